@@ -514,3 +514,18 @@ def test_the_support_of_each_call_is_reported_with_advice(tmp_path: pathlib.Path
     assert main(["-i", str(src), "-r", str(tmp_path / "reports")]) == 0
     report = (tmp_path / "reports" / "report.txt").read_text()
     assert "string_input_producer" in report and "tf.data" in report
+
+
+@pytest.mark.parametrize(
+    ("use", "advice"), [("", "Increment it in AdamW.apply_gradients"), ("global_step", "Remove it")]
+)
+def test_the_global_step_of_an_own_optimizer(use: str, advice: str) -> None:
+    """The advice to pass the step would stop it for good where the optimizer ignores it."""
+    (finding,) = said(
+        HEAD + "class AdamW(tf.train.Optimizer):\n    def apply_gradients(self, pairs, global_step=None, name=None):\n"
+        f"        return tf.group([v.assign_sub(g) for g, v in pairs], {use})\n"
+        "def train_op(pairs):\n    step = tf.train.get_or_create_global_step()\n"
+        "    done = AdamW(False, 'a').apply_gradients(pairs, global_step=step)\n"
+        "    return tf.group(done, step.assign(step + 1))\n"
+    )
+    assert finding.startswith("NPU226 ") and advice in finding

@@ -3,7 +3,7 @@
 A loss scale optimizer skips the update if gradients overflow, and does not count this step. If the script increments
 the global step itself, skipped steps count too, and the learning rate schedule runs ahead of the training. Pass
 ``global_step`` to ``apply_gradients`` instead. An optimizer class of your own increments it in its
-``apply_gradients``.
+``apply_gradients``. The message names the class if it ignores ``global_step``: only then pass it.
 
 Reported::
 
@@ -12,6 +12,19 @@ Reported::
     def create_optimizer(loss, optimizer, grads, variables):
         global_step = tf.train.get_or_create_global_step()
         train_op = optimizer.apply_gradients(zip(grads, variables))
+        return tf.group(train_op, [global_step.assign(global_step + 1)])
+
+Reported::
+
+    import tensorflow as tf
+
+    class AdamW(tf.train.Optimizer):
+        def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+            return tf.group(*[v.assign_sub(0.1 * g) for g, v in grads_and_vars])
+
+    def create_optimizer(grads_and_vars):
+        global_step = tf.train.get_or_create_global_step()
+        train_op = AdamW(False, 'AdamW').apply_gradients(grads_and_vars, global_step=global_step)
         return tf.group(train_op, [global_step.assign(global_step + 1)])
 
 Reported::
@@ -51,6 +64,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import function_of, runs_on_npu
 from ...semantics.model import Call, Where
+from ...semantics.module_index import Names
+from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
 from ..base import Context, Finding, Result
 
@@ -83,11 +98,38 @@ def _check(context: Context, call: Call, target: ast.expr, values: list[ast.expr
         return
     function = function_of(context, call.node)
     if runs_on_npu(context, call.node) and getattr(function, "name", "") != "apply_gradients":
-        yield Finding(
-            call.node,
-            "this also counts the steps that loss scaling skips. "
-            "Remove it and write optimizer.apply_gradients(..., global_step=global_step)",
-        )
+        ignoring = _ignoring_optimizer(context, function)
+        move = f"Increment it in {ignoring}.apply_gradients, which ignores global_step, and remove it here"
+        fix = move if ignoring else "Remove it and write optimizer.apply_gradients(..., global_step=global_step)"
+        yield Finding(call.node, f"this also counts the steps that loss scaling skips. {fix}")
+
+
+def _ignoring_optimizer(context: Context, function: ast.AST) -> str | None:
+    """Return the class of the project that a function calls ``apply_gradients`` of, if that does not use the step."""
+    for node in ast.walk(function):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        if node.func.attr != "apply_gradients":
+            continue
+        for made in origins(node.func.value, context.names.place(node), context.names):
+            if not isinstance(made.node, ast.Call):
+                continue
+            for its_class in origins(made.node.func, made.where, made.names):
+                if isinstance(its_class.node, ast.ClassDef) and _ignores_step(its_class.node, its_class.names):
+                    return its_class.node.name
+    return None
+
+
+def _ignores_step(its_class: ast.ClassDef, names: Names) -> bool:
+    methods = [binding.node for binding, _ in names.held(its_class, "apply_gradients") if binding.node is not None]
+    return bool(methods) and not any(
+        isinstance(node, ast.Name)
+        and node.id == "global_step"
+        or isinstance(node, ast.Attribute)
+        and node.attr == "apply_gradients"
+        for method in methods
+        for node in ast.walk(method)
+    )
 
 
 def _is_next(context: Context, node: ast.expr, where: Where) -> bool:
