@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+import threading
 from types import FrameType
 from typing import Iterator
 
@@ -22,13 +23,26 @@ def is_library(path: str) -> bool:
     return path.startswith("<") or os.path.abspath(path).startswith(LIBRARIES) or _is_installed(path)
 
 
-def running() -> Iterator[FrameType]:
-    """Yield the frames of the script that are running, the innermost first."""
-    frame: FrameType | None = sys._getframe(1)
+def running(thread: int | None = None) -> Iterator[FrameType]:
+    """Yield the frames of the script that are running, the innermost first.
+
+    Args:
+        thread: ident of a thread; None for the calling one.
+    """
+    frame: FrameType | None = sys._getframe(1) if thread is None else sys._current_frames().get(thread)
     while frame is not None:
         if not is_library(frame.f_code.co_filename):
             yield frame
         frame = frame.f_back
+
+
+def line_of_main_thread() -> str:
+    """Return where the main thread is in the script: ``at train.py:42 in load``; empty if no line of it runs."""
+    for frame in running(threading.main_thread().ident):
+        path, name = frame.f_code.co_filename, frame.f_code.co_name
+        if not os.path.basename(path).startswith("__autograph_generated_file"):
+            return f"at {path}:{frame.f_lineno}" + (f" in {name}" if name != "<module>" else "")
+    return ""
 
 
 def _is_installed(path: str) -> bool:

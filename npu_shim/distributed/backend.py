@@ -39,6 +39,8 @@ def connect() -> Backend:
 
 
 def _join(here: World, env: _env.Environment) -> Backend:
+    from npu_shim import _script_frames
+
     pool_bytes = None if env.memory == "kept" else 0
     if backend_name(here, env) == "shm":
         from npu_shim.distributed import shm
@@ -52,6 +54,7 @@ def _join(here: World, env: _env.Environment) -> Backend:
             stall_timeout_s=env.collective_timeout_s,
             world_name=WORLD,
             pool_bytes=pool_bytes,
+            where=_script_frames.line_of_main_thread,
         )
     from npu_shim.distributed import servers
     from npu_shim.distributed.addresses import addresses
@@ -65,6 +68,7 @@ def _join(here: World, env: _env.Environment) -> Backend:
         stall_timeout_s=env.collective_timeout_s,
         world_name=WORLD,
         pool_bytes=pool_bytes,
+        where=_script_frames.line_of_main_thread,
     )
 
 

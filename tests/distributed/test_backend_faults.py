@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import re
@@ -147,6 +148,17 @@ def test_stall_names_present_and_missing_ranks(ranks_of):
         )
 
 
+def test_stall_names_the_line_of_the_script_that_a_missing_rank_is_at(ranks_of):
+    where = functools.partial(str, "at /home/me/train.py:33 in load")
+    ranks = ranks_of(2, stall_timeouts=[1, 60], where=where)
+    ranks.ranks[0].send("world.allreduce(np.ones(3), key='gradient of w')", {})
+    assert (
+        ranks.ranks[0]
+        .result()
+        .text.endswith(f"  rank 1 (process {pid(ranks, 1)}), at /home/me/train.py:33 in load, in no collective")
+    )
+
+
 def test_deadlock_is_reported(ranks_of):
     ranks = ranks_of(2, stall_timeouts=[60, 1])
     results = ranks.attempt("""
@@ -160,7 +172,7 @@ def test_deadlock_is_reported(ranks_of):
 
 
 def test_stopped_rank_is_named(ranks_of):
-    ranks = ranks_of(2, stall_timeouts=[3, 60])
+    ranks = ranks_of(2, stall_timeouts=[3, 60], where=functools.partial(str, "at train.py:1"))
     ranks.start(FOREVER, sizes=[100_000])
     time.sleep(0.3)
     ranks.kill(1, signal.SIGSTOP)
@@ -168,6 +180,7 @@ def test_stopped_rank_is_named(ranks_of):
     ranks.kill(1, signal.SIGCONT)
     assert result.kind == "Stalled" and f"rank 1 (process {pid(ranks, 1)})" in result.text
     assert ranks.ranks[1].result() == result
+    assert ranks.backend != "shm" or "without an answer: its process is stopped, or runs C code" in result.text
 
 
 def test_rank_that_does_not_join_is_named(ranks_of):

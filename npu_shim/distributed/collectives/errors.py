@@ -29,6 +29,8 @@ class Mismatch(CollectiveError):
     """The ranks request different things: job sizes, operations, types or shapes differ."""
 
 
+NO_ANSWER = "without an answer: its process is stopped, or runs C code that holds Python's lock"
+
 _KINDS = (CollectiveError, RankTaken, PeerLost, Stalled, Mismatch)
 
 
@@ -65,7 +67,7 @@ def stall_text(
     collective: str,
     waited_s: float,
     present: Sequence[str],
-    missing: Sequence[tuple[str, Sequence[str]]],
+    missing: Sequence[tuple[str, str, Sequence[str]]],
     unresponsive: str,
 ) -> str:
     """Return the message for a collective that timed out.
@@ -74,20 +76,33 @@ def stall_text(
         collective: its key and request.
         waited_s: seconds.
         present: names of the ranks that reached it.
-        missing: names of the ranks that did not, each with the keys of the collectives it waits for.
+        missing: names of the ranks that did not, each with the line of its script, which may be empty, and the keys of
+            the collectives that it waits for.
         unresponsive: name of the rank that schedules the group, for the case that every rank reached the collective.
     """
     lines = [f"{collective} stalled for {waited_s:g} s. Reached by {', '.join(present)}. Not reached by:"]
-    for name, keys in missing:
-        lines.append(f"  {name}, {'waiting for ' + ', '.join(keys) if keys else 'in no collective'}")
+    for name, place, keys in missing:
+        waiting = "waiting for " + ", ".join(keys) if keys else "in no collective"
+        lines.append("  " + ", ".join(filter(None, [name, place, waiting])))
     if not missing:
         lines.append(f"  no rank, but {unresponsive}, which schedules the group, does not respond")
-    elif all(keys for _, keys in missing):
+    elif all(keys for _, _, keys in missing):
         lines.append(
             "Deadlock: each rank waits in a collective that another rank has not reached. Call the collectives in the "
             "same order on every rank."
         )
     return "\n".join(lines)
+
+
+def stopped_text(name: str, waited_s: float, place: str) -> str:
+    """Return the message for a rank that stopped in the middle of a collective.
+
+    Args:
+        name: of the rank.
+        waited_s: seconds.
+        place: the line of its script; may be empty.
+    """
+    return f"{name} stopped in the middle of a collective for {waited_s:g} s" + (f", {place}." if place else ".")
 
 
 def check_counts(key: str, counts: np.ndarray) -> np.ndarray:

@@ -9,14 +9,14 @@ import numpy as np
 
 from npu_shim.distributed.collectives.buffer_list import BufferList
 from npu_shim.distributed.collectives.buffer_pool import empty
-from npu_shim.distributed.collectives.errors import Mismatch, PeerLost, Stalled, mismatch_text, stall_text
+from npu_shim.distributed.collectives.errors import Mismatch, PeerLost, Stalled, mismatch_text, stall_text, stopped_text
 from npu_shim.distributed.collectives.transport import Combine, Transport
 from npu_shim.distributed.servers import letters
 from npu_shim.distributed.servers.office import Announcement, Office, announced
 
 _SMALL_BYTES = 64 << 10  # what all ranks together may put into their announcements
 _ASKED_ROOM = 2000
-_LOOK_EVERY_S, _LONGEST_LOOK_S = 0.25, 1.5
+_LOOK_EVERY_S, _LONGEST_LOOK_S, _ANSWER_TIMEOUT_S = 0.25, 1.5, 2.0
 _BYTES = np.dtype(np.uint8)
 
 
@@ -298,12 +298,18 @@ class Call(Transport):
         cut_off = "".join(
             f"\n{peer.name} does not answer at {peer.address}: its host is off or unreachable." for peer in silent
         )
+        lines = [""] * len(absent)
+        if not silent:
+            lines = self._office.places([self._ranks[place] for place in absent], _ANSWER_TIMEOUT_S)
         if self._agreed:
             names = ", ".join(self._name(place) for place in absent)
-            return f"{self._what}: {names} stopped in the middle of a collective for {self._timeout_s:g} s.{cut_off}"
+            return f"{self._what}: " + stopped_text(names, self._timeout_s, ", ".join(filter(None, lines))) + cut_off
         here = [self._name(place) for place in range(self._size) if place not in absent]
         with self._office.lock:
-            waits = [(self._name(place), self._office.awaited(self._group, self._ranks[place])) for place in absent]
+            waits = [
+                (self._name(place), line, self._office.awaited(self._group, self._ranks[place]))
+                for place, line in zip(absent, lines)
+            ]
         return stall_text(self._what, self._timeout_s, here, waits, "") + cut_off
 
 

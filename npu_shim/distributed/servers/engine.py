@@ -146,6 +146,7 @@ def join(
     chunk_bytes: int = CHUNK_BYTES,
     world_name: str = "world",
     pool_bytes: int | None = None,
+    where: Callable[[], str] | None = None,
 ) -> Backend:
     """Connect with the other ranks of a job.
 
@@ -159,6 +160,7 @@ def join(
         chunk_bytes: the largest piece in which numbers travel.
         world_name: name of the group of all ranks, for messages.
         pool_bytes: how much memory stays for the next results at most; see BufferPool when None.
+        where: returns the line of the script that this process is at, for the ranks that wait for it.
     Returns:
         A Backend.
     Raises:
@@ -170,7 +172,7 @@ def join(
             f"rank={rank}, size={size} and {len(addresses)} addresses are not allowed. Use a rank of 0 "
             "to size - 1, and one address per rank."
         )
-    office = Office(rank, addresses, job)
+    office = Office(rank, addresses, job, where)
     try:
         _meet(office, connect_timeout_s)
     except BaseException as error:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-HELLO, ANNOUNCE, PART, BROKEN, LEFT, WAKE = range(6)
+HELLO, ANNOUNCE, PART, BROKEN, LEFT, WAKE, ASK, ANSWER = range(8)
 _HEAD = struct.Struct("<IIQQQQII")
 _OUTSIDE = 0xFFFFFFFF  # the length of a body that travels in the second array
 INLINE_BYTES = 16 << 10

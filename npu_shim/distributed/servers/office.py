@@ -48,10 +48,13 @@ class Office:
         rank: this one.
         addresses: 'host:port' of each.
         job: what tells this job from others.
+        where: returns the line of the script that this process is at, for the ranks that wait for it.
     """
 
-    def __init__(self, rank: int, addresses: Sequence[str], job: str) -> None:
-        self.rank, self.job = rank, job
+    def __init__(self, rank: int, addresses: Sequence[str], job: str, where: Callable[[], str] | None = None) -> None:
+        self.rank, self.job, self._where = rank, job, where
+        self._places: dict[int, str] = {}
+        self._answered = threading.Condition()
         self.peers = Peers(rank, addresses, secrets.randbits(63) or 1)
         self._post = Post(rank, addresses)
         close_in_children(int(addresses[rank].rpartition(":")[2]))
@@ -168,6 +171,15 @@ class Office:
         """Return the keys that a rank has announced in a group and this rank has not finished. Hold the lock."""
         return [found.announced[rank].key for found in self._calls[group].values() if rank in found.announced]
 
+    def places(self, ranks: Sequence[int], timeout_s: float) -> list[str]:
+        """Return where ranks are in their scripts: ``at train.py:42 in load``; empty for one that answers not."""
+        with self._answered:
+            for rank in ranks:
+                self._places.pop(rank, None)
+                self.send(rank, letters.ASK)
+            self._answered.wait_for(lambda: all(rank in self._places for rank in ranks), timeout_s)
+            return [self._places.get(rank, "") for rank in ranks]
+
     def _take_in(self) -> None:
         tries = 0
         while True:
@@ -226,6 +238,12 @@ class Office:
                 self.greeted.notify_all()
             self._errors.setdefault(letter.group, error)
             self._wake(letter.group)
+        elif letter.kind == letters.ASK:
+            self.send(letter.sender, letters.ANSWER, letters.of_text(self._where() if self._where else ""))
+        elif letter.kind == letters.ANSWER:
+            with self._answered:
+                self._places[letter.sender] = letters.text_of(letter.body)
+                self._answered.notify_all()
         elif letter.kind == letters.LEFT:
             peer.gone = letters.text_of(letter.body)
             for group in list(self._calls):

@@ -92,7 +92,10 @@ class Announcements:
             f"{pending.key} ({pending.request})",
             waited_s,
             [self._peers.name(rank) for rank in present],
-            [(self._peers.name(rank), self.keys_of(rank)) for rank in missing],
+            [
+                (self._peers.name(rank), place, self.keys_of(rank))
+                for rank, place in zip(missing, self._peers.places(missing))
+            ],
             self._peers.name(0),
         )
 

@@ -6,7 +6,7 @@ import atexit
 import hashlib
 import os
 import threading
-from typing import Sequence
+from typing import Callable, Sequence
 
 from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
@@ -19,6 +19,7 @@ from npu_shim.distributed.shm.barrier import Barrier
 from npu_shim.distributed.shm.liveness import Peers
 from npu_shim.distributed.shm.rank_lock import RankLock
 from npu_shim.distributed.shm.scheduler import Scheduler
+from npu_shim.distributed.shm.script_lines import Answers
 from npu_shim.distributed.shm.segment import Layout, Segment, fence
 
 _PAIR_CHUNK_BYTES = 512 << 10
@@ -36,6 +37,7 @@ class Backend:
         stall_timeout_s: float,
         world_name: str,
         pool: BufferPool,
+        where: Callable[[], str] | None,
     ) -> None:
         self.rank, self.size = rank, world.layout.size
         self._directory, self._lock, self._segment, self._stall_timeout_s = directory, lock, world, stall_timeout_s
@@ -44,6 +46,7 @@ class Backend:
         self._groups: dict[tuple[str, tuple[int, ...]], _OpenGroup] = {}
         self._generations: dict[tuple[str, tuple[int, ...]], int] = {}
         self.world = self._group_on(world, world_name, list(range(self.size)))
+        self._answers = Answers(world, rank, where) if where is not None and self.size > 1 else None
         atexit.register(self.close)
 
     def group(self, name: str, ranks: Sequence[int]) -> ProcessGroup:
@@ -73,6 +76,8 @@ class Backend:
         if self._closed or os.getpid() != self._pid:  # a forked child is not a rank
             return
         self._closed = True
+        if self._answers is not None:
+            self._answers.end()
         self._segment.write_text(self._segment.rank_text(self.rank), exit_reason())
         fence()
         self._segment.words[self._segment.page(self.rank) + layout.RANK_STATE] = layout.LEFT
@@ -140,6 +145,7 @@ def join(
     world_name: str = "world",
     pool_bytes: int | None = None,
     base: str | None = None,
+    where: Callable[[], str] | None = None,
 ) -> Backend:
     """Connect with the other ranks of a job on this host.
 
@@ -153,6 +159,7 @@ def join(
         world_name: name of the group of all ranks, for messages.
         pool_bytes: memory limit of the buffer pool; see BufferPool when None.
         base: parent of the job directory; when None, /dev/shm, or the directory for temporary files without it.
+        where: returns the line of the script that this process is at, for the ranks that wait for it.
     Returns:
         A Backend.
     Raises:
@@ -178,4 +185,4 @@ def join(
         lock.release()
         jobs.clean_up(directory)
         raise
-    return Backend(directory, lock, world, rank, stall_timeout_s, world_name, BufferPool(pool_bytes))
+    return Backend(directory, lock, world, rank, stall_timeout_s, world_name, BufferPool(pool_bytes), where)

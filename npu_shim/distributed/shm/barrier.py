@@ -16,7 +16,7 @@ from typing import Callable
 
 import numpy as np
 
-from npu_shim.distributed.collectives.errors import PeerLost, Stalled
+from npu_shim.distributed.collectives.errors import PeerLost, Stalled, stopped_text
 from npu_shim.distributed.shm.liveness import Peers
 from npu_shim.distributed.shm.segment import Segment, fence
 
@@ -74,9 +74,8 @@ class Barrier:
             if lost:
                 error = PeerLost(f"{lost} in the middle of a collective.")
             elif waited_s > self._timeout_s:
-                error = Stalled(
-                    f"{self._peers.name(other)} stopped in the middle of a collective for {self._timeout_s:g} s."
-                )
+                (place,) = self._peers.places([other])
+                error = Stalled(stopped_text(self._peers.name(other), self._timeout_s, place))
         if error is not None and self._words[index] < number:  # else the rank passed before it was lost
             raise error
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from npu_shim.distributed.collectives.errors import CollectiveError, error_code, error_from_code
-from npu_shim.distributed.shm import rank_lock
+from npu_shim.distributed.shm import rank_lock, script_lines
 from npu_shim.distributed.shm.job_directory import lock_path
 from npu_shim.distributed.shm.segment import BROKEN, INCARNATION, LEFT, PID, RANK_STATE, Segment, fence
 
@@ -32,6 +34,10 @@ class Peers:
         """Return a name such as 'rank 3 (process 4711)', with the world rank."""
         rank = self._members[member]
         return f"rank {rank} (process {self._world.words[self._world.page(rank) + PID]})"
+
+    def places(self, members: Sequence[int]) -> list[str]:
+        """Return where members are in their scripts: ``at train.py:42 in load``, or an empty text."""
+        return script_lines.ask(self._world, [self._members[member] for member in members])
 
     def find_failure(self, group: Segment) -> CollectiveError | None:
         """Return the error that made another member leave a collective, with its own text."""

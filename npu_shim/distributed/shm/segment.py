@@ -27,7 +27,7 @@ from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch
 PAGE = 4096
 WORD = 8
 MAGIC = 0x6E70755F73686D31
-VERSION = 2
+VERSION = 3
 ENTRIES = 1024  # announcements of one rank at a time
 RECORD_BYTES = 512
 _RANK_BYTES = PAGE + ENTRIES * WORD
@@ -41,7 +41,9 @@ TEXT_BYTES = 1024
 # Words of a rank's pages; the counter and the announcements have their own cache lines
 INCARNATION, PID, RANK_STATE = range(3)
 COUNTER = 16
-RANK_TEXT = 1024  # byte
+ASKED, ANSWERED = 24, 25  # numbers of the questions where the script is, and of the answers
+RANK_TEXT, LINE_TEXT = 1024, 2048  # bytes
+LINE_BYTES = 512
 TOKENS = PAGE // WORD
 
 SETTING_UP, READY, FAILED = 0, 1, 2  # STATE; FAILED + error_code()

@@ -1,0 +1,25 @@
+"""The line of the script that a thread is at."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+from npu_shim import _script_frames
+
+
+def test_line_of_the_main_thread_is_that_of_the_script(monkeypatch: Any, tmp_path: Any) -> None:
+    started, ended = threading.Event(), threading.Event()
+    source = "def load():\n    started.set()\n    ended.wait()\n\nload()\n"
+    script = compile(source, str(tmp_path / "train.py"), "exec")
+    thread = threading.Thread(target=exec, args=(script, {"started": started, "ended": ended}))
+    thread.start()
+    started.wait(60)
+    monkeypatch.setattr(threading, "main_thread", lambda: SimpleNamespace(ident=thread.ident))
+    try:
+        assert _script_frames.line_of_main_thread() in [f"at {tmp_path}/train.py:{line} in load" for line in (2, 3)]
+    finally:
+        ended.set()
+        thread.join()
+    assert _script_frames.line_of_main_thread() == ""  # of a thread that has ended
