@@ -78,6 +78,7 @@ def result(
         "curve": [],
         "metrics": [],
         "final_variables": [],
+        "undetermined_variables": [],
         "only_original": [],
         "only_migrated": [],
         "bands": [
@@ -137,6 +138,7 @@ def _compared(comparison: Comparison) -> dict[str, Any]:
             for each in comparison.compared
             if each.original.kind == FINAL
         ],
+        "undetermined_variables": comparison.undetermined,
         "only_original": _names(comparison.matches.only_original),
         "only_migrated": _names(comparison.matches.only_migrated),
     }

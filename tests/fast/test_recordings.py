@@ -104,6 +104,36 @@ def test_a_loss_scale_is_no_difference_but_scaled_gradients_are(tmp_path: pathli
     assert compare(ours, recording(tmp_path / "d", changed_from(1, "gradient first/kernel", 1024))).first is not None
 
 
+def rounding_of(size: float, until: int = STEPS) -> Any:
+    """Return a change that makes the gradient of the second layer rounding, and its variable follow it at random."""
+    random = np.random.RandomState(int(1e9 * size))
+
+    def change(step: int, kind: str, name: str, value: np.ndarray) -> np.ndarray:
+        if name != "second/kernel":
+            return value
+        random_value = random.randn(*value.shape).astype(value.dtype)
+        return random_value * np.float32(size if kind == GRADIENT and step <= until else 1)
+
+    return change
+
+
+def test_a_gradient_that_is_zero_but_for_rounding_is_no_difference_nor_is_its_variable(tmp_path: pathlib.Path) -> None:
+    found = compare(recording(tmp_path / "a", rounding_of(1e-6)), recording(tmp_path / "b", rounding_of(2e-6)))
+    assert found.first is None and found.undetermined == ["second/kernel"]
+    text = to_text(verified(tmp_path / "c", rounding_of(1e-6)))
+    assert "not compared" not in text and "gradient second/kernel" in text, "only one of the two is zero"
+
+
+@pytest.mark.parametrize(("size", "until", "step"), [(1e-4, STEPS, 1), (1e-6, 2, 3)])
+def test_a_gradient_with_more_than_rounding_is_a_difference(
+    size: float, until: int, step: int, tmp_path: pathlib.Path
+) -> None:
+    ours, theirs = rounding_of(size, until), rounding_of(2 * size, until)
+    found = compare(recording(tmp_path / "a", ours), recording(tmp_path / "b", theirs))
+    assert found.undetermined == [] and found.first is not None
+    assert (found.first.step, found.first.kind, found.first.name) == (step, GRADIENT, "second/kernel")
+
+
 def test_names_that_differ_pair_by_order(tmp_path: pathlib.Path) -> None:
     ours, theirs = recording(tmp_path / "a"), recording(tmp_path / "b")
     theirs.streams = {(kind, name.replace("second", "third")): each for (kind, name), each in theirs.streams.items()}

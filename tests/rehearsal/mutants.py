@@ -266,6 +266,25 @@ MUTANTS = SESSION + ESTIMATOR + KERAS + FIT + LOOP
 _REDUCE = "gradients = npu.distribute.all_reduce(gradients)"
 RANK_MUTANTS = (  # of the samples for several ranks
     Mutant(
+        "gradients that are not averaged",
+        "digits_session",
+        [
+            (
+                "npu_distributed_optimizer_wrapper(tf.train.AdamOptimizer(FLAGS.learning_rate))",
+                "tf.train.AdamOptimizer(FLAGS.learning_rate)",
+            )
+        ],
+        1,
+        "gradient cnn/conv1/kernel",
+    ),
+    Mutant(
+        "the share of rank 0 on all ranks",
+        "digits_session",
+        [("dataset.shard(get_npu_rank_size(), get_npu_rank_id())", "dataset.shard(get_npu_rank_size(), 0)")],
+        1,
+        "loss loss",
+    ),
+    Mutant(
         "unaveraged gradient of one layer",
         "digits_loop",
         [(_REDUCE, f"own = gradients[2]\n        {_REDUCE}\n        gradients[2] = own")],

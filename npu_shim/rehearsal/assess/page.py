@@ -1,83 +1,27 @@
-"""The assessment as one HTML page in the style of the migration report: no script, no network, light and dark."""
+"""The assessment as one HTML page."""
 
 from __future__ import annotations
 
-import os
 from typing import Any, Sequence
 
-from npu_shim.import_hook import tool
 from npu_shim.rehearsal.assess.operators import MEANINGS
 from npu_shim.rehearsal.assess.table import amount, duration, shape_text
-
-_START = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Assessment of {script}</title>
-<style>
-{style}
-table {{ border-collapse: collapse; width: 100%; background: var(--card); border: 1px solid var(--line); }}
-th, td {{ padding: .35rem .8rem; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }}
-td.n, th.n {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
-td {{ overflow-wrap: anywhere; }}
-.wide {{ overflow-x: auto; }}
-.badge.host {{ color: var(--error); background: var(--error-soft); }}
-.badge.unclear {{ color: var(--finding); background: var(--finding-soft); }}
-.badge.device, .badge.input {{ color: var(--change); background: var(--change-soft); }}
-</style>
-</head>
-<body>
-<header><div>
-<h1>What a card would make of the script</h1>
-<p class="source">{script} {arguments}</p>
-<p class="quiet">TensorFlow {tensorflow}; operators of the device: {lists}</p>
-</div></header>
-<main>
-"""
-_END = """
-</main>
-<footer>npu-shim assess {version}. Times are bounds from data sheets, not promises.</footer>
-</body>
-</html>
-"""
+from npu_shim.rehearsal.web import Html, clean, page, section, table
 
 
 def html(found: dict[str, Any]) -> str:
     """Return the page of an assessment."""
-    parts = [
-        _START.format(
-            script=clean(found["script"]),
-            arguments=clean(" ".join(found["arguments"])),
-            tensorflow=found["tensorflow"],
-            lists=clean(found["operator_lists"]),
-            style=_style(),
-        ),
-        _cards(found),
-        "<h2>Not on the device</h2>",
-        _problems(found["problems"]),
-    ]
+    parts = [_cards(found), "<h2>Not on the device</h2>", _problems(found["problems"])]
     for graph in found["graphs"]:
         parts += _graph(graph)
-    return "\n".join(parts) + _END.format(version=found["tool_version"])
-
-
-def clean(text: str) -> str:
-    """Return a text escaped for HTML."""
-    tool.load()
-    from convert_tf2npu.report.html import parts
-
-    return parts.clean(text)
-
-
-def _style() -> str:
-    """Return the style sheet of the migration report."""
-    tool.load()
-    from convert_tf2npu.report import html as package
-
-    with open(os.path.join(os.path.dirname(os.path.abspath(package.__file__)), "page.css"), encoding="utf-8") as stream:
-        return stream.read()
+    return page(
+        f"Assessment of {found['script']}",
+        "What a card would make of the script",
+        " ".join([found["script"], *found["arguments"]]),
+        f"TensorFlow {found['tensorflow']}; operators of the device: {found['operator_lists']}",
+        "\n".join(parts),
+        f"npu-shim assess {found['tool_version']}. Times are bounds from data sheets, not promises.",
+    )
 
 
 def _cards(found: dict[str, Any]) -> str:
@@ -100,7 +44,8 @@ def _cards(found: dict[str, Any]) -> str:
 def _problems(rows: Sequence[dict[str, Any]]) -> str:
     if not rows:
         return "<p>All operators of the training step run on the device.</p>"
-    return _table(
+    return table(
+        "Not on the device",
         ("graph", "operator", "why", "lines"),
         [(row["graph"], row["what"], row["why"], ", ".join(row["lines"])) for row in rows],
     )
@@ -108,7 +53,7 @@ def _problems(rows: Sequence[dict[str, Any]]) -> str:
 
 def _graph(graph: dict[str, Any]) -> list[str]:
     name = f"{graph['name']} ({graph['kind']}), {graph['line']}"
-    parts = [f"<h2>{clean(name)}</h2>", _table((), _facts(graph), False)]
+    parts = [section(name, (), _facts(graph))]
     sections: tuple[tuple[str, tuple[str, ...], list[tuple[str, ...]]], ...] = (
         (
             "Dynamic shapes",
@@ -120,18 +65,22 @@ def _graph(graph: dict[str, Any]) -> list[str]:
     )
     for title, heads, cells in sections:
         if cells:
-            parts += [f"<h2>{title}</h2>", _table(heads, cells)]
-    parts.append(f'<h2>Operators<span class="number">{len(graph["operators"])}</span></h2>')
+            parts.append(section(title, heads, cells))
     rows = [
-        f'<tr><th scope="row">{clean(row["op"])}</th><td class="n">{row["count"]:,}</td>'
-        f'<td><span class="badge {row["status"]}" title="{clean(MEANINGS[row["status"]])}">{row["status"]}</span></td>'
-        f'<td class="n">{amount(row["flops"], "FLOP")}</td><td class="n">{amount(row["bytes"], "B")}</td>'
-        f"<td>{clean(', '.join(row['lines']))}</td></tr>"
+        (
+            row["op"],
+            f"{row['count']:,}",
+            Html(
+                f'<span class="badge {row["status"]}" title="{clean(MEANINGS[row["status"]])}">{row["status"]}</span>'
+            ),
+            amount(row["flops"], "FLOP"),
+            amount(row["bytes"], "B"),
+            ", ".join(row["lines"]),
+        )
         for row in graph["operators"]
     ]
-    top = '<th>operator</th><th class="n">number</th><th>status</th><th class="n">work</th><th class="n">bytes</th>'
-    parts.append(f'<div class="wide"><table><tr>{top}<th>lines</th></tr>{"".join(rows)}</table></div>')
-    return parts
+    heads = ("operator", "number", "status", "work", "bytes", "lines")
+    return [*parts, section(f"Operators: {len(rows)}", heads, rows, (1, 3, 4))]
 
 
 def _facts(graph: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -172,14 +121,3 @@ def _dtype(row: dict[str, Any]) -> tuple[str, ...]:
 
 def _collective(row: dict[str, Any]) -> tuple[str, ...]:
     return row["op"], str(row["count"]), amount(row["bytes"], "B")
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], heads_shown: bool = True) -> str:
-    top = "<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>" if heads_shown else ""
-    body = "".join(
-        "<tr>"
-        + "".join((f'<th scope="row">{clean(c)}</th>' if not k else f"<td>{clean(c)}</td>") for k, c in enumerate(r))
-        + "</tr>"
-        for r in rows
-    )
-    return f'<div class="wide"><table>{top}{body}</table></div>'

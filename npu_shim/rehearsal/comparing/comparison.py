@@ -9,7 +9,8 @@ from typing import Collection, NamedTuple
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.matching import Matches, match
 from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
-from npu_shim.rehearsal.comparing.tolerances import LOOSE, allowed, relative
+from npu_shim.rehearsal.comparing.rounding import Rounding
+from npu_shim.rehearsal.comparing.tolerances import Limits, allowed, relative
 from npu_shim.rehearsal.recording.digest import scalar_of
 from npu_shim.rehearsal.recording.recorder import (
     FINAL,
@@ -18,7 +19,6 @@ from npu_shim.rehearsal.recording.recorder import (
     LOSS,
     METRIC,
     PREDICTION,
-    RATE,
     TAPE,
     VARIABLE,
 )
@@ -82,11 +82,13 @@ class Comparison:
         compared: the pairs of streams.
         matches: the pairing, with the streams that only one of them has.
         departures: all values that depart, the first one first.
+        undetermined: the variables whose gradients depart, but are zero but for rounding.
     """
 
     compared: list[Compared]
     matches: Matches
     departures: list[Departure]
+    undetermined: list[str] = field(default_factory=list)
 
     @property
     def first(self) -> Departure | None:
@@ -108,7 +110,7 @@ def compare(
     tolerance: float = TOLERANCE,
     kinds: Collection[str] = KINDS,
     same_shapes: bool = True,
-    loose_from: int | None = None,
+    limits: Limits = Limits(),
 ) -> Comparison:
     """Compare two recordings.
 
@@ -117,11 +119,12 @@ def compare(
         tolerance: see tolerances.
         kinds: the kinds to compare.
         same_shapes: False to skip values of different shapes instead of reporting them.
-        loose_from: the step from which only large differences of floats count, except those of learning rates.
+        limits: what is allowed beyond the tolerance.
     """
     matches = match(original, migrated)
     pairs = [pair for pair in matches.pairs if pair[0].kind in kinds]
-    compared = [_compare(one, other, tolerance, same_shapes, loose_from) for one, other in pairs]
+    rounding = Rounding(original, migrated, tolerance)
+    compared = [_compare(one, other, rounding, tolerance, same_shapes, limits) for one, other in pairs]
     departures = [departure for each in compared for departure in each.departures]
     for has, lacks, streams in (
         ("original", "migrated", matches.only_original),
@@ -131,10 +134,12 @@ def compare(
             if stream.kind in _ESSENTIAL and stream.kind in kinds:
                 text = f"only the {has} script has it; the {lacks} one has no partner of this shape"
                 departures.append(_missing(stream, stream.values[0], text))
-    return Comparison(compared, matches, sorted(departures, key=lambda each: each.key))
+    return Comparison(compared, matches, sorted(departures, key=lambda each: each.key), rounding.variables())
 
 
-def _compare(one: Stream, other: Stream, tolerance: float, same_shapes: bool, loose_from: int | None) -> Compared:
+def _compare(
+    one: Stream, other: Stream, rounding: Rounding, tolerance: float, same_shapes: bool, limits: Limits
+) -> Compared:
     found = Compared(one, other)
     largest = 0.0
     pairs = list(zip(one.values, other.values))
@@ -151,9 +156,9 @@ def _compare(one: Stream, other: Stream, tolerance: float, same_shapes: bool, lo
             continue
         largest = max(largest, a.digest[0], b.digest[0])
         difference = relative(a.digest, b.digest, largest)
-        limit = allowed(one.dtype, one.kind, a.step, tolerance)
-        if loose_from is not None and a.step >= loose_from and one.kind != RATE and (limit or one.kind == PREDICTION):
-            limit = max(limit, LOOSE)
+        limit = limits.widen(allowed(one.dtype, one.kind, a.step, tolerance), one.kind, a.step)
+        if difference > limit and rounding.decides(one, a, b):
+            continue
         found.differences.append((a.step, difference))
         if difference > limit:
             found.departures.append(Departure(a.step, one.kind, one.name, _values(a, b), difference, limit, one.order))

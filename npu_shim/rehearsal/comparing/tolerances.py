@@ -13,16 +13,43 @@ carries such differences on and enlarges them, so the allowance grows with the s
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.recording.digest import HEAD
-from npu_shim.rehearsal.recording.recorder import LOG, METRIC, SUMMARY
+from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, RATE, SUMMARY, VARIABLE
 
 _BY_TYPE = {"float64": 1e-4, "complex128": 1e-4, "float16": 200.0, "bfloat16": 1000.0}  # as factors
-LOOSE = 0.1  # where a rounding difference may have changed the branch of a ReLU or a maximum
+_LOOSE = 0.1  # where a rounding difference may have changed the branch of a ReLU or a maximum
 _GROWTH_STEPS = 100
 _FLOOR = 1e-3
+
+
+class Limits(NamedTuple):
+    """Differences that are allowed beyond the tolerance.
+
+    Attributes:
+        variable_factor: of variables, in multiples of what is allowed for other values.
+        loose_from: the step from which only large differences of floats count, except those of learning rates.
+    """
+
+    variable_factor: float = 1.0
+    loose_from: int | None = None
+
+    def widen(self, limit: float, kind: str, step: int) -> float:
+        """Return the difference that is allowed for a value of a kind at a step.
+
+        Args:
+            limit: of allowed().
+            kind, step: of the value.
+        """
+        if kind == VARIABLE:
+            limit *= self.variable_factor
+        if self.loose_from is None or step < self.loose_from or kind == RATE or not (limit or kind == PREDICTION):
+            return limit
+        return max(limit, _LOOSE)
 
 
 def allowed(dtype: str, kind: str, step: int, tolerance: float = TOLERANCE) -> float:

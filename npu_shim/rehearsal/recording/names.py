@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+OF_OPTIMIZER = " of optimizer "  # between the variable and the number of its optimizer in the name of a gradient
+
 
 def plain_name(value: Any) -> str:
     """Return the name of a variable (its path with Keras 3) or a tensor, without the number of the first output."""

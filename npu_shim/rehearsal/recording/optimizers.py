@@ -15,7 +15,7 @@ import tensorflow as tf
 from npu_shim import _tf_keras, _tf_recording
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
-from npu_shim.rehearsal.recording.names import plain_name
+from npu_shim.rehearsal.recording.names import OF_OPTIMIZER, plain_name
 from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, RATE, VARIABLE, Recorder
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class _Watch:
 
 def _rows(number: int, pairs: Pairs) -> Named:
     """Return the gradients. Those of an embedding are the values of its rows."""
-    mark = "" if not number else f" of optimizer {number + 1}"
+    mark = "" if not number else f"{OF_OPTIMIZER}{number + 1}"
     return [
         (GRADIENT, plain_name(variable) + mark, tf.convert_to_tensor(getattr(gradient, "values", gradient)))
         for gradient, variable in pairs

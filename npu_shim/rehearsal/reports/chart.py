@@ -42,7 +42,7 @@ def chart(title: str, lines: Sequence[Line], logarithmic: bool) -> str:
     def y_of(value: float) -> float:
         return _HEIGHT - _BOTTOM - (scale(value) - low) / (high - low) * (_HEIGHT - _TOP - _BOTTOM)
 
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">']
+    parts = [f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">']
     for number in range(5):
         level = low + (high - low) * number / 4
         y = _HEIGHT - _BOTTOM - number / 4 * (_HEIGHT - _TOP - _BOTTOM)
@@ -57,6 +57,6 @@ def chart(title: str, lines: Sequence[Line], logarithmic: bool) -> str:
             shown = shown * 2
         path = " L".join(f"{x_of(x):.1f},{y_of(y):.1f}" for x, y in shown)
         if path:
-            parts.append(f'<path class="{line.style}" stroke-linecap="round" d="M{path}"/>')
+            parts.append(f'<path class="{line.style}" d="M{path}"/>')
     key = " ".join(f'<span class="key {line.style}">&#9644; {escape(line.name)}</span>' for line in lines)
     return "".join(parts) + f"</svg>\n<p>{key}</p>\n"

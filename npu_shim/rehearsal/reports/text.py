@@ -42,9 +42,10 @@ def _lines(result: Result) -> Iterator[str]:
     for side in ("original", "migrated"):
         alone = result[f"only_{side}"]
         if alone:
-            names = ", ".join(f"{each['kind']} {each['name']}" for each in alone[:3])
-            more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""
-            yield f"only in the {side} script: {names}{more}"
+            names = _listed([f"{each['kind']} {each['name']}" for each in alone])
+            yield f"only in the {side} script: {names}"
+    if result.get("undetermined_variables"):
+        yield f"not compared, gradients are zero but for rounding: {_listed(result['undetermined_variables'])}"
     if result["first_departure"]:
         yield from _departure(result["first_departure"])
     yield from result["problems"]
@@ -78,6 +79,10 @@ def kinds(streams: list[dict[str, Any]]) -> list[list[str]]:
         departs = sum(1 for each in own if each["first_departure_step"] is not None)
         rows.append([kind, str(len(own)), str(sum(each["values_original"] for each in own)), largest, str(departs)])
     return rows
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _kinds(streams: list[dict[str, Any]]) -> Iterator[str]:

@@ -1,0 +1,80 @@
+"""Gradients that are zero but for rounding, and the variables that only such gradients update.
+
+A bias of the keys in attention, or one before batch normalization, does not change the loss. Its gradient is zero, and
+the computed one is the rounding of a sum, which differs between two programs by as much as itself. An optimizer that
+divides by the size of gradients, as Adam does, then moves the variable by its rate in directions without meaning. The
+gradient of a step is therefore also judged as one vector. A tensor that departs is zero but for rounding if, in both
+scripts,
+
+    |x| <= tolerance * sqrt(sum of |g|^2 over all gradients g of the step)
+
+It cannot change this vector by more than any tensor may differ.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+from typing import Dict, Tuple
+
+from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
+from npu_shim.rehearsal.recording.names import OF_OPTIMIZER
+from npu_shim.rehearsal.recording.recorder import FINAL, GRADIENT, TAPE, VARIABLE
+
+_Norms = Dict[Tuple[str, int], float]  # by kind and step
+
+
+class Rounding:
+    """Knows which departures of two recordings are those of gradients that are zero but for rounding.
+
+    Args:
+        original, migrated: the recordings.
+        tolerance: see above.
+    """
+
+    def __init__(self, original: Recording, migrated: Recording, tolerance: float) -> None:
+        self._norms = _norms(original), _norms(migrated)
+        self._tolerance = tolerance
+        self._first: dict[str, int] = {}  # variable -> first step at which its gradient is rounding
+        self._last: dict[str, float] = {}  # variable -> first step at which its gradient departs by more
+
+    def decides(self, stream: Stream, a: Value, b: Value) -> bool:
+        """Return True if a departure is that of a gradient that is zero but for rounding, or follows from such ones.
+
+        Args:
+            stream: of the original. Gradients come before variables, and each stream in the order of its steps.
+            a, b: a value of it and its partner, which departs.
+        """
+        if stream.kind == TAPE:
+            return self._is_zero(stream, a, b)
+        if stream.kind == GRADIENT:
+            name = stream.name.partition(OF_OPTIMIZER)[0]
+            is_zero = self._is_zero(stream, a, b)
+            if is_zero:
+                self._first.setdefault(name, a.step)
+            else:
+                self._last.setdefault(name, a.step)
+            return is_zero
+        if stream.kind == VARIABLE:
+            return self._first.get(stream.name, math.inf) <= a.step < self._last.get(stream.name, math.inf)
+        if stream.kind == FINAL:  # slots of an optimizer have the name of their variable as a part of theirs
+            return any(f"/{name}/" in f"/{stream.name}/" for name in self.variables())
+        return False
+
+    def variables(self) -> list[str]:
+        """Return the variables whose gradients depart, but only where they are zero but for rounding."""
+        return [name for name in self._first if name not in self._last]
+
+    def _is_zero(self, stream: Stream, a: Value, b: Value) -> bool:
+        ours, theirs = (norms.get((stream.kind, a.step), 0.0) for norms in self._norms)
+        return bool(a.digest[0] <= self._tolerance * ours and b.digest[0] <= self._tolerance * theirs)
+
+
+def _norms(recording: Recording) -> _Norms:
+    """Return the norm of all gradients of each step."""
+    squares: _Norms = collections.defaultdict(float)
+    for kind in (GRADIENT, TAPE):
+        for stream in recording.of_kind(kind):
+            for value in stream.values:
+                squares[kind, value.step] += value.digest[0] ** 2
+    return {key: square**0.5 for key, square in squares.items()}

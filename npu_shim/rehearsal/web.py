@@ -1,0 +1,97 @@
+"""HTML pages in the style of the migration report: no script, no network, light and dark."""
+
+from __future__ import annotations
+
+import os
+from typing import Sequence
+
+from npu_shim.import_hook import tool
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header><div>
+<h1>{heading}</h1>
+{about}
+</div></header>
+<main>
+{main}
+</main>
+<footer>{footer}</footer>
+</body>
+</html>
+"""
+
+
+class Html(str):
+    """A text that is HTML already."""
+
+
+def page(title: str, heading: str, source: str, quiet: str, main: str, footer: str) -> str:
+    """Return a page.
+
+    Args:
+        title: of the window.
+        heading: of the page.
+        source: script and arguments.
+        quiet: a further line below it; may be empty.
+        main: HTML.
+        footer: the last line.
+    """
+    about = f'<p class="source">{clean(source)}</p>' + (f'\n<p class="quiet">{clean(quiet)}</p>' if quiet else "")
+    return _PAGE.format(
+        title=clean(title), style=_style(), heading=clean(heading), about=about, main=main, footer=clean(footer)
+    )
+
+
+def clean(text: str) -> str:
+    """Return a text escaped for HTML."""
+    tool.load()
+    from convert_tf2npu.report.html import parts
+
+    return parts.clean(text)
+
+
+def _style() -> str:
+    """Return the style sheet of the migration report."""
+    tool.load()
+    from convert_tf2npu.report import html as package
+
+    with open(os.path.join(os.path.dirname(os.path.abspath(package.__file__)), "page.css"), encoding="utf-8") as stream:
+        return stream.read()
+
+
+def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+    """Return a table whose first column names the rows.
+
+    Args:
+        title: for readers of screens.
+        heads: of the columns; none for a table of two columns without them.
+        rows: the texts of the cells.
+        numbers: the columns that are aligned to the right.
+    """
+    marks = [' class="n"' if k in numbers else "" for k in range(max(map(len, [heads, *rows])))]
+    top = "".join(f'<th scope="col"{mark}>{clean(head)}</th>' for mark, head in zip(marks, heads))
+    body = "\n".join("<tr>" + "".join(map(_cell, range(len(row)), marks, row)) + "</tr>" for row in rows)
+    return (
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{clean(title)}"><table class="plain">'
+        f"{f'<thead><tr>{top}</tr></thead>' if heads else ''}<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def section(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+    """Return a heading and a table."""
+    return f"<h2>{clean(title)}</h2>\n{table(title, heads, rows, numbers)}"
+
+
+def _cell(column: int, mark: str, text: str) -> str:
+    shown = text if isinstance(text, Html) else clean(text)
+    return f"<td{mark}>{shown}</td>" if column else f'<th scope="row"{mark}>{shown}</th>'
