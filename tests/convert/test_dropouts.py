@@ -57,8 +57,33 @@ def test_an_attribute_that_holds_a_bool_is_followed() -> None:
         assert Converter().convert((HEAD + text + other).encode()).new is None, other
 
 
+METHOD = (
+    "class Net:\n    def encode(self, x, training=True):\n        return tf.layers.dropout(x, 0.4, training=training)\n"
+    "    def train(self, x):\n        return self.encode(x)\n    def evaluate(self, x):\n        return self.encode(x, False)\n"
+)
+
+
+def test_a_parameter_of_a_method_is_followed() -> None:
+    new = Converter().convert((HEAD + METHOD + "text = line.encode('utf-8')\n").encode()).new
+    assert new is not None and b"return npu_ops.dropout(x, 0.6) if training else x\n" in new
+    others = ("net.encode(x, phase)\n", "Net.encode(net, True, phase)\n", "f = net.encode\n", "net.encode(*a)\n")
+    for other in others:
+        assert Converter().convert((HEAD + METHOD + other).encode()).new is None, other
+    of_keras = METHOD.replace("class Net:", "class Net(tf.keras.Model):")
+    assert b"npu_ops" not in (Converter().convert((HEAD + of_keras).encode()).new or b"")
+
+
+def test_a_parameter_of_a_method_in_a_project(tmp_path: pathlib.Path) -> None:
+    net = HEAD + METHOD
+    paths = [str(tmp_path / "net.py"), str(tmp_path / "run.py")]
+    (tmp_path / "net.py").write_text(net)
+    for given, converted in (("phase", False), ("False", True)):
+        (tmp_path / "run.py").write_text(f"def run(net, x, phase):\n    return net.encode(x, {given})\n")
+        result = Converter(project=Project(paths)).convert(net.encode(), paths[0])
+        assert (result.new is not None) == converted
+
+
 UNDECIDED = {
-    "a placeholder": "training = tf.placeholder(tf.bool)\n%s",
     "an argument": "def cnn(x, training):\n    %s    return y\n",
     "an argument that may be a placeholder": "def cnn(x, training):\n    %s    return y\ncnn(x, True)\ncnn(x, phase)\n",
     "an argument that another function asks": "def cnn(x, training):\n    %s    return y\ndef other(training):\n    if training:\n        pass\n",
@@ -67,9 +92,7 @@ UNDECIDED = {
 
 
 def test_a_message_has_the_code_on_one_line() -> None:
-    text = (
-        "flag = tf.placeholder(tf.bool)\ny = tf.layers.dropout(\n    net(\n        x\n    ),\n    0.4, training=flag)\n"
-    )
+    text = "flag = phase()\ny = tf.layers.dropout(\n    net(\n        x\n    ),\n    0.4, training=flag)\n"
     messages = [d.message for d in Converter().convert((HEAD + text).encode()).diagnostics if d.kind == FINDING]
     assert ["npu_ops.dropout(net(x), 0.6) if flag else net(x)" in message for message in messages] == [True]
 
@@ -82,6 +105,13 @@ def test_a_condition_that_may_be_a_tensor_is_reported_with_both_forms(text: str)
     message = next(d.message for d in result.diagnostics if d.code == "NPU107")
     assert "Write npu_ops.dropout(x, 0.6) if training else x, " in message
     assert message.endswith("or use tf.cond for a tensor")
+
+
+def test_a_condition_that_is_a_tensor_is_reported_with_cond() -> None:
+    text = "training = tf.placeholder(tf.bool)\n" + LAYER % "training"
+    messages = [d.message for d in Converter().convert((HEAD + text).encode()).diagnostics if d.code == "NPU107"]
+    assert len(messages) == 1
+    assert messages[0].endswith("is a tensor. Write tf.cond(training, lambda: npu_ops.dropout(x, 0.6), lambda: x)")
 
 
 SLIM = {

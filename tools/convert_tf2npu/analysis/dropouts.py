@@ -9,13 +9,22 @@ from typing import NamedTuple
 from ..project.context import Context
 from ..rewrite.call_edits import outer_end, rename, rename_keyword
 from ..rewrite.change import Change, Finding, Result
-from ..semantics.model import Call
+from ..semantics.model import Call, Where
+from ..semantics.module_index import Names
 from ..semantics.signatures import Bound
+from ..semantics.value_flow import origins
 from ..syntax.expressions import constant
 from ..syntax.source import Edit, Source, one_line, ordered
 from .static_conditions import is_static
 
 OPERATOR = "npu_ops.dropout"
+# What makes the tensors that decide about training.
+_TENSORS = frozenset(
+    "tensorflow." + name
+    for name in """Variable cast constant convert_to_tensor equal get_variable greater less logical_and logical_not
+logical_or math.equal math.logical_and math.logical_not math.logical_or not_equal placeholder
+placeholder_with_default""".split()
+)
 
 
 class Dropout(NamedTuple):
@@ -64,6 +73,11 @@ def convert(context: Context, dropout: Dropout, name: str) -> Result:
         one_line(source.segment(dropout.training)),
         one_line(source.segment(inputs)),
     )
+    if _is_tensor(context.names, dropout.training, dropout.call.where):
+        return Finding(
+            node,
+            f"the condition of {name} is a tensor. Write tf.cond({test}, lambda: {value}, lambda: {x})",
+        )
     choice = _conditional(test, dropout.training, value, x)
     if not is_static(context.names, dropout.training, dropout.call.where):
         return Finding(
@@ -136,6 +150,14 @@ def _without(source: Source, node: ast.Call, keyword: ast.keyword, instead: str)
     if not before or "#" in source.text[start : source.start(keyword.value)]:
         return None
     return Edit(start, outer_end(source, node, keyword.value), ", " + instead if instead else "")
+
+
+def _is_tensor(names: Names, node: ast.AST, where: Where) -> bool:
+    """Return True if an expression is certainly a tensor."""
+    found = list(origins(node, where, names))
+    return bool(found) and all(
+        isinstance(o.node, ast.Call) and o.names.resolve(o.node.func, o.where) in _TENSORS for o in found
+    )
 
 
 def _is_plain(node: ast.AST) -> bool:

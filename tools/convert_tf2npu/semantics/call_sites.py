@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import NamedTuple
+from typing import Iterator, NamedTuple
 
 from .model import Binding, Where
 from .module_index import Names
@@ -51,6 +51,45 @@ def handed(parameter: Binding, names: Names) -> list[Handed] | None:
     return values or None if others is not None else None
 
 
+def handed_to_method(parameter: Binding, names: Names) -> list[Handed] | None:
+    """Return the values that the calls in the project pass to a parameter of a method, other than ``__init__``.
+
+    Calls are all those of its name behind a dot, whatever the object. This reads each file with the name, so ask it
+    only where :func:`handed` has no answer and much depends on one.
+
+    Returns:
+        the values; None if they are not all, also because the class has a base outside the project, which may call.
+    """
+    function = parameter.where.scope.node
+    owner = names.parents.get(function)
+    if not (isinstance(function, ast.FunctionDef) and isinstance(owner, ast.ClassDef) and parameter.kind == "arg"):
+        return None
+    if function.name.startswith("__") or function.decorator_list or not function.args.args:
+        return None
+    if names.ancestry(owner) - {"object"}:
+        return None
+    called = Called(function, function, names)
+    values: list[Handed] = []
+    for user in _mentioning(names, function.name):
+        theirs = None if user is None else _values(parameter, called, user, method=True)
+        if theirs is None:
+            return None
+        values += theirs
+    return values or None
+
+
+def _mentioning(names: Names, name: str) -> Iterator[Names | None]:
+    """Yield a module and the others of the project with a word in them; None for one that cannot be read."""
+    yield names
+    project = names.project
+    if project is None or names.path not in project.paths:
+        return
+    for path in project.paths:
+        if path != names.path and path.endswith((".py", ".pyw", ".ipynb")) and name.encode() in project.raw(path):
+            module = project.module(path)
+            yield None if module is None else module.names
+
+
 class Called(NamedTuple):
     """A function that is called, or a class with its ``__init__``, with the names of its module."""
 
@@ -92,11 +131,11 @@ def users(names: Names, name: str) -> list[Names] | None:
     return found
 
 
-def _values(parameter: Binding, called: Called, user: Names) -> list[Handed] | None:
+def _values(parameter: Binding, called: Called, user: Names, method: bool = False) -> list[Handed] | None:
     """Return the values that the calls in one module pass to a parameter; None if they are not visible."""
     function = called.function
     parameters = [a.arg for a in function.args.args + function.args.kwonlyargs]
-    if called.target is not function:
+    if called.target is not function or method:
         del parameters[0]  # self
     name = getattr(parameter.node, "arg", "")
     default = _defaults(function).get(name)
@@ -105,11 +144,13 @@ def _values(parameter: Binding, called: Called, user: Names) -> list[Handed] | N
         call = user.parents.get(node)
         is_called = isinstance(call, ast.Call) and call.func is node
         where = user.place(call if is_called and call is not None else node)
-        if not means(node, where, user, called):
+        if not (_may_be_method(node, where, user) if method else means(node, where, user, called)):
             continue
         if (
             not isinstance(call, ast.Call)
             or not is_called
+            or method
+            and user.definition(getattr(node, "value"), where) is not None  # Net.encode(net, ...)
             or any(isinstance(a, ast.Starred) for a in call.args)
             or any(k.arg is None for k in call.keywords)
         ):
@@ -134,6 +175,14 @@ def means(node: ast.AST, where: Where, user: Names, called: Called) -> bool:
         defined = user.definition(node, where)
         return defined is None or defined[0] is called.target
     return found == ResolvedName(called.target.name, called.names.path)
+
+
+def _may_be_method(node: ast.AST, where: Where, user: Names) -> bool:
+    """Return True if a mention of a name may be a method of an object, and not what a module defines."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    found = user.named(node, where)
+    return found is None or found.is_definition
 
 
 def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
