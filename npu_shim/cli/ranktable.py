@@ -1,6 +1,7 @@
 """Make, check, show or convert rank tables: which rank runs on which device of which server.
 
-The command reads every dialect: server_list, and the older forms of group_list.
+The command reads every dialect: server_list (versions 1.0 and 1.2), rank_list (version 2.0 of the Ascend 950), and the
+older forms of group_list.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ import dataclasses
 import json
 import os
 import sys
-from typing import Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from npu_shim import _env
 from npu_shim.cli import USAGE_ERROR, show
 from npu_shim.distributed.addresses import is_this_host
-from npu_shim.distributed.ranktable import generate, writer
+from npu_shim.distributed.ranktable import conversion, generate, rootinfo, writer
 from npu_shim.distributed.ranktable.model import (
     DIALECTS,
+    RANK_LIST,
     SERVER_LIST,
     Problem,
     RankTable,
@@ -25,8 +27,8 @@ from npu_shim.distributed.ranktable.model import (
     counted,
     errors,
 )
+from npu_shim.distributed.ranktable.products import ASCEND_A5, BY_VERSION, PRODUCTS
 from npu_shim.distributed.ranktable.reader import examine, read, read_text
-from npu_shim.distributed.ranktable.validate import ATLAS_910, PRODUCTS
 
 PROBLEMS_FOUND = 1
 _CPU = "cpu"  # instead of a product: no device rules
@@ -50,35 +52,62 @@ def main(arguments: list[str]) -> int:
 
 
 def _make(args: argparse.Namespace) -> int:
+    dialect = args.dialect or (RANK_LIST if args.product == ASCEND_A5 else SERVER_LIST)
+    if args.product is not None and (args.product == ASCEND_A5) != (dialect == RANK_LIST):
+        needed = f"Use --dialect {RANK_LIST}" if args.product == ASCEND_A5 else f"{RANK_LIST} is for {ASCEND_A5} only"
+        raise ValueError(f"--product {args.product} does not read --dialect {dialect}. {needed}.")
     hosts = generate.parse_hosts(args.hosts)
     names = [host.name for host in hosts]
-    addresses = _addresses(args.hccn or [], names)
-    table, placeholders = generate.generate(hosts, addresses)
-    table, _ = writer.convert(table, args.dialect)
+    if dialect == RANK_LIST:
+        source, option, unused = rootinfo.ROOT_INFO, "--rootinfo", args.hccn and "--hccn"
+        devices = _host_files(args.rootinfo or [], names, option, source, _root_devices)
+        table, placeholders = generate.generate_rank_list(hosts, devices)
+    else:
+        source, option, unused = generate.HCCN_CONF, "--hccn", args.rootinfo and "--rootinfo"
+        addresses = _host_files(args.hccn or [], names, option, source, generate.read_hccn)
+        table, placeholders = generate.generate(hosts, addresses)
+        table, _ = conversion.convert(table, dialect)
+    if unused:
+        raise ValueError(f"{unused} is not for --dialect {dialect}. Pass each host's {source}: {option} HOST=FILE.")
     if placeholders:
+        what = "addresses" if dialect == RANK_LIST else "device_ip"
         _report(
-            f"the device_ip of {', '.join(placeholders)} are placeholders, which work on the CPU only. For NPUs pass "
-            f"each host's {generate.HCCN_CONF}: --hccn HOST=FILE."
+            f"the {what} of {', '.join(placeholders)} are placeholders, which work on the CPU only. For NPUs pass "
+            f"each host's {source}: {option} HOST=FILE."
         )
     return _output(table, args)
 
 
-def _addresses(given: Sequence[str], names: Sequence[str]) -> dict[str, dict[int, str]]:
-    """Return the device addresses of the hosts whose hccn.conf is passed, or is on this machine."""
+def _root_devices(text: str, path: str) -> Mapping[int, Any]:
+    return rootinfo.read_rootinfo(text, path).devices
+
+
+def _host_files(
+    given: Sequence[str], names: Sequence[str], option: str, default: str, parse: Callable[[str, str], Any]
+) -> dict[str, Any]:
+    """Return the content of the files of the hosts that are passed, or are on this machine.
+
+    Args:
+        given: values of the option, [HOST=]FILE.
+        names: of the hosts.
+        option: its name in errors.
+        default: the path of the file on its own host.
+        parse: returns the content from text and path.
+    """
     files: dict[str, str] = {}
-    if os.path.exists(generate.HCCN_CONF):
-        files.update((name, generate.HCCN_CONF) for name in names if is_this_host(name))
+    if os.path.exists(default):
+        files.update((name, default) for name in names if is_this_host(name))
     for one in given:
         name, _, path = one.rpartition("=")
         if not name and len(names) > 1:
-            raise ValueError(f"--hccn {one}: there are {len(names)} hosts. Name the host: --hccn {names[0]}={one}.")
+            raise ValueError(f"{option} {one}: there are {len(names)} hosts. Name the host: {option} {names[0]}={one}.")
         name = name.strip("[]") or names[0]
         if name not in names:
-            raise ValueError(f"--hccn {one}: {name} is not one of the hosts {', '.join(names)}. Name one of --hosts.")
+            raise ValueError(f"{option} {one}: {name} is not one of the hosts {', '.join(names)}. Name one of --hosts.")
         files[name] = path
     for name, path in files.items():
         _report(f"using the devices of {name} from {path}.")
-    return {name: generate.read_hccn(read_text(path), path) for name, path in files.items()}
+    return {name: parse(read_text(path), path) for name, path in files.items()}
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -102,8 +131,9 @@ def _show(args: argparse.Namespace) -> int:
     table = read(args.file)
     if args.json:
         return show(json.dumps(dataclasses.asdict(table), indent=2))
-    rows = [("rank", "server", "device", "device_ip")] + [
-        (str(device.rank), server.server_id, str(device.device_id), device.device_ip or "-")
+    address = "address" if table.dialect == RANK_LIST else "device_ip"
+    rows = [("rank", "server", "device", address)] + [
+        (str(device.rank), server.server_id, str(device.device_id), ",".join(device.addresses) or "-")
         for server, device in table.placements()
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -115,9 +145,11 @@ def _convert(args: argparse.Namespace) -> int:
     table, problems = examine(read_text(args.file))
     if table is None:
         raise RankTableError(args.file, errors(problems))
-    made, dropped = writer.convert(table, args.to)
+    target = args.to or (RANK_LIST if table.dialect == RANK_LIST else SERVER_LIST)
+    made, dropped = conversion.convert(table, target)
     if dropped:
-        _report(f"dropped {', '.join(dropped)}: the dialect {args.to} has no such keys.")
+        kind = "dialect" if target in DIALECTS else "version"
+        _report(f"dropped {', '.join(dropped)}: the {kind} {target} has no such keys.")
     return _output(made, args)
 
 
@@ -156,7 +188,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     verbs = made.add_subparsers(dest="what", metavar="make|check|show|convert")
     verbs.required = True
-    dialect = "the dialect to write; by default server_list"
     make = _verb(verbs, "make", _make, "write a rank table for hosts and their devices")
     make.add_argument(
         "--hosts",
@@ -171,16 +202,31 @@ def _parser() -> argparse.ArgumentParser:
         help=f"a copy of a host's {generate.HCCN_CONF} with the addresses of its devices, once per host; by default "
         "the file of this machine for the host that is this machine",
     )
-    make.add_argument("--dialect", choices=DIALECTS, default=SERVER_LIST, help=dialect)
+    make.add_argument(
+        "--rootinfo",
+        action="append",
+        metavar="[HOST=]FILE",
+        help=f"the same for the Ascend 950: a copy of a host's {rootinfo.ROOT_INFO}",
+    )
+    make.add_argument(
+        "--product", choices=PRODUCTS, help="the product of the hosts: A5 (Ascend 950) needs version 2.0, rank_list"
+    )
+    make.add_argument(
+        "--dialect", choices=DIALECTS, help="the dialect to write; by default server_list, for A5 rank_list"
+    )
     check = _verb(verbs, "check", _check, "list the problems of a file, with path and fix")
     check.add_argument(
         "--product",
         choices=PRODUCTS + (_CPU,),
-        default=ATLAS_910,
-        help="the product whose device rules apply: Atlas training servers (910, by default), A2, A3, or cpu for none",
+        default=BY_VERSION,
+        metavar="PRODUCT",
+        help="the product whose rules apply: 910 (Atlas training servers), A2, A3, A5 (Ascend 950), or cpu for none; "
+        "by default the one of the version: A5 for 2.0, A3 for 1.2, else 910",
     )
     view = _verb(verbs, "show", _show, "list the ranks of a file")
-    convert = _verb(verbs, "convert", _convert, "write a file in another dialect, without comments and extra commas")
+    convert = _verb(
+        verbs, "convert", _convert, "write a file in another dialect or version, without comments and commas"
+    )
     for verb in (check, view, convert):
         own = _env.process_environ().get("RANK_TABLE_FILE") or None
         verb.add_argument(
@@ -191,7 +237,11 @@ def _parser() -> argparse.ArgumentParser:
         )
     for verb in (check, view):
         verb.add_argument("--json", action="store_true", help="as JSON")
-    convert.add_argument("--to", choices=DIALECTS, default=SERVER_LIST, help=dialect)
+    convert.add_argument(
+        "--to",
+        choices=conversion.TARGETS,
+        help="the dialect or version to write; by default server_list, for a rank_list rank_list",
+    )
     for verb in (make, convert):
         verb.add_argument("-o", "--output", metavar="FILE", help="the file to write; by default standard output")
         verb.add_argument("--force", action="store_true", help="replace a file that differs")

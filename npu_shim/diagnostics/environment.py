@@ -7,8 +7,8 @@ from typing import Any, Dict, Mapping
 
 from npu_shim import _env, _mpirun
 from npu_shim.distributed.ranktable.model import RankTableError
+from npu_shim.distributed.ranktable.products import BY_VERSION
 from npu_shim.distributed.ranktable.reader import examine, read, read_text
-from npu_shim.distributed.ranktable.validate import ATLAS_910
 from npu_shim.distributed.world import world, world_size
 
 # Variables of the vendor's runtime, of TensorFlow on the CPU, and of the search paths for both
@@ -112,7 +112,7 @@ def rank_table(environ: Mapping[str, str] | None = None) -> RankTableFacts | Non
     try:
         table = read(path)
         found["ranks"], found["servers"] = table.size, len({server.server_id for server in table.servers})
-        found["warnings"] = [str(problem) for problem in examine(read_text(path), ATLAS_910)[1]]
+        found["warnings"] = [str(problem) for problem in examine(read_text(path), BY_VERSION)[1]]
     except OSError as problem:
         found["error"] = problem.strerror or str(problem)
     except RankTableError as problem:

@@ -197,6 +197,14 @@ TABLE = (
     ),
     Trouble(
         _NETWORK,
+        "`EI0014` or `EI0017`: invalid value, or missing key, in the rank table",
+        r"EI0014|EI0017",
+        "The rank table has the version of another product (910 and A2: 1.0, A3: 1.2 or 1.0, A5: 2.0), or a value that "
+        "does not match the NPU",
+        "`npu-shim ranktable check --product A5 $RANK_TABLE_FILE`, with your product; `npu-shim doctor` recognizes it",
+    ),
+    Trouble(
+        _NETWORK,
         "`EJ0004`, `ra rdev init failed, ret [-17]` or `ranktable is inconsistent with the IP`",
         r"EJ0004|ra rdev init failed|ranktable is inconsistent with the IP",
         "`device_ip` in the rank table is not the address of the NPU",

@@ -264,7 +264,7 @@ def test_rank_table_that_is_never_complete(stages: list[str], wrong: str, tmp_pa
 
 @pytest.mark.parametrize(
     "text, message",
-    [('{"status": ', "is not JSON"), ('{"status": "failed"}', "has neither server_list nor group_list")],
+    [('{"status": ', "is not JSON"), ('{"status": "failed"}', "has none of server_list, rank_list and group_list")],
 )
 def test_invalid_rank_table_raises_without_a_wait(text: str, message: str, tmp_path: pathlib.Path) -> None:
     with pytest.raises(ValueError, match=message):

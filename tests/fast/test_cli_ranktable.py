@@ -14,7 +14,7 @@ import pytest
 
 from npu_shim import cli
 from npu_shim.cli import ranktable as verb
-from npu_shim.distributed.ranktable import generate
+from npu_shim.distributed.ranktable import generate, rootinfo
 from npu_shim.distributed.ranktable.reader import examine, parse, read
 
 HCCN = """address_0=192.168.100.101
@@ -23,6 +23,9 @@ netdetect_0=192.168.100.1
  address_1 = 192.168.101.101
 address_5=fd00::5
 """
+ROOT_INFO = """{"version": "2.0", "topo_file_path": "/topo.json", "rank_count": 1, "rank_list": [{"device_id": 3,
+ "local_id": 3, "level_list": [{"net_layer": 0, "net_instance_id": "OS", "net_type": "TOPO_FILE_DESC", "rank_addr_list":
+ [{"addr_type": "EID", "addr": "000000000000000000000000000000a0", "ports": ["0/4"]}]}]}]}"""
 Run = Callable[..., Tuple[int, str, List[str]]]
 
 
@@ -32,6 +35,7 @@ def run(monkeypatch: Any, capsys: Any, tmp_path: pathlib.Path) -> Run:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RANK_TABLE_FILE", raising=False)
     monkeypatch.setattr(generate, "HCCN_CONF", str(tmp_path / "hccn.conf"))
+    monkeypatch.setattr(rootinfo, "ROOT_INFO", str(tmp_path / "hccl_rootinfo.json"))
 
     def do(*arguments: str) -> tuple[int, str, list[str]]:
         try:
@@ -124,6 +128,39 @@ def test_make_writes_each_dialect(dialect: str, run: Run) -> None:
     assert code == 0 and table is not None and (table.dialect, table.size, problems) == (dialect, 16, ())
 
 
+def test_hosts_with_ascend_950(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "b.json").write_text(ROOT_INFO.replace("OS", "os-b").replace("a0", "b0"))
+    (tmp_path / "hccl_rootinfo.json").write_text(ROOT_INFO.replace("OS", "os-a"))
+    code, out, errors = run(
+        "make", "--product", "A5", "--hosts", "127.0.0.1,b", "--rootinfo", "b=b.json", "-o", "t.json"
+    )
+    assert (code, out) == (0, "")
+    assert errors == [
+        f"using the devices of 127.0.0.1 from {rootinfo.ROOT_INFO}.",
+        "using the devices of b from b.json.",
+    ]
+    assert run("check", "t.json") == (
+        0,
+        "t.json: 2 ranks on 2 servers, rank_list 2.0, completed; no problems found\n",
+        [],
+    )
+    assert run("show", "t.json")[1].splitlines()[2:] == [
+        "rank  server  device  address",
+        "0     os-a    3       000000000000000000000000000000a0",
+        "1     os-b    3       000000000000000000000000000000b0",
+    ]
+    code, out, errors = run("make", "--dialect", "rank_list", "--hosts", "x:2")
+    assert code == 0 and errors == [
+        "the addresses of x are placeholders, which work on the CPU only. For NPUs pass each host's "
+        f"{rootinfo.ROOT_INFO}: --rootinfo HOST=FILE."
+    ]
+    assert [(s.server_id, d.device_id, d.addresses) for s, d in parse(out).placements()] == [
+        ("x", 0, ("192.168.100.1",)),
+        ("x", 1, ("192.168.101.1",)),
+    ]
+    assert run("make", "--product", "A3", "--hosts", "x:2")[1] == run("make", "--hosts", "x:2")[1]
+
+
 WRONG = [
     (
         ("make",),
@@ -179,10 +216,47 @@ WRONG = [
         ("make", "--hosts", "a:1", "-o", "twice.conf"),
         "twice.conf already exists and differs. Write another file, or use --force.",
     ),
+    (
+        ("make", "--hosts", "a", "--product", "A5", "--rootinfo", "good.conf"),
+        "good.conf: line 1, column 1: is not JSON: expecting value",
+    ),
+    (
+        ("make", "--hosts", "a:1", "--product", "A5", "--hccn", "good.conf"),
+        "--hccn is not for --dialect rank_list. Pass each host's ",
+    ),
+    (
+        ("make", "--hosts", "a:1", "--rootinfo", "good.conf"),
+        "--rootinfo is not for --dialect server_list. Pass each host's ",
+    ),
+    (
+        ("make", "--hosts", "a:1", "--product", "A5", "--dialect", "lab"),
+        "--product A5 does not read --dialect lab. Use --dialect rank_list.",
+    ),
+    (
+        ("make", "--hosts", "a:1", "--product", "A2", "--dialect", "rank_list"),
+        "--product A2 does not read --dialect rank_list. rank_list is for A5 only.",
+    ),
+    (
+        ("make", "--hosts", "a", "--product", "A5"),
+        "host a: the number of devices is unknown. Write a:8, or pass its hccl_rootinfo.json: --rootinfo a=FILE.",
+    ),
+    (
+        ("make", "--hosts", "a:99", "--product", "A5"),
+        "placeholder addresses exist for 126 hosts with 64 devices only. Pass the hccl_rootinfo.json of each host: ",
+    ),
+    (
+        ("convert", "mixed.json", "--to", "2.0"),
+        "version '2.0' needs the level_list of each device, its addresses and ports in each net layer, which a "
+        "server_list of version 1.0 does not have. Make a new table from each host's /etc/hccl_rootinfo.json",
+    ),
+    (
+        ("convert", "mixed.json", "--to", "1.2"),
+        "version '1.2' needs a super_pod_list and the super_device_id of each device, which this table does not have.",
+    ),
     (("show", "none.json"), "none.json: No such file or directory"),
     (("show", "good.conf"), "good.conf: line 1, column 1: is not JSON: expecting value"),
     (("check", "none.json"), "none.json: No such file or directory"),
-    (("convert", "broken.json"), "broken.json: $: has neither server_list nor group_list."),
+    (("convert", "broken.json"), "broken.json: $: has none of server_list, rank_list and group_list."),
     (
         ("convert", "mixed.json", "--to", "pod"),
         "the dialect 'pod' has no rank ids and numbers the ranks in file order, but here they are 0, 2, 1. "
@@ -289,6 +363,20 @@ def test_round_trip_through_every_dialect(run: Run, tmp_path: pathlib.Path) -> N
     assert (tmp_path / "back.json").read_text() == (tmp_path / "t.json").read_text()
     # the same content needs no --force
     assert run("make", "--hosts", "10.0.0.1:2,10.0.0.2:2", "-o", "back.json")[0] == 0
+
+
+def test_convert_version_2(run: Run, tmp_path: pathlib.Path) -> None:
+    run("make", "--product", "A5", "--hosts", "a:2", "-o", "new.json")
+    text = (tmp_path / "new.json").read_text()
+    (tmp_path / "manual.json").write_text("// by hand\n" + text.replace('"rank_id": 1', '"rank_id": "1"'))
+    assert "line 1, column 1: is not JSON: it has a comment" in run("check", "manual.json")[1]
+    assert run("convert", "manual.json") == run("convert", "manual.json", "--to", "2.0") == (0, text, [])
+    code, out, errors = run("convert", "new.json", "--to", "1.0")
+    assert code == 0 and rows(out) == [(0, "a", 0, None), (1, "a", 1, None)]
+    assert errors == [
+        "dropped local_id, level_list, net_layer, net_instance_id, net_type, rank_addr_list, addr_type, addr, ports: the "
+        "version 1.0 has no such keys."
+    ]
 
 
 def test_failed_write_leaves_no_file(run: Run, tmp_path: pathlib.Path, monkeypatch: Any) -> None:

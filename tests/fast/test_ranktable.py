@@ -151,7 +151,7 @@ def test_valid_tables_with_numbers_or_strings_have_no_problems(data: Any) -> Non
         object_hook=lambda entry: {key: int(value) if key in numbers else value for key, value in entry.items()},
     )
     assert as_numbers != data and parse(json.dumps(as_numbers)) == parse(json.dumps(data))
-    assert examine(json.dumps(data), "A2") == (parse(json.dumps(data)), ())
+    assert examine(json.dumps(data), "A3") == (parse(json.dumps(data)), ())
 
 
 def test_byte_order_mark_is_ignored(tmp_path: Any) -> None:
@@ -291,14 +291,13 @@ ERRORS: list[tuple[dict[str, Any], Callable[[Any], Any], str]] = [
     (
         TWO_SERVERS,
         lambda d: Replacement({"server_lst": []}),
-        "$: has neither server_list nor group_list, but server_lst. Add server_list (current form) or group_list "
-        "(older forms)",
+        "$: has none of server_list, rank_list and group_list, but server_lst. Add server_list (versions 1.0 and 1.2), "
+        "rank_list (version 2.0) or group_list (older forms)",
     ),
     (
         TWO_SERVERS,
-        lambda d: Replacement({"rank_list": []}),
-        "$: has neither server_list nor group_list. Add server_list (current form) or group_list (older forms); "
-        "rank_list belongs to newer products that do not support TensorFlow",
+        lambda d: d.update(rank_list=[]),
+        "$: has both server_list and rank_list. Keep the one that describes the job",
     ),
     (
         TWO_SERVERS,
@@ -501,7 +500,6 @@ WARNINGS: list[tuple[dict[str, Any], Callable[[Any], Any], str, str]] = [
         "$.status: is 'initializing': the table is not ready. Wait until it is 'completed'",
     ),
     (TWO_SERVERS, lambda d: d.pop("version"), "910", '$: has no version. Write "version": "1.0"'),
-    (TWO_SERVERS, lambda d: d.update(version="3.0"), "910", "$.version: is '3.0'. Write one of '1.0', '1.2'"),
     (
         TWO_SERVERS,
         lambda d: d.update(version="1.2"),
@@ -606,6 +604,14 @@ WARNINGS: list[tuple[dict[str, Any], Callable[[Any], Any], str, str]] = [
         "$.super_pod_list[1]: super-pod '1' has 1 device, but '0' has 2. Use the same number in every super-pod",
     ),
 ]
+
+
+def test_a_version_of_no_product_has_two_problems() -> None:
+    _, problems = examine(json.dumps({**TWO_SERVERS, "version": "3.0"}), "910")
+    assert [str(problem) for problem in problems] == [
+        "$.version: is '3.0', but there is a server_list. Write '1.0' or '1.2'",
+        "$.version: is '3.0', but 910 uses '1.0'. Run npu-shim ranktable convert --to 1.0",
+    ]
 
 
 @pytest.mark.parametrize("data, change, product, text", WARNINGS, ids=[w[3][:70] + w[2] for w in WARNINGS])

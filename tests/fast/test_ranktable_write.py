@@ -8,10 +8,23 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from npu_shim.distributed.ranktable.model import DIALECTS, LAB, POD, SERVER_LIST, Device, RankTable, Server, SuperPod
+from npu_shim.distributed.ranktable.conversion import convert
+from npu_shim.distributed.ranktable.model import (
+    DIALECTS,
+    LAB,
+    POD,
+    RANK_LIST,
+    SERVER_LIST,
+    Device,
+    NetAddress,
+    NetLayer,
+    RankTable,
+    Server,
+    SuperPod,
+)
+from npu_shim.distributed.ranktable.products import PRODUCTS
 from npu_shim.distributed.ranktable.reader import examine, parse
-from npu_shim.distributed.ranktable.validate import PRODUCTS
-from npu_shim.distributed.ranktable.writer import convert, render, to_json
+from npu_shim.distributed.ranktable.writer import render, to_json
 
 NAMES = st.text('s0.:/"\\\n é,#]}', min_size=1, max_size=6)
 VALUES: list[Any] = [
@@ -44,8 +57,35 @@ def extras(key: str) -> st.SearchStrategy[tuple[tuple[str, str], ...]]:
 
 
 @st.composite
+def rank_lists(draw: Any) -> RankTable:
+    """Return tables of version 2.0, with servers and ranks in order."""
+    counts = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    instances = draw(st.lists(NAMES, min_size=len(counts), max_size=len(counts), unique=True))
+    addresses = st.lists(
+        st.builds(NetAddress, NAMES, NAMES, st.lists(NAMES, max_size=2).map(tuple), extras("address")), max_size=2
+    ).map(tuple)
+    outer = st.lists(
+        st.builds(NetLayer, st.integers(1, 7), NAMES, st.none() | NAMES, addresses, extras("layer")), max_size=2
+    )
+    servers, rank = [], 0
+    for instance, count in zip(instances, counts):
+        ids = draw(st.lists(st.integers(0, 15), min_size=count, max_size=count, unique=True))
+        devices = []
+        for device_id in ids:
+            inner = NetLayer(0, instance, draw(st.none() | NAMES), draw(addresses), draw(extras("layer")))
+            own = {"local_id": draw(st.integers(0, 64)), "layers": (inner, *draw(outer))}
+            devices.append(Device(rank, device_id, extras=draw(extras("device")), **own))
+            rank += 1
+        servers.append(Server(instance, tuple(devices)))
+    status = draw(st.sampled_from(["completed", "initializing"]))
+    return RankTable(tuple(servers), RANK_LIST, draw(st.none() | NAMES), status, extras=draw(extras("top")))
+
+
+@st.composite
 def tables(draw: Any, dialect: str) -> RankTable:
     """Return tables with all the features of a dialect."""
+    if dialect == RANK_LIST:
+        return draw(rank_lists())
     counts = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
     server_ids = draw(st.lists(NAMES, min_size=len(counts), max_size=len(counts), unique=True))
     ranks = list(range(sum(counts)))
@@ -102,11 +142,17 @@ def test_conversion_keeps_ranks_and_devices(source: str, target: str, data: Any)
         with pytest.raises(ValueError, match="the dialect 'pod' has no rank ids and numbers the ranks in file order"):
             convert(table, target)
         return
+    if target == RANK_LIST and source != RANK_LIST:
+        with pytest.raises(ValueError, match="version '2.0' needs the level_list of each device"):
+            convert(table, target)
+        return
     made, dropped = convert(table, target)
     assert made.dialect == target and parse(render(made)) == made
     assert placed(made) == placed(table)
     if source == target:
         assert made == table and dropped == ()
+    if source == RANK_LIST:
+        return
     back, _ = convert(made, source)
     assert placed(back) == placed(table)
 
@@ -130,7 +176,9 @@ def in_order(table: RankTable) -> bool:
 @given(
     st.text(max_size=80)
     | JSON.map(json.dumps)
-    | st.builds(lambda key, value: json.dumps({key: value}), st.sampled_from(["server_list", "group_list"]), JSON)
+    | st.builds(
+        lambda key, value: json.dumps({key: value}), st.sampled_from(["server_list", "rank_list", "group_list"]), JSON
+    )
 )
 def test_any_text_is_read_without_an_exception(written: str) -> None:
     for product in (None, *PRODUCTS):
@@ -185,8 +233,10 @@ def test_pods_of_one_server_become_one_server() -> None:
     assert convert(table, SERVER_LIST)[0].servers == (Server("s", (Device(0, 0), Device(1, 4))),)
 
 
-def test_unknown_dialect() -> None:
-    with pytest.raises(ValueError, match="dialect='json' is not allowed. Use one of server_list, lab, pod"):
+def test_unknown_target() -> None:
+    with pytest.raises(
+        ValueError, match="target='json' is not allowed. Use one of server_list, rank_list, lab, pod, 1.0, 1.2, 2.0"
+    ):
         convert(RankTable((Server("s", (Device(0, 0),)),)), "json")
 
 

@@ -1,12 +1,27 @@
-"""Generate a rank table from hosts and their devices, with the device addresses of hccn.conf files."""
+"""Generate a rank table from hosts and their devices.
+
+The device addresses come from each host's hccn.conf, and for the Ascend 950 from its hccl_rootinfo.json.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Iterable, Mapping, Sequence
 
-from npu_shim.distributed.ranktable.model import SERVER_LIST, Device, RankTable, Server
+from npu_shim.distributed.ranktable.model import (
+    RANK_LIST,
+    RANKS,
+    SERVER_LIST,
+    SERVERS,
+    Device,
+    NetAddress,
+    NetLayer,
+    RankTable,
+    Server,
+)
+from npu_shim.distributed.ranktable.net_layers import IPV4, TOPOLOGY_FILE
+from npu_shim.distributed.ranktable.rank_list import servers_of
 
 HCCN_CONF = "/etc/hccn.conf"
 _HOST = re.compile(r"^(?P<host>\[[^\]]+\]|[^:\[\]]+)(?::(?P<count>\d+)|:(?P<first>\d+)-(?P<last>\d+))?$")
@@ -93,43 +108,74 @@ def generate(hosts: Sequence[Host], addresses: Mapping[str, Mapping[int, str]]) 
     Raises:
         ValueError: the devices of a host are unknown, or its hccn.conf does not have a named device.
     """
-    servers, rank, placeholders = [], 0, []
+    servers: list[Server] = []
+    placeholders = [host.name for host in hosts if host.name not in addresses]
     for at, host in enumerate(hosts):
         known = addresses.get(host.name)
-        if known is None:
-            placeholders.append(host.name)
-        devices = []
-        for device in _devices(host, known):
-            address = known[device] if known is not None else _placeholder(at, device)
-            devices.append(Device(rank, device, address))
-            rank += 1
-        servers.append(Server(host.name, tuple(devices)))
-    return RankTable(tuple(servers), SERVER_LIST, "1.0"), tuple(placeholders)
+        numbers = _device_ids(host, known, "its hccn.conf", "--hccn")
+        first = sum(len(server.devices) for server in servers)
+        devices = tuple(
+            Device(
+                rank, number, known[number] if known is not None else _placeholder(at, number, "hccn.conf", "--hccn")
+            )
+            for rank, number in enumerate(numbers, first)
+        )
+        servers.append(Server(host.name, devices))
+    return RankTable(tuple(servers), SERVER_LIST, SERVERS), tuple(placeholders)
 
 
-def _devices(host: Host, known: Mapping[int, str] | None) -> tuple[int, ...]:
-    if host.devices is None and known is None:
+def generate_rank_list(
+    hosts: Sequence[Host], known: Mapping[str, Mapping[int, Device]]
+) -> tuple[RankTable, tuple[str, ...]]:
+    """Generate a rank table of version 2.0; ranks are numbered host by host, device by device.
+
+    Args:
+        hosts: in the order of their ranks.
+        known: the devices by host, for hosts with a known hccl_rootinfo.json.
+    Returns:
+        (table, placeholders): as generate(); the devices of unknown hosts have one net layer, named after the host.
+    Raises:
+        ValueError: the devices of a host are unknown, or its hccl_rootinfo.json does not have a named device.
+    """
+    devices: list[Device] = []
+    placeholders = [host.name for host in hosts if host.name not in known]
+    for at, host in enumerate(hosts):
+        own = known.get(host.name)
+        for number in _device_ids(host, own, "its hccl_rootinfo.json", "--rootinfo"):
+            found = own[number] if own is not None else _placeholder_device(host, at, number)
+            devices.append(replace(found, rank=len(devices)))
+    return RankTable(servers_of(devices), RANK_LIST, RANKS), tuple(placeholders)
+
+
+def _device_ids(host: Host, known: Iterable[int] | None, source: str, option: str) -> tuple[int, ...]:
+    """Return the devices of a host: those that are named, or all that its file has."""
+    existing = None if known is None else tuple(known)
+    if existing is None and host.devices is None:
         raise ValueError(
-            f"host {host.name}: the number of devices is unknown. Write {host.name}:8, or pass its hccn.conf: --hccn "
+            f"host {host.name}: the number of devices is unknown. Write {host.name}:8, or pass {source}: {option} "
             f"{host.name}=FILE."
         )
-    devices = host.devices if host.devices is not None else tuple(known or ())
-    missing = [device for device in devices if known is not None and device not in known]
+    devices = host.devices if host.devices is not None else existing or ()
+    missing = [device for device in devices if existing is not None and device not in existing]
     if missing:
-        have = ", ".join(map(str, known or ()))
         raise ValueError(
-            f"host {host.name}: its hccn.conf has no device {', '.join(map(str, missing))}; it has "
-            f"{have}. Name only these."
+            f"host {host.name}: {source} has no device {', '.join(map(str, missing))}; it has "
+            f"{', '.join(map(str, existing or ()))}. Name only these."
         )
     return devices
 
 
-def _placeholder(server: int, device: int) -> str:
+def _placeholder_device(host: Host, server: int, device: int) -> Device:
+    address = NetAddress(IPV4, _placeholder(server, device, "hccl_rootinfo.json", "--rootinfo"), ("0/0",))
+    return Device(0, device, local_id=device, layers=(NetLayer(0, host.name, TOPOLOGY_FILE, (address,)),))
+
+
+def _placeholder(server: int, device: int, source: str, option: str) -> str:
     """Return 192.168.100.1 and so on: four networks, in each of which a server has two devices."""
     if device >= _MAX_DEVICES or server >= _MAX_SERVERS:
         raise ValueError(
             f"placeholder addresses exist for {_MAX_SERVERS} hosts with {_MAX_DEVICES} devices only. Pass the "
-            "hccn.conf of each host: --hccn HOST=FILE."
+            f"{source} of each host: {option} HOST=FILE."
         )
     block, pair = divmod(device, 8)
     return f"192.168.{100 + 4 * block + pair % 4}.{2 * server + 1 + pair // 4}"

@@ -6,8 +6,11 @@ import json
 from dataclasses import dataclass
 from typing import Iterable, Tuple
 
-SERVER_LIST, LAB, POD = "server_list", "lab", "pod"
-DIALECTS = (SERVER_LIST, LAB, POD)
+SERVER_LIST, RANK_LIST, LAB, POD = "server_list", "rank_list", "lab", "pod"
+DIALECTS = (SERVER_LIST, RANK_LIST, LAB, POD)
+# Versions of the dialects that have one; 1.2 has super-pods
+SERVERS, SUPER_PODS, RANKS = "1.0", "1.2", "2.0"
+VERSIONS = {SERVER_LIST: (SERVERS, SUPER_PODS), RANK_LIST: (RANKS,)}
 COMPLETED, INITIALIZING = "completed", "initializing"
 ERROR, WARNING = "error", "warning"
 
@@ -16,10 +19,35 @@ Extras = Tuple[Tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
+class NetAddress:
+    """An address of a device: ``kind`` is EID, IPV4 or IPV6; ``ports`` are the ports of the chip that have it."""
+
+    kind: str
+    address: str
+    ports: tuple[str, ...]
+    extras: Extras = ()
+
+
+@dataclass(frozen=True)
+class NetLayer:
+    """A layer of the network and the addresses of a device in it; 0 is the innermost layer, within a server.
+
+    Devices with the same ``instance`` of a layer are connected in it. ``net_type`` is None if the file has none.
+    """
+
+    number: int
+    instance: str
+    net_type: str | None
+    addresses: tuple[NetAddress, ...]
+    extras: Extras = ()
+
+
+@dataclass(frozen=True)
 class Device:
     """A device and the rank that runs on it.
 
-    device_ip is the address of its network port; None if the file has none.
+    device_ip is the address of its network port; None if the file has none. Tables of version 2.0 have ``local_id``
+    and ``layers`` instead.
     """
 
     rank: int
@@ -27,6 +55,15 @@ class Device:
     device_ip: str | None = None
     super_device_id: str | None = None
     extras: Extras = ()
+    local_id: int | None = None
+    layers: tuple[NetLayer, ...] = ()
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Return its network addresses: device_ip, or those of the innermost layer that has any."""
+        if self.device_ip is not None:
+            return (self.device_ip,)
+        return next((tuple(a.address for a in layer.addresses) for layer in self.layers if layer.addresses), ())
 
 
 @dataclass(frozen=True)
@@ -57,10 +94,10 @@ class SuperPod:
 class RankTable:
     """All ranks of a job and their devices.
 
-    ``dialect`` is one of DIALECTS: ``server_list`` is the current form, ``lab`` the
-    older group_list with one instance per rank (device_num), ``pod`` the group_list
-    of cloud platforms with one instance per pod (device_count), which numbers ranks
-    in file order.
+    ``dialect`` is one of DIALECTS: ``server_list`` is version 1.0 and 1.2, ``rank_list``
+    version 2.0 of the Ascend 950, ``lab`` the older group_list with one instance per
+    rank (device_num), ``pod`` the group_list of cloud platforms with one instance per
+    pod (device_count), which numbers ranks in file order.
     """
 
     servers: tuple[Server, ...]

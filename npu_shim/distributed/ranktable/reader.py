@@ -20,7 +20,7 @@ def examine(text: str, product: str | None = None) -> tuple[RankTable | None, tu
 
     Args:
         text: of the file.
-        product: one of PRODUCTS, whose rules for the devices of a server apply; None for the CPU.
+        product: one of PRODUCTS, whose rules apply, or BY_VERSION for that of the table's version; None for the CPU.
     Returns:
         (table, problems). The table is None if the text does not describe one; comments and extra commas are accepted.
         A problem is an 'error' if no runtime accepts it, and a 'warning' if only NPUs reject it.

@@ -1,39 +1,21 @@
-"""Write a rank table, in its own dialect or another one."""
+"""Write a rank table in its dialect."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from typing import Any, Dict, Sequence
 
-from npu_shim.distributed.ranktable.model import DIALECTS, LAB, POD, SERVER_LIST, Device, Extras, RankTable, Server
+from npu_shim.distributed.ranktable.model import LAB, POD, RANK_LIST, SERVER_LIST, Device, Extras, NetLayer, RankTable
 
 JsonObject = Dict[str, Any]
-# The keys that readers of the dialect lab expect besides the ranks
-_LAB_KEYS = {"board_id": "0x0000", "chip_info": "910", "deploy_mode": "lab", "para_plane_nic_location": "device"}
-_POD_GROUP = "worker"
 _LINE_LENGTH = 120
-# Keys that belong to the structure of a dialect; every dialect has their information
-_STRUCTURE_KEYS = (
-    "version",
-    "server_count",
-    "server_list",
-    "device",
-    "devices",
-    "group_count",
-    "group_list",
-    "device_num",
-    "server_num",
-    "device_count",
-    "instance_count",
-    "instance_list",
-    "rank_id",
-)
 
 
 def render(table: RankTable) -> str:
-    """Return the text of a file in the dialect of the table. Numbers are strings, as in all known files.
+    """Return the text of a file in the dialect of the table.
+
+    Numbers are strings, as in all known files; those of ``rank_list`` are numbers, as HCCL needs them.
 
     Raises:
         ValueError: the dialect cannot represent the ranks.
@@ -83,29 +65,11 @@ def to_json(table: RankTable) -> JsonObject:
                 {"super_pod_id": pod.super_pod_id, "server_list": [{"server_id": one} for one in pod.server_ids]}
                 for pod in table.super_pods
             ]
+    elif table.dialect == RANK_LIST:
+        made.update(rank_count=table.size, rank_list=[_rank(device) for _, device in table.placements()])
     else:
         made.update(group_count="1", group_list=[_lab(table) if table.dialect == LAB else _pods(table)])
     return {**made, **_values(table.extras)}
-
-
-def convert(table: RankTable, dialect: str) -> tuple[RankTable, tuple[str, ...]]:
-    """Convert a table to another dialect.
-
-    Args:
-        table: any table.
-        dialect: one of DIALECTS.
-    Returns:
-        (table, dropped): the second has the keys that do not exist in the dialect.
-    Raises:
-        ValueError: the dialect is unknown, or cannot represent the ranks.
-    """
-    if dialect not in DIALECTS:
-        raise ValueError(f"dialect={dialect!r} is not allowed. Use one of {', '.join(DIALECTS)}.")
-    if dialect == table.dialect:
-        return table, ()
-    made = {SERVER_LIST: _to_server_list, LAB: _to_lab, POD: _to_pods}[dialect](table)
-    to_json(made)  # raises ValueError if the dialect cannot represent the ranks
-    return made, _dropped_keys(table, made)
 
 
 def _lab(table: RankTable) -> JsonObject:
@@ -144,66 +108,6 @@ def _pods(table: RankTable) -> JsonObject:
     return made
 
 
-def _to_server_list(table: RankTable) -> RankTable:
-    return RankTable(_by_server(table), SERVER_LIST, table.version or "1.0", table.status)
-
-
-def _to_lab(table: RankTable) -> RankTable:
-    ports = max(
-        sum(len(server.devices) for server in table.servers if server.server_id == name)
-        for name in {server.server_id for server in table.servers}
-    )
-    keys: JsonObject = {
-        **_LAB_KEYS,
-        "para_plane_nic_num": str(ports),
-        "para_plane_nic_name": [f"eth{port}" for port in range(ports)],
-    }
-    extras = tuple((key, json.dumps(value)) for key, value in sorted(keys.items()))
-    return RankTable(_by_server(table), LAB, None, table.status, group_name="", extras=extras)
-
-
-def _to_pods(table: RankTable) -> RankTable:
-    """Convert to pods: servers in the order of their ranks, each with a pod name."""
-    servers = sorted(
-        (
-            Server(server.server_id, tuple(sorted(server.devices, key=lambda device: device.rank)))
-            for server in _by_server(table)
-        ),
-        key=lambda server: server.devices[0].rank,
-    )
-    named = [
-        dataclasses.replace(
-            server,
-            pod_name=f"{_POD_GROUP}-{at}",
-            devices=tuple(dataclasses.replace(device, super_device_id=None) for device in server.devices),
-        )
-        for at, server in enumerate(servers)
-    ]
-    return RankTable(tuple(named), POD, None, table.status, group_name=_POD_GROUP)
-
-
-def _by_server(table: RankTable) -> tuple[Server, ...]:
-    """Return each server once, without the keys of the table's own dialect."""
-    found: dict[str, list[Device]] = {}
-    for server in table.servers:
-        found.setdefault(server.server_id, []).extend(server.devices)
-    return tuple(Server(server_id, tuple(devices)) for server_id, devices in found.items())
-
-
-def _dropped_keys(table: RankTable, made: RankTable) -> tuple[str, ...]:
-    """Return the keys of a table that its converted form does not have."""
-    kept, had = _keys(to_json(made)), _keys(to_json(table))
-    return tuple(key for key in had if key not in kept and key not in _STRUCTURE_KEYS)
-
-
-def _keys(value: Any) -> dict[str, None]:
-    """Return all keys of all objects, in order of appearance."""
-    found: dict[str, None] = {}
-    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        found.update(_keys(one))
-    return {**(dict.fromkeys(value) if isinstance(value, dict) else {}), **found}
-
-
 def _device(device: Device) -> JsonObject:
     made: JsonObject = {"device_id": str(device.device_id)}
     if device.super_device_id is not None:
@@ -211,6 +115,22 @@ def _device(device: Device) -> JsonObject:
     if device.device_ip is not None:
         made["device_ip"] = device.device_ip
     return {**made, **_values(device.extras)}
+
+
+def _rank(device: Device) -> JsonObject:
+    made: JsonObject = {"rank_id": device.rank, "device_id": device.device_id, "local_id": device.local_id}
+    return {**made, **_values(device.extras), "level_list": [_layer(layer) for layer in device.layers]}
+
+
+def _layer(layer: NetLayer) -> JsonObject:
+    made: JsonObject = {"net_layer": layer.number, "net_instance_id": layer.instance}
+    if layer.net_type is not None:
+        made["net_type"] = layer.net_type
+    addresses = [
+        {"addr_type": one.kind, "addr": one.address, "ports": list(one.ports), **_values(one.extras)}
+        for one in layer.addresses
+    ]
+    return {**made, **_values(layer.extras), "rank_addr_list": addresses}
 
 
 def _values(extras: Extras) -> JsonObject:

@@ -1,0 +1,170 @@
+"""Convert a rank table to another dialect or version."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+from npu_shim.distributed.ranktable.model import (
+    DIALECTS,
+    LAB,
+    POD,
+    RANK_LIST,
+    RANKS,
+    SERVER_LIST,
+    SERVERS,
+    SUPER_PODS,
+    VERSIONS,
+    Device,
+    RankTable,
+    Server,
+    extra,
+)
+from npu_shim.distributed.ranktable.writer import JsonObject, to_json
+
+TARGETS = (*DIALECTS, *(version for versions in VERSIONS.values() for version in versions))
+# The keys that readers of the dialect lab expect besides the ranks
+_LAB_KEYS = {"board_id": "0x0000", "chip_info": "910", "deploy_mode": "lab", "para_plane_nic_location": "device"}
+_POD_GROUP = "worker"
+_PORTS = ("device_port", "host_port")  # the keys of a rank in version 2.0 that a device of version 1.0 has, too
+# Keys that belong to the structure of a dialect; every dialect has their information
+_STRUCTURE_KEYS = (
+    "version",
+    "server_count",
+    "server_list",
+    "device",
+    "devices",
+    "group_count",
+    "group_list",
+    "device_num",
+    "server_num",
+    "device_count",
+    "instance_count",
+    "instance_list",
+    "rank_count",
+    "rank_list",
+    "rank_id",
+)
+
+
+def convert(table: RankTable, target: str) -> tuple[RankTable, tuple[str, ...]]:
+    """Convert a table to another dialect or version.
+
+    Args:
+        table: any table.
+        target: one of TARGETS.
+    Returns:
+        (table, dropped): the second has the keys that do not exist in the target.
+    Raises:
+        ValueError: the target is unknown, cannot represent the ranks, or needs facts that the table does not have.
+    """
+    if target not in TARGETS:
+        raise ValueError(f"target={target!r} is not allowed. Use one of {', '.join(TARGETS)}.")
+    dialect = next((name for name, versions in VERSIONS.items() if target in versions), target)
+    version = target if target != dialect else None
+    if dialect == RANK_LIST and table.dialect != RANK_LIST:
+        raise ValueError(
+            f"version {RANKS!r} needs the level_list of each device, its addresses and ports in each net layer, which "
+            f"a {_form(table)} does not have. Make a new table from each host's /etc/hccl_rootinfo.json: npu-shim "
+            "ranktable make --product A5 --hosts HOST:COUNT,... --rootinfo HOST=FILE."
+        )
+    made = table
+    if dialect != table.dialect:
+        made = {SERVER_LIST: _to_server_list, LAB: _to_lab, POD: _to_pods}[dialect](table)
+    if version not in (None, made.version):
+        made = _to_version(made, version)
+    to_json(made)  # raises ValueError if the dialect cannot represent the ranks
+    return made, _dropped_keys(table, made)
+
+
+def _form(table: RankTable) -> str:
+    return f"{table.dialect} of version {table.version}" if table.version else table.dialect
+
+
+def _to_version(table: RankTable, version: str | None) -> RankTable:
+    """Return the table in another version of its dialect."""
+    devices = [device for server in table.servers for device in server.devices]
+    if version == SUPER_PODS and not (table.super_pods and all(device.super_device_id for device in devices)):
+        raise ValueError(
+            f"version {SUPER_PODS!r} needs a super_pod_list and the super_device_id of each device, which this table "
+            "does not have. Add them (npu-smi info -t spod-info -i ID -c CHIP shows both), or use version "
+            f"{SERVERS!r}, which an A3 accepts without super-pods."
+        )
+    if version == SERVERS:
+        servers = tuple(
+            dataclasses.replace(
+                server, devices=tuple(dataclasses.replace(device, super_device_id=None) for device in server.devices)
+            )
+            for server in table.servers
+        )
+        table = dataclasses.replace(table, servers=servers, super_pods=())
+    return dataclasses.replace(table, version=version)
+
+
+def _to_server_list(table: RankTable) -> RankTable:
+    return RankTable(_by_server(table), SERVER_LIST, SERVERS, table.status)
+
+
+def _to_lab(table: RankTable) -> RankTable:
+    ports = max(
+        sum(len(server.devices) for server in table.servers if server.server_id == name)
+        for name in {server.server_id for server in table.servers}
+    )
+    keys: JsonObject = {
+        **_LAB_KEYS,
+        "para_plane_nic_num": str(ports),
+        "para_plane_nic_name": [f"eth{port}" for port in range(ports)],
+    }
+    extras = tuple((key, json.dumps(value)) for key, value in sorted(keys.items()))
+    return RankTable(_by_server(table), LAB, None, table.status, group_name="", extras=extras)
+
+
+def _to_pods(table: RankTable) -> RankTable:
+    """Convert to pods: servers in the order of their ranks, each with a pod name."""
+    servers = sorted(
+        (
+            Server(server.server_id, tuple(sorted(server.devices, key=lambda device: device.rank)))
+            for server in _by_server(table)
+        ),
+        key=lambda server: server.devices[0].rank,
+    )
+    named = [
+        dataclasses.replace(
+            server,
+            pod_name=f"{_POD_GROUP}-{at}",
+            devices=tuple(dataclasses.replace(device, super_device_id=None) for device in server.devices),
+        )
+        for at, server in enumerate(servers)
+    ]
+    return RankTable(tuple(named), POD, None, table.status, group_name=_POD_GROUP)
+
+
+def _by_server(table: RankTable) -> tuple[Server, ...]:
+    """Return each server once, without the keys of the table's own dialect."""
+    found: dict[str, list[Device]] = {}
+    for server in table.servers:
+        found.setdefault(server.server_id, []).extend(map(_without_layers, server.devices))
+    return tuple(Server(server_id, tuple(devices)) for server_id, devices in found.items())
+
+
+def _without_layers(device: Device) -> Device:
+    """Return a device of version 2.0 as the other versions have it: ports are strings there."""
+    if not device.layers:
+        return device
+    ports = tuple((key, json.dumps(str(extra(device.extras, key)))) for key, _ in device.extras if key in _PORTS)
+    return Device(device.rank, device.device_id, extras=ports)
+
+
+def _dropped_keys(table: RankTable, made: RankTable) -> tuple[str, ...]:
+    """Return the keys of a table that its converted form does not have."""
+    kept, had = _keys(to_json(made)), _keys(to_json(table))
+    return tuple(key for key in had if key not in kept and key not in _STRUCTURE_KEYS)
+
+
+def _keys(value: Any) -> dict[str, None]:
+    """Return all keys of all objects, in order of appearance."""
+    found: dict[str, None] = {}
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        found.update(_keys(one))
+    return {**(dict.fromkeys(value) if isinstance(value, dict) else {}), **found}

@@ -1,0 +1,138 @@
+"""Fields of the JSON objects of a rank table, and the problems found in them with their JSON paths."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, Dict, Sequence
+
+from npu_shim.distributed.ranktable.model import ERROR, WARNING, Device, Extras, Problem, RankTable, counted
+
+JsonObject = Dict[str, Any]
+_DIGITS = re.compile(r"^[0-9]{1,9}$")
+
+
+@dataclass(frozen=True)
+class DevicePath:
+    """A device and its JSON paths: of its object, its rank_id and its server_id."""
+
+    server_id: str
+    device: Device
+    path: str
+    rank_path: str
+    server_path: str
+
+
+@dataclass
+class Reading:
+    """The content of a file: the table, the paths of all devices, and the problems."""
+
+    table: RankTable | None = None
+    devices: list[DevicePath] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def report(self, path: str, text: str, advice: str, severity: str = ERROR) -> None:
+        """Add a problem."""
+        self.problems.append(Problem(path, text, advice, severity))
+
+
+class Incomplete(Exception):
+    """The file is incomplete; the problem has been reported."""
+
+
+def add_paths(reading: Reading, server_id: str, server_path: str, devices: Sequence[tuple[Device, str, str]]) -> None:
+    """Add the devices of a server, each with the paths of its object and its rank."""
+    reading.devices += [
+        DevicePath(server_id, device, path, rank_path, server_path) for device, path, rank_path in devices
+    ]
+
+
+def objects(
+    entry: JsonObject, key: str, path: str, reading: Reading, may_be_empty: bool = False
+) -> list[tuple[str, JsonObject]]:
+    """Return the objects of a list, each with its path."""
+    found = required_value(entry, key, path, reading)
+    if not isinstance(found, list) or not (found or may_be_empty):
+        reading.report(f"{path}.{key}", f"is {describe(found)}", "Write a list of at least one object: [{ ... }]")
+        raise Incomplete
+    for at, one in enumerate(found):
+        if not isinstance(one, dict):
+            reading.report(f"{path}.{key}[{at}]", f"is {describe(one)}", "Write an object: { ... }")
+            raise Incomplete
+    return [(f"{path}.{key}[{at}]", one) for at, one in enumerate(found)]
+
+
+def text(entry: JsonObject, key: str, path: str, reading: Reading, required: bool = True) -> Any:
+    """Return a string, or an integer as a string; None if the key is optional and does not exist."""
+    if key not in entry and not required:
+        return None
+    found = required_value(entry, key, path, reading)
+    if isinstance(found, bool) or not isinstance(found, (str, int)) or (required and found == ""):
+        reading.report(f"{path}.{key}", f"is {describe(found)}", 'Write a string: "..."')
+        raise Incomplete
+    return str(found)
+
+
+def number(entry: JsonObject, key: str, path: str, reading: Reading) -> int:
+    """Return an integer of at least 0, which may be a string."""
+    found = text(entry, key, path, reading).strip()
+    if not _DIGITS.match(found):
+        reading.report(f"{path}.{key}", f"is {found[:40]!r}", 'Write an integer of at least 0, such as "0"')
+        raise Incomplete
+    return int(found)
+
+
+def count(
+    entry: JsonObject,
+    key: str,
+    wanted: int,
+    path: str,
+    inside: str,
+    reading: Reading,
+    what: str = "entry",
+    required: bool = False,
+    severity: str = ERROR,
+    quoted: bool = True,
+) -> None:
+    """Compare a declared number with the length of a list; the dialect has it in quotes, or not."""
+    right = f'Write "{key}": ' + (f'"{wanted}"' if quoted else f"{wanted}")
+    if key not in entry and not required:
+        return
+    if key not in entry:
+        reading.report(path, f"has no {key}{similar_key((key,), entry)}", right, WARNING)
+    elif str(entry[key]).strip() != str(wanted):
+        reading.report(
+            f"{path}.{key}",
+            f"is {entry[key]!r}, but there {'is' if wanted == 1 else 'are'} "
+            f"{counted(wanted, what, 'entries' if what == 'entry' else '')} in {inside}",
+            f"{right}, or complete the list",
+            severity,
+        )
+
+
+def required_value(entry: JsonObject, key: str, path: str, reading: Reading) -> Any:
+    """Return the value of a key, or report that it is missing."""
+    if key not in entry:
+        reading.report(path, f"has no {key}{similar_key((key,), entry)}", f"Add {key}")
+        raise Incomplete
+    return entry[key]
+
+
+def similar_key(wanted: Sequence[str], entry: JsonObject) -> str:
+    """Return the key of an object that may be a misspelling of a wanted key, as the end of a sentence."""
+    near = [one for key in wanted for one in difflib.get_close_matches(key, list(entry), 1, 0.75)]
+    return f", but {near[0]}" if near else ""
+
+
+def extras(entry: JsonObject, known: Sequence[str]) -> Extras:
+    """Return the keys that have no field in the model."""
+    return tuple((key, json.dumps(value, sort_keys=True)) for key, value in sorted(entry.items()) if key not in known)
+
+
+def describe(value: Any) -> str:
+    """Return a JSON value as an error names it."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return json.dumps(value)
+    return "an empty list" if value == [] else "a list" if isinstance(value, list) else "an object"

@@ -1,0 +1,147 @@
+"""Checks of the net layers of version 2.0, as HCCL of the Ascend 950 makes them. The CPU accepts every value."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import re
+from typing import Iterator
+
+from npu_shim.distributed.ranktable.fields import DevicePath
+from npu_shim.distributed.ranktable.model import WARNING, NetAddress, NetLayer, Problem, counted, extra
+
+TOPOLOGY_FILE = "TOPO_FILE_DESC"
+NET_TYPES = (TOPOLOGY_FILE, "CLOS")
+EID, IPV4, IPV6 = "EID", "IPV4", "IPV6"
+ADDRESS_KINDS = (EID, IPV4, IPV6)
+_EID = re.compile(r"^[0-9a-fA-F]{32}$")
+_MAX_ID, _MAX_LAYER, _MAX_LAYERS, _MAX_ADDRESSES, _MAX_PORTS = 64, 7, 8, 24, 16
+_MAX_NAME, _MAX_PORT_NAME, _MAX_TCP_PORT = 1024, 32, 65535
+
+
+def layer_problems(devices: list[DevicePath]) -> Iterator[Problem]:
+    """Yield the values that HCCL refuses, and those that contradict each other.
+
+    Args:
+        devices: those of a table of version 2.0.
+    """
+    for one in devices:
+        yield from _numbers(one)
+        for at, layer in enumerate(one.device.layers):
+            path = f"{one.path}.level_list[{at}]"
+            yield from _layer(layer, one.device.layers[at - 1] if at else None, path)
+            for number, address in enumerate(layer.addresses):
+                yield from _address(address, f"{path}.rank_addr_list[{number}]")
+    yield from _repeated_devices(devices)
+    yield from _sizes(devices)
+    yield from _repeated_eids(devices)
+
+
+def _numbers(one: DevicePath) -> Iterator[Problem]:
+    device, path = one.device, one.path
+    for key, value in (("device_id", device.device_id), ("local_id", device.local_id or 0)):
+        if value > _MAX_ID:
+            yield _warn(f"{path}.{key}", f"is {value}", f"Write 0 to {_MAX_ID}")
+    for key in ("device_port", "host_port"):
+        port = extra(device.extras, key)
+        if port is not None and not (isinstance(port, int) and 1 <= port <= _MAX_TCP_PORT):
+            yield _warn(f"{path}.{key}", f"is {port!r}", f"Write a number from 1 to {_MAX_TCP_PORT}")
+    if len(device.layers) > _MAX_LAYERS:
+        yield _warn(f"{path}.level_list", f"has {len(device.layers)} layers", f"Write at most {_MAX_LAYERS}")
+
+
+def _repeated_devices(devices: list[DevicePath]) -> Iterator[Problem]:
+    """Report devices that are read as those of a further server."""
+    first: dict[tuple[str, int], str] = {}
+    for one in devices:
+        instance, device_id = one.device.layers[0].instance, one.device.device_id
+        if (instance, device_id) in first:
+            yield _warn(
+                f"{one.path}.device_id",
+                f"device {device_id} of {instance!r} is given twice, first at {first[instance, device_id]}.device_id, "
+                "and is read as a device of another server",
+                "Correct it if both are on one server",
+            )
+        first.setdefault((instance, device_id), one.path)
+
+
+def _sizes(devices: list[DevicePath]) -> Iterator[Problem]:
+    """Check that the devices of an instance have the same number of addresses in it."""
+    first: dict[tuple[int, str], tuple[int, str]] = {}
+    for one in devices:
+        for at, layer in enumerate(one.device.layers):
+            path, size = f"{one.path}.level_list[{at}]", len(layer.addresses)
+            wanted, other = first.setdefault((layer.number, layer.instance), (size, path))
+            if size != wanted:
+                yield _warn(
+                    f"{path}.rank_addr_list",
+                    f"has {counted(size, 'address', 'addresses')}, but {wanted} in {other} with the same "
+                    "net_instance_id",
+                    "Give each rank of an instance the same number",
+                )
+
+
+def _repeated_eids(devices: list[DevicePath]) -> Iterator[Problem]:
+    first: dict[str, str] = {}
+    for one in devices:
+        for at, layer in enumerate(one.device.layers):
+            for number, address in enumerate(layer.addresses):
+                path = f"{one.path}.level_list[{at}].rank_addr_list[{number}].addr"
+                if address.kind == EID and address.address in first:
+                    text = f"{address.address!r} is given twice, first at {first[address.address]}"
+                    yield _warn(path, text, "Copy the EIDs of each device from hccn_tool")
+                first.setdefault(address.address, path)
+
+
+def _layer(layer: NetLayer, before: NetLayer | None, path: str) -> Iterator[Problem]:
+    number = layer.number
+    if number > _MAX_LAYER:
+        yield _warn(f"{path}.net_layer", f"is {number}", f"Write 0 to {_MAX_LAYER}")
+    if before is not None and number <= before.number:
+        yield _warn(f"{path}.net_layer", f"is {number}, after {before.number}", "List the layers in ascending order")
+    if len(layer.instance) > _MAX_NAME:
+        text = f"has {len(layer.instance)} characters"
+        yield _warn(f"{path}.net_instance_id", text, f"Shorten it to {_MAX_NAME}")
+    allowed = NET_TYPES if number else NET_TYPES[:1]
+    if layer.net_type not in allowed:
+        text = f"is {layer.net_type!r}{_near(layer.net_type, allowed)}" if layer.net_type else "is missing"
+        yield _warn(f"{path}.net_type", text, f"Write {' or '.join(map(repr, allowed))} in layer {number}")
+    if len(layer.addresses) > _MAX_ADDRESSES:
+        text = f"has {len(layer.addresses)} addresses"
+        yield _warn(f"{path}.rank_addr_list", text, f"Write at most {_MAX_ADDRESSES}")
+
+
+def _address(one: NetAddress, path: str) -> Iterator[Problem]:
+    if one.kind not in ADDRESS_KINDS:
+        text = f"is {one.kind!r}{_near(one.kind.upper(), ADDRESS_KINDS)}"
+        yield _warn(f"{path}.addr_type", text, f"Write one of {', '.join(map(repr, ADDRESS_KINDS))}")
+    elif not _fits(one):
+        form = "32 hexadecimal digits" if one.kind == EID else f"an {one.kind[:2]}v{one.kind[-1]} address"
+        yield _warn(f"{path}.addr", f"{one.address!r} is not {form}", f"Correct it, or addr_type {one.kind!r}")
+    if not 1 <= len(set(one.ports)) <= _MAX_PORTS:
+        yield _warn(f"{path}.ports", f"has {len(set(one.ports))} ports", f"Write 1 to {_MAX_PORTS}")
+    for port in one.ports:
+        if not 1 <= len(port) <= _MAX_PORT_NAME:
+            text = f"{port[:40]!r} has {len(port)} characters"
+            yield _warn(f"{path}.ports", text, 'Write DIE/PORT, such as "0/4"')
+    plane = extra(one.extras, "plane_id")
+    if plane is not None and not isinstance(plane, str):
+        yield _warn(f"{path}.plane_id", f"is {plane!r}", 'Write a string, such as "0"')
+
+
+def _fits(one: NetAddress) -> bool:
+    if one.kind == EID:
+        return _EID.match(one.address) is not None
+    try:
+        return ipaddress.ip_address(one.address).version == int(one.kind[-1])
+    except ValueError:
+        return False
+
+
+def _near(value: str, allowed: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(value, allowed, 1, 0.6)
+    return f", which may mean {near[0]!r}" if near else ""
+
+
+def _warn(path: str, text: str, advice: str) -> Problem:
+    return Problem(path, text, advice, WARNING)

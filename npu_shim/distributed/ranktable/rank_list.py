@@ -1,0 +1,130 @@
+"""Read the dialect ``rank_list``: version 2.0, the rank tables of the Ascend 950.
+
+The format is that of HCCL's public parser and of the public Kubernetes operator. It lists ranks, not servers: a
+server is here the instance of the innermost net layer. Two servers that share an instance number their devices alike,
+so the second occurrence of a device belongs to the second server. HCCL refuses strings where the format has integers.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Iterable
+
+from npu_shim.distributed.ranktable import fields
+from npu_shim.distributed.ranktable.model import (
+    RANK_LIST,
+    RANKS,
+    WARNING,
+    Device,
+    NetAddress,
+    NetLayer,
+    RankTable,
+    Server,
+)
+
+_RANK = ("rank_id", "device_id", "local_id", "level_list")
+_LAYER = ("net_layer", "net_instance_id", "net_type", "rank_addr_list")
+_ADDRESS = ("addr_type", "addr", "ports")
+
+
+def read(data: fields.JsonObject, reading: fields.Reading, common: fields.JsonObject) -> RankTable:
+    """Read the ranks of a table.
+
+    Args:
+        data: the object of the file.
+        reading: receives problems and the paths of the devices.
+        common: fields of the table that all dialects have.
+    Raises:
+        fields.Incomplete: a problem was reported that leaves no table.
+    """
+    entries = fields.objects(data, "rank_list", "$", reading)
+    fields.count(data, "rank_count", len(entries), "$", "rank_list", reading, required=True, quoted=False)
+    _integer_type(data, "rank_count", "$", reading)
+    if common["version"] is None:
+        reading.report("$", "has no version", f'Write "version": "{RANKS}"', WARNING)
+    _string_type(data, "version", "$", reading)
+    devices = [(path, read_device(entry, path, reading)) for path, entry in entries]
+    servers = servers_of(device for _, device in devices)
+    names = {id(device): server.server_id for server in servers for device in server.devices}
+    for path, device in devices:
+        instance_path = f"{path}.level_list[0].net_instance_id"
+        fields.add_paths(reading, names[id(device)], instance_path, [(device, path, f"{path}.rank_id")])
+    return RankTable(servers, RANK_LIST, **common)
+
+
+def read_device(entry: fields.JsonObject, path: str, reading: fields.Reading, rank: int | None = None) -> Device:
+    """Read a device and its net layers.
+
+    Args:
+        entry: its object.
+        path: the JSON path of the object.
+        reading: receives problems.
+        rank: its rank, if the object has none.
+    Raises:
+        fields.Incomplete: a problem was reported that leaves no device.
+    """
+    return Device(
+        rank=_integer(entry, "rank_id", path, reading) if rank is None else rank,
+        device_id=_integer(entry, "device_id", path, reading),
+        extras=fields.extras(entry, _RANK),
+        local_id=_integer(entry, "local_id", path, reading),
+        layers=tuple(_layer(one, at, reading) for at, one in fields.objects(entry, "level_list", path, reading)),
+    )
+
+
+def _layer(entry: fields.JsonObject, path: str, reading: fields.Reading) -> NetLayer:
+    addresses = fields.objects(entry, "rank_addr_list", path, reading, may_be_empty=True)
+    return NetLayer(
+        number=_integer(entry, "net_layer", path, reading),
+        instance=_string(entry, "net_instance_id", path, reading),
+        net_type=fields.text(entry, "net_type", path, reading, required=False),
+        addresses=tuple(_address(one, where, reading) for where, one in addresses),
+        extras=fields.extras(entry, _LAYER),
+    )
+
+
+def _address(entry: fields.JsonObject, path: str, reading: fields.Reading) -> NetAddress:
+    ports = fields.required_value(entry, "ports", path, reading)
+    if not isinstance(ports, list) or not all(isinstance(port, str) for port in ports):
+        reading.report(f"{path}.ports", f"is {fields.describe(ports)}", 'Write a list of strings: ["0/4", "0/5"]')
+        raise fields.Incomplete
+    return NetAddress(
+        kind=_string(entry, "addr_type", path, reading),
+        address=_string(entry, "addr", path, reading),
+        ports=tuple(ports),
+        extras=fields.extras(entry, _ADDRESS),
+    )
+
+
+def servers_of(devices: Iterable[Device]) -> tuple[Server, ...]:
+    """Return the devices of each server, by rank; a server is an instance of the innermost layer."""
+    found: dict[str, list[Device]] = {}
+    occurrences: collections.Counter[tuple[str, int]] = collections.Counter()
+    for device in sorted(devices, key=lambda device: device.rank):
+        instance = device.layers[0].instance
+        occurrences[instance, device.device_id] += 1
+        which = occurrences[instance, device.device_id]
+        found.setdefault(instance if which == 1 else f"{instance}#{which}", []).append(device)
+    return tuple(Server(name, tuple(members)) for name, members in found.items())
+
+
+def _integer(entry: fields.JsonObject, key: str, path: str, reading: fields.Reading) -> int:
+    found = fields.number(entry, key, path, reading)
+    _integer_type(entry, key, path, reading)
+    return found
+
+
+def _string(entry: fields.JsonObject, key: str, path: str, reading: fields.Reading) -> Any:
+    found = fields.text(entry, key, path, reading)
+    _string_type(entry, key, path, reading)
+    return found
+
+
+def _integer_type(entry: fields.JsonObject, key: str, path: str, reading: fields.Reading) -> None:
+    if isinstance(entry.get(key), str):
+        reading.report(f"{path}.{key}", f"is the string {entry[key]!r}", "Write a number without quotes", WARNING)
+
+
+def _string_type(entry: fields.JsonObject, key: str, path: str, reading: fields.Reading) -> None:
+    if isinstance(entry.get(key), int):
+        reading.report(f"{path}.{key}", f"is the number {entry[key]}", f'Write "{entry[key]}" in quotes', WARNING)

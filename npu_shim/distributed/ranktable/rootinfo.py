@@ -1,0 +1,70 @@
+"""Read the devices of a host with Ascend 950 NPUs from its /etc/hccl_rootinfo.json.
+
+The file is optional; HCCL asks the driver where it does not exist. It has the form of a rank table of version 2.0,
+without the ranks, and names the file with the links between the NPUs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from npu_shim.distributed.ranktable import fields, lenient_json, rank_list
+from npu_shim.distributed.ranktable.model import Device, RankTableError, errors
+
+ROOT_INFO = "/etc/hccl_rootinfo.json"
+
+
+@dataclass(frozen=True)
+class RootInfo:
+    """The content of the file: its version, the path of the topology file, and the devices by device_id.
+
+    The rank of a device is its position in the file.
+    """
+
+    version: str
+    topology_file: str | None
+    devices: dict[int, Device]
+
+
+def read_rootinfo(text: str, name: str) -> RootInfo:
+    """Return the content of a file.
+
+    Args:
+        text: of the file.
+        name: name of the file in errors.
+    Raises:
+        RankTableError: it is not JSON, or lacks its version or the layers of a device.
+    """
+    data, syntax = lenient_json.load(text)
+    reading = fields.Reading(problems=list(syntax))
+    try:
+        found = None if data is None and syntax else _content(data, reading)
+    except fields.Incomplete:
+        found = None  # the problem has been reported
+    wrong = errors(reading.problems)
+    if found is None or wrong:
+        raise RankTableError(name, wrong)
+    return found
+
+
+def _content(data: Any, reading: fields.Reading) -> RootInfo:
+    if not isinstance(data, dict):
+        reading.report("$", f"is {fields.describe(data)}", "Write one object: { ... }")
+        raise fields.Incomplete
+    return RootInfo(
+        fields.text(data, "version", "$", reading),
+        fields.text(data, "topo_file_path", "$", reading, required=False),
+        _devices(data, reading),
+    )
+
+
+def _devices(data: fields.JsonObject, reading: fields.Reading) -> dict[int, Device]:
+    found: dict[int, Device] = {}
+    for at, (path, entry) in enumerate(fields.objects(data, "rank_list", "$", reading)):
+        device = rank_list.read_device(entry, path, reading, rank=at)
+        if device.device_id in found:
+            text = f"device {device.device_id} is given twice"
+            reading.report(f"{path}.device_id", text, "Name each device of the host once")
+        found[device.device_id] = device
+    return found
