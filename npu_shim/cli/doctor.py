@@ -127,7 +127,8 @@ def _versions(found: Diagnosis) -> Iterator[tuple[str, str]]:
 def _device(found: Diagnosis) -> Iterator[tuple[str, str]]:
     device, vendor = found["device"], found["vendor"]
     yield "here", f"{device['kind'] or 'unknown'}: {device['reason']}"
-    yield "cards", ", ".join(vendor["cards"]) or "none"
+    product = f" ({vendor['product']})" if vendor["product"] else ""
+    yield "cards", (", ".join(vendor["cards"]) or "none") + product
     for name in ("driver", "toolkit"):
         yield name, _component(vendor[name])
     for package in vendor["packages"]:
@@ -143,8 +144,12 @@ def _environment(found: Diagnosis) -> Iterator[tuple[str, str]]:
     for name, value in environment["set"].items():
         yield name, repr(value)
     if table:
-        ranks = table["error"] or f"{counted(table['ranks'], 'rank')} on {counted(table['servers'], 'server')}"
+        version = f", version {table['version']}" if table["version"] else ""
+        ranks = table["error"] or f"{counted(table['ranks'], 'rank')} on {counted(table['servers'], 'server')}{version}"
         yield "rank table", f"{table['path']}: {ranks}"
+    if found["root_info"]:
+        node = found["root_info"]
+        yield "root info", f"{node['path']}: {counted(len(node['devices']), 'device')}, version {node['version']}"
     yield "not set", ", ".join(environment["not_set"]) or "no variable that npu_shim reads"
     if environment["error"]:
         yield "contradiction", environment["error"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict
 
 from npu_shim import _device, _env
-from npu_shim.diagnostics.environment import RankTableFacts, rank_table, variables
+from npu_shim.diagnostics.environment import RankTableFacts, rank_table, variables, visibility
 from npu_shim.diagnostics.host import host
+from npu_shim.diagnostics.node import root_info
 from npu_shim.diagnostics.probe import probe
 from npu_shim.diagnostics.vendor import vendor
 from npu_shim.diagnostics.versions import versions
@@ -22,15 +23,18 @@ def diagnose() -> Diagnosis:
         A dictionary for JSON with a part for each module of this package, ``device``, ``problems`` (why training
         cannot run; empty if it can) and ``notes`` (findings that do not prevent training).
     """
-    tensorflow = dict(probe())
+    tensorflow, installed = dict(probe()), vendor()
+    product = installed["product"]
     found: Diagnosis = {
         "schema": SCHEMA,
         "versions": versions(),
         "tensorflow": tensorflow,
         "device": tensorflow.pop("device", None) or _found_device(),
-        "vendor": vendor(),
+        "vendor": installed,
         "environment": variables(),
-        "rank_table": rank_table(),
+        "rank_table": rank_table(product=product),
+        "root_info": root_info(product),
+        "visibility": visibility(),
         "host": host(),
     }
     found["problems"], found["notes"] = problems(found), notes(found)
@@ -51,7 +55,7 @@ def problems(found: Diagnosis) -> list[str]:
     table = found["rank_table"]
     if table and table["error"] and _reads_rank_table(found) and not contradiction:
         reasons.append(_table_text(table))
-    return reasons
+    return reasons + (_refusals(found) if found["device"]["kind"] == "npu" else [])
 
 
 def notes(found: Diagnosis) -> list[str]:
@@ -62,6 +66,9 @@ def notes(found: Diagnosis) -> list[str]:
         lines.append(_table_text(table) + " One process on the CPU does not need it.")
     if table:
         lines += [f"RANK_TABLE_FILE={table['path']!r}: {warning}" for warning in table["warnings"]]
+    lines += found["visibility"]
+    if found["device"]["kind"] != "npu":
+        lines += _refusals(found)
     tensorflow = found["tensorflow"]
     if tensorflow.get("estimator") is False:
         lines.append(
@@ -71,6 +78,13 @@ def notes(found: Diagnosis) -> list[str]:
     if found["device"].get("unused_card") and not found["tensorflow"]["error"]:
         lines.append(f"{found['device']['unused_card']}.")
     return lines
+
+
+def _refusals(found: Diagnosis) -> list[str]:
+    """Return the files that HCCL of this machine's NPUs refuses."""
+    table, node = found["rank_table"], found["root_info"]
+    lines = [f"RANK_TABLE_FILE={table['path']!r}: {table['refused']}."] if table and table["refused"] else []
+    return lines + ([f"{node['path']}: {node['error']}"] if node and node["error"] else [])
 
 
 def _found_device() -> dict[str, str | None]:

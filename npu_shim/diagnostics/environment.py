@@ -6,8 +6,9 @@ import re
 from typing import Any, Dict, Mapping
 
 from npu_shim import _env, _mpirun
+from npu_shim.diagnostics.node import visibility_problems
 from npu_shim.distributed.ranktable.model import RankTableError
-from npu_shim.distributed.ranktable.products import BY_VERSION
+from npu_shim.distributed.ranktable.products import BY_VERSION, refused
 from npu_shim.distributed.ranktable.reader import examine, read, read_text
 from npu_shim.distributed.world import world, world_size
 
@@ -60,7 +61,7 @@ _SECRET = re.compile(r"TOKEN|SECRET|PASS|CREDENTIAL|(^|_)KEY(_|$)|AUTH")
 _LOGIN = re.compile(r"(://)[^/@\s]+@")
 HIDDEN = "(set, not shown)"
 
-RankTableFacts = Dict[str, Any]  # path, error, ranks, servers, warnings
+RankTableFacts = Dict[str, Any]  # path, error, ranks, servers, version, refused, warnings
 
 
 def variables(environ: Mapping[str, str] | None = None) -> dict[str, dict | list | int | str | None]:
@@ -94,30 +95,55 @@ def variables(environ: Mapping[str, str] | None = None) -> dict[str, dict | list
     return facts
 
 
-def rank_table(environ: Mapping[str, str] | None = None) -> RankTableFacts | None:
+def rank_table(environ: Mapping[str, str] | None = None, product: str | None = None) -> RankTableFacts | None:
     """Return facts about the file that RANK_TABLE_FILE names, None if it is not set.
 
     Args:
         environ: the variables; those of this process if None.
+        product: of the NPUs of this machine; None if it is unknown or there are none.
     Returns:
-        ``path``. ``error``: why it cannot be used, None if it can. ``ranks`` and ``servers``: their numbers, None if
-        unknown. ``warnings``: entries that an NPU may refuse.
+        ``path``. ``error``: why it cannot be used, None if it can. ``ranks``, ``servers`` and ``version``: None if
+        unknown. ``refused``: why HCCL of the product refuses the version, else None. ``warnings``: entries that an NPU
+        may refuse.
     """
     if environ is None:
         environ = _env.process_environ()
     path = environ.get("RANK_TABLE_FILE", "").strip()
     if not path:
         return None
-    found: RankTableFacts = {"path": path, "error": None, "ranks": None, "servers": None, "warnings": []}
+    found: RankTableFacts = dict.fromkeys(("path", "error", "ranks", "servers", "version", "refused"))
+    found.update(path=path, warnings=[])
     try:
         table = read(path)
         found["ranks"], found["servers"] = table.size, len({server.server_id for server in table.servers})
-        found["warnings"] = [str(problem) for problem in examine(read_text(path), BY_VERSION)[1]]
+        found["version"] = table.version
+        refusal = None if product is None else refused(table, product)
+        found["refused"] = None if refusal is None else str(refusal)
+        problems = examine(read_text(path), product or BY_VERSION)[1]
+        found["warnings"] = [str(problem) for problem in problems if problem != refusal]
     except OSError as problem:
         found["error"] = problem.strerror or str(problem)
     except RankTableError as problem:
         found["error"] = problem.summary
     return found
+
+
+def visibility(environ: Mapping[str, str] | None = None) -> list[str]:
+    """Return contradictions of ASCEND_RT_VISIBLE_DEVICES with ASCEND_DEVICE_ID and the rank table.
+
+    Args:
+        environ: the variables; those of this process if None.
+    """
+    if environ is None:
+        environ = _env.process_environ()
+    path = environ.get("RANK_TABLE_FILE", "").strip()
+    table = None
+    if path:
+        try:
+            table = read(path)
+        except (OSError, RankTableError):
+            table = None  # rank_table() reports it
+    return visibility_problems(environ, table)
 
 
 def _shown(name: str, value: str) -> str:

@@ -13,8 +13,9 @@ import pytest
 from npu_shim import _device, _env, _mpirun, cli
 from npu_shim._packages import version_of
 from npu_shim.diagnostics import diagnosis
-from npu_shim.diagnostics.environment import HIDDEN, rank_table, variables
+from npu_shim.diagnostics.environment import HIDDEN, rank_table, variables, visibility
 from npu_shim.diagnostics.host import host
+from npu_shim.diagnostics.node import root_info
 from npu_shim.diagnostics.probe import probe
 from npu_shim.diagnostics.vendor import PACKAGES, vendor
 
@@ -126,7 +127,7 @@ def test_a_rank_table_is_read_and_checked(doctor: Any, tmp_path: pathlib.Path) -
     path = write(tmp_path, {"table.json": TABLE}) + "/table.json"
     code, out = doctor(RANK_TABLE_FILE=path, RANK_ID="1")
     assert code == 0
-    assert f"  rank table        {path}: 2 ranks on 1 server" in out.splitlines()
+    assert f"  rank table        {path}: 2 ranks on 1 server, version 1.0" in out.splitlines()
     assert f"note: RANK_TABLE_FILE={path!r}: $.server_list[0].device: devices 0, 5 of server 's' are in both" in out
     code, out = doctor(RANK_TABLE_FILE=path, RANK_ID="1", RANK_SIZE="4")
     assert code == 1
@@ -227,10 +228,147 @@ def test_an_ascend_host(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
         monkeypatch.setattr(pkg_resources, "get_distribution", lambda name: pkg_resources.working_set.require(name)[0])
     found = vendor({}, root)
     assert found["cards"] == [os.path.join(root, "dev", name) for name in ("davinci0", "davinci1")]
+    assert found["product"] is None
     assert found["driver"]["version"] == "23.0.3" and found["toolkit"]["version"] == "8.0.RC1"
     bridge = found["packages"][0]
     assert (bridge["name"], bridge["version"]) == ("npu_bridge", "1.15.0")
     assert bridge["path"] == os.path.join(root, "site", "npu_bridge", "__init__.py")
+
+
+@pytest.mark.parametrize(
+    "devices, product",
+    [
+        (["d801"], "910"),
+        (["d802", "d802"], "A2"),
+        (["d803"], "A3"),
+        (["d806", "0222"], "A5"),
+        (["d802", "d806"], None),
+        (["0222"], None),
+    ],
+)
+def test_the_product_is_that_of_the_pci_devices(devices: list[str], product: Any, tmp_path: pathlib.Path) -> None:
+    files = {"sys/bus/pci/devices/9/vendor": "0x8086\n", "sys/bus/pci/devices/9/device": "0xd806\n"}
+    for number, device in enumerate(devices):
+        files[f"sys/bus/pci/devices/{number}/vendor"] = "0x19e5\n"
+        files[f"sys/bus/pci/devices/{number}/device"] = f"0x{device}\n"
+    (tmp_path / "sys/bus/pci/devices/removed").mkdir(parents=True)
+    assert vendor({}, write(tmp_path, files))["product"] == product
+
+
+def on_npus(monkeypatch: Any, product: str | None, node_files: str = "/no/such/folder") -> None:
+    """Make the machine one with NPUs of a product."""
+    monkeypatch.setattr(diagnosis, "vendor", lambda: {**vendor(), "product": product, "cards": ["/dev/davinci0"]})
+    monkeypatch.setattr(diagnosis, "root_info", lambda product: root_info(product, node_files))
+
+
+NPU = {**TRAINED, "trained_on": "npu", "device": {"kind": "npu", "reason": "r", "unused_card": None}}
+
+
+def test_a_rank_table_whose_version_the_npus_refuse(doctor: Any, monkeypatch: Any, tmp_path: pathlib.Path) -> None:
+    path = write(tmp_path, {"table.json": TABLE.replace('"5"', '"1"')}) + "/table.json"
+    refusal = (
+        f"RANK_TABLE_FILE={path!r}: $.version: is '1.0', but A5 uses '2.0'. HCCL stops with EI0014. Run npu-shim ranktable "
+        "make --product A5."
+    )
+    on_npus(monkeypatch, "A5")
+    code, out = doctor(probe=NPU, RANK_TABLE_FILE=path, RANK_ID="1")
+    assert code == 1 and out.splitlines()[-2:] == ["Training cannot run here:", f"  {refusal}"]
+    assert "  cards             /dev/davinci0 (A5)" in out.splitlines()
+    code, out = doctor(RANK_TABLE_FILE=path, RANK_ID="1")  # on the CPU of this machine
+    assert code == 0 and f"note: {refusal}" in out.splitlines()
+    on_npus(monkeypatch, "A2")
+    code, out = doctor(probe=NPU, RANK_TABLE_FILE=path, RANK_ID="1")
+    assert code == 0 and "note" not in out
+
+
+ROOT_INFO = """{"version": "2.0", "topo_file_path": "/topo.json", "rank_count": 1, "rank_list": [{"device_id": 3,
+ "local_id": 3, "level_list": [{"net_layer": 0, "net_instance_id": "os", "rank_addr_list": []}]}]}"""
+
+
+@pytest.mark.parametrize(
+    "text, topology, error",
+    [
+        (ROOT_INFO, True, None),
+        (
+            ROOT_INFO.replace("2.0", "1.0"),
+            True,
+            "its version is '1.0', but HCCL of A5 reads '2.0' only (EI0016). Delete",
+        ),
+        (
+            ROOT_INFO,
+            False,
+            "its topo_file_path is '/topo.json', which does not exist (EI0016). Delete it, so that HCCL",
+        ),
+        (ROOT_INFO.replace("topo_", "t_"), True, "its topo_file_path is None, which does not exist"),
+        ("{}", True, "$: has no version. Add version. Delete it"),
+    ],
+)
+def test_a_root_info_that_the_npus_refuse(
+    text: str, topology: bool, error: Any, doctor: Any, monkeypatch: Any, tmp_path: pathlib.Path
+) -> None:
+    root = write(tmp_path, {"etc/hccl_rootinfo.json": text, "topo.json" if topology else "other": "{}"})
+    path = os.path.join(root, "etc/hccl_rootinfo.json")
+    on_npus(monkeypatch, "A5", root)
+    code, out = doctor(probe=NPU)
+    assert code == (0 if error is None else 1)
+    assert out.splitlines()[-1].startswith("Training can run here." if error is None else f"  {path}: {error}")
+    on_npus(monkeypatch, "A2", root)  # its HCCL does not read the file
+    assert doctor(probe=NPU)[0] == 0
+    assert root_info("A5", str(tmp_path / "nothing")) is None
+    if error is None:
+        assert f"  root info         {path}: 1 device, version 2.0" in out.splitlines()
+
+
+SEVERAL_SERVERS = TABLE.replace(
+    '"1", "server_list": [', '"2", "server_list": [{"server_id": "t", "device": [{"device_id": "0", "rank_id": "2"}]}, '
+)
+
+
+@pytest.mark.parametrize(
+    "env, text",
+    [
+        ({}, None),
+        ({"ASCEND_RT_VISIBLE_DEVICES": "0,5"}, None),
+        ({"ASCEND_RT_VISIBLE_DEVICES": "5", "RANK_ID": "1", "ASCEND_DEVICE_ID": "0"}, None),
+        ({"ASCEND_RT_VISIBLE_DEVICES": "5", "TABLE": SEVERAL_SERVERS}, None),
+        (
+            {"ASCEND_RT_VISIBLE_DEVICES": "0, 5"},
+            "ASCEND_RT_VISIBLE_DEVICES='0, 5' names 0 only: ' 5' is not a device number. Write numbers and commas, such as",
+        ),
+        ({"ASCEND_RT_VISIBLE_DEVICES": ""}, "ASCEND_RT_VISIBLE_DEVICES='' names no device: '' is not a device number."),
+        (
+            {"ASCEND_RT_VISIBLE_DEVICES": "5,0,0"},
+            "ASCEND_RT_VISIBLE_DEVICES='5,0,0' is not in ascending order, each device once; NPUs refuse it (EE2002). "
+            "Write 0,5.",
+        ),
+        (
+            {"ASCEND_RT_VISIBLE_DEVICES": "4,5", "ASCEND_DEVICE_ID": "5"},
+            "ASCEND_DEVICE_ID=5 is a position in ASCEND_RT_VISIBLE_DEVICES='4,5', which has 0 to 1. Export one of them",
+        ),
+        (
+            {"ASCEND_RT_VISIBLE_DEVICES": "4,5"},
+            "ASCEND_RT_VISIBLE_DEVICES='4,5' hides device 0 of rank 0 in the rank table. Add it, or unset",
+        ),
+        (
+            {"ASCEND_RT_VISIBLE_DEVICES": "0,1", "RANK_ID": "1"},
+            "ASCEND_RT_VISIBLE_DEVICES='0,1' hides device 5 of rank 1 in the rank table. Add it, or unset",
+        ),
+        (
+            {"ASCEND_RT_VISIBLE_DEVICES": "0,5", "RANK_ID": "1", "ASCEND_DEVICE_ID": "0"},
+            "ASCEND_DEVICE_ID=0 selects device 0 of ASCEND_RT_VISIBLE_DEVICES='0,5', but the rank table has device 5 for "
+            "rank 1. Export ASCEND_DEVICE_ID=1, its position.",
+        ),
+    ],
+)
+def test_visible_devices_against_the_rank_table(env: dict[str, str], text: Any, tmp_path: pathlib.Path) -> None:
+    path = write(tmp_path, {"table.json": env.get("TABLE", TABLE)}) + "/table.json"
+    found = visibility({**env, "RANK_TABLE_FILE": path})
+    assert found == [] if text is None else len(found) == 1 and found[0].startswith(text)
+
+
+def test_visible_devices_are_noted(doctor: Any, tmp_path: pathlib.Path) -> None:
+    code, out = doctor(ASCEND_RT_VISIBLE_DEVICES="1,0", RANK_TABLE_FILE=str(tmp_path / "none.json"), RANK_SIZE="1")
+    assert code == 0 and "note: ASCEND_RT_VISIBLE_DEVICES='1,0' is not in ascending order" in out
 
 
 def test_a_toolkit_in_another_folder_and_one_without_a_version(tmp_path: pathlib.Path) -> None:
