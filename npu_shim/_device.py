@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import glob
 import importlib
+import os
 import sys
 import warnings
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ VENDOR_PACKAGE = "npu_bridge"
 VENDOR_PACKAGE_TF2 = "npu_device"
 _GRAPH_MODE_OF_TF2 = VENDOR_PACKAGE_TF2 + ".compat.v1"  # has the modules of npu_bridge
 DEVICE_FILES = "/dev/davinci[0-9]*"
+ATLAS_910, ATLAS_A2, ATLAS_A3, ASCEND_A5 = "910", "A2", "A3", "A5"
+_PCI_VENDOR = "0x19e5"
+_PCI_PRODUCTS = {"0xd801": ATLAS_910, "0xd802": ATLAS_A2, "0xd803": ATLAS_A3, "0xd806": ASCEND_A5}
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,28 @@ def look() -> Device:
     if not packages:
         return Device("cpu", f"{_shown(cards)}, but {_wanted()} is not installed for {sys.executable}", cards=cards)
     return _served(cards, packages[0])
+
+
+def product(root: str = "/") -> str | None:
+    """Return the product of the cards on the PCI bus: 910, A2, A3, A5; None if there are none, or several products.
+
+    Args:
+        root: root of the file system.
+    """
+    found = set()
+    for folder in glob.glob(os.path.join(root, "sys/bus/pci/devices/*")):
+        vendor_id, device_id = (_first_line(os.path.join(folder, name)) for name in ("vendor", "device"))
+        if vendor_id == _PCI_VENDOR and device_id in _PCI_PRODUCTS:
+            found.add(_PCI_PRODUCTS[device_id])
+    return found.pop() if len(found) == 1 else None
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as stream:
+            return stream.readline().strip()
+    except OSError:
+        return ""  # the device has just been removed
 
 
 def device() -> Device:

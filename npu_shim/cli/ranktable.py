@@ -14,6 +14,7 @@ import sys
 from typing import Any, Callable, Mapping, Sequence
 
 from npu_shim import _env
+from npu_shim._device import ASCEND_A5
 from npu_shim.cli import USAGE_ERROR, show
 from npu_shim.distributed.addresses import is_this_host
 from npu_shim.distributed.ranktable import conversion, generate, rootinfo, writer
@@ -27,7 +28,7 @@ from npu_shim.distributed.ranktable.model import (
     counted,
     errors,
 )
-from npu_shim.distributed.ranktable.products import ASCEND_A5, BY_VERSION, PRODUCTS
+from npu_shim.distributed.ranktable.products import BY_VERSION, PRODUCTS, dialect_of
 from npu_shim.distributed.ranktable.reader import examine, read, read_text
 
 PROBLEMS_FOUND = 1
@@ -52,51 +53,35 @@ def main(arguments: list[str]) -> int:
 
 
 def _make(args: argparse.Namespace) -> int:
-    dialect = args.dialect or (RANK_LIST if args.product == ASCEND_A5 else SERVER_LIST)
-    if args.product is not None and (args.product == ASCEND_A5) != (dialect == RANK_LIST):
-        needed = f"Use --dialect {RANK_LIST}" if args.product == ASCEND_A5 else f"{RANK_LIST} is for {ASCEND_A5} only"
+    dialect = args.dialect or dialect_of(args.product)
+    if args.product is not None and (dialect == RANK_LIST) != (dialect_of(args.product) == RANK_LIST):
+        needed = f"Use --dialect {RANK_LIST}" if dialect != RANK_LIST else f"{RANK_LIST} is for {ASCEND_A5} only"
         raise ValueError(f"--product {args.product} does not read --dialect {dialect}. {needed}.")
+    source = generate.source(dialect)
+    given = {"--hccn": args.hccn, "--rootinfo": args.rootinfo}
+    for option, files in given.items():
+        if files and option != source.option:
+            raise ValueError(
+                f"{option} is not for --dialect {dialect}. Pass each host's {source.path}: {source.option} HOST=FILE."
+            )
     hosts = generate.parse_hosts(args.hosts)
-    names = [host.name for host in hosts]
-    if dialect == RANK_LIST:
-        source, option, unused = rootinfo.ROOT_INFO, "--rootinfo", args.hccn and "--hccn"
-        devices = _host_files(args.rootinfo or [], names, option, source, _root_devices)
-        table, placeholders = generate.generate_rank_list(hosts, devices)
-    else:
-        source, option, unused = generate.HCCN_CONF, "--hccn", args.rootinfo and "--rootinfo"
-        addresses = _host_files(args.hccn or [], names, option, source, generate.read_hccn)
-        table, placeholders = generate.generate(hosts, addresses)
-        table, _ = conversion.convert(table, dialect)
-    if unused:
-        raise ValueError(f"{unused} is not for --dialect {dialect}. Pass each host's {source}: {option} HOST=FILE.")
+    devices = _host_files(given[source.option] or [], [host.name for host in hosts], source)
+    table, placeholders = source.generate(hosts, devices)
+    table, _ = conversion.convert(table, dialect)
     if placeholders:
-        what = "addresses" if dialect == RANK_LIST else "device_ip"
         _report(
-            f"the {what} of {', '.join(placeholders)} are placeholders, which work on the CPU only. For NPUs pass "
-            f"each host's {source}: {option} HOST=FILE."
+            f"the {source.facts} of {', '.join(placeholders)} are placeholders, which work on the CPU only. For NPUs "
+            f"pass each host's {source.path}: {source.option} HOST=FILE."
         )
     return _output(table, args)
 
 
-def _root_devices(text: str, path: str) -> Mapping[int, Any]:
-    return rootinfo.read_rootinfo(text, path).devices
-
-
-def _host_files(
-    given: Sequence[str], names: Sequence[str], option: str, default: str, parse: Callable[[str, str], Any]
-) -> dict[str, Any]:
-    """Return the content of the files of the hosts that are passed, or are on this machine.
-
-    Args:
-        given: values of the option, [HOST=]FILE.
-        names: of the hosts.
-        option: its name in errors.
-        default: the path of the file on its own host.
-        parse: returns the content from text and path.
-    """
+def _host_files(given: Sequence[str], names: Sequence[str], source: generate.Source) -> dict[str, Mapping[int, Any]]:
+    """Return the devices of the hosts whose files are passed as [HOST=]FILE, or are on this machine."""
+    option = source.option
     files: dict[str, str] = {}
-    if os.path.exists(default):
-        files.update((name, default) for name in names if is_this_host(name))
+    if os.path.exists(source.path):
+        files.update((name, source.path) for name in names if is_this_host(name))
     for one in given:
         name, _, path = one.rpartition("=")
         if not name and len(names) > 1:
@@ -107,7 +92,7 @@ def _host_files(
         files[name] = path
     for name, path in files.items():
         _report(f"using the devices of {name} from {path}.")
-    return {name: parse(read_text(path), path) for name, path in files.items()}
+    return {name: source.parse(read_text(path), path) for name, path in files.items()}
 
 
 def _check(args: argparse.Namespace) -> int:

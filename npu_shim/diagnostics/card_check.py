@@ -14,6 +14,7 @@ from npu_shim._packages import tensorflow_version
 from npu_shim.diagnostics.troubles import explain
 from npu_shim.diagnostics.vendor import vendor
 from npu_shim.distributed.ranktable import generate, reader
+from npu_shim.distributed.ranktable.products import dialect_of
 from npu_shim.import_hook.tool import package_root
 
 MARK = "npu_shim card step: "  # begins the line with the result of a step
@@ -94,9 +95,10 @@ def _versions() -> str:
 
 
 def _network() -> str:
-    path = generate.HCCN_CONF
+    source = generate.source(dialect_of(_device.product()))
+    path = source.path
     try:
-        addresses = generate.read_hccn(reader.read_text(path), path)
+        addresses = source.parse(reader.read_text(path), path)
     except (OSError, ValueError) as error:
         raise Failure(f"{path}: {error}", *_advice(path)) from None
     numbers = {int(number) for card in _device.look().cards for number in re.findall(r"\d+$", card)}

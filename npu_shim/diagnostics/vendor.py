@@ -8,21 +8,18 @@ import re
 from typing import Any, Mapping
 
 from npu_shim import _env
-from npu_shim._device import DEVICE_FILES
+from npu_shim._device import DEVICE_FILES, product
 from npu_shim._packages import path_of, version_of
-from npu_shim.distributed.ranktable.products import ASCEND_A5, ATLAS_910, ATLAS_A2, ATLAS_A3
 
 # TF Adapter for TensorFlow 1 and 2, collectives, operator compiler
 PACKAGES = ("npu_bridge", "npu_device", "hccl", "te")
 _TOOLKIT_HOMES = ("ASCEND_TOOLKIT_HOME", "ASCEND_HOME_PATH")
 _INSTALLED = "usr/local/Ascend"
-_PCI_VENDOR = "0x19e5"
-_PCI_PRODUCTS = {"0xd801": ATLAS_910, "0xd802": ATLAS_A2, "0xd803": ATLAS_A3, "0xd806": ASCEND_A5}
 _VERSION = re.compile(r"^\s*version\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
 def vendor(environ: Mapping[str, str] | None = None, root: str = "/") -> dict[str, Any]:
-    """Return the vendor's packages, driver, toolkit, cards, and their product (one of PRODUCTS, None if unknown).
+    """Return the vendor's packages, driver, toolkit, cards, and their product (None if unknown).
 
     Args:
         environ: the variables, which may give the folder of the toolkit; those of this process if None.
@@ -38,25 +35,9 @@ def vendor(environ: Mapping[str, str] | None = None, root: str = "/") -> dict[st
         "packages": packages,
         "driver": _component(os.path.join(root, _INSTALLED, "driver"), "version.info"),
         "toolkit": _component(_toolkit(environ, root), "version.cfg", "*/ascend_toolkit_install.info"),
-        "product": _product(root),
+        "product": product(root),
         "cards": sorted(glob.glob(os.path.join(root, DEVICE_FILES.lstrip("/")))),
     }
-
-
-def _product(root: str) -> str | None:
-    """Return the product of the cards on the PCI bus; None if there are none, or several products."""
-    found = set()
-    for folder in glob.glob(os.path.join(root, "sys/bus/pci/devices/*")):
-        ids = []
-        for name in ("vendor", "device"):
-            try:
-                with open(os.path.join(folder, name), encoding="ascii", errors="replace") as stream:
-                    ids.append(stream.read().strip())
-            except OSError:
-                ids.append("")  # a device that has just been removed
-        if ids[0] == _PCI_VENDOR and ids[1] in _PCI_PRODUCTS:
-            found.add(_PCI_PRODUCTS[ids[1]])
-    return found.pop() if len(found) == 1 else None
 
 
 def _toolkit(environ: Mapping[str, str], root: str) -> str:

@@ -13,7 +13,7 @@ from npu_shim import _device, cli
 from npu_shim.diagnostics import card_check, troubles
 from npu_shim.diagnostics.card_check import CHECKS, MARK, Check, Failure, Outcome, check_card, in_process, lines
 from npu_shim.diagnostics.troubles import TABLE, explain
-from npu_shim.distributed.ranktable import generate
+from npu_shim.distributed.ranktable import generate, rootinfo
 from npu_shim.npu_device.card_steps import STEPS
 
 SYMPTOMS = {
@@ -124,6 +124,16 @@ def test_the_checks_of_the_host_pass(host: pathlib.Path) -> None:
     found = run("cards", "access", "toolkit", "network")
     assert {outcome.state for outcome in found.values()} == {"passed"}
     assert found["network"].found == f"2 addresses in {host / 'hccn.conf'}"
+
+
+def test_ascend_950_have_their_addresses_in_another_file(host: pathlib.Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(_device, "product", lambda: "A5")
+    monkeypatch.setattr(rootinfo, "ROOT_INFO", str(host / "root.json"))
+    assert "No such file" in run("cards", "network")["network"].found
+    layer = {"net_layer": 0, "net_instance_id": "os", "rank_addr_list": []}
+    devices = [{"device_id": number, "local_id": number, "level_list": [layer]} for number in (0, 1)]
+    (host / "root.json").write_text(json.dumps({"version": "2.0", "rank_list": devices}))
+    assert run("cards", "network")["network"].found == f"2 addresses in {host / 'root.json'}"
 
 
 def test_the_checks_of_the_host_fail(host: pathlib.Path, monkeypatch: Any) -> None:

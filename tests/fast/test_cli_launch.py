@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator, Sequence
 import pytest
 
 from npu_shim import _device, cli
-from npu_shim.distributed.ranktable import generate
+from npu_shim.distributed.ranktable import generate, rootinfo
 from npu_shim.distributed.ranktable.reader import parse
 from npu_shim.launching.assignment import assign_local_ranks, assign_server_ranks
 from npu_shim.launching.plan import OP_THREADS, RankSlot, processes, share_cores, share_threads
@@ -187,6 +187,29 @@ def test_ranks_of_one_npu_host_get_a_rank_table(npu_host: pathlib.Path, capsys: 
         (0, 2, "192.168.100.102"),
         (1, 3, "192.168.100.103"),
     ]
+
+
+ROOT_INFO = """{"version": "2.0", "rank_count": 2, "rank_list": [
+ {"device_id": 2, "local_id": 2, "level_list": [{"net_layer": 0, "net_instance_id": "os", "rank_addr_list": []}]},
+ {"device_id": 3, "local_id": 3, "level_list": [{"net_layer": 0, "net_instance_id": "os", "rank_addr_list": []}]}]}"""
+
+
+def test_ranks_of_one_host_with_ascend_950_get_version_2(
+    npu_host: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
+) -> None:
+    monkeypatch.setattr(_device, "product", lambda: "A5")
+    monkeypatch.setattr(rootinfo, "ROOT_INFO", str(tmp_path / "root.json"))
+    launch_it = ["launch", "--ranks", "2", "--devices", "3,2", "--log-dir", "logs", "a.py"]
+    assert cli.main(launch_it) == 2
+    assert (
+        f"cannot be generated from {tmp_path / 'root.json'}: No such file or directory. Write it with the tool of the "
+        "platform, or pass --ranktable FILE" in capsys.readouterr().err
+    )
+    (tmp_path / "root.json").write_text(ROOT_INFO)
+    assert cli.main(launch_it) == 0
+    table = parse(pathlib.Path("logs/rank_table.json").read_text())
+    assert table.version == "2.0"
+    assert [(s.server_id, d.rank, d.device_id) for s, d in table.placements()] == [("os", 0, 3), ("os", 1, 2)]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
+from npu_shim.distributed.ranktable import rootinfo
 from npu_shim.distributed.ranktable.model import (
     RANK_LIST,
     RANKS,
@@ -35,6 +36,31 @@ class Host:
 
     name: str
     devices: tuple[int, ...] | None
+
+
+class Source(NamedTuple):
+    """The file of a host with its devices.
+
+    Attributes:
+        path: on the host.
+        option: the option of ``npu-shim ranktable make`` for a copy of it.
+        facts: what a table has from it.
+        parse: returns the devices from text and name; each is an address, or a Device.
+        generate: returns a table and the hosts with placeholders from hosts and their devices.
+    """
+
+    path: str
+    option: str
+    facts: str
+    parse: Callable[[str, str], Mapping[int, Any]]
+    generate: Callable[[Sequence[Host], Mapping[str, Mapping[int, Any]]], tuple[RankTable, tuple[str, ...]]]
+
+
+def source(dialect: str) -> Source:
+    """Return the file of a host from which tables of a dialect are generated."""
+    if dialect == RANK_LIST:
+        return Source(rootinfo.ROOT_INFO, "--rootinfo", "addresses", rootinfo.read_root_devices, generate_rank_list)
+    return Source(HCCN_CONF, "--hccn", "device_ip", read_hccn, generate)
 
 
 def parse_hosts(text: str) -> tuple[Host, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Iterator
 
+from npu_shim._device import ASCEND_A5, ATLAS_910, ATLAS_A2, ATLAS_A3
 from npu_shim.distributed.ranktable.model import (
     POD,
     RANK_LIST,
@@ -18,7 +19,6 @@ from npu_shim.distributed.ranktable.model import (
     counted,
 )
 
-ATLAS_910, ATLAS_A2, ATLAS_A3, ASCEND_A5 = "910", "A2", "A3", "A5"
 PRODUCTS = (ATLAS_910, ATLAS_A2, ATLAS_A3, ASCEND_A5)
 BY_VERSION = "version"  # instead of a product: the one that the version of the table is for
 # The versions of each product: an A3 has super-pods (1.2) or servers alone (1.0)
@@ -35,6 +35,11 @@ _RING_SIZE = 4  # devices 0-3 and 4-7 of a 910 server are two rings
 def product_of(table: RankTable) -> str:
     """Return the product for which the version of a table is."""
     return {RANKS: ASCEND_A5, SUPER_PODS: ATLAS_A3}.get(_format(table) or "", ATLAS_910)
+
+
+def dialect_of(product: str | None) -> str:
+    """Return the current dialect of a product; None stands for any but the A5."""
+    return RANK_LIST if product == ASCEND_A5 else SERVER_LIST
 
 
 def refused(table: RankTable, product: str) -> Problem | None:

@@ -48,6 +48,11 @@ def read_rootinfo(text: str, name: str) -> RootInfo:
     return found
 
 
+def read_root_devices(text: str, name: str) -> dict[int, Device]:
+    """Return the devices of a file; as read_rootinfo()."""
+    return read_rootinfo(text, name).devices
+
+
 def _content(data: Any, reading: fields.Reading) -> RootInfo:
     if not isinstance(data, dict):
         reading.report("$", f"is {fields.describe(data)}", "Write one object: { ... }")
