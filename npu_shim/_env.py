@@ -21,7 +21,7 @@ MEMORY = ("kept", "returned")
 ALIAS_VARIABLE = "NPU_SHIM_ALIAS"
 ALIASES = ("0", "1")
 DEFAULT_JOB_ID = "local"
-# Every variable that read() reads, without those of mpirun and torchrun (_mpirun.VARIABLES)
+# Every variable that read() reads, without those of mpirun, srun and torchrun (_mpirun.VARIABLES)
 VARIABLES = (
     "RANK_ID",
     "RANK_SIZE",
@@ -58,8 +58,8 @@ class Environment(NamedTuple):
     if only the rank table gives it. rank_id is None if it comes from the rank
     table or from the master node (``CM_*`` with more than one worker). Old
     launch scripts give a process's place in the table as pod_name, in the
-    variable pod_variable. size_variable is the variable with rank_size, which is one of mpirun's where mpirun numbers
-    the ranks. The timeouts limit the wait for other ranks to start
+    variable pod_variable. size_variable is the variable with rank_size, which is one of mpirun's or srun's
+    where they number the ranks. The timeouts limit the wait for other ranks to start
     and the wait in a collective. alias is "1" if imports of the vendor's packages
     and Horovod are served (``npu_shim.alias``). collectives selects the collective backend on
     the CPU. base_port is the first port of the ranks. commit_dir is the folder in which
@@ -115,6 +115,7 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
     """
     given = process_environ() if environ is None else environ
     launcher = _mpirun.launcher(given)
+    _mpirun.check_incomplete(given)
     env = _Reader({**given, **_mpirun.variables(given)} if launcher else given)
     chief_ip = env.text("CM_CHIEF_IP")
     table = env.text("RANK_TABLE_FILE")
@@ -182,7 +183,7 @@ def alias() -> bool:
 
 
 def export_ranks() -> None:
-    """Set the variables of a rank that only mpirun or torchrun gives, for code that reads them without npu_shim.
+    """Set the variables of a rank that only mpirun, srun or torchrun gives, for code that reads them without npu_shim.
 
     Raises:
         ValueError: the ranks are on several hosts, and there is no rank table.

@@ -1,7 +1,8 @@
-"""The ranks of processes that mpirun or torchrun starts.
+"""The ranks of processes that mpirun, srun or torchrun starts.
 
 These launchers number their processes in variables of their own. ``variables()`` translates them to the variables of a
-rank (RANK_ID and so on). Sources: Open MPI 5.0 and MPICH 5.0 as they run; torchrun's page in PyTorch's documentation.
+rank (RANK_ID and so on). Sources: Open MPI 5.0 and MPICH 5.0 as they run; srun's manual page; the PMIx standard;
+torchrun's page in PyTorch's documentation.
 """
 
 from __future__ import annotations
@@ -11,19 +12,32 @@ from typing import Mapping, NamedTuple
 
 # A process with one of these has its rank from its own launch script.
 _OWN = ("RANK_ID", "RANK_SIZE", "CM_CHIEF_IP", "CM_WORKER_SIZE", "POD_NAME")
+_COUNTS = re.compile(r"^(\d+)(?:\(x(\d+)\))?$")
 
 
 class Launcher(NamedTuple):
-    """The variables of a launcher. ``job`` names the job; the launcher is used only if all of ``needs`` are set."""
+    """The variables of a launcher.
+
+    Attributes:
+        rank, size, local_rank, local_size: the variables of a process. local_size may be the numbers of all nodes, as
+            Slurm writes them, if ``node`` has the number of this one.
+        job: name the job.
+        needs: the launcher is used only if all of these are set, too.
+        same: other variables with the same rank, if they are set.
+        node: the number of the node, or an empty string.
+    """
 
     rank: str
     size: str
     local_rank: str
     local_size: str
-    job: tuple[str, ...]
+    job: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    node: str = ""
 
 
+# In this order: mpirun and torchrun may start their own processes with srun, which then have its variables, too.
 LAUNCHERS = (
     Launcher(
         "OMPI_COMM_WORLD_RANK",
@@ -31,8 +45,9 @@ LAUNCHERS = (
         "OMPI_COMM_WORLD_LOCAL_RANK",
         "OMPI_COMM_WORLD_LOCAL_SIZE",
         ("PMIX_NAMESPACE",),
+        same=("PMIX_RANK",),
     ),
-    Launcher("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", ()),
+    Launcher("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
     Launcher(
         "RANK",
         "WORLD_SIZE",
@@ -41,8 +56,20 @@ LAUNCHERS = (
         ("TORCHELASTIC_RUN_ID", "MASTER_PORT"),
         ("TORCHELASTIC_RUN_ID",),  # other programs use RANK and WORLD_SIZE, too
     ),
+    Launcher(
+        "SLURM_PROCID",
+        "SLURM_STEP_NUM_TASKS",  # a batch script has SLURM_NTASKS, but is one process
+        "SLURM_LOCALID",
+        "SLURM_STEP_TASKS_PER_NODE",
+        ("SLURM_JOB_ID", "SLURM_STEP_ID"),
+        ("SLURM_NODEID",),
+        same=("PMIX_RANK", "PMI_RANK"),
+        node="SLURM_NODEID",
+    ),
 )
-VARIABLES = tuple(name for launcher in LAUNCHERS for name in (*launcher[:4], *launcher.job))
+# A rank without the number of ranks: from mpirun of another MPI, or prterun
+_INCOMPLETE = ("PMIX_RANK", "PMI_RANK")
+VARIABLES = tuple(dict.fromkeys(name for one in LAUNCHERS for name in (*one[:4], *one.job, *one.needs, *one.same)))
 
 
 def launcher(environ: Mapping[str, str]) -> Launcher | None:
@@ -65,16 +92,26 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
     Args:
         environ: the variables of the process.
     Raises:
-        ValueError: the ranks are on several hosts, and there is no rank table.
+        ValueError: the ranks are on several hosts, and there is no rank table; or the variables contradict each other.
     """
     found = launcher(environ)
     if found is None:
         return {}
     rank, size, local_rank, local_size = (environ[name].strip() for name in found[:4])
+    for name in found.same:
+        other = environ.get(name, "").strip()
+        if other and other != rank:
+            raise ValueError(
+                f"{found.rank}={rank} contradicts {name}={other}. Unset the variables of the launcher that did not "
+                "start this process, or export RANK_ID and RANK_SIZE."
+            )
+    if found.node:
+        local_size = _tasks_of_node(environ, found)
     if size != local_size and not environ.get("RANK_TABLE_FILE", "").strip():
         raise ValueError(
-            f"{found.size}={size} and {found.local_size}={local_size}: the ranks are on several hosts, which need a "
-            "rank table. Create one with npu-shim ranktable make, and export RANK_TABLE_FILE on each host."
+            f"{found.size}={size} and {found.local_size}={environ[found.local_size].strip()}: the ranks are on several "
+            "hosts, which need a rank table. Create one with npu-shim ranktable make, and export RANK_TABLE_FILE on "
+            "each host."
         )
     made = {"RANK_ID": rank, "RANK_SIZE": size}
     if not any(environ.get(name, "").strip() for name in ("ASCEND_DEVICE_ID", "DEVICE_ID")):
@@ -83,3 +120,53 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
     if job and not environ.get("JOB_ID", "").strip():
         made["JOB_ID"] = re.sub(r"[^A-Za-z0-9_-]", "-", job)
     return made
+
+
+def check_incomplete(environ: Mapping[str, str]) -> None:
+    """Raise an error if a launcher numbers the processes without saying how many there are.
+
+    Without the error, each process would train alone.
+
+    Args:
+        environ: the variables of the process.
+    Raises:
+        ValueError: a rank is set, but its size, local rank or local size is not.
+    """
+    if launcher(environ) is not None or any(environ.get(name, "").strip() for name in _OWN):
+        return
+    for name in _INCOMPLETE:
+        rank = environ.get(name, "").strip()
+        if rank and environ.get("PMI_SIZE", "").strip() != "1":
+            known = ", ".join("/".join(one[:4]) for one in LAUNCHERS)
+            raise ValueError(
+                f"{name}={rank} is the rank of this process, but the number of ranks or the local rank is missing. "
+                f"npu_shim reads {known}. Export RANK_ID, RANK_SIZE and DEVICE_ID, or unset {name}."
+            )
+
+
+def expand_counts(text: str) -> tuple[int, ...]:
+    """Return the numbers of a list as Slurm writes it: ``2(x3),1`` for 2, 2, 2, 1.
+
+    Raises:
+        ValueError: it is no such list.
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        match = _COUNTS.match(part.strip())
+        if match is None:
+            raise ValueError(f"{part!r} is no number of tasks")
+        found += [int(match.group(1))] * int(match.group(2) or 1)
+    return tuple(found)
+
+
+def _tasks_of_node(environ: Mapping[str, str], found: Launcher) -> str:
+    """Return the number of tasks on this node."""
+    text, node = environ[found.local_size].strip(), environ[found.node].strip()
+    try:
+        counts = expand_counts(text)
+        return str(counts[int(node)])
+    except (ValueError, IndexError):
+        raise ValueError(
+            f"{found.local_size}={text!r} does not have the tasks of {found.node}={node!r}. Start the script with "
+            "srun, or export RANK_ID and RANK_SIZE."
+        ) from None

@@ -1,4 +1,4 @@
-"""The ranks of processes that mpirun or torchrun starts."""
+"""The ranks of processes that mpirun, srun or torchrun starts."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pytest
 from npu_shim import _env, _mpirun
 from npu_shim.distributed.world import world
 
-OPEN_MPI, HYDRA, TORCHRUN = (
-    dict(zip(launcher[:4], ("3", "4", "1", "4")), **{name: "a@1" for name in launcher.job})
+OPEN_MPI, HYDRA, TORCHRUN, SRUN = (
+    {**dict(zip(launcher[:4], ("3", "4", "1", "4"))), **{name: "a@1" for name in launcher.job}}
     for launcher in _mpirun.LAUNCHERS
 )
+SRUN["SLURM_NODEID"] = "0"
+ALL = [(OPEN_MPI, "a-1"), (HYDRA, "local"), (TORCHRUN, "a-1_a-1"), (SRUN, "a-1_a-1")]
 
 
-@pytest.mark.parametrize(
-    "environ, job", [(OPEN_MPI, "a-1"), (HYDRA, "local"), (TORCHRUN, "a-1_a-1")], ids=["open mpi", "hydra", "torchrun"]
-)
+@pytest.mark.parametrize("environ, job", ALL, ids=["open mpi", "hydra", "torchrun", "srun"])
 def test_each_launcher_numbers_the_ranks_of_a_host(environ: dict[str, str], job: str) -> None:
     found = world(environ)
     assert (found.rank, found.size, found.device_id, found.is_one_host) == (3, 4, 1, True)
-    assert found.source in environ and found.source.endswith("SIZE")
+    assert found.source in environ and found.source.endswith(("SIZE", "SLURM_STEP_NUM_TASKS"))
     assert _env.read(environ).job_id == job
 
 
@@ -69,3 +69,57 @@ def test_ranks_on_several_hosts_need_a_rank_table(tmp_path: pathlib.Path) -> Non
 def test_a_value_that_is_no_number_is_an_error() -> None:
     with pytest.raises(ValueError, match="RANK_SIZE='many' is not allowed"):
         world({**OPEN_MPI, "OMPI_COMM_WORLD_SIZE": "many", "OMPI_COMM_WORLD_LOCAL_SIZE": "many"})
+
+
+# --- Slurm, PMI and PMIx ----------------------------------------------------------
+def test_mpirun_and_torchrun_may_start_their_processes_with_srun() -> None:
+    agent = {**SRUN, "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_TASKS_PER_NODE": "1(x2)"}
+    for inner in (OPEN_MPI, HYDRA, TORCHRUN):
+        assert (world({**agent, **inner}).rank, world({**agent, **inner}).size) == (3, 4)
+
+
+def test_a_batch_script_is_one_process() -> None:
+    batch = {"SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NODEID": "0", "SLURM_NTASKS": "8"}
+    assert world({**batch, "SLURM_TASKS_PER_NODE": "4(x2)"}).size == 1
+
+
+@pytest.mark.parametrize(
+    "text, counts", [("4", (4,)), ("2(x3),1", (2, 2, 2, 1)), ("1,2(x2)", (1, 2, 2)), ("10(x1)", (10,))]
+)
+def test_tasks_per_node_are_expanded(text: str, counts: tuple[int, ...]) -> None:
+    assert _mpirun.expand_counts(text) == counts
+
+
+def test_tasks_of_this_node_decide_if_there_are_several_hosts() -> None:
+    several = {**SRUN, "SLURM_STEP_TASKS_PER_NODE": "1,3", "SLURM_NODEID": "1"}
+    with pytest.raises(
+        ValueError, match=r"SLURM_STEP_NUM_TASKS=4 and SLURM_STEP_TASKS_PER_NODE=1,3: the ranks are on several hosts"
+    ):
+        world(several)
+    for wrong in ({"SLURM_STEP_TASKS_PER_NODE": "all"}, {"SLURM_NODEID": "2"}, {"SLURM_NODEID": "x"}):
+        with pytest.raises(
+            ValueError, match="SLURM_STEP_TASKS_PER_NODE='.*' does not have the tasks of SLURM_NODEID='"
+        ):
+            world({**several, **wrong})
+
+
+@pytest.mark.parametrize("environ, rank", [(OPEN_MPI, "OMPI_COMM_WORLD_RANK"), (SRUN, "SLURM_PROCID")])
+def test_ranks_that_contradict_each_other(environ: dict[str, str], rank: str) -> None:
+    assert world({**environ, "PMIX_RANK": "3"}).rank == 3
+    with pytest.raises(ValueError, match=f"{rank}=3 contradicts PMIX_RANK=2. Unset the variables of the launcher"):
+        world({**environ, "PMIX_RANK": "2"})
+    assert world({**environ, "PMIX_RANK": "2", "RANK_ID": "0", "RANK_SIZE": "2"}).size == 2
+
+
+def test_pmi_variables_of_srun_have_its_rank() -> None:
+    assert world({**SRUN, "PMI_RANK": "3", "PMI_SIZE": "4"}).device_id == 1
+    with pytest.raises(ValueError, match="SLURM_PROCID=3 contradicts PMI_RANK=1"):
+        world({**SRUN, "PMI_RANK": "1", "PMI_SIZE": "4"})
+
+
+@pytest.mark.parametrize("name", ["PMIX_RANK", "PMI_RANK"])
+def test_a_rank_without_the_number_of_ranks_is_an_error(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}=0 is the rank of this process, but the number of ranks or the local"):
+        world({name: "0"})
+    assert world({name: "0", "PMI_SIZE": "1"}).size == 1
+    assert world({name: "0", "RANK_ID": "1", "RANK_SIZE": "2"}).rank == 1
