@@ -9,37 +9,23 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import shlex
 import sys
 import time
-from typing import NamedTuple
 
 from npu_shim import _device, _env
 from npu_shim.cli import USAGE_ERROR, show
-from npu_shim.distributed.ranktable import writer
-from npu_shim.launching.assignment import assign_local_ranks, assign_server_ranks
+from npu_shim.distributed.ranktable import hostfile, writer
+from npu_shim.distributed.ranktable.generate import parse_hosts
+from npu_shim.distributed.ranktable.reader import read_text
 from npu_shim.launching.job import TIMED_OUT, Job
-from npu_shim.launching.local_table import local_table_text
-from npu_shim.launching.plan import RankProcess, RankSlot, processes, share_cores, share_threads
+from npu_shim.launching.job_ranks import JobRanks, ranks_here, ranks_in_table, ranks_of_hosts
+from npu_shim.launching.plan import RankProcess, processes, share_cores, share_threads
 from npu_shim.launching.table_wait import TABLE_TIMEOUT_S, TableTimeout, wait_for_table
 
 _INTERRUPTED = 130  # 128 + the signal's number, as when ranks run
-
-
-class _Assignment(NamedTuple):
-    """The ranks of this host.
-
-    Attributes:
-        slots: their ranks and devices.
-        world_size: number of ranks on all hosts.
-        table: path of the rank table.
-        text: its text, if the command must write it.
-    """
-
-    slots: list[RankSlot]
-    world_size: int
-    table: str | None = None
-    text: str | None = None
+_PYTHON = re.compile(r"^(.*/)?python[0-9.]*$")  # the command of horovodrun and mpirun begins with it
 
 
 def main(arguments: list[str]) -> int:
@@ -59,7 +45,7 @@ def main(arguments: list[str]) -> int:
         log_dir = args.log_dir or os.path.join("npu_shim_logs", job_id)
         assignment = _assign(args, log_dir)
         if not given and len(assignment.slots) < assignment.world_size:
-            job_id = _job_of_table(str(assignment.table))
+            job_id = _job_of_table(assignment)
         available = sorted(os.sched_getaffinity(0))
         cores = share_cores(available, len(assignment.slots)) if args.bind_cores else None
         threads = None if _device.look().is_npu else share_threads(available, len(assignment.slots))
@@ -82,13 +68,13 @@ def main(arguments: list[str]) -> int:
     return _run(plan, args, log_dir, assignment)
 
 
-def _job_of_table(path: str) -> str:
+def _job_of_table(assignment: JobRanks) -> str:
     """Return a job id that is the same on all hosts with the same rank table."""
-    with open(path, "rb") as file:
-        return "table-" + hashlib.blake2b(file.read(), digest_size=8).hexdigest()
+    text = assignment.text if assignment.text is not None else read_text(str(assignment.table))
+    return "table-" + hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
 
 
-def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assignment: _Assignment) -> int:
+def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assignment: JobRanks) -> int:
     try:
         os.makedirs(log_dir, exist_ok=True)
         if assignment.text is not None:
@@ -119,7 +105,7 @@ def _report(line: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="npu-shim launch",
-        usage="%(prog)s (--ranks N | --ranktable FILE) [options] (script.py | -m module) ...",
+        usage="%(prog)s (--ranks N | -H HOSTS | --ranktable FILE) [options] (script.py | -m module) ...",
         allow_abbrev=False,
         description="Start one process per rank and wait for them. Each rank gets JOB_ID, RANK_ID, RANK_SIZE, "
         "ASCEND_DEVICE_ID, DEVICE_ID and, with a rank table, RANK_TABLE_FILE in its environment, and writes its own "
@@ -130,9 +116,20 @@ def _parser() -> argparse.ArgumentParser:
         "128 + N if signal N ended that rank or this command; 124 after a timeout; 126 if a rank cannot start; 2 for "
         "wrong usage.",
     )
-    ranks = made.add_mutually_exclusive_group()
-    ranks.add_argument("--ranks", type=_positive, metavar="N", help="number of ranks, all on this host")
-    ranks.add_argument(
+    made.add_argument(
+        "--ranks", "-np", type=_positive, metavar="N", help="number of ranks, all on this host unless -H names others"
+    )
+    made.add_argument(
+        "-H",
+        "--hosts",
+        metavar="HOST:SLOTS,...",
+        help="as in horovodrun: the hosts of the ranks, which fill the slots of a host before those of the next one. "
+        "Run the command on each of several hosts; it starts the ranks of that host",
+    )
+    made.add_argument(
+        "--hostfile", "-hostfile", metavar="FILE", help="the same from a file with lines such as 'host1 slots=8'"
+    )
+    made.add_argument(
         "--ranktable",
         metavar="FILE",
         help="start the ranks of this host in this rank table; by default RANK_TABLE_FILE",
@@ -179,6 +176,8 @@ def _command(args: argparse.Namespace) -> list[str]:
     python = [sys.executable, "-m", "npu_shim", "run", "--alias"] if _env.alias() else [sys.executable]
     if args.module:
         return [*python, "-m", *args.module]
+    if args.script and _PYTHON.match(args.script[0]):
+        return _command(_after_python(args))
     if not args.script:
         raise ValueError("no script is given. Pass a script, or -m and a module, after the options.")
     if not os.path.exists(args.script[0]):
@@ -186,14 +185,36 @@ def _command(args: argparse.Namespace) -> list[str]:
     return [*python, *args.script]
 
 
-def _assign(args: argparse.Namespace, log_dir: str) -> _Assignment:
+def _after_python(args: argparse.Namespace) -> argparse.Namespace:
+    """Return the arguments without ``python`` and ``-u`` before the script or -m; ranks run this Python, unbuffered."""
+    rest = args.script[1:]
+    while rest[:1] == ["-u"]:
+        rest = rest[1:]
+    if rest[:1] == ["-m"]:
+        return argparse.Namespace(module=rest[1:], script=[])
+    return argparse.Namespace(module=None, script=rest)
+
+
+def _assign(args: argparse.Namespace, log_dir: str) -> JobRanks:
+    options = {"-H": args.hosts, "--hostfile": args.hostfile, "--ranktable": args.ranktable}
+    given = [name for name, value in options.items() if value is not None]
+    if args.ranks is not None and args.ranktable is not None:
+        given = ["--ranks", "--ranktable"]
+    if len(given) > 1:
+        raise ValueError(f"{given[0]} and {given[1]} are both given, but one of them describes the job. Keep one.")
+    if args.hosts is not None or args.hostfile is not None:
+        if args.devices is not None:
+            raise ValueError("--devices needs --ranks alone. Name the devices of a host as HOST:FIRST-LAST.")
+        hosts = (
+            parse_hosts(args.hosts)
+            if args.hosts is not None
+            else hostfile.parse_hostfile(read_text(args.hostfile), args.hostfile)
+        )
+        return ranks_of_hosts(hostfile.fill(hosts, args.ranks), args.server_index, log_dir, _report)
     if args.ranks is not None:
         if args.server_index is not None:
             raise ValueError("--server-index needs --ranktable: with --ranks all ranks are on this host.")
-        slots = assign_local_ranks(args.ranks, args.devices)
-        if args.ranks > 1 and _device.look().is_npu:
-            return _Assignment(slots, args.ranks, os.path.join(log_dir, "rank_table.json"), local_table_text(slots))
-        return _Assignment(slots, args.ranks)
+        return ranks_here(args.ranks, args.devices, log_dir)
     path = args.ranktable or _variable("RANK_TABLE_FILE")
     if not path:
         raise ValueError(
@@ -203,8 +224,7 @@ def _assign(args: argparse.Namespace, log_dir: str) -> _Assignment:
     if args.devices is not None:
         raise ValueError("--devices needs --ranks: a rank table has its own devices.")
     table = wait_for_table(path, 0 if args.dry_run else args.table_timeout, _report)
-    slots = assign_server_ranks(table, args.server_index, path, _variable("POD_NAME"))
-    return _Assignment(slots, table.size, path)
+    return ranks_in_table(table, path, args.server_index, _variable("POD_NAME"))
 
 
 def _variable(name: str) -> str:

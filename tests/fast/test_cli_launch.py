@@ -126,7 +126,28 @@ def test_unknown_server(index: int | None, message: str) -> None:
         ("{script}", "the number of ranks is unknown. Pass --ranks N"),
         ("--ranks 0 {script}", "'0' is not allowed: it must be at least 1"),
         ("--ranks two {script}", "'two' is not allowed: it must be an integer of at least 0"),
-        ("--ranks 2 --ranktable x {script}", "not allowed with argument"),
+        ("--ranks 2 --ranktable x {script}", "--ranks and --ranktable are both given, but one of them describes"),
+        ("-H a:1 --ranktable x {script}", "-H and --ranktable are both given, but one of them describes the job."),
+        ("-H a:1 -hostfile x {script}", "-H and --hostfile are both given, but one of them describes the job. Keep"),
+        (
+            "-H a:1 --devices 0 {script}",
+            "--devices needs --ranks alone. Name the devices of a host as HOST:FIRST-LAST.",
+        ),
+        ("-np 4 -H a:2,b:1 {script}", "a:2,b:1 has 3 slots, fewer than 4 ranks. Add slots, or start 3."),
+        ("-np 4 -H a {script}", "host a: the number of slots is missing. Write a:8, or slots=8."),
+        ("-H a:x {script}", "--hosts 'a:x': 'a:x' is not allowed. Write HOST:COUNT"),
+        ("-H 192.0.2.9:1 {script}", "host 192.0.2.9 is not this host. Run the command on 192.0.2.9."),
+        ("-H 192.0.2.8:1,192.0.2.9:1 {script}", "has 2 servers (192.0.2.8, 192.0.2.9), and none of them is recognized"),
+        ("-hostfile none {script}", "[Errno 2] No such file or directory: 'none'"),
+        (
+            "-hostfile {script} {script}",
+            "a.py, line 1: 'open(\"started\", \"w\")' is not allowed. Write HOST, 'HOST slots=8'",
+        ),
+        (
+            "-np 2 --gloo python {script}",
+            "unrecognized arguments: --gloo",
+        ),
+        ("-np 2 python", "no script is given."),
         ("--ranks 2 missing.py", "'missing.py' does not exist"),
         ("--ranks 2 --nonsense a.py", "unrecognized arguments: --nonsense"),
         ("--ranks 2 --devices 1 {script}", "--devices 1 is not allowed with --ranks 2"),
@@ -187,6 +208,57 @@ def test_ranks_of_one_npu_host_get_a_rank_table(npu_host: pathlib.Path, capsys: 
         (0, 2, "192.168.100.102"),
         (1, 3, "192.168.100.103"),
     ]
+
+
+# --- the lines of Horovod -------------------------------------------------------
+def test_lines_of_horovodrun_and_their_translation(tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text("")
+    (tmp_path / "hosts").write_text("# this host\n127.0.0.1 slots=4\n")
+
+    def commands(*arguments: str) -> list[str]:
+        assert cli.main(["launch", "--dry-run", "--job-id", "j", *arguments]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    wanted = commands("--ranks", "2", "a.py", "--x", "-m", "1")
+    assert len(wanted) == 2 and wanted[1].endswith("a.py --x -m 1 >> npu_shim_logs/j/rank_1.log 2>&1")
+    for line in (
+        "-np 2 a.py --x -m 1",
+        "-np 2 -H localhost:4 python a.py --x -m 1",
+        "-np 2 -hostfile hosts python3.7 -u a.py --x -m 1",
+        f"-H 127.0.0.1:2 {sys.executable} a.py --x -m 1",
+    ):
+        assert commands(*line.split()) == wanted
+    assert " -m pkg.train --x " in commands("-np", "1", "python", "-m", "pkg.train", "--x")[0]
+    assert ["ASCEND_DEVICE_ID=5" in line for line in commands("-H", "127.0.0.1:4-5", "a.py")] == [False, True]
+
+
+def test_the_same_line_on_each_host_starts_one_job(tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("JOB_ID", raising=False)
+    names = ("JOB_ID", "RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID")
+    (tmp_path / "a.py").write_text(
+        f"import os\nfrom npu_shim.distributed.world import world\nprint([os.environ[n] for n in {names}])\n"
+        "print(world().servers, world().local_rank)"
+    )
+    line = ["launch", "-np", "3", "-H", "127.0.0.1:2,192.0.2.9:2", "--log-dir", "logs"]
+    assert cli.main([*line, "python", "a.py"]) == 0
+    assert "run the same command on 192.0.2.9, which starts ranks 2 to 2" in capsys.readouterr().err
+    assert cli.main([*line, "--server-index", "1", "a.py"]) == 0  # as on the other host
+    found = [(tmp_path / "logs" / f"rank_{rank}.log").read_text().splitlines()[1:] for rank in range(3)]
+    job = found[0][0].split("'")[1]
+    assert job.startswith("table-")
+    servers = "('127.0.0.1', '127.0.0.1', '192.0.2.9')"
+    assert found == [
+        [str([job, "0", "3", "0"]), f"{servers} 0"],
+        [str([job, "1", "3", "1"]), f"{servers} 1"],
+        [str([job, "2", "3", "0"]), f"{servers} 0"],
+    ]
+
+
+def test_npus_of_several_hosts_need_a_rank_table(npu_host: pathlib.Path, capsys: Any) -> None:
+    assert cli.main(["launch", "-np", "4", "-H", "127.0.0.1:2,192.0.2.9:2", "a.py"]) == 2
+    assert "NPUs on other hosts (127.0.0.1,192.0.2.9) need a rank table" in capsys.readouterr().err
 
 
 ROOT_INFO = """{"version": "2.0", "rank_count": 2, "rank_list": [

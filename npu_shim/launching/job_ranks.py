@@ -1,0 +1,93 @@
+"""The ranks that a command starts on this host, from a number of ranks, a list of hosts, or a rank table."""
+
+from __future__ import annotations
+
+import os
+from typing import Callable, NamedTuple, Sequence
+
+from npu_shim import _device
+from npu_shim.distributed.addresses import is_this_host
+from npu_shim.distributed.ranktable import writer
+from npu_shim.distributed.ranktable.generate import Host, generate
+from npu_shim.distributed.ranktable.model import RankTable
+from npu_shim.launching.assignment import assign_local_ranks, assign_server_ranks
+from npu_shim.launching.local_table import local_table_text
+from npu_shim.launching.plan import RankSlot
+
+_TABLE_FILE = "rank_table.json"
+
+
+class JobRanks(NamedTuple):
+    """The ranks of this host.
+
+    Attributes:
+        slots: their ranks and devices.
+        world_size: number of ranks on all hosts.
+        table: path of the rank table.
+        text: its text, if the command must write it.
+    """
+
+    slots: list[RankSlot]
+    world_size: int
+    table: str | None = None
+    text: str | None = None
+
+
+def ranks_here(ranks: int, devices: Sequence[int] | None, log_dir: str) -> JobRanks:
+    """Return the ranks of a job on this host alone; NPUs get a rank table.
+
+    Args:
+        ranks: number of ranks.
+        devices: the device of each rank; 0, 1, ... if None.
+        log_dir: the folder for the rank table.
+    Raises:
+        ValueError: the number of devices differs, a device appears twice, or the addresses of the NPUs are unknown.
+    """
+    slots = assign_local_ranks(ranks, devices)
+    if ranks > 1 and _device.look().is_npu:
+        return JobRanks(slots, ranks, os.path.join(log_dir, _TABLE_FILE), local_table_text(slots))
+    return JobRanks(slots, ranks)
+
+
+def ranks_in_table(table: RankTable, path: str, server_index: int | None, pod_name: str) -> JobRanks:
+    """Return the ranks of this host in a rank table.
+
+    Raises:
+        ValueError: the server or pod does not exist, or none of them is this host.
+    """
+    return JobRanks(assign_server_ranks(table, server_index, path, pod_name), table.size, path)
+
+
+def ranks_of_hosts(
+    hosts: Sequence[Host], server_index: int | None, log_dir: str, report: Callable[[str], None]
+) -> JobRanks:
+    """Return the ranks of this host in a job on the devices of several hosts.
+
+    The same command runs on each host. Each makes the same rank table, so that the job has the same name on all.
+
+    Args:
+        hosts: with their devices, in the order of their ranks.
+        server_index: number of this host; None to find it by its name or address.
+        log_dir: the folder for the rank table.
+        report: prints a line for the user: what the other hosts start.
+    Raises:
+        ValueError: none of the hosts is this one, or the NPUs of other hosts have no known addresses.
+    """
+    if len(hosts) == 1 and (server_index == 0 or is_this_host(hosts[0].name)):
+        devices = hosts[0].devices or ()
+        return ranks_here(len(devices), devices, log_dir)
+    if _device.look().is_npu:
+        names = ",".join(host.name for host in hosts)
+        raise ValueError(
+            f"NPUs on other hosts ({names}) need a rank table with the addresses of all devices. Create one with "
+            "npu-shim ranktable make, and pass --ranktable FILE on each host."
+        )
+    if len(hosts) == 1:
+        raise ValueError(f"host {hosts[0].name} is not this host. Run the command on {hosts[0].name}.")
+    table, _ = generate(hosts, {})
+    slots = assign_server_ranks(table, server_index, "the list of hosts")
+    for server in table.servers:
+        first, last = server.devices[0].rank, server.devices[-1].rank
+        if slots[0].rank != first:
+            report(f"run the same command on {server.server_id}, which starts ranks {first} to {last}")
+    return JobRanks(slots, table.size, os.path.join(log_dir, _TABLE_FILE), writer.render(table))
