@@ -39,7 +39,7 @@ def body(graph: Graph, name: str) -> Graph | None:
     traced = getattr(found, "graph", None)
     if traced is not None:
         return traced
-    definition = getattr(found, "definition", None) or getattr(found, "function_def", None)
+    definition = getattr(found, "definition", None)
     return None if definition is None else _to_graph.function_def_to_graph(definition)
 
 

@@ -1,0 +1,58 @@
+"""A recording has every update of each variable, by a name of its own, in every TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import tensorflow as tf
+
+from npu_shim.rehearsal.comparing.recording import read
+from npu_shim.rehearsal.recording.recorder import FINAL, GRADIENT, LOG, VARIABLE
+from npu_shim.rehearsal.running import DEFAULTS
+from samples import training
+from tests.distributed import forks
+
+SESSION = """
+import numpy as np
+import tensorflow as tf
+v1, keras = tf.compat.v1, tf.keras
+with tf.Graph().as_default() as graph:
+    weights = [v1.get_variable(name, [3]) for name in ("first", "second")]
+    train_op = v1.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(weights[0] * weights[1]))
+    init = v1.global_variables_initializer()
+    graph.finalize()
+    with v1.Session() as session:
+        session.run(init)
+        session.run(train_op)
+        session.run(train_op)
+"""
+FIT = """
+model = keras.Sequential([keras.layers.Dense(2, input_shape=(3,)), keras.layers.Dense(1)])
+model.compile(keras.optimizers.SGD(0.1), "mse")
+model.fit(np.ones([8, 3], "f4"), np.ones([8, 1], "f4"), batch_size=4, verbose=0)
+"""
+LEGACY = FIT.replace("optimizers.SGD", "optimizers.legacy.SGD")
+APPLY = """
+weights = [keras.Variable([1.0, 2.0], name=name) for name in ("third", "fourth")]
+optimizer = keras.optimizers.SGD(0.1)
+optimizer.build(weights)
+for _ in range(2):
+    optimizer.apply([tf.ones([2]), tf.ones([2])])
+"""
+IS_KERAS3 = hasattr(tf.keras.optimizers.SGD, "apply")
+HAS_LEGACY = not IS_KERAS3 and hasattr(tf.keras.optimizers, "legacy")
+
+
+def test_every_update_of_each_variable(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SESSION + FIT + IS_KERAS3 * APPLY + HAS_LEGACY * LEGACY)
+    settings = {"folder": str(tmp_path), "seed": 1, "by_call_site": True, "every": 1, "convert": None, "ranks": False}
+    command = (repo_root / "npu_shim" / "cli" / "_recorded.py", json.dumps(settings), str(script))
+    forks.run_script(*command, log=tmp_path / "log", environ={**training.environment(), **DEFAULTS}, cwd=tmp_path)
+    found = read(str(tmp_path))
+    variables = 6 + 2 * IS_KERAS3 + 4 * HAS_LEGACY
+    for kind in (GRADIENT, VARIABLE):
+        assert [len(stream.values) for stream in found.of_kind(kind)] == [2] * variables
+    assert len(found.of_kind(FINAL)) == variables - 2 * IS_KERAS3  # nothing ends a loop
+    assert found.of_kind(LOG) and found.end["ended"] == "returned"
