@@ -172,6 +172,20 @@ with tf.GradientTape() as tape:
     loss = tf.reduce_sum(w ** 2)
 optimizer.apply_gradients([(tape.gradient(loss, w), w)])
 """
+FUNCTION = """
+import tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Dense(4, input_shape=(3,)), tf.keras.layers.Dense(1)])
+optimizer = tf.keras.optimizers.SGD(0.1)
+def apply(gradients, variables):  # Keras 3 has a method apply
+    optimizer.apply_gradients(zip(gradients, variables))
+@tf.function
+def train(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x) ** 2)
+    getattr(optimizer, 'apply', apply)(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+train(tf.ones([8, 3]))
+raise AssertionError('the second step')
+"""
 
 
 DRIVER = """
@@ -223,6 +237,18 @@ def test_two_networks_are_two_graphs_and_no_file_stays(tmp_path: pathlib.Path, r
     assert found["compiled_graphs"]["before_training"] == 2 and found["problems"] == []
     assert first["roofline"]["bound_seconds"] > 0
     assert [path.name for path in folder.iterdir()] == ["script.py"]
+
+
+if tf.__version__ >= "2":
+
+    @pytest.mark.smoke
+    def test_a_function_that_applies_gradients_is_a_training_step(tmp_path: pathlib.Path) -> None:
+        folder, report = tmp_path / "project", tmp_path / "report.json"
+        folder.mkdir()
+        out = run(folder, FUNCTION, "--json", str(report))
+        assert out.endswith("exit code 0\n"), out
+        (graph,) = json.loads(report.read_text())["graphs"]
+        assert graph["kind"] == "train" and [each["shape"] for each in graph["inputs"]] == [[8, 3]]
 
 
 def test_strict_fails_for_an_operator_of_the_host(tmp_path: pathlib.Path) -> None:

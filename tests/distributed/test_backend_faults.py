@@ -209,6 +209,27 @@ def test_reason_of_a_rank_that_gave_up_is_read_after_it_has_left(ranks_of):
     assert results[0] == results[1] and results[0].text.startswith("rank 2 did not join within 1 s")
 
 
+@pytest.mark.parametrize("backend", ["servers"])
+def test_silent_host_is_named_when_the_time_is_over(ranks_of):
+    """A host that does not answer may be cut off for a while. The ranks have two addresses of this machine."""
+    port = free_base_port(2)
+    cut_off = ranks_of(2).attempt(
+        """
+        from npu_shim.distributed.servers import join, peers
+        apart = join(rank, 2, "apart", addresses=addresses, stall_timeout_s=2)
+        if rank == 0:
+            peers.probe = lambda address: peers.SILENT
+            apart.world.barrier(key="end")
+        """,
+        addresses=[f"127.0.0.{rank + 1}:{port + rank}" for rank in range(2)],
+    )[0]
+    name = r"rank 1 \(process \d+ on 127\.0\.0\.2\)"
+    assert cut_off.kind == "Stalled" and re.search(
+        rf"Not reached by:\n  {name}, in no collective\n{name} does not answer at 127\.0\.0\.2:\d+: its host is off",
+        cut_off.text,
+    )
+
+
 def test_missing_rank_0_is_named(ranks_of):
     ranks = ranks_of(3, join=False, only=[1, 2], connect_timeout_s=1)
     for result in ranks.joined():

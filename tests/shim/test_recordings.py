@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pathlib
 
@@ -29,9 +30,11 @@ with tf.Graph().as_default() as graph:
 """
 FIT = """
 model = keras.Sequential([keras.layers.Dense(2, input_shape=(3,)), keras.layers.Dense(1)])
-model.compile(keras.optimizers.SGD(0.1), "mse")
+model.compile(keras.optimizers.SGD(0.1), "mse"JIT)
 model.fit(np.ones([8, 3], "f4"), np.ones([8, 1], "f4"), batch_size=4, verbose=0)
-"""
+""".replace(
+    "JIT", ", jit_compile=True" if "jit_compile" in inspect.signature(tf.keras.Model.compile).parameters else ""
+)
 LEGACY = FIT.replace("optimizers.SGD", "optimizers.legacy.SGD")
 APPLY = """
 weights = [keras.Variable([1.0, 2.0], name=name) for name in ("third", "fourth")]
