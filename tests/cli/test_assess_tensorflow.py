@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
+from npu_shim import _patches
 from npu_shim.rehearsal.assess import (
     assessment,
+    capture,
     flat,
     memory,
     operators,
@@ -249,6 +251,19 @@ if tf.__version__ >= "2":
         assert out.endswith("exit code 0\n"), out
         (graph,) = json.loads(report.read_text())["graphs"]
         assert graph["kind"] == "train" and [each["shape"] for each in graph["inputs"]] == [[8, 3]]
+
+    @pytest.mark.smoke
+    @pytest.mark.parametrize("method", sorted({"apply", "apply_gradients"} & set(dir(tf.keras.optimizers.SGD))))
+    def test_eager_training_by_any_method_of_an_optimizer_is_noted(method: str) -> None:
+        found = capture.Capture(str(pathlib.Path(__file__).parent))
+        optimizer = tf.keras.optimizers.SGD(0.1)
+        found.install()
+        try:
+            with pytest.raises(capture.Stop):
+                getattr(optimizer, method)([])
+        finally:
+            _patches.restore_all()
+        assert pathlib.Path(__file__).name in str(found.eager_line)
 
 
 def test_strict_fails_for_an_operator_of_the_host(tmp_path: pathlib.Path) -> None:

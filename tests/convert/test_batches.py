@@ -180,6 +180,7 @@ EVIDENCE = {
     # what the script decides, or hides
     "dropped": ("train_set = tf.data.Dataset.range(9).batch(4, True)", "nothing"),
     "computed": ("train_set = tf.data.Dataset.range(9).batch(4, drop_remainder=use_tpu)", "nothing"),
+    "given by position": ("train_set = tf.data.Dataset.range(9).padded_batch(4, [], 0, True)", "nothing"),
     "False in training": ("train_set = tf.data.Dataset.range(9).batch(4, drop_remainder=False)", "training, reported"),
     "False in evaluation": ("eval_set = tf.data.Dataset.range(9).batch(4, False)", "evaluation"),
     "hidden": ("train_set = tf.data.Dataset.range(9).batch(**options)", "hidden"),

@@ -169,10 +169,12 @@ def test_wrong_usage_exits_with_2(arguments, words, capsys) -> None:
     assert words in error and error.count("\n") == 1
 
 
-def test_check_exits_with_1_when_something_would_change(project, tmp_path) -> None:
+def test_check_exits_with_1_when_something_would_change_or_was_found(project, tmp_path) -> None:
     before = content(project)
     assert main(["-i", str(project), "--check"]) == 1
     assert content(project) == before
+    make(project, {"found.py": "import tensorflow as tf\ntf.Session(*options)\n"})
+    assert main(["-i", str(project / "found.py"), "--check"]) == 1
     assert main(["-i", str(project / "web.py"), "--check"]) == 0
 
 

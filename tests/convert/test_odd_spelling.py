@@ -43,6 +43,8 @@ CASES = [
         "NPURunConfig(model_dir=('a'), tf_random_seed=((2)))",
     ),
     ("a rate of low precedence", "tf.compat.v1.nn.dropout(x, rate=a | b)", "npu_ops.dropout(x, keep_prob=1 - (a | b))"),
+    ("a rate that is 1 - keep", "tf.compat.v1.nn.dropout(x, rate=1.0 - keep)", "npu_ops.dropout(x, keep_prob=keep)"),
+    ("a rate that is 2 - x", "tf.compat.v1.nn.dropout(x, rate=2 - x)", "npu_ops.dropout(x, keep_prob=1 - (2 - x))"),
     ("a rate that is a product", "tf.compat.v1.nn.dropout(x, rate=a * b)", "npu_ops.dropout(x, keep_prob=1 - a * b)"),
 ] + (SINCE_3_8 if sys.version_info >= (3, 8) else [])
 

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from npu_shim.distributed.addresses import free_base_port
-from tests.distributed.conftest import Failed, directory_of
+from tests.distributed.conftest import Failed, directory_of, wait_for
 
 FOREVER = """
     import itertools
@@ -57,6 +57,27 @@ def test_rank_killed_in_the_rendezvous_is_named(ranks_of, size, seed):
                 other.send("world.barrier(key='first')", {})
                 result = other.result()
             assert isinstance(result, Failed) and f"rank {victim}" in result.text, result
+
+
+@pytest.mark.parametrize("backend", ["shm"])
+def test_rank_killed_after_it_registered_is_named_at_once(ranks_of):
+    """Although another rank is still missing."""
+    ranks = ranks_of(3, join=False, only=[0, 1], connect_timeout_s=100)
+    wait_for(lambda: any(map(is_registered, directory_of(ranks.job).glob("s-*"))))
+    ranks.kill(1)
+    result = ranks.ranks[0].result(30)
+    assert result.kind == "PeerLost" and f"rank 1 (process {pid(ranks, 1)}) died before" in result.text
+
+
+def is_registered(path):
+    """Return True if rank 1 has registered in a segment."""
+    from npu_shim.distributed.shm.segment import INCARNATION, Segment
+
+    try:
+        segment = Segment.open(str(path))
+    except FileNotFoundError:
+        return False
+    return segment.words[segment.page(1) + INCARNATION] != 0
 
 
 def test_error_names_rank_process_and_collective(ranks_of):

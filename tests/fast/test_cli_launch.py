@@ -498,6 +498,21 @@ def test_a_rank_that_loses_one_whose_script_has_finished_is_reported(launch: Any
     assert re.search(r"rank 1 failed with exit code 1 .*ends with:\n.*Traceback[^$]*PeerLost", done.stderr)
 
 
+def test_of_two_failed_ranks_the_one_that_a_signal_ended_is_reported(launch: Any) -> None:
+    job = launch(
+        "while not os.path.exists('go'):\n    time.sleep(0.01)\n"
+        "if rank == '1':\n    os.kill(os.getpid(), signal.SIGKILL)\nsys.exit(3)",
+        *("--ranks", "2"),
+    )
+    until(lambda: len(job.left()) == 3)  # two ranks and the guardian
+    job.process.send_signal(signal.SIGSTOP)
+    (job.folder / "go").touch()
+    until(lambda: len(job.left()) == 1)
+    job.process.send_signal(signal.SIGCONT)
+    done = job.end()
+    assert done.returncode == 137 and "rank 1 was ended by SIGKILL" in done.stderr, done.stderr
+
+
 def test_output_on_the_terminal_is_repeated_only_where_frames_are_folded(launch: Any) -> None:
     done = launch('raise ValueError("cause")', "--ranks", "1").end()
     assert "ValueError" not in done.stderr and "ValueError: cause" in done.stdout
@@ -556,7 +571,10 @@ def test_user_signal_is_forwarded_and_ends_nothing(launch: Any) -> None:
 
 
 def test_no_process_is_left_when_the_launcher_is_killed(launch: Any) -> None:
-    job = launch("signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + WITH_CHILD + WAIT, "--ranks", "3")
+    stubborn = (
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\nif rank == '1': signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    )
+    job = launch(stubborn + WITH_CHILD + WAIT, "--ranks", "3")
     job.wait_for("ready_0", "ready_1", "ready_2")
     assert len(job.left()) == 3 * 2 + 1  # ranks, their children, the guardian
     job.process.kill()

@@ -16,7 +16,8 @@ from npu_shim.distributed.collectives.buffer_list import BufferList
 from npu_shim.distributed.collectives.buffer_pool import ALIGNMENT, BufferPool, empty
 from npu_shim.distributed.shm import job_directory as jobs, rank_lock, rendezvous
 from npu_shim.distributed.shm.algorithms import split_chunk
-from npu_shim.distributed.shm.segment import Layout, Segment, _full_fence
+from npu_shim.distributed.shm.liveness import Peers
+from npu_shim.distributed.shm.segment import INCARNATION, Layout, Segment, _full_fence
 from npu_shim.distributed.world import world
 
 
@@ -179,6 +180,24 @@ def test_lock_file_is_created_held_and_removed(tmp_path):
     lock.release()
     lock.release()
     assert not path.exists() and rank_lock.find_holder(str(path)) is None
+
+
+def test_next_process_of_a_rank_is_not_taken_for_the_one_that_died(tmp_path, monkeypatch):
+    segment = Segment.private(Layout(2, 4096))
+    segment.words[segment.page(1) + INCARNATION] = 5
+    peers = Peers(str(tmp_path), segment, [0, 1], 0)
+    for incarnation, is_lost in ((5, False), (7, True)):
+        monkeypatch.setattr(rank_lock, "find_holder", lambda path: rank_lock.Holder(incarnation, 1, None))
+        assert bool(peers.find_lost()) == is_lost
+
+
+def test_rank_does_not_join_a_segment_in_which_it_has_registered_before(tmp_path):
+    world = Segment.create(jobs.segment_path(str(tmp_path), "0123"), Layout(2, 4096))
+    world.reserve()
+    root = rank_lock.Holder(3, 1, "0123")
+    assert rendezvous._segment_of(str(tmp_path), root, 1, 2) is not None
+    world.words[world.page(1) + INCARNATION] = 5
+    assert rendezvous._segment_of(str(tmp_path), root, 1, 2) is None
 
 
 def test_clean_up_removes_only_files_of_dead_ranks(tmp_path):

@@ -21,7 +21,7 @@ from npu_shim._vendor_paths import TABLE
 from npu_shim.config.session import session_option
 from npu_shim.npu_device import npu_device as device, settings
 from npu_shim.npu_device.compat.utils import SessionConfigBuilder
-from npu_shim.npu_device.distribute import npu_callbacks, weight_update_grouping
+from npu_shim.npu_device.distribute import npu_callbacks, rank_callbacks, weight_update_grouping
 from npu_shim.npu_device.state import STATE
 from npu_shim.npu_device.train import npu_convert, replacement
 from npu_shim.npu_device.utils import file_deduplication, npu_wrapper, scope
@@ -556,6 +556,18 @@ if VERSION >= (2, 0):
 
     def test_a_function_on_the_host() -> None:
         assert device.wrap_cpu_only_api(lambda x: x + 1)(tf.constant(1)).device.endswith("CPU:0")
+
+    def test_callbacks_of_other_ranks_write_nothing(tmp_path: Any) -> None:
+        """Without a model, a callback that would save one raises an error."""
+        callbacks = tf.keras.callbacks
+        backup = getattr(callbacks, "BackupAndRestore", None) or callbacks.experimental.BackupAndRestore
+        given = [callbacks.CSVLogger(str(tmp_path / "log")), backup(str(tmp_path / "backup"))]
+        assert rank_callbacks.for_this_rank(given, 0)[1:-1] == given
+        (restoring,) = rank_callbacks.for_this_rank(given, 1)[1:-1]
+        assert restoring is given[1]
+        for event in (restoring.on_train_batch_end, restoring.on_epoch_end):
+            event(0, {})
+        restoring.on_train_end({})
 
     def test_the_step_is_skipped_if_a_gradient_is_not_finite() -> None:
         variable = tf.Variable(1.0)

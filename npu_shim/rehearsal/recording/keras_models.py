@@ -44,17 +44,11 @@ def watch_keras_models(recorder: Recorder) -> None:
         name = original.__name__
         return _returned(recorder, _BATCH[name], name, original, model, args, kwargs)
 
-    def compile_model(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
-        if "jit_compile" in inspect.signature(original).parameters:
-            kwargs["jit_compile"] = False  # XLA compiles no op that records
-        return original(model, *args, **kwargs)
-
     for names, around in (
         (_FIT, fit),
         (("evaluate", "evaluate_generator"), evaluate),
         (("predict", "predict_generator"), predict),
         (tuple(_BATCH), on_batch),
-        (("compile",), compile_model),
     ):
         methods.wrap(tf.keras.Model, names, around)
 
