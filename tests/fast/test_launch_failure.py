@@ -97,3 +97,4 @@ def test_the_last_lines_of_an_output_without_a_traceback() -> None:
 )
 def test_the_rank_that_another_has_lost(message: str, rank: int | None) -> None:
     assert failure.lost_rank(HEAD + USER + message) == rank
+    assert failure.lost_rank(HEAD + USER + message + "\n" + HEAD + USER + "KeyError: 'x'") is None
