@@ -43,7 +43,7 @@ suites=(
   "fast        yes     tf115,tf215              tf26,tf221              tests/fast"
   "robustness  no      tf115,tf215              tf26                    tests/robustness"
   "types       yes     tf215                    -                       tests/types"
-  "python      no      tf26                     -                       tests/convert/test_rules.py tests/convert/test_config.py tests/convert/test_fstrings.py tests/fast/test_run_as_python.py tests/fast/test_cli_doctor.py::test_a_version_is_read_from_metadata"
+  "python      no      tf26                     -                       tests/convert/test_rules.py tests/convert/test_config.py tests/convert/test_fstrings.py tests/fast/test_run_as_python.py tests/fast/test_cli_doctor.py"
   "rehearsal   no      tf215                    -                       -m smoke tests/rehearsal"
   "defects     no      -                        tf215,tf115,tf26,tf221  tests/rehearsal"
   "blocks      no      tf215,tf115              -                       tests/blocks"
