@@ -1,7 +1,7 @@
 """The ranks of processes that mpirun, srun or torchrun starts.
 
 These launchers number their processes in variables of their own. ``variables()`` translates them to the variables of a
-rank (RANK_ID and so on). Sources: Open MPI 5.0 and MPICH 5.0 as they run; srun's manual page; the PMIx standard;
+rank (RANK_ID and so on). Sources: Open MPI 5.0, MPICH 5.0 and Slurm 22.05 as they run; the PMIx standard;
 torchrun's page in PyTorch's documentation.
 """
 
@@ -110,8 +110,8 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
     if size != local_size and not environ.get("RANK_TABLE_FILE", "").strip():
         raise ValueError(
             f"{found.size}={size} and {found.local_size}={environ[found.local_size].strip()}: the ranks are on several "
-            "hosts, which need a rank table. Create one with npu-shim ranktable make, and export RANK_TABLE_FILE on "
-            "each host."
+            "hosts, which need a rank table. Create one with npu-shim ranktable make"
+            f"{' --slurm' if found.node else ''}, and export RANK_TABLE_FILE on each host."
         )
     made = {"RANK_ID": rank, "RANK_SIZE": size}
     if not any(environ.get(name, "").strip() for name in ("ASCEND_DEVICE_ID", "DEVICE_ID")):

@@ -17,7 +17,7 @@ from npu_shim import _env
 from npu_shim._device import ASCEND_A5
 from npu_shim.cli import USAGE_ERROR, show
 from npu_shim.distributed.addresses import is_this_host
-from npu_shim.distributed.ranktable import conversion, generate, rootinfo, writer
+from npu_shim.distributed.ranktable import allocation, conversion, generate, hostfile, rootinfo, writer
 from npu_shim.distributed.ranktable.model import (
     DIALECTS,
     RANK_LIST,
@@ -32,6 +32,7 @@ from npu_shim.distributed.ranktable.products import BY_VERSION, PRODUCTS, dialec
 from npu_shim.distributed.ranktable.reader import examine, read, read_text
 
 PROBLEMS_FOUND = 1
+_THIS_HOST = "127.0.0.1"
 _CPU = "cpu"  # instead of a product: no device rules
 
 
@@ -64,8 +65,8 @@ def _make(args: argparse.Namespace) -> int:
             raise ValueError(
                 f"{option} is not for --dialect {dialect}. Pass each host's {source.path}: {source.option} HOST=FILE."
             )
-    hosts = generate.parse_hosts(args.hosts)
-    devices = _host_files(given[source.option] or [], [host.name for host in hosts], source)
+    hosts, texts = _hosts(args, source)
+    devices = _host_files(given[source.option] or [], [host.name for host in hosts], source, texts)
     table, placeholders = source.generate(hosts, devices)
     table, _ = conversion.convert(table, dialect)
     if placeholders:
@@ -76,11 +77,31 @@ def _make(args: argparse.Namespace) -> int:
     return _output(table, args)
 
 
-def _host_files(given: Sequence[str], names: Sequence[str], source: generate.Source) -> dict[str, Mapping[int, Any]]:
-    """Return the devices of the hosts whose files are passed as [HOST=]FILE, or are on this machine."""
+def _hosts(args: argparse.Namespace, source: generate.Source) -> tuple[Sequence[generate.Host], dict[str, str]]:
+    """Return the hosts of the options, and the texts of their files if --slurm or --mpi gathers them."""
+    given = [name for name in ("hosts", "hostfile") if getattr(args, name) is not None]
+    if len(given) > 1 or (args.slurm and (given or args.mpi)):
+        names = ["--" + name for name in (*(["slurm"] if args.slurm else []), *given, *(["mpi"] if args.mpi else []))]
+        raise ValueError(f"{names[0]} and {names[1]} both name the hosts. Keep one.")
+    hosts: Sequence[generate.Host] = ()
+    if args.slurm:
+        hosts = allocation.slurm_hosts(_env.process_environ())
+    elif args.hostfile is not None:
+        hosts = hostfile.parse_hostfile(read_text(args.hostfile), args.hostfile)
+    elif args.hosts is not None or not args.mpi:
+        hosts = generate.parse_hosts(args.hosts if args.hosts is not None else _THIS_HOST)
+    if args.slurm or args.mpi:
+        return allocation.gather(hosts, source.path, "srun" if args.slurm else "mpirun")
+    return hosts, {}
+
+
+def _host_files(
+    given: Sequence[str], names: Sequence[str], source: generate.Source, texts: Mapping[str, str]
+) -> dict[str, Mapping[int, Any]]:
+    """Return the devices of the hosts whose files are passed as [HOST=]FILE, are on this machine, or were gathered."""
     option = source.option
     files: dict[str, str] = {}
-    if os.path.exists(source.path):
+    if os.path.exists(source.path) and not texts:
         files.update((name, source.path) for name in names if is_this_host(name))
     for one in given:
         name, _, path = one.rpartition("=")
@@ -92,7 +113,8 @@ def _host_files(given: Sequence[str], names: Sequence[str], source: generate.Sou
         files[name] = path
     for name, path in files.items():
         _report(f"using the devices of {name} from {path}.")
-    return {name: source.parse(read_text(path), path) for name, path in files.items()}
+    gathered = {name: source.parse(text, f"{source.path} of {name}") for name, text in texts.items()}
+    return {**gathered, **{name: source.parse(read_text(path), path) for name, path in files.items()}}
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -176,9 +198,19 @@ def _parser() -> argparse.ArgumentParser:
     make = _verb(verbs, "make", _make, "write a rank table for hosts and their devices")
     make.add_argument(
         "--hosts",
-        default="127.0.0.1",
         help="HOST:COUNT or HOST:FIRST-LAST of each host, such as 10.0.0.1:8,10.0.0.2:8; ranks are numbered in "
         "this order. Without a count the devices come from the hccn.conf of the host; by default this host alone",
+    )
+    make.add_argument("--hostfile", metavar="FILE", help="the hosts from a file with lines such as 'host1 slots=8'")
+    make.add_argument(
+        "--slurm",
+        action="store_true",
+        help="the hosts and tasks of this Slurm allocation; srun reads the file with the devices on each host",
+    )
+    make.add_argument(
+        "--mpi",
+        action="store_true",
+        help="mpirun reads the file with the devices on each host, of --hosts, --hostfile, or its allocation",
     )
     make.add_argument(
         "--hccn",

@@ -14,7 +14,7 @@ import pytest
 
 from npu_shim import cli
 from npu_shim.cli import ranktable as verb
-from npu_shim.distributed.ranktable import generate, rootinfo
+from npu_shim.distributed.ranktable import allocation, generate, rootinfo
 from npu_shim.distributed.ranktable.reader import examine, parse, read
 
 HCCN = """address_0=192.168.100.101
@@ -159,6 +159,132 @@ def test_hosts_with_ascend_950(run: Run, tmp_path: pathlib.Path) -> None:
         ("x", 1, ("192.168.101.1",)),
     ]
     assert run("make", "--product", "A3", "--hosts", "x:2")[1] == run("make", "--hosts", "x:2")[1]
+
+
+# --- make from an allocation -----------------------------------------------------
+def starter(folder: pathlib.Path, name: str, body: str, monkeypatch: Any) -> None:
+    """Put a command on PATH. It logs its arguments, and ``host N NAME [FILE]`` runs the script as on a host."""
+    (folder / "bin").mkdir(exist_ok=True)
+    path = folder / "bin" / name
+    path.write_text(
+        f"""#!/bin/sh
+echo "$0 $@" >> {folder}/calls
+for script; do :; done
+host() {{ OMPI_COMM_WORLD_RANK=$1 SLURM_PROCID=$1 SLURMD_NODENAME=$2 sh -c "$(echo "$script" | sed "s|{folder}/hccn.conf|${{3:-none}}|")"; }}
+{body}
+"""
+    )
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}/bin:{os.environ['PATH']}")
+
+
+def test_hosts_of_a_hostfile(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "hosts").write_text("a slots=2\nb:1\n")
+    code, out, errors = run("make", "--hostfile", "hosts")
+    assert code == 0 and out == run("make", "--hosts", "a:2,b:1")[1] and "placeholders" in errors[0]
+
+
+def test_hosts_of_slurm(run: Run, tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    for name in ("n08", "n10"):
+        (tmp_path / f"{name}.conf").write_text(HCCN.replace("101", name[1:]))
+    hosts = "".join(f"host {at} {name} {tmp_path}/{name}.conf\n" for at, name in ((1, "n10"), (0, "n08")))
+    starter(tmp_path, "srun", "echo a line of the site\n" + hosts, monkeypatch)
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[08,10]")
+    for name in ("SLURM_NTASKS", "SLURM_TASKS_PER_NODE"):
+        monkeypatch.delenv(name, raising=False)
+    code, out, errors = run("make", "--slurm")
+    assert (code, errors) == (0, []) and [row[1:] for row in rows(out)] == [
+        ("n08", 0, "192.168.100.08"),
+        ("n08", 1, "192.168.08.08"),
+        ("n08", 5, "fd00::5"),
+        ("n10", 0, "192.168.100.10"),
+        ("n10", 1, "192.168.10.10"),
+        ("n10", 5, "fd00::5"),
+    ]
+    assert f"{tmp_path}/bin/srun --nodes=2 --ntasks=2 --ntasks-per-node=1 sh -c" in (tmp_path / "calls").read_text()
+    monkeypatch.setenv("SLURM_NTASKS", "3")
+    monkeypatch.setenv("SLURM_TASKS_PER_NODE", "2,1")
+    assert [row[1:3] for row in rows(run("make", "--slurm")[1])] == [("n08", 0), ("n08", 1), ("n10", 0)]
+
+
+@pytest.mark.parametrize(
+    "version, arguments, call",
+    [
+        ("mpirun (Open MPI) 5.0.11", ["--hosts", "a:2,b:1"], "mpirun --host a,b --map-by ppr:1:node sh -c"),
+        ("mpirun (Open MPI) 5.0.11", ["--hostfile", "hosts"], "mpirun --host a,b --map-by ppr:1:node sh -c"),
+        ("mpirun (Open MPI) 5.0.11", [], "mpirun --map-by ppr:1:node sh -c"),
+        ("HYDRA build details:", ["--hosts", "a:2,b:1"], "mpirun -hosts a,b -ppn 1 -n 2 sh -c"),
+        ("Intel(R) MPI Library for Linux", ["--hosts", "a:2,b:1"], "mpirun -hosts a,b -ppn 1 -n 2 sh -c"),
+    ],
+)
+def test_mpirun_gathers_the_devices(
+    version: str, arguments: list[str], call: str, run: Run, tmp_path: pathlib.Path, monkeypatch: Any
+) -> None:
+    (tmp_path / "hosts").write_text("a slots=2\nb slots=1\n")
+    (tmp_path / "one.conf").write_text(HCCN)
+    hosts = f"host 0 a.site {tmp_path}/one.conf\nhost 1 b.site {tmp_path}/one.conf"
+    starter(tmp_path, "mpirun", f'[ "$1" = --version ] && {{ echo "{version}"; exit; }}\n{hosts}', monkeypatch)
+    code, out, errors = run("make", "--mpi", *arguments)
+    names = ("a", "b") if arguments else ("a.site", "b.site")
+    wanted = [(names[0], 0), (names[0], 1), (names[1], 0)] if arguments else [(n, d) for n in names for d in (0, 1, 5)]
+    assert code == 0 and [row[1:3] for row in rows(out)] == wanted
+    assert call in (tmp_path / "calls").read_text()
+
+
+GATHERING = [
+    ("--slurm --hosts a:1", "", "--slurm and --hosts both name the hosts. Keep one."),
+    ("--slurm --mpi", "", "--slurm and --mpi both name the hosts. Keep one."),
+    ("--hosts a:1 --hostfile f", "", "--hosts and --hostfile both name the hosts. Keep one."),
+    ("--slurm", "NODES=", "--slurm needs an allocation, but SLURM_JOB_NODELIST is not set. Run the command in a batch"),
+    ("--slurm", "NODES=n[1", "SLURM_JOB_NODELIST='n[1' is no list of nodes, such as node[01-04,7]."),
+    ("--slurm", "TASKS=1", "SLURM_TASKS_PER_NODE='1' does not have the tasks of SLURM_JOB_NODELIST='n[1-2]'."),
+    ("--slurm", "exit 3", "srun failed with code 3: no message. Run it yourself: srun --nodes=2"),
+    ("--slurm", "echo no nodes >&2; exit 1", "srun failed with code 1: no nodes. Run it yourself: srun --nodes=2"),
+    ("--slurm", "true", "no host printed its name. Run the command again, or pass each host's file."),
+    (
+        "--slurm",
+        "echo npu-shim-host 0 n1 =",
+        "a host printed 'npu-shim-host 0 n1 =', which is damaged. Run the command",
+    ),
+    ("--slurm", "host 0 n1", "1 host answered (n1), but 2 are named (n1, n2). Name each host once."),
+    ("--mpi --hosts a:1", "missing", "mpirun does not exist on this host. Add its folder to PATH, or use --hosts."),
+    (
+        "--mpi --hosts a:1",
+        "echo aprun 7",
+        "mpirun --version prints 'aprun 7', but --mpi knows Open MPI, MPICH and Intel",
+    ),
+    ("--mpi", "echo HYDRA", "--mpi needs --hosts or --hostfile with MPICH and Intel MPI. Name the hosts."),
+]
+
+
+@pytest.mark.parametrize("arguments, body, text", GATHERING, ids=[f"{g[0]} {g[1]}" for g in GATHERING])
+def test_errors_of_an_allocation(
+    arguments: str, body: str, text: str, run: Run, tmp_path: pathlib.Path, monkeypatch: Any
+) -> None:
+    (tmp_path / "f").write_text("a slots=1")
+    starter(tmp_path, "srun", body, monkeypatch)
+    if body == "missing":
+        monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    else:
+        starter(tmp_path, "mpirun", body, monkeypatch)
+    monkeypatch.setenv("SLURM_JOB_NODELIST", body[6:] if body.startswith("NODES=") else "n[1-2]")
+    monkeypatch.setenv("SLURM_NTASKS", "2")
+    monkeypatch.setenv("SLURM_TASKS_PER_NODE", body[6:] if body.startswith("TASKS=") else "1(x2)")
+    code, out, errors = run("make", *arguments.split())
+    assert (code, out) == (2, "") and errors[-1].startswith("error: " + text), errors
+
+
+@pytest.mark.parametrize(
+    "text, names",
+    [
+        ("a", ["a"]),
+        ("a,b-1", ["a", "b-1"]),
+        ("n[08-10,3],x", ["n08", "n09", "n10", "n3", "x"]),
+        ("r[1-2]n[1-2]-ib", ["r1n1-ib", "r1n2-ib", "r2n1-ib", "r2n2-ib"]),
+    ],
+)
+def test_lists_of_nodes(text: str, names: list[str]) -> None:
+    assert list(allocation.expand_nodes(text)) == names
 
 
 WRONG = [

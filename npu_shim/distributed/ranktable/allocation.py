@@ -1,0 +1,185 @@
+"""The hosts of an allocation of Slurm or MPI, and the files of their devices, gathered by one process per host."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import shlex
+import subprocess
+from typing import Mapping, Sequence
+
+from npu_shim._mpirun import expand_counts
+from npu_shim.distributed.ranktable.generate import Host
+from npu_shim.distributed.ranktable.model import counted
+
+_MARK = "npu-shim-host"
+_TIMEOUT_S = 120.0
+_BRACKETS = re.compile(r"^(?P<before>[^\[\]]*)\[(?P<inside>[0-9,-]+)\](?P<after>.*)$")
+
+
+def slurm_hosts(environ: Mapping[str, str]) -> tuple[Host, ...]:
+    """Return the hosts of a Slurm allocation, each with as many devices as it has tasks.
+
+    Without a number of tasks (``sbatch -n``), the devices are those of the file of each host.
+
+    Raises:
+        ValueError: there is no allocation, or its variables contradict each other.
+    """
+    nodes = environ.get("SLURM_JOB_NODELIST", "").strip()
+    if not nodes:
+        raise ValueError(
+            "--slurm needs an allocation, but SLURM_JOB_NODELIST is not set. Run the command in a batch script, or "
+            "after salloc."
+        )
+    names = expand_nodes(nodes)
+    if not environ.get("SLURM_NTASKS", "").strip():
+        return tuple(Host(name, None) for name in names)
+    tasks = environ.get("SLURM_TASKS_PER_NODE", "").strip()
+    try:
+        counts = expand_counts(tasks)
+    except ValueError:
+        counts = ()
+    if len(counts) != len(names):
+        raise ValueError(f"SLURM_TASKS_PER_NODE={tasks!r} does not have the tasks of SLURM_JOB_NODELIST={nodes!r}.")
+    return tuple(Host(name, tuple(range(count))) for name, count in zip(names, counts))
+
+
+def gather(hosts: Sequence[Host], path: str, starter: str) -> tuple[Sequence[Host], dict[str, str]]:
+    """Read a file on each host.
+
+    Args:
+        hosts: the hosts; with mpirun, none for those of its allocation.
+        path: of the file.
+        starter: ``srun`` or ``mpirun``, which runs one process on each host.
+    Returns:
+        (hosts, texts): texts has those hosts on which the file exists.
+    Raises:
+        ValueError: the starter fails, or does not reach each host once.
+    """
+    script = script_of(path)
+    if starter == "srun":
+        command = srun_command(len(hosts), script)
+    else:
+        command = mpirun_command([host.name for host in hosts], run(["mpirun", "--version"]), script)
+    found = read_output(run(command))
+    hosts = hosts or [Host(name, None) for name in found]
+    if len(found) != len(hosts):
+        raise ValueError(
+            f"{counted(len(found), 'host')} answered ({', '.join(found)}), but {len(hosts)} are named "
+            f"({', '.join(host.name for host in hosts)}). Name each host once."
+        )
+    by_name = all(host.name in found for host in hosts)  # else by number: a host may have other names
+    texts = {host.name: found[host.name] if by_name else text for host, text in zip(hosts, found.values())}
+    return hosts, {name: text for name, text in texts.items() if text}
+
+
+def expand_nodes(text: str) -> tuple[str, ...]:
+    """Return the nodes of a list as Slurm writes it: ``n[01-03,7],login`` for n01, n02, n03, n7, login.
+
+    Raises:
+        ValueError: it is no such list.
+    """
+    found: list[str] = []
+    for part in re.split(r",(?![^\[]*\])", text):
+        found += _expand(part.strip(), text)
+    return tuple(found)
+
+
+def srun_command(hosts: int, script: Sequence[str]) -> list[str]:
+    """Return the command that runs a script once on each host of a Slurm allocation."""
+    return ["srun", f"--nodes={hosts}", f"--ntasks={hosts}", "--ntasks-per-node=1", *script]
+
+
+def mpirun_command(names: Sequence[str], version: str, script: Sequence[str]) -> list[str]:
+    """Return the command that runs a script once on each host with Open MPI, MPICH or Intel MPI.
+
+    Args:
+        names: of the hosts; with Open MPI, none for those of its allocation.
+        version: what ``mpirun --version`` prints.
+        script: the command of each host.
+    Raises:
+        ValueError: mpirun is another one, or needs the hosts.
+    """
+    if "Open MPI" in version or "OpenRTE" in version:
+        return ["mpirun", *(["--host", ",".join(names)] if names else []), "--map-by", "ppr:1:node", *script]
+    if "HYDRA" not in version and "Intel(R) MPI" not in version:
+        first = (version.strip().splitlines() or ["nothing"])[0]
+        raise ValueError(
+            f"mpirun --version prints {first!r}, but --mpi knows Open MPI, MPICH and Intel MPI. Pass each host's file "
+            "instead: --hccn HOST=FILE."
+        )
+    if not names:
+        raise ValueError("--mpi needs --hosts or --hostfile with MPICH and Intel MPI. Name the hosts.")
+    return ["mpirun", "-hosts", ",".join(names), "-ppn", "1", "-n", str(len(names)), *script]
+
+
+def script_of(path: str) -> list[str]:
+    """Return the command that prints the number and name of its host, and a file in base 64, in one line."""
+    line = (
+        f'printf "{_MARK} %s %s %s\\n" "${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-$SLURM_PROCID}}}}" '
+        f'"${{SLURMD_NODENAME:-$(hostname)}}" "$(base64 -w0 < {shlex.quote(path)} 2>/dev/null)"'
+    )
+    return ["sh", "-c", line]
+
+
+def run(command: Sequence[str]) -> str:
+    """Return the output of a command.
+
+    Raises:
+        ValueError: it does not exist, fails, or does not end in time.
+    """
+    shown = command[0]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S, check=False)
+    except FileNotFoundError:
+        raise ValueError(f"{shown} does not exist on this host. Add its folder to PATH, or use --hosts.") from None
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"{shown} did not end within {_TIMEOUT_S:g} s. Run it yourself: {_shown(command)}.") from None
+    if done.returncode:
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
+        raise ValueError(f"{shown} failed with code {done.returncode}: {lines[0]}. Run it yourself: {_shown(command)}.")
+    return done.stdout.decode("utf-8", "replace")
+
+
+def read_output(output: str) -> dict[str, str]:
+    """Return the text of the file of each host in the order of their numbers, empty where it does not exist.
+
+    Args:
+        output: of the processes of script_of().
+    Raises:
+        ValueError: it has no host, or a damaged line.
+    """
+    found: list[tuple[int, str, str]] = []
+    for line in output.splitlines():
+        if _MARK not in line:
+            continue
+        fields = line[line.index(_MARK) :].split(" ")
+        try:
+            found.append((int(fields[1]), fields[2], base64.b64decode(fields[3], validate=True).decode("utf-8")))
+        except (IndexError, ValueError, binascii.Error):
+            raise ValueError(f"a host printed {line[:60]!r}, which is damaged. Run the command again.") from None
+    if not found:
+        raise ValueError("no host printed its name. Run the command again, or pass each host's file.")
+    return {name: text for _, name, text in sorted(found)}
+
+
+def _expand(part: str, text: str) -> list[str]:
+    match = _BRACKETS.match(part)
+    if match is None:
+        if not part or "[" in part or "]" in part:
+            raise ValueError(f"SLURM_JOB_NODELIST={text!r} is no list of nodes, such as node[01-04,7].")
+        return [part]
+    found: list[str] = []
+    for one in match.group("inside").split(","):
+        first, _, last = one.partition("-")
+        if not first.isdigit() or not (last or first).isdigit():
+            raise ValueError(f"SLURM_JOB_NODELIST={text!r} is no list of nodes, such as node[01-04,7].")
+        for number in range(int(first), int(last or first) + 1):
+            for rest in _expand(match.group("after"), text) if match.group("after") else [""]:
+                found.append(f"{match.group('before')}{number:0{len(first)}d}{rest}")
+    return found
+
+
+def _shown(command: Sequence[str]) -> str:
+    return " ".join(map(shlex.quote, command))
