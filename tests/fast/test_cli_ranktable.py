@@ -243,8 +243,8 @@ GATHERING = [
     ("--slurm", "true", "no host printed its name. Run the command again, or pass each host's file."),
     (
         "--slurm",
-        "echo npu-shim-host 0 n1 =",
-        "a host printed 'npu-shim-host 0 n1 =', which is damaged. Run the command",
+        "echo npu-shim-host 0 n1 %%",
+        "a host printed 'npu-shim-host 0 n1 %%', which is damaged. Run the command",
     ),
     ("--slurm", "host 0 n1", "1 host answered (n1), but 2 are named (n1, n2). Name each host once."),
     ("--mpi --hosts a:1", "missing", "mpirun does not exist on this host. Add its folder to PATH, or use --hosts."),
