@@ -58,4 +58,6 @@ def verified(folder: pathlib.Path, change: Change = unchanged) -> Result:
     parts = [run_part(run, 0, [each]) for run, each in zip(runs, (ours, theirs))]
     settings = {"tolerance": 1e-5, "seed": 1, "seeds": None, "deterministic": True, "every": 1}
     verdict = DIFFER if found.departures else AGREE
-    return result(verdict, settings, parts[0], parts[1], found, ["A <problem>."] if found.departures else [])
+    problems = ["A <problem>."] if found.departures else []
+    elements = [{"index": [0, 1], "original": "1", "migrated": "nan"}]
+    return result(verdict, settings, parts[0], parts[1], found, problems, elements=elements)

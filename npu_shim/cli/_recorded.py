@@ -20,9 +20,10 @@ def main(arguments: list[str]) -> int:
     """Run a script and record it.
 
     Args:
-        arguments: the settings as JSON (``folder``: where the recording goes; ``seed``; ``by_call_site``; ``every``;
-            ``ranks``: true for a rank of a job; ``convert``: the options of ``npu-shim run``, or null to run the script
-            as it is), the script, and its arguments.
+        arguments: the settings as JSON, the script, and its arguments. The settings are ``folder``: where the recording
+            goes; ``seed``; ``by_call_site``; ``every``; ``ranks``: true for a rank of a job; ``keep``: kind, name and
+            number of the value to keep, or null; ``convert``: the options of ``npu-shim run``, or null to run the
+            script as it is.
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
@@ -33,7 +34,7 @@ def main(arguments: list[str]) -> int:
     if rank is not None:
         folder = os.path.join(folder, f"rank_{rank}")
     os.makedirs(folder, exist_ok=True)
-    writer = Writer(folder)
+    writer = Writer(folder, settings.get("keep"))
     writer.event("start", command=target, python=platform.python_version(), rank=rank)
     recorder = Recorder(writer, settings["every"])
     random_seeds.seed_python(settings["seed"])

@@ -20,7 +20,6 @@ from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.running import Run
 
 _CODES = {"agree": 0, "differ": 1}  # by verdict
-_COPY = "copy"
 
 
 def main(arguments: list[str]) -> int:
@@ -62,9 +61,6 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         _progress("interrupted")
         return 130
-    finally:
-        for part in ("original", "migrated"):
-            shutil.rmtree(os.path.join(folder, part, _COPY), ignore_errors=True)
     if not args.report and code != 2:
         shutil.rmtree(folder, ignore_errors=True)
     return show(to_text(found).rstrip("\n"), code)
@@ -176,11 +172,6 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
     for name in ("original", "migrated"):
         own = os.path.join(folder, name)
         os.makedirs(own, exist_ok=True)
-        directory = os.getcwd()
-        if args.copy:
-            directory = os.path.join(own, _COPY)
-            inside = [os.path.basename(folder)] if os.path.dirname(os.path.abspath(folder)) == os.getcwd() else []
-            shutil.copytree(os.getcwd(), directory, symlinks=True, ignore=shutil.ignore_patterns(".git", *inside))
         is_migrated = name == "migrated"
         path = args.migrated if is_migrated and args.migrated else args.original
         made.append(
@@ -195,7 +186,7 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
                 args.every,
                 args.ranks if is_migrated else None,
                 args.timeout,
-                directory,
+                folder if args.copy else None,
             )
         )
     return made[0], made[1]

@@ -53,6 +53,7 @@ def result(
     comparison: Comparison | None = None,
     problems: Sequence[str] = (),
     bands: Sequence[Band] = (),
+    elements: Sequence[dict[str, Any]] = (),
 ) -> Result:
     """Return the result.
 
@@ -63,6 +64,7 @@ def result(
         comparison: of the two recordings; None if a script did not start.
         problems: sentences, each about one difference or failure.
         bands: of several seeds.
+        elements: those of the first tensor that departs which differ most.
     """
     made: Result = {
         "schema_version": 1,
@@ -95,6 +97,8 @@ def result(
     }
     if comparison is not None:
         made.update(_compared(comparison))
+    if made["first_departure"]:
+        made["first_departure"]["elements"] = list(elements)
     return made
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
-from typing import Sequence
+from typing import Iterator, Sequence
 
 from npu_shim import _env
 from npu_shim.import_hook.tool import package_root
@@ -42,7 +44,10 @@ class Run:
         every: record gradients and variables at each n-th step.
         ranks: number of processes; None for one without ``npu-shim launch``.
         timeout: seconds that it may take; None for no limit.
-        directory: its current folder.
+        copy_without: None to run it in the current folder. Else it runs in a copy of that folder, made without ``.git``
+            and this folder, and removed after the run.
+        keep: kind, name and number of a value whose elements are written to KEPT, after which the script ends; None to
+            run it to its end.
     """
 
     name: str
@@ -55,7 +60,8 @@ class Run:
     every: int = 1
     ranks: int | None = None
     timeout: float | None = None
-    directory: str = "."
+    copy_without: str | None = None
+    keep: tuple[str, str, int] | None = None
 
     @property
     def log(self) -> str:
@@ -77,6 +83,7 @@ class Run:
             "every": self.every,
             "convert": None if self.convert is None else list(self.convert),
             "ranks": self.ranks is not None,
+            "keep": self.keep,
         }
         files = os.path.abspath(os.path.join(self.folder, FILES))
         arguments = [each.replace(RUN, files).replace(SEED, str(self.seed)) for each in self.arguments]
@@ -98,7 +105,7 @@ class Run:
         if package_root() not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
             paths = [environment.get("PYTHONPATH", ""), package_root()]
             environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
-        with open(self.log, "wb") as log:
+        with open(self.log, "wb") as log, self._directory() as directory:
             try:
                 return subprocess.run(
                     self.command(),
@@ -106,12 +113,30 @@ class Run:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     env=environment,
-                    cwd=self.directory,
+                    cwd=directory,
                     timeout=self.timeout,
                     check=False,
                 ).returncode
             except subprocess.TimeoutExpired:
                 return 124
+
+    @contextlib.contextmanager
+    def _directory(self) -> Iterator[str]:
+        """Return the current folder of the script."""
+        if self.copy_without is None:
+            yield "."
+            return
+        outside = os.path.realpath(self.copy_without)
+
+        def ignored(folder: str, names: list[str]) -> list[str]:
+            return [name for name in names if name == ".git" or os.path.realpath(os.path.join(folder, name)) == outside]
+
+        copy = os.path.join(self.folder, "copy")
+        shutil.copytree(".", copy, symlinks=True, ignore=ignored)
+        try:
+            yield copy
+        finally:
+            shutil.rmtree(copy, ignore_errors=True)
 
     def as_shell(self) -> str:
         """Return the script and its arguments as a line for a shell."""

@@ -10,6 +10,7 @@ from npu_shim.rehearsal import result
 from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.running import Run
 
 Report = Callable[[str], None]
@@ -63,6 +64,9 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
         return result.result(result.NOT_RUN, about, parts[0], parts[1], None, problems)
     ours, theirs = done[0]
     compared, differences = _compare(ours, theirs, settings)
+    elements: list[dict[str, Any]] = []
+    if differences and not settings.seeds and not incomplete:
+        elements = largest_differences(compared, original, migrated, report)
     bands = []
     if settings.seeds and not incomplete:
         bands = seeds.bands([first[0] for first, _ in done], [ranks.joined(second) for _, second in done])
@@ -75,7 +79,7 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
         )
         incomplete = parts
     verdict = result.NOT_RUN if incomplete else result.DIFFER if differences else result.AGREE
-    return result.result(verdict, about, parts[0], parts[1], compared, problems + differences, bands)
+    return result.result(verdict, about, parts[0], parts[1], compared, problems + differences, bands, elements)
 
 
 def _pairs(original: Run, migrated: Run, count: int | None) -> list[tuple[Run, Run]]:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 import pathlib
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree
 from typing import Any
 
 import numpy as np
 import pytest
 
+from npu_shim.rehearsal import elements
 from npu_shim.rehearsal.comparing import ranks, seeds
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.recording import read
 from npu_shim.rehearsal.comparing.tolerances import allowed, distance
-from npu_shim.rehearsal.recording.digest import HEAD, digest, is_numeric, scalar_of, width
+from npu_shim.rehearsal.recording.digest import HEAD, digest, few_elements, is_numeric, scalar_of, width
 from npu_shim.rehearsal.recording.random_seeds import call_site_seed
 from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, METRIC, PREDICTION, VARIABLE, Recorder
-from npu_shim.rehearsal.recording.writer import FILE, Writer
+from npu_shim.rehearsal.recording.writer import FILE, KEPT, Writer
 from npu_shim.rehearsal.reports import write_all
 from npu_shim.rehearsal.reports.text import to_text
 from tests.recordings import STEPS, recording, verified
@@ -225,6 +228,7 @@ def test_seeds_of_call_sites_differ() -> None:
 
 def test_reports_name_the_departure(tmp_path: pathlib.Path) -> None:
     found = verified(tmp_path, changed_from(2, "gradient second/kernel", 1.5))
+    found["first_departure"]["elements"] = [{"index": [3, 1], "original": "0.5", "migrated": "0.75"}]
     text = to_text(found)
     assert "tensors that depart at step 2, the first" in text and text.endswith("The two scripts differ.\n")
     paths = {pathlib.Path(path).name: pathlib.Path(path) for path in write_all(found, str(tmp_path / "r"))}
@@ -235,7 +239,39 @@ def test_reports_name_the_departure(tmp_path: pathlib.Path) -> None:
     page = paths["verify.html"].read_text(encoding="utf-8")
     assert page.count("<svg") == 2 and "First departure: step 2, gradient second/kernel" in page
     assert not re.search(r"<script|https?://|url\(", page) and "A &lt;problem&gt;." in page
-    assert "prefers-color-scheme: dark" in page
+    assert "prefers-color-scheme: dark" in page and "Its elements that differ most" in page
+    assert "[3, 1]                     0.5       0.75" in text
+
+
+def test_elements_of_small_tensors_come_from_their_digests() -> None:
+    value = RANDOM.randn(5, 6)
+    np.testing.assert_allclose(few_elements(digest(value), (5, 6)), value)
+    assert few_elements(digest(RANDOM.randn(32)), (32,)) is None
+    assert few_elements(digest(np.array([np.nan, 1.0])), (2,)) is None
+
+
+def test_the_elements_that_differ_most_come_first() -> None:
+    ours = np.arange(24, dtype="f4").reshape(4, 6)
+    theirs = ours.copy()
+    theirs[1, 2], theirs[3, 5], theirs[0, 0] = 9, np.nan, 0.25
+    assert elements.compared(ours, theirs) == [
+        {"index": [3, 5], "original": "23", "migrated": "nan"},
+        {"index": [1, 2], "original": "8", "migrated": "9"},
+        {"index": [0, 0], "original": "0", "migrated": "0.25"},
+    ]
+    assert elements.compared(ours, ours.copy()) == [] and len(elements.compared(ours, ours + 1)) == 10
+
+
+def test_a_kept_value_is_written_as_it_is_and_ends_the_process(tmp_path: pathlib.Path) -> None:
+    code = (
+        "import sys, numpy as np; from npu_shim.rehearsal.recording.writer import Writer\n"
+        "writer = Writer(sys.argv[1], ['loss', 'loss', 2])\n"
+        "for n in range(5): writer.rows(n, [('loss', 'loss', np.array([n, 7])), ('loss', 'other', np.array(1))])\n"
+        "sys.exit(1)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], timeout=60).returncode == 0
+    assert np.load(tmp_path / KEPT).tolist() == [2, 7]
+    assert len(read(str(tmp_path)).streams[LOSS, "loss"].values) == 2
 
 
 def test_reports_of_equal_runs(tmp_path: pathlib.Path) -> None:

@@ -44,6 +44,9 @@ class Measured(capture.Capture):
         found = self.graphs[0].flat
         assert found is not None
         stats = self._in_session(captured) if captured.session is not None else self._in_function()
+        for node in found.nodes:
+            if node.op.startswith("IteratorGetNext"):  # the input pipeline allocates batches, which is not recorded
+                node.shapes[:] = [(0,)] * len(node.shapes)
         ours = memory.peak(found.nodes, work.trips_of(found)).peak
         print("PEAKS", ours, recorded_peak(stats), file=sys.stderr)
         raise capture.Stop
@@ -59,6 +62,9 @@ class Measured(capture.Capture):
         assert found is not None
         read = {key for node in found.nodes for key in node.inputs}
         feeds, targets = {}, []
+        for op in found.graph.get_operations():
+            if op.type == "VarHandleOp":  # Keras 3 gives variables of several layers one name, and a session one value
+                op._set_attr("shared_name", v1.AttrValue(s=op.name.encode()))
         with found.graph.as_default(), _session() as session:
             for i, node in enumerate(found.nodes):
                 op = found.graph.get_operation_by_name(node.name)

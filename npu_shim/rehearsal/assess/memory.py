@@ -23,6 +23,7 @@ _IN_PLACE = frozenset(
     "LogSoftmax LogicalAnd LogicalOr Xdivy Xlogy MulNoNan Select SelectV2".split()
 )
 _NONE = frozenset({"Const", "VariableV2", "Variable", "VarHandleOp", "AssignVariableOp", "Assign"}) | LOOPS
+_CHEAP = _VIEWS | _NONE | {"NoOp", "Shape", "Size", "Rank", "BroadcastGradientArgs", "Placeholder", "IteratorGetNext"}
 _PUSH = frozenset({"TensorListPushBack", "StackPushV2", "TensorListSetItem"})
 
 
@@ -43,7 +44,7 @@ class Memory(NamedTuple):
 
 
 def peak(nodes: Sequence[Node], trips: dict[str, int]) -> Memory:
-    """Return the peak of a step that runs its nodes as soon as they are ready, the newest first.
+    """Return the peak of a step that runs its nodes in the order of order().
 
     Args:
         nodes: of the step.
@@ -127,7 +128,10 @@ def _own_size(node: Node, output: int, nodes: Sequence[Node], trips: dict[str, i
 
 
 def order(nodes: Sequence[Node]) -> list[int]:
-    """Return the nodes in an order of execution: what a node makes ready runs next."""
+    """Return the nodes in the order of TensorFlow's executor with one thread.
+
+    Nodes that compute nothing run as soon as they are ready, in turn. Of the others, the newest one runs next.
+    """
     before = [
         {source for source, _ in node.inputs if nodes[source].op != "NextIteration"} | set(node.controls)
         for node in nodes
@@ -137,13 +141,19 @@ def order(nodes: Sequence[Node]) -> list[int]:
     for i, sources in enumerate(before):
         for source in sources:
             after[source].append(i)
-    ready = [i for i in reversed(range(len(nodes))) if not left[i]]
+    cheap: collections.deque[int] = collections.deque()
+    others: list[int] = []
+
+    def add(ready: Sequence[int]) -> None:
+        cheap.extend(i for i in ready if nodes[i].op in _CHEAP)
+        others.extend(i for i in ready if nodes[i].op not in _CHEAP)
+
+    add([i for i in range(len(nodes)) if not left[i]])
     found = []
-    while ready:
-        i = ready.pop()
+    while cheap or others:
+        i = cheap.popleft() if cheap else others.pop()
         found.append(i)
-        for other in reversed(after[i]):
+        for other in after[i]:
             left[other] -= 1
-            if not left[other]:
-                ready.append(other)
+        add([other for other in after[i] if not left[other]])
     return found

@@ -37,6 +37,7 @@ class Departure(NamedTuple):
         difference: relative; infinite for missing values, different shapes, and Inf or NaN in one of them.
         allowed: the difference that is allowed there.
         order: the place among all streams of the original.
+        number: the place of the value in its stream; None without a partner of the same shape.
     """
 
     step: int
@@ -46,6 +47,7 @@ class Departure(NamedTuple):
     difference: float
     allowed: float
     order: int
+    number: int | None = None
 
     @property
     def key(self) -> tuple[int, int, int]:
@@ -147,7 +149,7 @@ def _compare(
         pairs = [(one.values[-1], other.values[-1])]
     if one.kind in (LOSS, TAPE):
         pairs = _without_loss_scale(pairs)
-    for a, b in pairs:
+    for place, (a, b) in enumerate(pairs):
         if a.shape != b.shape:
             if same_shapes:
                 text = f"shape {list(a.shape)} and {list(b.shape)}"
@@ -161,7 +163,10 @@ def _compare(
             continue
         found.differences.append((a.step, difference))
         if difference > limit:
-            found.departures.append(Departure(a.step, one.kind, one.name, _values(a, b), difference, limit, one.order))
+            number = len(one.values) - 1 if one.kind == FINAL else place
+            found.departures.append(
+                Departure(a.step, one.kind, one.name, _values(a, b), difference, limit, one.order, number)
+            )
     if one.kind != FINAL and len(one.values) != len(other.values):
         longer = max(one.values, other.values, key=len)
         text = f"{len(one.values)} and {len(other.values)} values"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
-from npu_shim.rehearsal.recording.recorder import FEED, FETCH, KINDS, SUMMARY
+from npu_shim.rehearsal.recording.recorder import FEED, FETCH, INPUT, KINDS, SUMMARY
 
 _ANY = (FEED, FETCH, SUMMARY)  # what a session fetches besides training may differ: these pair only if counts are equal
 
@@ -23,7 +23,8 @@ def match(original: Recording, migrated: Recording) -> Matches:
 
     If the names of a kind differ but number and shapes agree in order, all streams of the kind pair by order: Keras
     numbers layers anew for each model. Otherwise a stream without a partner pairs with the first other one of equal
-    kind and shape; what a session is fed and fetches must have the same number of values, too.
+    kind and shape; what a session is fed and fetches must have the same number of values, too. An input pairs so only
+    if there is one other like it.
     """
     pairs: list[tuple[Stream, Stream]] = []
     only_original: list[Stream] = []
@@ -42,7 +43,8 @@ def match(original: Recording, migrated: Recording) -> Matches:
             else:
                 pairs.append((stream, partner))
         for stream in left:
-            partner = next((each for each in by_name.values() if _is_like(stream, each)), None)
+            like = [each for each in by_name.values() if _is_like(stream, each)]
+            partner = like[0] if like and (kind != INPUT or len(like) == 1) else None  # images and masks may be alike
             if partner is None:
                 only_original.append(stream)
             else:

@@ -68,6 +68,19 @@ def scalar_of(values: np.ndarray) -> float:
     return float(values[HEAD] * _SIGNS[0, 0]) if not values[2] else float("nan")
 
 
+def few_elements(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+    """Return a tensor of up to 32 finite elements from its digest; None for any other."""
+    if width(shape) == HEAD + BUCKETS or values[2]:
+        return None
+    elements: np.ndarray = values[HEAD:] * _SIGNS[0, : len(values) - HEAD]
+    return elements.reshape(shape)
+
+
+def as_numbers(value: np.ndarray) -> np.ndarray:
+    """Return an array of a type that NumPy can save: bfloat16 becomes float32."""
+    return value if value.dtype.kind in "biufc" else value.astype(np.float32)
+
+
 def _as_floats(part: np.ndarray) -> np.ndarray:
     if part.dtype.kind == "c":
         return part.real.astype(np.float64) + 0.618034 * part.imag

@@ -94,7 +94,7 @@ class _Watch:
         sources = [value for _, _, value in rows]
         found = [loss() for loss in self._losses.get(graph, ())]
         losses = [loss for loss in found if loss is not None and _tf_recording.is_reachable(loss.op, graph)][-1:]
-        inputs = inputs_of(sources, graph)
+        inputs = [] if graph in self._recorder.graphs_of_tapes else inputs_of(sources, graph)
         rates = rates_of(graph.get_operations()[start:], graph)
         ahead: Named = [(INPUT, name, value) for name, value in inputs] + [(LOSS, "loss", each) for each in losses]
         ahead += rows + ([(RATE, name, value) for name, value in rates] or _rate(optimizer))

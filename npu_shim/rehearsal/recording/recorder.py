@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import Any, Iterable
 
 import numpy as np
@@ -36,6 +37,7 @@ class Recorder:
         self.writer = writer
         self.every = every
         self.steps = 0
+        self.graphs_of_tapes: weakref.WeakSet[Any] = weakref.WeakSet()  # whose inputs a tape records
         self._updates: dict[int, int] = {}
         self._lock = threading.Lock()
         self._inside = threading.local()
@@ -62,6 +64,12 @@ class Recorder:
     def tensors(self, rows: list[Row]) -> None:
         """Record values that belong to the update which comes next."""
         self.writer.rows(self.steps + 1, rows)
+
+    def takes_inputs(self, graph: Any) -> bool:
+        """Return True if a tape in a tf.function records its inputs, so that its optimizer does not."""
+        if getattr(graph, "building_function", False):
+            self.graphs_of_tapes.add(graph)
+        return graph in self.graphs_of_tapes
 
     def enter(self, what: str) -> bool:
         """Begin a call that may call itself through a wrapper. Return True for the outermost one in this thread."""

@@ -1,4 +1,4 @@
-"""Record the loss and the gradients of tf.GradientTape, before an optimizer or the script changes them."""
+"""Record inputs, loss and gradients of tf.GradientTape, before an optimizer or the script changes them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.graph_inputs import inputs_of
 from npu_shim.rehearsal.recording.names import plain_name
-from npu_shim.rehearsal.recording.recorder import LOSS, TAPE, Recorder
+from npu_shim.rehearsal.recording.recorder import INPUT, LOSS, TAPE, Recorder
 
 if TYPE_CHECKING:
-    from npu_shim._types import Structure
+    from npu_shim._types import KerasModel, Structure
+
+_TAPE, _CALL = "tape", "call of a model"
 
 
 def watch_tapes(recorder: Recorder) -> None:
-    """Record each call of ``GradientTape.gradient``, in eager code and in each run of a tf.function."""
+    """Record each call of ``GradientTape.gradient``, in eager code and in each run of a tf.function.
+
+    In a tf.function the inputs are its arguments and the batches it reads. In eager code they are what the outermost
+    Keras model is called with while a tape records.
+    """
 
     def gradient(original: Callable[..., Any], tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(tape, target, sources, *args, **kwargs)
@@ -24,6 +31,9 @@ def watch_tapes(recorder: Recorder) -> None:
         for number, (source, value) in enumerate(zip(tf.nest.flatten(sources), tf.nest.flatten(result))):
             name = plain_name(source) if hasattr(source, "assign") else f"source {number}"
             rows += [(TAPE, name, tensor) for tensor in _tensors(getattr(value, "values", value))]
+        if not tf.executing_eagerly() and recorder.takes_inputs(tf.compat.v1.get_default_graph()):
+            found = inputs_of([value for _, _, value in rows], tf.compat.v1.get_default_graph())
+            rows = [(INPUT, name, value) for name, value in found] + rows
         names = [(kind, name) for kind, name, _ in rows]
 
         def record(*arrays: np.ndarray) -> np.ndarray:
@@ -36,7 +46,28 @@ def watch_tapes(recorder: Recorder) -> None:
             tf.numpy_function(record, [value for _, _, value in rows], tf.int64)
         return result
 
+    def enter(original: Callable[..., Any], tape: Any) -> Any:
+        recorder.enter(_TAPE)
+        return original(tape)
+
+    def leave(original: Callable[..., Any], tape: Any, *error: Any) -> Any:
+        recorder.leave(_TAPE)
+        return original(tape, *error)
+
+    def call(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
+        outermost = recorder.enter(_CALL)
+        try:
+            if outermost and tf.executing_eagerly() and recorder.is_inside(_TAPE):
+                given = [each for each in tf.nest.flatten((args, kwargs)) if isinstance(each, (tf.Tensor, np.ndarray))]
+                recorder.tensors([(INPUT, f"{model.name} {n}", np.asarray(value)) for n, value in enumerate(given)])
+            return original(model, *args, **kwargs)
+        finally:
+            recorder.leave(_CALL)
+
     methods.wrap(tf.GradientTape, ("gradient",), gradient)
+    methods.wrap(tf.GradientTape, ("__enter__",), enter)
+    methods.wrap(tf.GradientTape, ("__exit__",), leave)
+    methods.wrap(tf.keras.Model, ("__call__",), call)
 
 
 def _tensors(structure: Structure) -> list[Any]:

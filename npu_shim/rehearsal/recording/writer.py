@@ -11,9 +11,10 @@ from typing import Any, Sequence, Tuple
 
 import numpy as np
 
-from npu_shim.rehearsal.recording.digest import digest, is_numeric
+from npu_shim.rehearsal.recording.digest import as_numbers, digest, is_numeric
 
 FILE = "recording.jsonl"
+KEPT = "kept.npy"
 Row = Tuple[str, str, np.ndarray]  # kind, name, value
 
 
@@ -26,9 +27,13 @@ class Writer:
 
     Args:
         folder: an existing folder; the file is ``recording.jsonl``.
+        keep: kind, name and number of the value that is written as it is to the file KEPT. Then the process ends.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, keep: Sequence[Any] | None = None) -> None:
+        self._folder = folder
+        self._keep = tuple(keep or ("", "", 0))
+        self._to_come = self._keep[2]
         self._file = open(os.path.join(folder, FILE), "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
         self._lock = threading.RLock()
         self._pid = os.getpid()
@@ -51,6 +56,7 @@ class Writer:
         key = tuple((kind, name, value.dtype.name, value.shape) for kind, name, value in kept)
         numbers = np.concatenate([digest(value) for _, _, value in kept])
         with self._lock:
+            self._keep_one(kept)
             if key not in self._tables:
                 self._tables[key] = len(self._tables)
                 self.event("table", table=self._tables[key], rows=key)
@@ -61,6 +67,14 @@ class Writer:
                 seconds=self.seconds(),
                 values=base64.b64encode(numbers.astype("<f8").tobytes()).decode(),
             )
+
+    def _keep_one(self, rows: Sequence[Row]) -> None:
+        for kind, name, value in rows:
+            if (kind, name) == self._keep[:2]:
+                if not self._to_come:
+                    np.save(os.path.join(self._folder, KEPT), as_numbers(value))
+                    os._exit(0)  # from any thread, and without the end of the script
+                self._to_come -= 1
 
     def seconds(self) -> float:
         """Return the seconds since this object was made."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator
 
 from npu_shim.rehearsal.reports.chart import Line, chart
-from npu_shim.rehearsal.reports.text import PARTS, kinds, number, verdict
+from npu_shim.rehearsal.reports.text import PARTS, elements, kinds, number, verdict
 from npu_shim.rehearsal.result import Result
 from npu_shim.rehearsal.web import clean, page, section
 
@@ -28,6 +28,9 @@ def _body(result: Result) -> Iterator[str]:
         yield from _curves(result)
     if result["first_departure"]:
         yield _departure(result["first_departure"])
+        rows = elements(result["first_departure"])
+        if rows:
+            yield section("Its elements that differ most", ["index", "original", "migrated"], rows)
     if result.get("undetermined_variables"):  # results before this field have none
         rows = [[name, "gradients are zero but for rounding"] for name in result["undetermined_variables"]]
         yield section("Not compared", ["variable", "why"], rows)

@@ -7,6 +7,7 @@ from typing import Any, Iterator
 from npu_shim.rehearsal.result import AGREE, DIFFER, Result
 
 _MOST = 12  # rows of a table
+_FEW = 5
 _VERDICTS = {AGREE: "The two scripts agree.", DIFFER: "The two scripts differ."}
 NOT_RUN_TEXT = "The comparison could not run to its end."
 
@@ -112,6 +113,15 @@ def _departure(first: dict[str, Any]) -> Iterator[str]:
     if left > 0:
         yield f"and {left} more"
     yield ""
+    rows = elements(first)
+    if rows:
+        yield from _table([[f"elements of {first['name']}", "original", "migrated"], *rows[:_FEW]])
+        yield ""
+
+
+def elements(first: dict[str, Any]) -> list[list[str]]:
+    """Return a row for each element of the first departure that a result has: index and both values."""
+    return [[str(each["index"]), each["original"], each["migrated"]] for each in first.get("elements", ())]
 
 
 def _table(rows: list[list[str]]) -> Iterator[str]:

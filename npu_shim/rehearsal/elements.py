@@ -1,0 +1,83 @@
+"""The elements of the first tensor that departs.
+
+A recording has digests. Those of up to 32 elements contain the elements. For a larger tensor both scripts run again up
+to the value that departs, and write it as it is.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any, Callable
+
+import numpy as np
+
+from npu_shim.rehearsal.comparing.comparison import Comparison
+from npu_shim.rehearsal.recording.digest import few_elements
+from npu_shim.rehearsal.recording.writer import KEPT
+from npu_shim.rehearsal.running import Run
+
+_MOST = 10
+_AGAIN = "again"  # the folder of the second run, in that of the first
+
+
+def largest_differences(
+    found: Comparison, original: Run, migrated: Run, report: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Return the elements that differ most of the first tensor that departs.
+
+    Args:
+        found: a comparison with a departure.
+        original, migrated: the runs.
+        report: prints a line about the progress.
+    Returns:
+        Index and both values of up to ten elements, the largest difference first. An empty list for scalars and for
+        values without a partner, on several ranks, and if the second run does not compute them again.
+    """
+    first = found.first
+    if first is None or first.number is None:
+        return []
+    pair = next(each for each in found.compared if (each.original.kind, each.original.name) == (first.kind, first.name))
+    number = first.number
+    a, b = pair.original.values[number], pair.migrated.values[min(number, len(pair.migrated.values) - 1)]
+    if a.shape == () or a.shape != b.shape:
+        return []
+    few = few_elements(a.digest, a.shape), few_elements(b.digest, b.shape)
+    if few[0] is not None and few[1] is not None:
+        return compared(few[0], few[1])
+    if migrated.ranks is not None:
+        return []
+    report(f"running both scripts again until step {first.step}, for the elements of {first.kind} {first.name}")
+    ours = _kept(original, (first.kind, pair.original.name, number))
+    theirs = _kept(migrated, (first.kind, pair.migrated.name, number))
+    return compared(ours, theirs) if ours is not None and theirs is not None and ours.shape == theirs.shape else []
+
+
+def compared(ours: np.ndarray, theirs: np.ndarray) -> list[dict[str, Any]]:
+    """Return index and values of the elements of two arrays that differ most."""
+    one, other = ours.astype(np.complex128).reshape(-1), theirs.astype(np.complex128).reshape(-1)
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(one - other)
+    apart[np.isnan(apart)] = np.inf  # Inf or NaN in one of the two
+    apart[(ours == theirs).reshape(-1) | (np.isnan(one) & np.isnan(other))] = 0
+    largest = [int(place) for place in np.argsort(-apart, kind="stable")[:_MOST] if apart[place]]
+    return [
+        {
+            "index": [int(each) for each in np.unravel_index(place, ours.shape)],
+            "original": _text(ours.reshape(-1)[place]),
+            "migrated": _text(theirs.reshape(-1)[place]),
+        }
+        for place in largest
+    ]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _kept(run: Run, keep: tuple[str, str, int]) -> np.ndarray | None:
+    again = replace(run, folder=os.path.join(run.folder, _AGAIN), keep=keep)
+    os.makedirs(again.folder, exist_ok=True)
+    again.start()
+    path = os.path.join(again.folder, KEPT)
+    return np.load(path) if os.path.exists(path) else None

@@ -1,0 +1,87 @@
+"""The command verify on scripts with planted defects: eager loops, and the elements of the first departure."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from samples import training
+from tests.rehearsal.mutants import MUTANTS
+
+EAGER = """
+import numpy as np
+import tensorflow as tf
+
+tf.random.set_seed(1)
+layers = tf.keras.layers
+inputs = layers.Input([6, 16])
+hidden = layers.MultiHeadAttention(2, 8, name="attention")(inputs, inputs)
+net = tf.keras.Model(inputs, layers.Dense(3)(layers.Flatten()(hidden)), name="net")
+optimizer = tf.keras.optimizers.Adam(1e-2)
+loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+random = np.random.RandomState(0)
+
+
+def step(x, y):
+    with tf.GradientTape() as tape:
+        loss = loss_of(y, net(x, training=True))
+    variables = net.trainable_variables
+    gradients = tape.gradient(loss, variables)
+    optimizer.apply_gradients(list(zip(gradients, variables)))
+
+
+for number in range(6):
+    x, y = random.randn(8, 6, 16).astype("f4"), random.randint(0, 3, 8)
+    step(tf.constant(x), tf.constant(y))
+"""
+
+
+def verify(folder: pathlib.Path, original: str, migrated: str, *arguments: str) -> Any:
+    """Return the result of verify for two scripts."""
+    for name, text in (("original.py", original), ("migrated.py", migrated)):
+        (folder / name).write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "npu_shim", "verify", "--copy", "-r", "r", "original.py", "migrated.py", *arguments],
+        cwd=folder,
+        env=training.environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return json.loads((folder / "r" / "verify.json").read_text(encoding="utf-8"))
+
+
+def test_the_elements_of_a_scaled_gradient_are_shown(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    [mutant] = [each for each in MUTANTS if each.name == "scaled gradient of one layer"]
+    folder = repo_root / "samples" / mutant.sample
+    text = (folder / "expected_npu.py").read_text(encoding="utf-8")
+    for old, new in mutant.edits:
+        text = text.replace(old, new, 1)
+    original = (folder / "original.py").read_text(encoding="utf-8")
+    found = verify(tmp_path, original, text, "--", "--steps=3")
+    elements = found["first_departure"]["elements"]
+    assert len(elements) == 10 and len(elements[0]["index"]) == 2
+    for each in elements:
+        assert float(each["original"]) == pytest.approx(2 * float(each["migrated"]), rel=1e-6)
+
+
+if tf.executing_eagerly():
+
+    def test_the_input_of_an_eager_loop_is_compared(tmp_path: pathlib.Path) -> None:
+        changed = EAGER.replace("step(tf.constant(x)", "x[2, 1, 3] += number == 3\n    step(tf.constant(x)")
+        first = verify(tmp_path, EAGER, changed)["first_departure"]
+        assert (first["step"], first["kind"], first["name"]) == (4, "input", "net 0")
+        assert [each["index"] for each in first["elements"]] == [[2, 1, 3]]
+
+    def test_an_eager_loop_and_a_function_agree_but_for_the_key_bias(tmp_path: pathlib.Path) -> None:
+        found = verify(tmp_path, EAGER, EAGER.replace("def step", "@tf.function\ndef step"))
+        assert found["verdict"] == "agree"
+        assert all("key/bias" in name for name in found["undetermined_variables"])
+        inputs = {(each["kind"], each["name"], each["migrated_name"]) for each in found["streams"]}
+        assert ("input", "net 0", "x") in inputs
