@@ -68,6 +68,17 @@ def stop_recording() -> ContextManager[None]:
     return _tape.stop_recording()
 
 
+def record(op_type: str, result: Tensor, source: Tensor, backward: Callable[[Tensor], list[Tensor]]) -> None:
+    """Let the tapes of this thread take a result as a function of its source.
+
+    Args:
+        op_type: a name for it.
+        result, source: the tensors.
+        backward: returns the gradient of the source, in a list, from that of the result.
+    """
+    _tape.record_operation(op_type, [result], [source], backward)
+
+
 def unregister(op_type: str) -> None:
     """Remove the gradient of an op type, so that another may be registered; a type without one is left as it is."""
     _gradients._registry.pop(op_type, None)

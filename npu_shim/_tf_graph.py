@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from npu_shim._types import Operation, Structure, Tensor
 
 v1 = tf.compat.v1
+REHEARSAL_OPS = "npu_shim_rehearsal_ops"  # attribute of a graph: the number of ops that rehearsals have added
 
 
 def attr_value(value: bool | int | str) -> attr_value_pb2.AttrValue:
@@ -70,8 +71,9 @@ def ancestors(ops: Iterable[Operation]) -> list[Operation]:
 
 
 def number_of_ops() -> int:
-    """Return how many ops the default graph has; 0 in eager mode."""
-    return 0 if tf.executing_eagerly() else int(v1.get_default_graph().version)
+    """Return how many ops the default graph has, without those of rehearsals; 0 in eager mode."""
+    graph = v1.get_default_graph()
+    return 0 if tf.executing_eagerly() else int(graph.version) - getattr(graph, REHEARSAL_OPS, 0)
 
 
 def in_plain_graph() -> bool:

@@ -161,6 +161,7 @@ def test_no_module_inspects_the_stack(repo_root):
 # All mutable state of a process. docs/architecture.md explains each.
 STATE = {
     "_device.py": {"_import_failure", "_warn_once"},
+    "_tf_op_creation.py": {"_HOOKS", "_ORIGINALS"},
     "_patches.py": {"_original_attributes", "_set_variables"},
     "_tf_threads.py": {"_kernel_threads"},
     "_xla.py": {"_can_compile"},

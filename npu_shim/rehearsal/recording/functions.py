@@ -1,15 +1,19 @@
-"""Run tf.functions without XLA, which compiles no op that records."""
+"""Run tf.functions and Keras models without XLA, which compiles no op that records."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+import inspect
+from typing import Any, Callable
 
 import tensorflow as tf
 
+from npu_shim.rehearsal.recording import methods
+
 
 def without_xla() -> None:
-    """Make ``tf.function`` ignore jit_compile=True from now on."""
+    """Make ``tf.function`` and ``compile`` of Keras ignore jit_compile=True from now on."""
+    methods.wrap(tf.keras.Model, ("compile",), _compile_model)
     original = tf.function
 
     @functools.wraps(original)
@@ -22,3 +26,9 @@ def without_xla() -> None:
     for module in (tf, tf.compat.v2, tf.compat.v1):
         if getattr(module, "function", None) is original:
             setattr(module, "function", function)
+
+
+def _compile_model(original: Callable[..., Any], model: Any, *args: Any, **kwargs: Any) -> Any:
+    if "jit_compile" in inspect.signature(original).parameters:
+        kwargs["jit_compile"] = False
+    return original(model, *args, **kwargs)

@@ -36,7 +36,7 @@ def wrap(owner: type, names: tuple[str, ...], around: Around) -> None:
 def _wrap_own(owner: type, names: tuple[str, ...], around: Around) -> None:
     for name in names:
         original = getattr(owner, name, None)  # its own, or that of a class beside the wrapped one
-        if inspect.isfunction(original) and not hasattr(original, "npu_shim_original"):
+        if inspect.isfunction(original) and around not in getattr(original, "npu_shim_arounds", ()):
             setattr(owner, name, _around(original, around))
 
 
@@ -45,5 +45,7 @@ def _around(original: Callable[..., Any], around: Around) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return around(original, self, *args, **kwargs)
 
-    method.npu_shim_original = original  # type: ignore[attr-defined] # a mark against wrapping twice
+    method.npu_shim_original = original  # type: ignore[attr-defined]
+    # a mark against wrapping twice with the same function
+    method.npu_shim_arounds = (around, *getattr(original, "npu_shim_arounds", ()))  # type: ignore[attr-defined]
     return method

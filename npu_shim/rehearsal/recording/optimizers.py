@@ -67,11 +67,17 @@ class _Watch:
         return self._around(optimizer, pairs, lambda: original(optimizer, pairs, *args, **kwargs))
 
     def apply(
-        self, original: Callable[..., Any], optimizer: Optimizer, grads: Any, variables: Any = None, **kwargs: Any
+        self,
+        original: Callable[..., Any],
+        optimizer: Optimizer,
+        grads: Any,
+        trainable_variables: Any = None,
+        **kwargs: Any,
     ) -> Any:
         """Apply gradients as apply() of Keras 3 does, and record the update."""
-        used = _tf_keras.built_variables(optimizer) if variables is None else variables
-        return self._around(optimizer, list(zip(grads, used)), lambda: original(optimizer, grads, variables, **kwargs))
+        given = trainable_variables
+        used = _tf_keras.built_variables(optimizer) if given is None else given
+        return self._around(optimizer, list(zip(grads, used)), lambda: original(optimizer, grads, given, **kwargs))
 
     def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any]) -> Any:
         before = self._recorded

@@ -1,0 +1,155 @@
+"""Check the outputs of all ops of a run for Inf and NaN.
+
+In a graph, each op with an output of floating-point numbers gets an op beside it that looks at its outputs and inputs,
+and what follows waits for it. So an op is checked wherever it runs: in loops, branches, functions and gradients. In
+eager mode, the outputs are looked at when the op has run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim import _script_frames, _tf_graph, _tf_op_creation
+from npu_shim._tf_numpy_function import array_function
+from npu_shim.rehearsal.assess.lines import lines_of, relative
+from npu_shim.rehearsal.numerics.history import BadOp, History
+
+if TYPE_CHECKING:
+    from npu_shim._types import Operation, Tensor
+
+# These hand values on, read them from the outside, hold variables, or run other ops, which are checked themselves.
+_NO_CHECK = frozenset(
+    "Assign AssignAdd AssignSub BatchToSpaceND BroadcastTo Case Concat ConcatV2 Const DepthToSpace DynamicStitch "
+    "Empty EnsureShape Enter Exit ExpandDims Fill Gather GatherNd GatherV2 Identity IdentityN If InvertPermutation "
+    "IsVariableInitialized LoopCond Merge NextIteration OnesLike Pack Pad PadV2 ParallelConcat ParallelDynamicStitch "
+    "PartitionedCall Placeholder PlaceholderWithDefault PreventGradient RandomShuffle RandomStandardNormal "
+    "RandomUniform Range ReadVariableOp RefIdentity RefMerge RefSwitch Reshape ResourceGather ResourceGatherNd "
+    "RestoreV2 ReverseV2 Slice SpaceToBatchND Split SplitV Squeeze StatefulPartitionedCall StatelessCase StatelessIf "
+    "StatelessRandomNormalV2 StatelessRandomUniformV2 StatelessTruncatedNormalV2 StatelessWhile StopGradient "
+    "StridedSlice StridedSliceGrad Switch TemporaryVariable TensorListGetItem TensorListStack Tile Transpose "
+    "TruncatedNormal Unpack VarHandleOp Variable VariableV2 While ZerosLike".split()
+)
+_MOST_INPUTS = 6
+
+
+class OpWatch(_tf_op_creation.OpHook):
+    """The hook that adds the checks.
+
+    Args:
+        history: receives the ops with Inf or NaN.
+        is_open: returns False when the watch is closed.
+    """
+
+    def __init__(self, history: History, is_open: Callable[[], bool]) -> None:
+        self._history = history
+        self._is_open = is_open
+        self._order = itertools.count()
+        self._folder = os.getcwd()
+
+    def outputs(self, op_type: str, op: Operation | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+        """Check the outputs of an op."""
+        checked = [] if op_type in _NO_CHECK else [each for each in outputs if _is_checked(each)]
+        if not checked:
+            return list(outputs)
+        if op is None:
+            self._check_eager(op_type, inputs, checked)
+            return list(outputs)
+        others = [each for each in inputs if _is_number(each)][:_MOST_INPUTS]
+        with _tf_op_creation.own_ops(op.graph):
+            noted = array_function(self._check(op, others, len(checked)), checked + others, [])
+            with tf.control_dependencies([noted]):
+                return [tf.identity(each) if _is_checked(each) else each for each in outputs]
+
+    def _check(self, op: Operation, inputs: Sequence[Tensor], count: int) -> Callable[..., list[np.ndarray]]:
+        order = next(self._order)
+        names = [_tf_op_creation.original_name(each) for each in inputs]
+
+        def check(*arrays: np.ndarray) -> list[np.ndarray]:
+            if self._is_open() and not all(map(is_finite, arrays[:count])):
+                lines = tuple(lines_of(op, self._folder))
+                self._note(op.name, op.type, lines, arrays[:count], names, arrays[count:], order)
+            return []
+
+        return check
+
+    def _check_eager(self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        order = next(self._order)
+        arrays = [np.asarray(each) for each in outputs]
+        if all(map(is_finite, arrays)):
+            return
+        lines = tuple(
+            f"{relative(frame.f_code.co_filename, self._folder)}:{frame.f_lineno}"
+            for frame in itertools.islice(_script_frames.running(), 3)
+        )
+        with _tf_op_creation.own_ops(None):
+            given = [np.asarray(each) for each in inputs if _is_number(each)][:_MOST_INPUTS]
+        names = [f"input {number}" for number in range(len(given))]
+        self._note("", op_type, lines, arrays, names, given, order)
+
+    def _note(
+        self,
+        name: str,
+        op_type: str,
+        lines: tuple[str, ...],
+        outputs: Iterable[np.ndarray],
+        names: Sequence[str],
+        inputs: Sequence[np.ndarray],
+        order: int,
+    ) -> None:
+        given = tuple(f"{each} {contents(value)}" for each, value in zip(names, inputs))
+        self._history.bad_op(BadOp(name, op_type, lines, tuple(map(contents, outputs)), given, order))
+
+
+def is_finite(array: np.ndarray) -> bool:
+    """Return True if an array has no Inf and no NaN; that of another type than floats has none."""
+    if array.dtype.kind not in "fc" or array.dtype.itemsize < 4:
+        if array.dtype.kind in "biuSO":
+            return True
+        return bool(np.isfinite(array.astype(np.float32)).all())
+    with np.errstate(all="ignore"):
+        total = array.sum()
+    # a sum of finite elements may overflow
+    return math.isfinite(abs(total)) or bool(np.isfinite(array).all())
+
+
+def contents(array: np.ndarray) -> str:
+    """Return the number of Inf and NaN of an array, and the range of its finite elements, in words."""
+    values = array.astype(np.float32) if array.dtype.kind not in "biufc" or array.dtype.itemsize < 4 else array
+    if values.dtype.kind == "c":
+        values = abs(values)
+    finite = np.isfinite(values)
+    counts = [
+        f"{number} {word}"
+        for word, number in (
+            ("NaN", np.count_nonzero(np.isnan(values))),
+            ("+Inf", np.count_nonzero(np.isposinf(values))),
+            ("-Inf", np.count_nonzero(np.isneginf(values))),
+        )
+        if number
+    ]
+    inside = values[finite]
+    found = f"in [{inside.min():.4g}, {inside.max():.4g}]" if inside.size else "without a finite element"
+    if not array.size:
+        return "empty"
+    return (
+        f"{' and '.join(counts)} of {array.size}, the rest {found}"
+        if counts and inside.size
+        else (f"{' and '.join(counts)} of {array.size}" if counts else found)
+    )
+
+
+def _is_number(value: Any) -> bool:
+    dtype = getattr(value, "dtype", None)
+    dtype = None if dtype is None else tf.as_dtype(dtype)
+    is_number = dtype is not None and (dtype.is_floating or dtype.is_integer or dtype.is_bool)
+    return is_number and not (isinstance(value, tf.Tensor) and _tf_graph.is_reference(value))
+
+
+def _is_checked(value: Any) -> bool:
+    return bool(value.dtype.is_floating or value.dtype.is_complex) and not _tf_graph.is_reference(value)

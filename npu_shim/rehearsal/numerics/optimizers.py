@@ -1,0 +1,180 @@
+"""Read loss, loss scale and gradients of each update, also of updates that are skipped.
+
+The values are read by one op before the update, in the outermost optimizer, because the optimizer inside one with a
+loss scale only runs if no gradient has Inf or NaN.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim import _tf_graph, _tf_keras, _tf_op_creation, _tf_recording
+from npu_shim._tf_numpy_function import array_function
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.names import plain_name
+
+if TYPE_CHECKING:
+    from npu_shim._types import Optimizer
+
+v1 = tf.compat.v1
+Note = Callable[..., None]  # number of the optimizer, loss or None, scale or None, skipped, norms by name
+
+
+class _Scale(NamedTuple):
+    value: Any  # a tensor, a variable or a number
+    skips: bool  # True if steps with an overflow are skipped
+    inside: bool  # True if the gradients are still multiplied by it when they are applied
+
+
+class OptimizerWatch:
+    """Hooks around the methods of all optimizers of this process, those of classes that are defined later included.
+
+    Args:
+        note: called with each update.
+        is_open: returns False when the watch is closed.
+    """
+
+    def __init__(self, note: Note, is_open: Callable[[], bool]) -> None:
+        self._note = note
+        self._is_open = is_open
+        self._losses: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._eager_loss: float | None = None
+        self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._inside = threading.local()
+
+    def install(self) -> None:
+        """Put the hooks around the methods."""
+        for owner in {v1.train.Optimizer, *_tf_keras.optimizer_classes()}:
+            methods.wrap(owner, ("compute_gradients", "get_gradients"), self.losses)
+            methods.wrap(owner, ("apply_gradients",), self.apply_gradients)
+            methods.wrap(owner, ("apply",), self.apply)
+        methods.wrap(tf.GradientTape, ("gradient",), self.gradient)
+
+    def losses(self, original: Callable[..., Any], optimizer: Optimizer, loss: Any, *args: Any, **kwargs: Any) -> Any:
+        """Remember the loss that the outermost optimizer differentiates."""
+        outermost = not getattr(self._inside, "losses", False)
+        self._inside.losses = True
+        try:
+            if outermost:
+                self._remember(loss)
+            return original(optimizer, loss, *args, **kwargs)
+        finally:
+            self._inside.losses = not outermost
+
+    def gradient(self, original: Callable[..., Any], tape: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+        """Remember the value that a tape differentiates."""
+        if not getattr(self._inside, "losses", False):
+            self._remember(target)
+        return original(tape, target, *args, **kwargs)
+
+    def apply_gradients(
+        self, original: Callable[..., Any], optimizer: Optimizer, grads_and_vars: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Read gradients and apply them."""
+        pairs = list(grads_and_vars)
+        return self._around(optimizer, pairs, lambda: original(optimizer, pairs, *args, **kwargs))
+
+    def apply(
+        self,
+        original: Callable[..., Any],
+        optimizer: Optimizer,
+        grads: Any,
+        trainable_variables: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Read gradients and apply them as apply() of Keras 3 does."""
+        given = trainable_variables
+        used = _tf_keras.built_variables(optimizer) if given is None else given
+        return self._around(optimizer, list(zip(grads, used)), lambda: original(optimizer, grads, given, **kwargs))
+
+    def _remember(self, loss: Any) -> None:
+        loss = next((each for each in tf.nest.flatten(loss) if isinstance(each, tf.Tensor)), None)
+        if loss is None:
+            return
+        if tf.executing_eagerly():
+            self._eager_loss = float(np.asarray(loss, np.float64).mean())
+        else:
+            self._losses[v1.get_default_graph()] = weakref.ref(loss)
+
+    def _around(self, optimizer: Optimizer, pairs: list[Any], apply: Callable[[], Any]) -> Any:
+        if getattr(self._inside, "applying", False) or not self._is_open():
+            return apply()
+        self._inside.applying = True
+        try:
+            with _tf_op_creation.own_ops(None if tf.executing_eagerly() else v1.get_default_graph()):
+                noted = self._read(optimizer, [pair for pair in pairs if pair[0] is not None])
+            # A function runs ops in the order of their effects, and could not create variables with dependencies.
+            with tf.control_dependencies([noted] if _tf_graph.in_plain_graph() else []):
+                return apply()
+        finally:
+            self._inside.applying = False
+
+    def _read(self, optimizer: Optimizer, pairs: list[Any]) -> Any:
+        """Read the values of an update. Return the op that does it in a graph."""
+        number = self._numbers.setdefault(optimizer, len(self._numbers))
+        names = [plain_name(variable) for _, variable in pairs]
+        scale = _scale_of(optimizer)
+        values = [] if scale is None else [tf.convert_to_tensor(scale.value)]
+        gradients = [tf.convert_to_tensor(getattr(gradient, "values", gradient)) for gradient, _ in pairs]
+        if tf.executing_eagerly():
+            arrays = [np.asarray(each) for each in values + gradients]
+            self._record(number, names, self._eager_loss, scale, arrays)
+            return None
+        graph = v1.get_default_graph()
+        found = self._losses.get(graph, lambda: None)()
+        loss = [found] if found is not None and _tf_recording.is_reachable(found.op, graph) else []
+
+        def record(*arrays: np.ndarray) -> list[np.ndarray]:
+            value = float(np.mean(arrays[0], dtype=np.float64)) if loss else None
+            self._record(number, names, value, scale, list(arrays[len(loss) :]))
+            return []
+
+        return array_function(record, loss + values + gradients, [])
+
+    def _record(
+        self, number: int, names: list[str], loss: float | None, scale: _Scale | None, arrays: list[np.ndarray]
+    ) -> None:
+        if not self._is_open():
+            return
+        value = None if scale is None else float(arrays.pop(0))
+        factor = value if scale is not None and scale.inside and value else 1.0
+        norms: dict[str, float] = {}
+        for name, array in zip(names, arrays):
+            norms[name] = math.hypot(norms.get(name, 0.0), norm_of(array) / factor)
+        skipped = scale is not None and scale.skips and not all(map(math.isfinite, norms.values()))
+        self._note(number, loss, value, skipped, norms)
+
+
+def norm_of(array: np.ndarray) -> float:
+    """Return the Euclidean norm of an array; Inf or NaN if it has them."""
+    flat = array.reshape(-1)
+    if flat.dtype.kind != "f" or flat.dtype.itemsize < 4:
+        flat = flat.astype(np.float32)
+    with np.errstate(all="ignore"):
+        square = float(np.dot(flat, flat))
+        if math.isfinite(square) or not np.isfinite(flat).all():
+            return math.sqrt(square) if square >= 0 else square
+        return float(np.linalg.norm(flat.astype(np.float64)))
+
+
+def _scale_of(optimizer: Any) -> _Scale | None:
+    """Return the loss scale of an optimizer: npu_shim's, the vendor's form in tf.contrib, TensorFlow's or Keras'."""
+    outer = optimizer
+    while optimizer is not None:
+        own = vars(optimizer)
+        manager = own.get("_loss_scale_manager") or (own.get("_is_loss_scale") and own.get("_manager"))
+        if manager:
+            skips = getattr(manager, "get_enable_overflow_check", lambda: True)()
+            return _Scale(manager.get_loss_scale(), skips, False)
+        optimizer = own.get("_opt") or own.get("_optimizer")
+    if not hasattr(outer, "inner_optimizer"):
+        return None
+    if not hasattr(outer, "loss_scale"):  # Keras 3, whose apply() takes scaled gradients
+        return _Scale(getattr(outer, "dynamic_scale", outer.initial_scale), True, True)
+    return _Scale(outer.loss_scale, bool(outer.dynamic) or hasattr(outer, "last_step_finite"), False)

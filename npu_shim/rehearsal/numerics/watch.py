@@ -1,0 +1,131 @@
+"""Watch the numbers of a run, from one call at the top of a script."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from types import TracebackType
+from typing import Any
+
+import tensorflow as tf
+
+from npu_shim import _tf_op_creation
+from npu_shim.distributed.ranks import world
+from npu_shim.rehearsal.numerics import page
+from npu_shim.rehearsal.numerics.events import Events
+from npu_shim.rehearsal.numerics.history import BadOp, History, Step
+from npu_shim.rehearsal.numerics.ops import OpWatch
+from npu_shim.rehearsal.numerics.optimizers import OptimizerWatch
+from npu_shim.rehearsal.recording.functions import without_xla
+
+PAGE = "numerics.html"
+
+
+class NumericsWatch:
+    """A running watch; a context manager. watch_numerics() makes it.
+
+    Attributes:
+        folder: of the event file and the page.
+    """
+
+    def __init__(self, folder: str, every: int) -> None:
+        if not isinstance(every, int) or every < 1:
+            raise ValueError(f"every={every!r} is not allowed: it must be an integer of at least 1.")
+        ranks = world()
+        self.folder = os.path.join(folder, f"rank_{ranks.rank}") if ranks.size > 1 else folder
+        self._every = every
+        self._history = History()
+        self._is_open = True
+        os.makedirs(self.folder, exist_ok=True)
+        self._events = Events(self.folder)
+        self._ops = OpWatch(self._history, lambda: self._is_open)
+        self._optimizers = OptimizerWatch(self._note, lambda: self._is_open)
+
+    def start(self) -> NumericsWatch:
+        """Watch what is created from now on."""
+        without_xla()
+        _tf_op_creation.add(self._ops)
+        self._optimizers.install()
+        atexit.register(self.close)
+        return self
+
+    @property
+    def first(self) -> BadOp | None:
+        """The first op with Inf or NaN in the first step whose loss or gradients have them."""
+        return None if self._history.first is None else self._history.first[1]
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps so far; of a long run every n-th one."""
+        return list(self._history.steps)
+
+    @property
+    def problems(self) -> list[str]:
+        """A sentence for each problem; an empty list for a run without one."""
+        return list(self._history.problems())
+
+    def close(self) -> None:
+        """End the watch, write the page and report problems on standard error. A second call does nothing."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        atexit.unregister(self.close)
+        _tf_op_creation.remove(self._ops)
+        self._history.finish()
+        self._events.close()
+        path = os.path.join(self.folder, PAGE)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page.to_html(self._history, " ".join(sys.argv), tf.__version__))
+        for problem in self.problems:
+            _report(problem)
+        _report(f"wrote {path}")
+
+    def __enter__(self) -> NumericsWatch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _note(
+        self, optimizer: int, loss: float | None, scale: float | None, skipped: bool, norms: dict[str, float]
+    ) -> None:
+        before = self._history.first
+        made = self._history.step(optimizer, loss, scale, skipped, norms)
+        self._events.add(made, made.step % self._every == 0 or made.step == 1)
+        found: Any = self._history.first
+        if before is None and found is not None:
+            _report(f"step {found[0]}: the first op with Inf or NaN is {found[1]}.")
+
+
+def watch_numerics(folder: str = "numerics", every: int = 1) -> NumericsWatch:
+    """Watch the numbers of this process: ops with Inf or NaN, the loss scale, gradient norms.
+
+    Call it before the script makes its graph or calls its tf.functions. The watch ends with the process, with close(),
+    or at the end of a ``with`` block. It adds ops, but changes no number and no seed. XLA is off, because it compiles
+    no op that looks at values.
+
+    Args:
+        folder: receives an event file for TensorBoard and the page ``numerics.html``; a rank of several writes to
+            ``rank_N`` in it.
+        every: write the norm of each gradient at every N-th step.
+    Returns:
+        The watch: ``first`` is the first op with Inf or NaN, ``steps`` has the history, ``problems`` has sentences.
+    Raises:
+        ValueError: every is less than 1.
+
+    Example::
+
+        import npu_shim.rehearsal
+
+        with npu_shim.rehearsal.watch_numerics("numerics") as watch:
+            train()
+        assert not watch.problems, watch.problems
+    """
+    return NumericsWatch(folder, every).start()
+
+
+def _report(text: str) -> None:
+    print(f"npu_shim: {text}", file=sys.stderr, flush=True)
