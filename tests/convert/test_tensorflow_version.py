@@ -235,6 +235,27 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
             "def main():\n    a = 3\n    run(a)\nif __name__ == '__main__':\n    main()\n",
             "'''Train.'''\n    npu.open().as_default()\n    model",
         ),
+        # behind arguments that a function with a function in it reads
+        (
+            TF + "import argparse\ndef parse():\n    def pair(s):\n        return s.split(',')\n"
+            "    p = argparse.ArgumentParser()\n    p.add_argument('--a', type=pair)\n    return p.parse_args()\n"
+            "args = parse()\nmodel = tf.keras.Sequential()\nmodel.fit(x, y)\n",
+            "args = parse()\nnpu.open().as_default()\nmodel",
+        ),
+        # names of two star imports
+        (
+            "from tensorflow.keras.layers import *\nfrom tensorflow.keras.models import *\n"
+            "inputs = Input((3,))\nmodel = Model(inputs, Dense(1)(inputs))\nmodel.fit(x, y)\n",
+            "import npu_shim.npu_device as npu\nnpu.open().as_default()\ninputs",
+        ),
+        # an object of unknown type, trained as only Keras does
+        *(
+            (
+                TF + f"import zoo\nmodel = zoo.make(tf.keras.losses.mse)\nmodel.{call}\n",
+                "npu.open().as_default()\nmodel = zoo.make(",
+            )
+            for call in ("fit_generator(data)", "train_on_batch(x, y)", "fit(x, y, epochs=2)")
+        ),
         # the arguments are work
         (
             TF + "def run(a):\n    model = tf.keras.Sequential()\n    model.fit(a, a)\n"
@@ -278,6 +299,19 @@ def test_place_behind_gpu_settings_of_another_file(tmp_path: pathlib.Path) -> No
     assert main(["--in-place", "--force", str(tmp_path), "--no-cache", "--ignore", "NPU120"]) == 0
     after = (tmp_path / "train.py").read_text()
     assert main_function + "    npu.open().as_default()\n" + rest in after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TF + "import zoo\nmodel = zoo.make()\nmodel.fit(x, y)\n",
+        TF + "import torch\nimport zoo\nmodel = zoo.make()\nmodel.fit(x, y, epochs=2)\n",
+        TF + "class Net:\n    def fit(self, x, epochs):\n        pass\nmodel = Net()\nmodel.fit(x, epochs=2)\n",
+        "from tensorflow.keras.layers import *\nfrom zoo import *\nmodel = Model(x)\nmodel.fit(x, y)\n",
+    ],
+)
+def test_an_object_that_may_be_no_keras_model(text: str) -> None:
+    assert b"npu" not in (Converter().convert(text.encode()).new or b"")
 
 
 def test_no_place() -> None:

@@ -18,6 +18,7 @@ from ..tf_api.v1_fate import NEW, V1, became
 from .keras_training import TRAINING_METHODS
 from .near_frameworks import is_near_framework
 from .program_start import RUNNERS
+from .tensorflow_evidence import trains_as_keras
 
 _SWITCHES = frozenset({"tensorflow.disable_v2_behavior", "tensorflow.disable_eager_execution"})
 # Calls that build a graph, and fail in TensorFlow 2 unless its behavior is disabled.
@@ -121,7 +122,9 @@ def _is_work(names: Names, call: Call) -> bool:
 
 def _is_of_model(names: Names, call: Call) -> bool:
     function = call.node.func
-    return isinstance(function, ast.Attribute) and names.types.of(function.value, call.where) == Type.MODEL
+    if not isinstance(function, ast.Attribute):
+        return False
+    return names.types.of(function.value, call.where) == Type.MODEL or trains_as_keras(names, call)
 
 
 def _trains(names: Names, call: Call) -> bool:
@@ -130,7 +133,7 @@ def _trains(names: Names, call: Call) -> bool:
     if not isinstance(function, ast.Attribute) or function.attr not in TRAINING_METHODS:
         return False
     found = names.types.of(function.value, call.where)
-    return found == Type.MODEL or isinstance(found, Instance)
+    return found == Type.MODEL or isinstance(found, Instance) or trains_as_keras(names, call)
 
 
 def _starts(names: Names, call: Call) -> bool:

@@ -11,6 +11,7 @@ from ..semantics.model import Call
 from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from .device_placement import in_test
+from .tensorflow_evidence import trains_as_keras
 
 TRAINING_METHODS = frozenset({"fit", "fit_generator", "train_on_batch"})
 _SETS_SESSION = frozenset(
@@ -33,18 +34,17 @@ def first_training(context: Context) -> Call | None:
 
 
 def first_possible_training(context: Context) -> Call | None:
-    """Return the first training call of an object of unknown type that is compiled as a Keras model is."""
-    if not any(name.startswith("tensorflow.keras.") for name in context.called.values()):
-        return None
-    compiled = compiled_names(context.names)
+    """Return the first training call of an object of unknown type that is compiled or trained as only Keras does."""
+    calls_keras = any(name.startswith("tensorflow.keras.") for name in context.called.values())
+    compiled = compiled_names(context.names) if calls_keras else set()
     for call in _training_calls(context):
         model = call.node.func.value  # type: ignore[attr-defined]
-        if (
+        is_compiled = (
             isinstance(model, ast.Name)
             and (model.id, id(call.where.scope)) in compiled
             and context.types.of(model, call.where) is None
-            and not in_test(context, call.node)
-        ):
+        )
+        if (is_compiled or trains_as_keras(context.names, call)) and not in_test(context, call.node):
             return call
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator, NamedTuple
 
+from ..semantics.model import Call
 from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..syntax.expressions import last_name, last_part
@@ -12,6 +13,8 @@ from ..tf_api.canonical_names import canonical, is_only_version2, is_version1, o
 from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, became, rest_of
 
 _TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
+# Arguments that fit has in Keras and hardly anywhere else.
+_OF_FIT = frozenset({"epochs", "nb_epoch", "steps_per_epoch", "validation_data", "validation_split"})
 _TAPE = "tensorflow.GradientTape"
 _GRADIENTS = "tensorflow.gradients"  # also in a tf.function
 _EAGER = frozenset({_TAPE, "tensorflow.function", "tensorflow.config.run_functions_eagerly"})
@@ -45,7 +48,7 @@ _KERAS = frozenset(
 _KERAS_PACKAGE = tuple(
     "tensorflow.keras." + name
     for name in """backend.get_session backend.set_session backend.tensorflow_backend engine.topology legacy.
-objectives utils.multi_gpu_model""".split()
+objectives""".split()
 )
 _KERAS_ARGUMENTS = frozenset({"border_mode", "nb_epoch", "samples_per_epoch"})
 _MISSING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError"})
@@ -197,7 +200,7 @@ def _reads_values(names: Names) -> Evidence | None:
         binding.target.partition(".")[0] == "tensorflow"
         for bindings in names.module.bindings.values()
         for binding in bindings
-    ) and not any(binding.target == "torch" for bindings in names.module.bindings.values() for binding in bindings)
+    ) and not _imports_torch(names)
     for call in names.calls:
         function = call.node.func
         if of_tensorflow and isinstance(function, ast.Attribute) and function.attr == "numpy" and not call.node.args:
@@ -209,7 +212,7 @@ def _reads_values(names: Names) -> Evidence | None:
 
 
 def _fits(names: Names, calls_keras: bool) -> bool:
-    """Return True if a file trains a Keras model, or, if it calls Keras, an object that it compiles as one."""
+    """Return True if a file trains a Keras model, or an object that it compiles or trains as only Keras does."""
     compiled = {
         call.node.func.value.id
         for call in names.calls
@@ -224,9 +227,25 @@ def _fits(names: Names, calls_keras: bool) -> bool:
             model = function.value
             if calls_keras and isinstance(model, ast.Name) and model.id in compiled:
                 return True
-            if names.types.of(model, call.where) == Type.MODEL:
+            if names.types.of(model, call.where) == Type.MODEL or trains_as_keras(names, call):
                 return True
     return False
+
+
+def trains_as_keras(names: Names, call: Call) -> bool:
+    """Return True if a call trains an object of unknown type by a method or with an argument that only Keras has."""
+    function = call.node.func
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr in _TRAINING
+        and (function.attr != "fit" or not _OF_FIT.isdisjoint({keyword.arg for keyword in call.node.keywords}))
+        and names.types.of(function.value, call.where) is None
+        and not _imports_torch(names)
+    )
+
+
+def _imports_torch(names: Names) -> bool:
+    return any(binding.target == "torch" for bindings in names.module.bindings.values() for binding in bindings)
 
 
 def _evidence(names: Names, name: str, node: ast.AST) -> Evidence:

@@ -250,7 +250,8 @@ class _Preamble:
             s for s in definition.node.body if constant(getattr(s, "value", None)) is None or isinstance(s, ast.Return)
         ]
         theirs = definition.names
-        result = all(self.is_harmless(theirs, s) for s in body) and (
+        inner = [s for s in body if not (isinstance(s, ast.FunctionDef) and not s.decorator_list)]
+        result = all(self.is_harmless(theirs, s) for s in inner) and (
             needed is all or any(self.is_setting(theirs, s) for s in body)
         )
         self._followed.discard(definition.node)

@@ -6,6 +6,7 @@ import builtins
 from typing import Iterable
 
 from ..tf_api.canonical_names import canonical
+from ..tf_api.keras_names import NAMES
 from ..tf_api.npu_init_exports import STAR
 from .model import Binding, Scope, Star
 from .module_index import ModuleIndex
@@ -30,6 +31,7 @@ def from_star(name: str, stars: Iterable[str], project: ModuleIndex | None, path
         if canonical(star) == "npu_shim.npu_init" and name in STAR:
             return ResolvedName("tensorflow" if name == "tf" else "npu_shim.npu_init." + name)
     known: set[ResolvedName | None] = set()
+    of_one_keras: ResolvedName | None = None  # of several modules of Keras with a name, the last one
     for star in stars:
         module = project.find(star, path) if project else None
         if module and project:
@@ -37,10 +39,26 @@ def from_star(name: str, stars: Iterable[str], project: ModuleIndex | None, path
             if found:
                 known.add(found)
         elif star.split(".")[0] in _FRAMEWORKS:
-            known.add(ResolvedName(star + "." + name))
+            brings = brings_of_keras(star, name)
+            if brings:
+                of_one_keras = ResolvedName(f"{star}.{name}")
+            elif brings is None:
+                known.add(ResolvedName(f"{star}.{name}"))
         elif canonical(star) != "npu_shim.npu_init":
             known.add(None)  # a module that is not known here
+    if of_one_keras is not None:
+        known.add(of_one_keras)
     return known.pop() if len(known) == 1 else None
+
+
+def brings_of_keras(module: str, name: str) -> bool | None:
+    """Return True if a star import of a module of Keras brings a name; None if the module's names are not known."""
+    parts = canonical(module).split(".")
+    if parts[:2] != ["tensorflow", "keras"]:
+        return None
+    inner = ".".join(parts[2:])
+    names = NAMES.get("layers" if inner.startswith("layers.") else inner)  # layers.core and others of Keras 2
+    return None if names is None else name in names
 
 
 def later_stars(

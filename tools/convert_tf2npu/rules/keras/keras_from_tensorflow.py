@@ -6,7 +6,8 @@ imports Keras from TensorFlow in programs that train with TensorFlow 2, or with 
 TensorFlow 2.15 and 2.21 both names are the same Keras, and with TensorFlow 1 only ``tf.keras`` runs on the NPU.
 
 The rule reports imports that it cannot convert: of private modules such as ``keras.engine``, of several modules in one
-statement, and of names that ``tf.keras`` lacks in one of the versions, such as ``keras.saving``.
+statement, and of names that ``tf.keras`` lacks in one of the versions, such as ``keras.saving``. It also reports a
+star import if the file uses a name that only the package may bring, such as the ``np`` that its module imports.
 
 Before::
 
@@ -54,6 +55,38 @@ After::
     model = Sequential([Dropout(0.1), Dense(1)])
     model.fit(images, to_categorical(labels))
 
+Before::
+
+    from data import images, labels
+    from keras.layers import *
+    from keras.models import *
+
+    model = Sequential([Dense(1)])
+    model.compile('adam', 'mse')
+    model.fit(images, labels)
+
+After::
+
+    from data import images, labels
+    from tensorflow.keras.layers import *
+    from tensorflow.keras.models import *
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model = Sequential([Dense(1)])
+    model.compile('adam', 'mse')
+    model.fit(images, labels)
+
+Reported::
+
+    from keras.models import *
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    images = np.zeros([3, 1])
+    model = load_model('model.h5')
+    model.fit(images, images)
+
 Reported::
 
     import keras
@@ -93,6 +126,7 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from typing import Iterator
 
@@ -100,7 +134,8 @@ from ...analysis.device_placement import in_test
 from ...analysis.keras_backends import other_backends
 from ...analysis.keras_package import keras_imports
 from ...analysis.tensorflow_version import may_be_two, verdict
-from ...semantics.model import Binding
+from ...semantics.model import Binding, Star
+from ...semantics.stars import brings_of_keras
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
@@ -118,6 +153,7 @@ _PRIVATE = re.compile(
     r"wrappers)|(utils)\.(?:generic_utils|np_utils|vis_utils)"
 )
 _KNOWN = (_PUBLIC, _PRIVATE, re.compile("|__.*"))
+_MODULE_NAMES = frozenset({"__annotations__", "__doc__", "__file__", "__name__", "__package__", "__path__", "__spec__"})
 # Names that tf.keras lacks in TensorFlow 2.16 and later.
 _LACKING = re.compile(r"saving\b|protobuf\b|(losses|metrics)\.(kl_divergence|log_cosh|mean_(absolute|squared)_\w+)$")
 
@@ -133,20 +169,43 @@ def check_file(context: Context) -> Iterator[Result]:
     if not program.is_two or not (program.is_trained or program.opens):
         return
     by_statement: dict[ast.AST, list[Binding]] = {}
+    unknown = _unknown(context)
+    stars = {star.node for star in names.stars if _is_of_keras(star)}
     for star in names.stars:
-        if star.module.partition(".")[0] == "keras" and _PUBLIC.fullmatch(star.module.partition(".")[2]):
+        if _is_of_keras(star):
             by_statement[star.node] = []
     for binding in found:
         assert binding.where.statement is not None
         by_statement.setdefault(binding.where.statement, []).append(binding)
     for node, bindings in by_statement.items():
-        lacking = _lacking(context, bindings)
+        lacking = unknown if node in stars else _lacking(context, bindings)
         edit = None if lacking else _edit(context, node)
         if edit:
             yield Change(node, "keras imported from TensorFlow", (edit,))
         else:
-            what = f"tf.keras lacks {lacking} in some versions" if lacking else "it imports several modules"
+            what = "it imports several modules"
+            if lacking:
+                what = f"tf.keras lacks {lacking} in some versions"
+            if lacking and node in stars:
+                what = f"only this import may bring {lacking}, which tf.keras lacks"
             yield Finding(node, f"{what}. Import the names that TensorFlow has from tensorflow.keras")
+
+
+def _is_of_keras(star: Star) -> bool:
+    package, _, module = star.module.partition(".")
+    return package == "keras" and any(known.fullmatch(module) for known in (_PUBLIC, _PRIVATE))
+
+
+def _unknown(context: Context) -> str:
+    """Return the first name that only a star import of Keras can bring, and that tf.keras does not have; "" if none."""
+    names = context.names
+    if not all(_is_of_keras(star) or brings_of_keras(star.module, "") is not None for star in names.stars):
+        return ""  # another module may bring it
+    for node, where in names.reads:
+        if names.lookup(node.id, where) is None and not hasattr(builtins, node.id):
+            if node.id not in _MODULE_NAMES and names.named(node, where) is None:
+                return node.id
+    return ""
 
 
 def _edit(context: Context, node: ast.AST) -> Edit | None:
