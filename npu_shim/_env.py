@@ -51,6 +51,14 @@ COLLECTIVES = ("auto", "shm", "tensorflow")
 BASE_PORT = 60000
 
 
+class Placement(NamedTuple):
+    """The place of a rank on its host, as mpirun or srun gives it in ``variable``: one of ``local_size`` ranks."""
+
+    variable: str
+    local_rank: int
+    local_size: int
+
+
 class Environment(NamedTuple):
     """The variables that a launch script sets for this process.
 
@@ -59,7 +67,8 @@ class Environment(NamedTuple):
     table or from the master node (``CM_*`` with more than one worker). Old
     launch scripts give a process's place in the table as pod_name, in the
     variable pod_variable. size_variable is the variable with rank_size, which is one of mpirun's or srun's
-    where they number the ranks. The timeouts limit the wait for other ranks to start
+    where they number the ranks. placement is set if these have ranks on several
+    hosts. The timeouts limit the wait for other ranks to start
     and the wait in a collective. alias is "1" if imports of the vendor's packages
     and Horovod are served (``npu_shim.alias``). collectives selects the collective backend on
     the CPU. base_port is the first port of the ranks. commit_dir is the folder in which
@@ -70,6 +79,7 @@ class Environment(NamedTuple):
     rank_id: int | None
     rank_size: int | None
     size_variable: str
+    placement: Placement | None
     rank_table_file: str | None
     pod_name: str | None
     pod_variable: str
@@ -150,6 +160,7 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
         rank_id=rank_id,
         rank_size=rank_size,
         size_variable=launcher.size if launcher else "RANK_SIZE",
+        placement=_placement(env, launcher, given) if launcher else None,
         rank_table_file=table,
         pod_name=pod_name,
         pod_variable="POD_NAME" if env.text("POD_NAME") else "RANK_ID",
@@ -195,6 +206,14 @@ def export_ranks() -> None:
 def opp_path() -> str:
     """Return the folder of the NPU's operators, or an empty string if they are not installed."""
     return process_environ().get("ASCEND_OPP_PATH", "")
+
+
+def _placement(env: _Reader, launcher: _mpirun.Launcher, environ: Mapping[str, str]) -> Placement | None:
+    size, local_rank = env.integer(launcher.size, 1), env.integer(launcher.local_rank, 0)
+    local_size = int(_mpirun.tasks_here(environ, launcher)) if launcher.node else env.integer(launcher.local_size, 1)
+    if local_size is None or local_rank is None or local_size == size:
+        return None
+    return Placement(launcher.local_rank, local_rank, local_size)
 
 
 def _rank_size(env: _Reader, table: str | None, chief_ip: str | None) -> int | None:

@@ -97,7 +97,7 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
     found = launcher(environ)
     if found is None:
         return {}
-    rank, size, local_rank, local_size = (environ[name].strip() for name in found[:4])
+    rank, size, local_rank = (environ[name].strip() for name in found[:3])
     for name in found.same:
         other = environ.get(name, "").strip()
         if other and other != rank:
@@ -105,8 +105,7 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
                 f"{found.rank}={rank} contradicts {name}={other}. Unset the variables of the launcher that did not "
                 "start this process, or export RANK_ID and RANK_SIZE."
             )
-    if found.node:
-        local_size = _tasks_of_node(environ, found)
+    local_size = tasks_here(environ, found)
     if size != local_size and not environ.get("RANK_TABLE_FILE", "").strip():
         raise ValueError(
             f"{found.size}={size} and {found.local_size}={environ[found.local_size].strip()}: the ranks are on several "
@@ -159,8 +158,14 @@ def expand_counts(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _tasks_of_node(environ: Mapping[str, str], found: Launcher) -> str:
-    """Return the number of tasks on this node."""
+def tasks_here(environ: Mapping[str, str], found: Launcher) -> str:
+    """Return the number of ranks on this host, as a launcher gives it.
+
+    Raises:
+        ValueError: the numbers of all nodes do not have the one of this node.
+    """
+    if not found.node:
+        return environ[found.local_size].strip()
     text, node = environ[found.local_size].strip(), environ[found.node].strip()
     try:
         counts = expand_counts(text)

@@ -147,7 +147,7 @@ def _table(env: _env.Environment) -> RankTable | None:
 def _in_table(env: _env.Environment, table: RankTable) -> World:
     rank = _own_rank(env, table)
     placed = table.placements()
-    return World(
+    found = World(
         rank,
         table.size,
         tuple(server.server_id for server, _ in placed),
@@ -156,6 +156,24 @@ def _in_table(env: _env.Environment, table: RankTable) -> World:
         f"RANK_TABLE_FILE={env.rank_table_file}",
         table,
     )
+    _check_placement(env, table, found)
+    return found
+
+
+def _check_placement(env: _env.Environment, table: RankTable, found: World) -> None:
+    """Check that mpirun or srun started the rank on the host that the table has for it, as far as numbers show it."""
+    from npu_shim.distributed.ranktable.model import LAB, SERVER_LIST
+
+    place = env.placement
+    if place is None or table.dialect not in (SERVER_LIST, LAB):
+        return  # a pod, or a net instance of version 2.0, need not be a host
+    if (place.local_rank, place.local_size) != (found.local_rank, found.local_size):
+        raise ValueError(
+            f"{place.variable}={place.local_rank} of {place.local_size} on this host contradicts "
+            f"RANK_TABLE_FILE={env.rank_table_file!r}, in which rank {found.rank} is local rank {found.local_rank} of "
+            f"{found.local_size} on {found.servers[found.rank]!r}. Start the ranks host by host in the order of the "
+            "table (srun --distribution=block, mpirun --map-by slot), or create the table of this allocation."
+        )
 
 
 def _own_rank(env: _env.Environment, table: RankTable) -> int:

@@ -8,6 +8,8 @@ import pathlib
 import pytest
 
 from npu_shim import _env, _mpirun
+from npu_shim.distributed.ranktable.generate import Host, generate
+from npu_shim.distributed.ranktable.writer import render
 from npu_shim.distributed.world import world
 
 OPEN_MPI, HYDRA, TORCHRUN, SRUN = (
@@ -64,6 +66,39 @@ def test_ranks_on_several_hosts_need_a_rank_table(tmp_path: pathlib.Path) -> Non
     assert (found.rank, found.size, found.local_rank, found.server_ids) == (3, 4, 1, ("10.0.0.1", "10.0.0.2"))
     with pytest.raises(ValueError, match="OMPI_COMM_WORLD_SIZE=8 contradicts RANK_TABLE_FILE=.* Start 4 ranks, or use"):
         world({**environ, "OMPI_COMM_WORLD_SIZE": "8", "RANK_TABLE_FILE": str(path)})
+
+
+@pytest.mark.parametrize(
+    "counts, local_rank, node, error",
+    [
+        ("2(x2)", "1", "1", None),
+        (
+            "3,1",
+            "0",
+            "1",
+            "SLURM_LOCALID=0 of 1 on this host contradicts RANK_TABLE_FILE=.*, in which rank 3 is local rank 1 ",
+        ),
+        (
+            "2(x2)",
+            "0",
+            "1",
+            "SLURM_LOCALID=0 of 2 on this host contradicts .* of 2 on '10.0.0.2'. Start the ranks host by",
+        ),
+        ("4", "3", "0", None),  # all servers of the table rehearsed on one host
+    ],
+)
+def test_ranks_on_other_hosts_than_in_the_rank_table(
+    counts: str, local_rank: str, node: str, error: str | None, tmp_path: pathlib.Path
+) -> None:
+    table, _ = generate([Host("10.0.0.1", (0, 1)), Host("10.0.0.2", (0, 1))], {})
+    path = tmp_path / "table.json"
+    path.write_text(render(table))
+    environ = {**SRUN, "SLURM_STEP_TASKS_PER_NODE": counts, "SLURM_LOCALID": local_rank, "SLURM_NODEID": node}
+    if error is None:
+        assert world({**environ, "RANK_TABLE_FILE": str(path)}).local_rank == 1
+        return
+    with pytest.raises(ValueError, match=error):
+        world({**environ, "RANK_TABLE_FILE": str(path)})
 
 
 def test_a_value_that_is_no_number_is_an_error() -> None:
