@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 import tensorflow as tf
 
+from npu_shim import _patches
+
 if TYPE_CHECKING:
     from npu_shim._types import KerasModel, Optimizer, Variable
 
@@ -97,19 +99,23 @@ def change_moving_variance(layer: Any, change: Callable[[Any], Any]) -> None:
     layer._assign_moving_average = assign
 
 
-def build_before_trace(model: KerasModel, data: Any) -> None:
-    """Build a model of Keras 3 from the data of a training step that is traced.
+def create_variables_eagerly() -> None:
+    """Let Keras 3 create a variable outside of the tf.function that is traced, as Keras 2 does.
 
-    Variables that the trace itself would make have no values before it ends. A train_step of your own is left out,
-    as it may call the layers in another way.
+    A variable of the trace itself has no value before the function runs, and ranks could not broadcast it.
     """
-    if (
-        hasattr(model, "_symbolic_build")
-        and type(model).train_step is tf.keras.Model.train_step
-        and not all(layer.built for layer in layers_inside(model))
-    ):
+    name = "_initialize_with_initializer"
+    owner = next((base for base in getattr(tf.keras, "Variable", object).__mro__ if name in vars(base)), None)
+    if owner is not None:
+        _patches.replace_attribute(owner, name, _outside_of_functions)
+
+
+def _outside_of_functions(original: Callable[..., None]) -> Callable[..., None]:
+    def initialize(self: Any, initializer: Any) -> None:
         with tf.init_scope():
-            model._symbolic_build(data_batch=data)
+            original(self, initializer)
+
+    return initialize
 
 
 def metric_variables(model: KerasModel) -> list[Any]:

@@ -187,10 +187,40 @@ def test_models_that_run_as_functions(call: str, expected: str) -> None:
         ("(x, y), _ = tf.keras.datasets.cifar10.load_data()", "", 1),
         ("import numpy as np\nx = np.random.rand(640, 3)\ny = np.zeros((640, 1)).astype('float32')", "", 0),
         ("x, y = load()", "", 1),
+        ("size = 100\n(x, y), _ = tf.keras.datasets.mnist.load_data()", ", batch_size=size", 0),
+        ("x, y = load()\nx, y = x[:n], y[:n]", "", 1),
     ],
 )
 def test_arrays_of_a_known_length(arrays: str, fit: str, count: int) -> None:
     assert len(lines(f"{TF}{arrays}\n{MODEL}model.fit(x, y{fit})\n", "NPU248")) == count
+
+
+@pytest.mark.parametrize(
+    ("fit", "count"),
+    [
+        ("x[:133], y[:133], 33", 1),
+        ("x[:133], y[:133], batch_size=33", 1),
+        ("x[:132], y[:132], 33", 0),
+        ("x[10:142:2], y[10:142:2], 33", 0),
+        ("x[:133], y[:133, 0], 33", 1),
+        ("x[:n], y[:n], 33", 0),
+        ("x[:-1], y[:-1], 33", 0),
+        ("x[1:], y[1:], 33", 0),
+        ("x[:64], y[:64]", 0),
+        ("x[:50], y[:50]", 1),
+        ("x[:50], y[:50], None", 1),
+        ("x[:128], y[:128], validation_split=0.25", 0),
+        ("x[:133], y[0], 33", 0),
+        ("u[1:], v[1:], 9", 0),
+        ("u[-32:], v[-32:]", 0),
+        ("u[-33:], v[-33:]", 1),
+        ("u[:133], v[:133], 10", 0),  # there are 100 rows
+        ("x[:rows], y[:rows], size", 1),
+    ],
+)
+def test_slices_of_arrays(fit: str, count: int) -> None:
+    arrays = "import numpy as np\nrows, size = 133, 33\nu, v = np.zeros((100, 3)), np.zeros((100, 1))\n"
+    assert len(lines(f"{TF}{arrays}{MODEL}model.fit({fit})\n", "NPU248")) == count
 
 
 @pytest.mark.parametrize(
@@ -207,3 +237,17 @@ def test_a_table_for_the_input_pipeline() -> None:
     inside = "d = tf.data.Dataset.range(3).map(lambda i: table.lookup(i))\n"
     assert lines(STEP + table + inside, "NPU240") == []
     assert lines(STEP + table + "def call(x):\n    return table.lookup(x)\n", "NPU240") == [5]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("d = tf.data.Dataset.range(3).map(lambda i: tf.keras.layers.RandomFlip()(i))\n", [5]),
+        ("class A:\n    def __call__(self, i):\n        return tf.keras.layers.Dense(3)(i)\n", []),
+        ("d = tf.data.Dataset.range(3).map(lambda i: tf.keras.layers.Rescaling(1 / 255)(i))\n", []),
+        ("d = tf.data.Dataset.range(3).map(lambda i: tf.Variable(1) * i)\n", []),  # NPU224
+        ("dense = tf.keras.layers.Dense(3)\nd = tf.data.Dataset.range(3).map(lambda i: dense(i))\n", [5]),
+    ],
+)
+def test_layers_of_the_input_pipeline(text: str, found: list[int]) -> None:
+    assert lines(STEP + text, "NPU278") == found

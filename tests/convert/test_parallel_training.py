@@ -155,3 +155,53 @@ def test_a_project_of_two_files(tmp_path: pathlib.Path) -> None:
     normalization = "npu.distribute.sync_batch_norm(tf.keras.layers.BatchNormalization())"
     assert normalization in (tmp_path / "out" / "model.py").read_text()
     assert OPTIMIZER in (tmp_path / "out" / "train.py").read_text()
+
+
+OPENED = "import npu_shim.npu_device as npu\nnpu.open().as_default()\n"
+FIT = (
+    "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile('sgd', 'mse')\nmodel.fit(x[:64], y[:64])\n"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEAD + FIT,
+        HEAD + "import numpy as np\ntf.random.set_seed(1)\nx = np.random.rand(64, 3)\n" + FIT,
+        "from tensorflow.keras.models import Sequential\n\n" + FIT.replace("tf.keras.Sequential", "Sequential"),
+        START.replace("tf.random.set_seed(1)\n", "") + "for x, y in data:\n    train_step(x, y)\n",
+        HEAD + "def main():\n    " + FIT.replace("\n", "\n    ") + "\nif __name__ == '__main__':\n    main()\n",
+        HEAD + "with tf.distribute.MirroredStrategy().scope():\n    m = tf.keras.Sequential([])\nm.fit(x)\n",
+    ],
+    ids=["fit", "numpy", "imports of Keras", "loop", "main", "strategy"],
+)
+def test_a_converted_script_is_converted_for_ranks_as_the_original(text: str) -> None:
+    plain = Converter(Settings()).convert(text.encode()).new
+    assert plain is not None and b"share_random_state" not in plain
+    direct, _ = converted(text)
+    assert "npu.open().as_default()\n" in direct and "npu.distribute.share_random_state()\n" in direct
+    assert converted(plain.decode())[0] == direct
+
+
+def test_random_numbers_of_scripts_that_open_the_device() -> None:
+    new, _ = converted(HEAD + OPENED + FIT)
+    assert new.startswith(HEAD + OPENED + "npu.distribute.share_random_state()\n")
+    kept, _ = converted(HEAD + OPENED + "npu.distribute.share_random_state()\n" + FIT)
+    assert kept.count("share_random_state") == 1
+    by_hand, _ = converted(HEAD + OPENED + FIT.replace("model.fit", "npu.distribute.data_parallel(model).fit"))
+    assert "share_random_state" not in by_hand
+    seeded, _ = converted(HEAD + "tf.random.set_seed(1)\n" + OPENED + FIT)
+    assert "share_random_state" not in seeded
+    device, _ = converted(
+        HEAD + OPENED.replace(".as_default()", "") + "device = npu.open()\ndevice.as_default()\n" + FIT
+    )
+    assert "device.as_default()\nnpu.distribute.share_random_state()\n" in device
+
+
+def test_a_script_with_the_vendors_import() -> None:
+    """The vendor's package does not have the functions of npu_shim."""
+    new, _ = converted(HEAD + OPENED.replace("npu_shim.npu_device", "npu_device") + FIT)
+    assert "import npu_device as npu\n" in new and "from npu_shim import npu_device\n" in new
+    assert "npu_device.distribute.share_random_state()\n" in new and "npu_device.distribute.data_parallel(model)" in new
+    bare, _ = converted(HEAD + "import npu_device\nnpu_device.open().as_default()\n" + FIT)
+    assert "import npu_shim.npu_device as npu\n" in bare and "npu.distribute.data_parallel(model)" in bare

@@ -47,6 +47,8 @@ def opened(text: str, **settings: Any) -> str:
             "TensorFlow 2, tf.GradientTape in line 3",
         ),
         (TF + "tf.compat.v1.logging.set_verbosity('ERROR')\n" + TAPE, "TensorFlow 2, tf.GradientTape in line 3"),
+        # runs in eager code, too
+        (TF + "w = tf.compat.v1.get_variable('w', [3])\n" + TAPE, "TensorFlow 2, tf.GradientTape in line 3"),
         (PACKAGE, "TensorFlow 1 or 2, Keras"),
         (PACKAGE.replace("import keras", "import tf_keras as keras"), "TensorFlow 1 or 2, Keras"),
         (PACKAGE + "keras.utils.set_random_seed(1)\n", "TensorFlow 2, keras.utils.set_random_seed in line 4"),
@@ -55,6 +57,7 @@ def opened(text: str, **settings: Any) -> str:
             "TensorFlow 1 or 2, Keras",
         ),
         # TensorFlow 1, or both
+        (KERAS + "w = tf.compat.v1.get_variable('w', [3])\n", ""),
         (PACKAGE + "keras.backend.get_session()\n", ""),
         (PACKAGE + "model.fit(x, y, nb_epoch=3)\n", ""),
         (PACKAGE + "os.environ['KERAS_BACKEND'] = 'jax'\n", ""),
@@ -72,9 +75,32 @@ def test_evidence(text: str, message: str) -> None:
     assert said == (f"NPU device opened: {message}" if message else "")
 
 
-def test_both_versions() -> None:
-    said = opened(KERAS + "x = tf.placeholder(tf.float32)\n" + TAPE)
+@pytest.mark.parametrize("graph", ["tf.placeholder(tf.float32)", "tf.get_variable('w', [3])"])
+def test_both_versions(graph: str) -> None:
+    said = opened(f"{KERAS}x = {graph}\n{TAPE}")
     assert said.startswith("this program of TensorFlow 1 and 2, tf.GradientTape in line 5 trains on the CPU in eager")
+
+
+@pytest.mark.parametrize(
+    ("head", "opens"),
+    [
+        ("if mode == 'graph':\n    tf.compat.v1.disable_eager_execution()\n", True),
+        ("import os\nif os.environ.get('GRAPH'):\n    tf.compat.v1.disable_v2_behavior()\n", True),
+        ("tf.compat.v1.disable_eager_execution()\n", False),
+        ("y = tf.zeros([3])\nif mode == 'graph':\n    tf.compat.v1.disable_eager_execution()\n", False),
+        ("if mode == 'graph':\n    tf.compat.v1.disable_eager_execution()\n    x = tf.zeros([3])\n", False),
+        (
+            "def to_graphs():\n    if True:\n        tf.compat.v1.disable_eager_execution()\ndevice()\nto_graphs()\n",
+            False,
+        ),
+    ],
+)
+def test_both_versions_with_a_switch(head: str, opens: bool) -> None:
+    text = TF + head + "x = tf.compat.v1.placeholder(tf.float32, [3])\n" + KERAS.replace(TF, "") + TAPE
+    said = opened(text)
+    assert said.startswith("NPU device opened: TensorFlow 1 and 2, tf.GradientTape in line") == opens
+    codes = [code for code, _ in diagnostics(text)]
+    assert ("NPU105" in codes) != opens  # the device gives Keras a session
 
 
 def test_the_user_knows_better() -> None:
@@ -109,6 +135,17 @@ def test_the_version_in_pyproject(value: str, tmp_path: pathlib.Path, capsys: py
         ({"test_a.py": TF + "print(tf.zeros([3]).numpy())\n"}, ""),
         ({"a.py": TF + "with tf.Session() as s:\n    s.run(tf.zeros([3]))\n"}, ""),
         ({"a.py": TF + "x = tf.zeros([3])\n"}, ""),
+        # a package and the script that installs it
+        (
+            {
+                "b.py": TF
+                + "class Trainer:\n    def run(self, x):\n        "
+                + KERAS.replace(TF, "").replace("\n", "\n        ")
+                + "\n",
+                "setup.py": "from setuptools import setup\nfrom b import __version__\nsetup(version=__version__)\n",
+            },
+            "b.py",
+        ),
         # a module of a script that trains, and one of none
         ({"a.py": "from b import f\n" + KERAS, "b.py": TF + "@tf.function\ndef f(x):\n    return tf.nn.relu(x)\n"}, ""),
         # a module of a script that a test imports
@@ -347,3 +384,84 @@ def test_libraries_beside_the_scripts_are_not_analysed(tmp_path: pathlib.Path) -
         (tmp_path / name).write_text(text)
     project = Project([str(tmp_path / name) for name in files])
     assert {pathlib.Path(path).name for path in near_frameworks(project)} == {"net.py", "train.py", "start.py"}
+
+
+JAX = "os.environ['KERAS_BACKEND'] = 'jax'\n"
+LAYERS = "import keras\ndef layer():\n    return keras.layers.Dense(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "converted"),
+    [
+        ({"a.py": "import os\n" + JAX + PACKAGE}, []),
+        ({"a.py": "import os\nimport b\n" + JAX + PACKAGE, "b.py": LAYERS}, []),
+        ({"a.py": "import settings\nimport b\n" + PACKAGE, "b.py": LAYERS, "settings.py": "import os\n" + JAX}, []),
+        (
+            {
+                "a.py": "import settings\n" + PACKAGE,
+                "settings.py": "import os\ndef use_jax():\n    " + JAX,
+            },
+            ["a.py"],
+        ),
+        (
+            {
+                "a.py": "import os\nimport b\n" + JAX + PACKAGE,
+                "other.py": "import b\n" + PACKAGE,
+                "b.py": LAYERS,
+            },
+            ["b.py", "other.py"],
+        ),
+        (
+            {"test_a.py": "import os\nimport b\n" + JAX + PACKAGE, "c.py": "import b\n" + PACKAGE, "b.py": LAYERS},
+            ["b.py", "c.py"],
+        ),
+        ({"a.py": "import os\n" + JAX.replace("jax", "tensorflow") + PACKAGE}, ["a.py"]),
+    ],
+    ids=["script", "its module", "a module for settings", "a function", "a module of two", "a test", "tensorflow"],
+)
+def test_programs_with_another_backend_of_keras(
+    files: dict[str, str], converted: list[str], tmp_path: pathlib.Path
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    paths = [str(tmp_path / name) for name in files]
+    converter = Converter(project=Project(paths))
+    found = {path: converter.convert(pathlib.Path(path).read_bytes(), path) for path in paths}
+    assert sorted(pathlib.Path(path).name for path, result in found.items() if result.new is not None) == converted
+
+
+TRAINER = (
+    TF
+    + "class Trainer:\n    def run(self, x):\n        with tf.GradientTape() as tape:\n            return self.model(x)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("script", "opens"),
+    [
+        ("from setuptools import setup\nfrom b import __version__\nsetup(version=__version__)\n", False),
+        ("import inspect, b\ndef main():\n    print(inspect.getdoc(b), b.__doc__)\nmain()\n", False),
+        ("import inspect\nimport b\nPAGES = [b.Trainer.run]\nfor page in PAGES:\n    write(page)\n", False),
+        (
+            "from tensorflow_docs.api_generator import generate_lib\nimport b\n"
+            "def main():\n    generate_lib.DocGenerator(py_modules=[('b', b)], base=b.__file__).build('docs')\n"
+            "if __name__ == '__main__':\n    main()\n",
+            False,
+        ),
+        ("import inspect\nimport b\ndef main():\n    b.Trainer().run(x)\nmain()\n", True),
+        ("import inspect\nfrom b import Trainer\ndef main():\n    started(Trainer)\nmain()\n", True),
+        (
+            "import inspect\nfrom b import Trainer\nclass Mine(Trainer):\n    pass\nif __name__ == '__main__':\n    x()\n",
+            True,
+        ),
+        ("import inspect\nfrom b import *\nif __name__ == '__main__':\n    Trainer().run(x)\n", True),
+        ("import inspect\nimport b\nprint(inspect.getdoc(b))\n" + KERAS, True),
+        ("import b\nTRAINERS = [b.Trainer]\nif __name__ == '__main__':\n    TRAINERS[0]().run(x)\n", True),
+    ],
+)
+def test_scripts_that_describe_a_package(script: str, opens: bool, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a.py").write_text(script)
+    (tmp_path / "b.py").write_text(TRAINER)
+    project = Project([str(tmp_path / "a.py"), str(tmp_path / "b.py")])
+    new = Converter(project=project).convert(script.encode(), str(tmp_path / "a.py")).new
+    assert (new is not None and b"npu.open().as_default()" in new) == opens

@@ -14,7 +14,14 @@ from tests.distributed.conftest import IS_NIGHTLY
 from tests.distributed.test_training import SCRIPTS, forked
 
 # The cases of each script that always run, and the others. Each case trains one model.
-PLAIN = ["fit_sgd_clip_norm_callbacks", "fit_adam_scale_dataset", "loop_adam_clip_norm_scale", "nan_sgd"]
+PLAIN = [
+    "fit_sgd_clip_norm_callbacks",
+    "fit_adam_scale_dataset",
+    "loop_adam_clip_norm_scale",
+    "nan_sgd",
+    "own_adam",
+    "unbuilt_sgd",
+]
 MORE_PLAIN = [
     "backup_adam",
     "fit_adam_norm_scale",

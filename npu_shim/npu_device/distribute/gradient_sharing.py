@@ -35,6 +35,7 @@ def distributed_optimizer(optimizer: Optimizer | str) -> Optimizer:
     """
     optimizer = tf.keras.optimizers.get(optimizer)
     if is_worker("npu.distribute.distributed_optimizer") and sharing_of(optimizer) is None:
+        _tf_keras.create_variables_eagerly()
         name = "apply" if hasattr(optimizer, "apply") else "apply_gradients"  # apply_gradients of Keras 3 calls apply
         sharing = _Sharing(getattr(optimizer, name))
         inner = sharing_of(getattr(optimizer, "inner_optimizer", None))

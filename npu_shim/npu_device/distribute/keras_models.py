@@ -101,7 +101,6 @@ class _Parallel:
             data, weight = slice_of_rank(data)
         elif self._expected == _SHARDS:
             weight = weight_of_shard(data)
-        _tf_keras.build_before_trace(self._model, data)
         counted = None if weight is None else RowsThatCount(self._model)
         with step_with_weight(weight):
             logs = _tf_keras.as_traced(self._train_step)(data)

@@ -105,6 +105,45 @@ def with_nan(case):
     return [np.array(batches.losses[:-1]), np.array(losses), *model.get_weights()]
 
 
+class Autoencoder(tf.keras.Model):
+    """Models that are built in the training step, which is one's own."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder = tf.keras.Sequential([tf.keras.layers.Dense(4, kernel_initializer=glorot(seed=4))])
+        self.decoder = tf.keras.Sequential([tf.keras.layers.Dense(6, kernel_initializer=glorot(seed=5))])
+
+    def train_step(self, data):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self.decoder(self.encoder(data)) - data) ** 2)
+        weights = self.encoder.trainable_variables + self.decoder.trainable_variables
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+        return {"squares": loss}
+
+
+def with_own(case):
+    model = Autoencoder()
+    model.compile(optimizer_of(case))
+    model.fit(x[:132, 0, :, 0], batch_size=33, epochs=2, shuffle=False, verbose=0)
+    return model.encoder.get_weights() + model.decoder.get_weights()
+
+
+def with_unbuilt(case):
+    model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(1, kernel_initializer=glorot(seed=6))])
+    optimizer = optimizer_of(case)
+
+    @tf.function
+    def train_step(images, labels):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(images) - labels) ** 2)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+    for images, labels in tf.data.Dataset.from_tensor_slices((x, y)).batch(28):
+        train_step(images, labels)
+    return model.get_weights()
+
+
 def with_loop(case):
     model = Net("norm" in case)
     optimizer = optimizer_of(case)

@@ -6,6 +6,7 @@ import ast
 
 from ..project.context import Context
 from ..semantics.model import Binding, Where
+from ..semantics.value_flow import origins
 from ..syntax.expressions import constant, last_part
 
 # The training and the test examples of the datasets of Keras.
@@ -49,6 +50,8 @@ def _rows(context: Context, node: ast.AST | None, where: Where, depth: int) -> i
         return found.pop() if len(found) == 1 else None
     if isinstance(node, ast.BinOp) and constant(node.right) is not None:
         return _rows(context, node.left, where, depth + 1)
+    if isinstance(node, ast.Subscript):
+        return _sliced(context, node, where, depth + 1)
     if not isinstance(node, ast.Call):
         return None
     name = context.resolve(node.func, where) or ""
@@ -57,12 +60,35 @@ def _rows(context: Context, node: ast.AST | None, where: Where, depth: int) -> i
     if name in _SHAPED and node.args:
         shape = node.args[0]
         first = shape.elts[0] if isinstance(shape, (ast.Tuple, ast.List)) and shape.elts else shape
-        return _number(first)
+        return integer_of(context, first, where)
     if name in _DIMENSIONS and node.args:
-        return _number(node.args[0])
+        return integer_of(context, node.args[0], where)
     if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
         return _rows(context, node.func.value, where, depth + 1)
     return None
+
+
+def integer_of(context: Context, node: ast.AST, where: Where) -> int | None:
+    """Return the integer that an expression certainly is: a literal, or a name of one."""
+    found = {(constant(origin.node) or (None,))[0] for origin in origins(node, where, context.names)}
+    value = found.pop() if len(found) == 1 else None
+    return value if isinstance(value, int) else None
+
+
+def _sliced(context: Context, node: ast.Subscript, where: Where, depth: int) -> int | None:
+    """Return the number of rows in ``x[:64]``. Without a length of ``x`` the slice needs a length of its own."""
+    index: ast.AST = getattr(node.slice, "value", node.slice)  # in ast.Index before Python 3.9
+    parts = getattr(index, "elts", None) or getattr(index, "dims", None) or [index]
+    if not isinstance(parts[0], ast.Slice):
+        return None
+    whole = _rows(context, node.value, where, depth)
+    written = (parts[0].lower, parts[0].upper, parts[0].step)
+    bounds = [integer_of(context, bound, where) if bound else None for bound in written]
+    if any(bound is None and node is not None for bound, node in zip(bounds, written)) or bounds[2] == 0:
+        return None
+    if whole is None and (bounds[1] is None or any((bound or 0) < 0 for bound in bounds)):
+        return None
+    return len(range(*slice(*bounds).indices(bounds[1] if whole is None else whole)))  # type: ignore[arg-type]
 
 
 def _bound(context: Context, binding: Binding, depth: int) -> int | None:
@@ -75,8 +101,3 @@ def _bound(context: Context, binding: Binding, depth: int) -> int | None:
         return None
     which = {"0": 0, "1": 1}.get(binding.target.partition(".")[0])
     return None if which is None or not last_part(binding.target) else loaded[which]
-
-
-def _number(node: ast.AST) -> int | None:
-    value = constant(node)
-    return value[0] if value and isinstance(value[0], int) else None

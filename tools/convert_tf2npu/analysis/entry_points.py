@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from typing import AbstractSet, Iterator, NamedTuple
 
 from ..project.context import Context
@@ -15,12 +16,13 @@ from ..semantics.tf_types import Type
 from ..semantics.version_evidence import had_gelu
 from ..tf_api.canonical_names import canonical
 from ..tf_api.v1_fate import NEW, V1, became
+from .describing import describes
 from .keras_training import TRAINING_METHODS
 from .near_frameworks import is_near_framework
 from .program_start import RUNNERS
 from .tensorflow_evidence import trains_as_keras
 
-_SWITCHES = frozenset({"tensorflow.disable_v2_behavior", "tensorflow.disable_eager_execution"})
+SWITCHES = frozenset({"tensorflow.disable_v2_behavior", "tensorflow.disable_eager_execution"})
 # Calls that build a graph, and fail in TensorFlow 2 unless its behavior is disabled.
 _ONLY_IN_GRAPHS = frozenset(
     "tensorflow." + name
@@ -60,7 +62,7 @@ def facts_of(names: Names) -> Facts:
     called = {names.resolve(call.node.func, call.where) for call in names.calls}
     return Facts(
         names.lift is not None,
-        bool(called & _SWITCHES),
+        bool(called & SWITCHES),
         _needs_switch(names),
         any(
             _is_work(names, call) and not any(is_main_guard(p) for p in names.ancestors(call.node))
@@ -104,6 +106,16 @@ def is_started(context: Context) -> bool:
         _is_work(names, call) or _starts(names, call) or (is_near_framework(names) and _is_of_model(names, call))
         for call in _calls_at_top(names)
     )
+
+
+def scripts_with(project: ModuleIndex, path: str) -> list[str]:
+    """Return the files that import a file, directly or not, and that no file imports.
+
+    Tests are left out, and so are scripts that install or document a package.
+    """
+    started = [each for each in project.bringing({path}) - {path} if not project.importers(each)]
+    started = [each for each in started if "test" not in re.split(r"[\W_]+", os.path.basename(each))]
+    return [each for each in started if not project.once(describes, each)]
 
 
 def _calls_at_top(names: Names) -> Iterator[Call]:

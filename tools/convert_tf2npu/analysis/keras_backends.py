@@ -1,45 +1,75 @@
-"""Find the backends that a script chooses for Keras."""
+"""Find the backends that programs choose for Keras."""
 
 from __future__ import annotations
 
 import ast
 from typing import Iterator
 
-from ..project.context import Context
-from ..syntax.expressions import constant
+from ..semantics.module_index import ModuleIndex, Names
+from ..syntax.expressions import constant, last_name, last_part
+from .entry_points import scripts_with
 
 _VARIABLE = "KERAS_BACKEND"
+_WORDS = (_VARIABLE.encode("ascii"), b"set_backend")
 _SETTERS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.__setitem__"})
 _SWITCHES = frozenset(
     f"{keras}.{module}.set_backend" for keras in ("keras", "tensorflow.keras") for module in ("config", "backend")
 )
+_METHODS = frozenset(last_part(name) for name in _SETTERS | _SWITCHES)
 _OTHERS = frozenset({"jax", "torch", "numpy", "openvino", "theano", "cntk", "mxnet", "plaidml.keras.backend"})
 
 
-def other_backends(context: Context) -> list[tuple[ast.AST, str]]:
+def other_backends(names: Names) -> list[tuple[ast.AST, str]]:
     """Return the statements and calls that choose a backend other than TensorFlow, each with the backend."""
-    text = context.source.text
-    if _VARIABLE not in text and "set_backend" not in text:
-        return []
-    found = ((node, (constant(value) or ("",))[0]) for node, value in _chosen(context))
+    found = ((node, (constant(value) or ("",))[0]) for node, value in _chosen(names))
     return [(node, str(backend)) for node, backend in found if backend in _OTHERS]
 
 
-def _chosen(context: Context) -> Iterator[tuple[ast.AST, ast.expr]]:
-    names = context.names
+def has_other_backend(names: Names) -> bool:
+    """Return True if the program of a file chooses a backend of Keras other than TensorFlow.
+
+    The script does so, or a module when it is imported. A module of several scripts belongs to such a program if all
+    scripts choose one.
+    """
+    project = names.project
+    if project is None or names.path not in project.paths:
+        return bool(names.once(other_backends))
+    scripts = scripts_with(project, names.path) or [names.path]
+    return bool(project.once(_choosing)) and all(project.once(_has_other_backend, script) for script in scripts)
+
+
+def _has_other_backend(project: ModuleIndex, script: str) -> bool:
+    choosing = project.once(_choosing)
+    return script in choosing or any(choosing.get(path) for path in project.reached(script))
+
+
+def _choosing(project: ModuleIndex) -> dict[str, bool]:
+    """Return the files that choose another backend; True for those that do so when they are imported."""
+    found: dict[str, bool] = {}
+    for path in project.paths:
+        module = project.module(path) if any(word in project.raw(path) for word in _WORDS) else None
+        chosen = other_backends(module.names) if module else []
+        if module and chosen:
+            found[path] = any(module.names.place(node).scope is module.names.module for node, _ in chosen)
+    return found
+
+
+def _chosen(names: Names) -> Iterator[tuple[ast.AST, ast.expr]]:
     for statement, where in names.places.items():
         if (
             isinstance(statement, ast.Assign)
             and isinstance(statement.targets[0], ast.Subscript)
-            and names.resolve(statement.targets[0].value, where) == "os.environ"
             and _key(statement.targets[0]) == _VARIABLE
+            and names.resolve(statement.targets[0].value, where) == "os.environ"
         ):
             yield statement, statement.value
     for call in names.calls:
+        if last_name(call.node.func) not in _METHODS or not call.node.args:
+            continue
         name = names.resolve(call.node.func, call.where)
         if name in _SETTERS and len(call.node.args) > 1 and constant(call.node.args[0]) == (_VARIABLE,):
             yield call.node, call.node.args[1]
-        elif name in _SWITCHES and call.node.args:
+        elif name in _SWITCHES:
             yield call.node, call.node.args[0]
 
 

@@ -2,25 +2,56 @@
 
 from __future__ import annotations
 
+import ast
+
 from ..project.context import Context
+from ..syntax.expressions import last_name
+from .describing import describes_package
 from .device_placement import in_test
-from .entry_points import is_started
-from .keras_backends import other_backends
-from .tensorflow_version import verdict
+from .entry_points import SWITCHES, is_started
+from .program_start import first_work
+from .tensorflow_evidence import OPEN
+from .tensorflow_version import Version, verdict
 
 
 def starts_training(context: Context) -> bool:
-    """Return True if a file starts a program, no test, that trains and does not open the NPU device itself.
-
-    A script that chooses a backend of Keras other than TensorFlow does not start one.
-    """
+    """Return True if a file starts a program, no test, that trains and does not open the NPU device itself."""
     body = context.names.tree.body
     if not body or not is_started(context) or in_test(context, body[0]):
         return False
     found = verdict(context)
-    return found.trains and not found.opens and not other_backends(context)
+    return found.trains and not found.opens and not describes_package(context.names)
+
+
+def opens_for_both(context: Context) -> bool:
+    """Return True if the tool must open the NPU device in a file of both versions, which gives Keras a session, too.
+
+    The script disables eager execution under a condition, and else has eager code, before it begins its work.
+    """
+    if not starts_training(context) or verdict(context).version != Version.BOTH:
+        return False
+    first = first_work(context)
+    names = context.names
+    switches = [call for call, name in context.called.items() if name in SWITCHES]
+    return (
+        first is not None
+        and any(isinstance(parent, ast.If) for call in switches for parent in names.ancestors(call))
+        and all(
+            call.lineno < first.lineno and names.place(call).scope in (names.module, names.places[first].scope)
+            for call in switches
+        )
+    )
 
 
 def opens_device(context: Context) -> bool:
     """Return True if the tool must open the NPU device in a file."""
     return starts_training(context) and verdict(context).is_two
+
+
+def own_opening(context: Context) -> ast.stmt | None:
+    """Return the statement of a file that opens the NPU device and makes it the default; None if there is none."""
+    names = context.names
+    opened = [call for call, name in context.called.items() if name in OPEN]
+    made = [call.node for call in names.calls if last_name(call.node.func) == "as_default"] if opened else []
+    statements = [parent for call in made for parent in names.ancestors(call) if isinstance(parent, ast.Expr)]
+    return statements[0] if statements and not in_test(context, statements[0]) else None

@@ -18,6 +18,7 @@ DISTRIBUTE = "npu_shim.npu_device.distribute."
 _APPLIES = frozenset({"apply_gradients", "minimize"})
 _COUNTS = frozenset({"range", "trange", "count"})
 _WORDS = (b"apply_gradients", b"minimize", b"Strategy", b"get_strategy", b"horovod")
+_BY_HAND = re.compile(rb"\bnpu(_device)?\.distribute\.")
 _SEED = re.compile(rb"\bset_(random_)?seed\(")
 _NUMPY = re.compile(rb"\b(np|numpy)\.random\.")
 _NUMPY_SEED = re.compile(rb"\brandom\.seed\(|\bRandomState\(\w|\bdefault_rng\(\w|\bkeras\.utils\.set_random_seed\(")
@@ -36,11 +37,16 @@ def is_parallel(context: Context) -> bool:
 
 
 def shuffles_apart(context: Context) -> bool:
-    """Return True if ranks train a program together that sets no seed of TensorFlow, or none of NumPy but uses it."""
+    """Return True if ranks train a program together that sets no seed of TensorFlow, or none of NumPy but uses it.
+
+    A program that calls npu.distribute itself decides about its random numbers.
+    """
     if not is_parallel(context):
         return False
     text = b"\n".join(_texts(context))
-    return not _SEED.search(text) or bool(_NUMPY.search(text)) and not _NUMPY_SEED.search(text)
+    return not _BY_HAND.search(text) and (
+        not _SEED.search(text) or bool(_NUMPY.search(text)) and not _NUMPY_SEED.search(text)
+    )
 
 
 def _texts(context: Context) -> Iterator[bytes]:

@@ -18,7 +18,7 @@ _OF_FIT = frozenset({"epochs", "nb_epoch", "steps_per_epoch", "validation_data",
 _TAPE = "tensorflow.GradientTape"
 _GRADIENTS = "tensorflow.gradients"  # also in a tf.function
 _EAGER = frozenset({_TAPE, "tensorflow.function", "tensorflow.config.run_functions_eagerly"})
-_OPEN = frozenset({"npu_shim.npu_device.open", "npu_shim.npu_device.npu_device.open"})
+OPEN = frozenset({"npu_shim.npu_device.open", "npu_shim.npu_device.npu_device.open"})
 # Names of compat.v1 that build a graph, or switch to graphs.
 _GRAPHS = (
     "tensorflow.contrib.",
@@ -33,6 +33,8 @@ _GRAPHS = (
     "tensorflow.train.MonitoredTrainingSession",
     "tensorflow.train.Supervisor",
 )
+# Those of compat.v1 that run in eager code, too.
+_ALSO_EAGER = ("tensorflow.get_variable", "tensorflow.layers.")
 _SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession", "tensorflow.keras.backend.set_session"})
 # Names that the tool writes in programs of version 1, so that a second run finds the same version.
 _WRITTEN = frozenset(
@@ -89,6 +91,7 @@ class FileEvidence(NamedTuple):
 def evidence_of(names: Names) -> FileEvidence:
     """Return the evidence in a file."""
     one: Evidence | None = None
+    weak: Evidence | None = None  # of version 1, unless the file is eager
     session: Evidence | None = None
     eager: Evidence | None = None
     two: Evidence | None = None
@@ -98,7 +101,7 @@ def evidence_of(names: Names) -> FileEvidence:
         dotted = canonical(name)
         trains = trains or dotted == _TAPE
         has_gradients = has_gradients or dotted == _GRADIENTS
-        opens = opens or dotted in _OPEN
+        opens = opens or dotted in OPEN
         calls_keras = calls_keras or dotted.startswith("tensorflow.keras.")
         if dotted in _WRITTEN:
             one = one or _evidence(names, last_part(dotted), node)
@@ -110,12 +113,15 @@ def evidence_of(names: Names) -> FileEvidence:
             session = session or (None if _is_switched(names, node) else _evidence(names, name, node))
         elif one is None and _is_one(name, dotted, node):
             decides = dotted.startswith("tensorflow.disable_") or not _is_switched(names, node)
-            one = _evidence(names, name, node) if decides else None
+            if decides and is_version1(name) and dotted.startswith(_ALSO_EAGER):
+                weak = weak or _evidence(names, name, node)
+            elif decides:
+                one = _evidence(names, name, node)
         elif dotted in _EAGER:
             eager = eager or _evidence(names, name, node)
         elif two is None and _is_two(name, dotted) and not _is_switched(names, node):
             two = _evidence(names, name, node)
-    one = one or _old_argument(names) if calls_keras else one
+    one = one or (weak if eager is None else None) or (_old_argument(names) if calls_keras else None)
     two = eager or two or _reads_values(names)
     trains = trains or bool(eager and has_gradients) or _fits(names, calls_keras)
     return FileEvidence(one, session, eager, two, trains, opens)

@@ -7,15 +7,15 @@ that import it. ``--tf`` overrides the answer, and with ``--compat-v1`` it is ve
 from __future__ import annotations
 
 import enum
-import os
 import re
 from typing import Iterable, NamedTuple
 
 from ..project.context import Context
 from ..semantics.module_index import ModuleIndex, Names
+from .describing import describes
 from .device_placement import in_test
-from .entry_points import is_started
-from .keras_backends import other_backends
+from .entry_points import is_started, scripts_with
+from .keras_backends import has_other_backend
 from .near_frameworks import near_frameworks
 from .tensorflow_evidence import Evidence, FileEvidence, evidence_of
 
@@ -91,7 +91,7 @@ def is_on_cpu(context: Context) -> bool:
     if not found.is_two or found.opens or in_test(context, context.names.tree):
         return False
     if found.trains and is_started(context):
-        return bool(other_backends(context))
+        return has_other_backend(context.names)
     return not (found.is_trained and _Program(context.names).is_started)
 
 
@@ -167,7 +167,8 @@ class _Program:
     """
 
     def __init__(self, names: Names) -> None:
-        path, project = names.path, names.project
+        self._path = path = names.path
+        project = names.project
         self.imported: frozenset[str] = frozenset()
         self.importing: frozenset[str] = frozenset()
         self._project = project if project and path in project.paths else None
@@ -177,9 +178,7 @@ class _Program:
 
     @property
     def started(self) -> list[str]:
-        assert self._project or not self.importing
-        started = [path for path in self.importing if self._project and not self._project.importers(path)]
-        return [path for path in started if "test" not in re.split(r"[\W_]+", os.path.basename(path))]
+        return scripts_with(self._project, self._path) if self._project else []
 
     @property
     def beside(self) -> frozenset[str]:
@@ -189,7 +188,10 @@ class _Program:
     def is_started(self) -> bool:
         """True if a script imports the file, directly or not."""
         project = self._project
-        return bool(self.started) or any(project and b"__main__" in project.raw(path) for path in self.importing)
+        return bool(self.started) or any(
+            project and b"__main__" in project.raw(path) and not project.once(describes, path)
+            for path in self.importing
+        )
 
     @property
     def starting(self) -> frozenset[str]:

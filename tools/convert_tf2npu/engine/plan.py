@@ -6,6 +6,7 @@ import ast
 from itertools import chain
 from typing import Any, NamedTuple
 
+from ..analysis.keras_backends import has_other_backend
 from ..analysis.keras_package import imports_keras
 from ..analysis.tensorflow_version import is_of_graphs, is_on_cpu, is_two
 from ..project.project import Project
@@ -13,6 +14,7 @@ from ..rewrite.npu_imports import import_edits
 from ..rules.base import Change, Context, Result, Rule
 from ..rules.compat_v1.lifted_names import as_lifted
 from ..rules.compat_v1.lifting import MOVING
+from ..rules.keras import keras_backend
 from ..rules.registry import Registry
 from ..semantics.model import Where
 from ..semantics.module_index import Module
@@ -53,6 +55,8 @@ class Planner:
         self._registry = Registry(
             [r for r in Registry().rules if settings.enabled(r.code) and _has_all(settings, r.needs)]
         )
+        # The only rule in programs that run without TensorFlow.
+        self._of_backends = Registry([r for r in self._registry.rules if r.code == keras_backend.CODE])
         # What becomes of replicas is followed through objects of every kind.
         self._on_objects = self._registry.on_objects() if settings.distributed != "tf_strategy" else None
 
@@ -108,7 +112,8 @@ class Planner:
         diagnostics: list[Diagnostic] = []
         said: Said = {}
         replaced: list[tuple[int, int]] = []
-        for rule, result in chain(self._registry.check(context), self._registry.check_last(context, replaced)):
+        registry = self._of_backends if has_other_backend(context.names) else self._registry
+        for rule, result in chain(registry.check(context), registry.check_last(context, replaced)):
             node = result.node
             # A finding inside an f-string is reported at the f-string, whose place is always known.
             result = result._replace(node=context.names.strings.get(result.node, result.node))

@@ -54,12 +54,20 @@ def taken(uses: Iterable[str], names: Names) -> str | None:
     return None
 
 
-def device_name(names: Names) -> str:
-    """Return the name under which a file has, or can have, the interface for TensorFlow 2."""
+def device_name(names: Names, of_vendor: bool = False) -> str:
+    """Return the name under which a file has, or can have, the interface for TensorFlow 2.
+
+    Args:
+        names: of the file.
+        of_vendor: True if the vendor's package, which the file may import, serves as well.
+    """
     for name, bindings in names.module.bindings.items():
-        if any(b.kind == "import" and canonical(b.target) == DEVICE_MODULE for b in bindings):
+        if any(
+            b.kind == "import" and (canonical(b.target) if of_vendor else b.target) == DEVICE_MODULE for b in bindings
+        ):
             return name
-    return "npu_device" if taken(("npu",), names) else "npu"
+    bound = names.module.bindings.get("npu", ())
+    return "npu_device" if taken(("npu",), names) or any(b.target == "npu_device" for b in bound) else "npu"
 
 
 def name_of_tensorflow(names: Names) -> str | None:

@@ -298,7 +298,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
 def _of_keras(context: Context, call: Call, name: str) -> Iterator[Result]:
     """Replace Keras' loss scaling in a program of TensorFlow 2, or report its mixed precision."""
     if name in KERAS_OPTIMIZERS:
-        local = device_name(context.names)
+        local = device_name(context.names, of_vendor=True)
         experimental = "Experimental" if ".experimental." in name else ""
         yield Change(
             call.node,
@@ -309,7 +309,7 @@ def _of_keras(context: Context, call: Call, name: str) -> Iterator[Result]:
     elif _is_mixed(context, call) and not in_test(context, call.node):
         unscaled = unscaled_optimizers(context, call)
         if unscaled is not None:
-            local = device_name(context.names)
+            local = device_name(context.names, of_vendor=True)
             edits = [rename(context.source, call.node, _OPTION.replace("npu", local, 1))]
             for optimizer in unscaled:
                 edits += _scaled(context, optimizer, f"{local}.train.optimizer.NpuLossScaleOptimizer(")

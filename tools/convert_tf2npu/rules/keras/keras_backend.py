@@ -2,7 +2,7 @@
 
 Keras runs on the NPU through TensorFlow only. The rule reports scripts that choose another backend. Choose
 ``'tensorflow'`` before the import of Keras, and replace what only the other backend has. Then convert the script again:
-the device is not opened in a script with another backend (NPU121).
+no other rule acts in a program with another backend.
 
 Reported::
 
@@ -16,6 +16,19 @@ Reported::
     import keras
 
     keras.config.set_backend('torch')
+
+Reported::
+
+    import os
+
+    os.environ['KERAS_BACKEND'] = 'torch'
+    import keras
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.from_tensor_slices((images, labels)).batch(32)
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    model.fit(dataset)
 
 Untouched::
 
@@ -44,6 +57,6 @@ CODE = "NPU277"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    for node, backend in other_backends(context):
+    for node, backend in context.names.once(other_backends):
         if not in_test(context, node):
             yield Finding(node, f"Keras with the backend {backend} does not run on the NPU. Write 'tensorflow'")

@@ -131,7 +131,6 @@ import re
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.keras_backends import other_backends
 from ...analysis.keras_package import keras_imports
 from ...analysis.tensorflow_version import may_be_two, verdict
 from ...semantics.model import Binding, Star
@@ -163,7 +162,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if names.keras_apart or "keras" not in context.source.text or not may_be_two(context):
         return
     found = [binding for binding in keras_imports(names) if binding.target.partition(".")[0] == "keras"]
-    if not (found or names.stars) or in_test(context, names.tree) or other_backends(context):
+    if not (found or names.stars) or in_test(context, names.tree):
         return
     program = verdict(context)
     if not program.is_two or not (program.is_trained or program.opens):

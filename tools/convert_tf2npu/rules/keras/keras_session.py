@@ -117,7 +117,8 @@ from ...analysis.keras_training import (
     sets_session,
     starting_body,
 )
-from ...analysis.tensorflow_version import is_two
+from ...analysis.opening import opens_for_both
+from ...analysis.tensorflow_version import is_two, verdict
 from ...rewrite.insertion import at_end, first_at_work, line_before
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
@@ -131,6 +132,8 @@ _CLOSE = "close_session(npu_keras_sess)"
 def check_file(context: Context) -> Iterator[Result]:
     if not any(word in context.source.text for word in TRAINING_METHODS) or serves_tests(context):
         return
+    if verdict(context).opens or opens_for_both(context):
+        return  # the device gives Keras a session in graph mode
     trained = first_training(context)
     if trained is None:
         possible = None if sets_session(context) else first_possible_training(context)

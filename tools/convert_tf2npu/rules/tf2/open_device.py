@@ -11,10 +11,12 @@ Programs that build graphs get sessions for the NPU (NPU101, NPU105). ``--tf 1``
 and with ``--compat-v1`` all programs are of TensorFlow 1.
 
 With ``-d tf_strategy`` a line follows that gives all ranks the random numbers of rank 0, unless the program sets the
-seeds that it needs. Ranks must shuffle alike.
+seeds that it needs. Ranks must shuffle alike. A program that opens the device itself gets this line, too, unless
+it calls ``npu.distribute`` already.
 
 The rule reports a program in which it finds no place for the line. Write ``npu.open().as_default()`` before the
-program makes its first tensor. It also reports a program of both versions that computes gradients eagerly.
+program makes its first tensor. It also reports a program of both versions that computes gradients eagerly, unless the
+script disables eager execution under a condition before its work begins: the two lines then work in both cases.
 
 Before::
 
@@ -112,6 +114,36 @@ After::
     if __name__ == '__main__':
         app.run(main)
 
+Before::
+
+    import tensorflow as tf
+
+    if mode == 'graph':
+        tf.compat.v1.disable_eager_execution()
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    if mode == 'graph':
+        loss = model(tf.compat.v1.placeholder(tf.float32, [4, 3]))
+    else:
+        with tf.GradientTape() as tape:
+            loss = model(x)
+
+After::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    if mode == 'graph':
+        tf.compat.v1.disable_eager_execution()
+
+    npu.open().as_default()
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    if mode == 'graph':
+        loss = model(tf.compat.v1.placeholder(tf.float32, [4, 3]))
+    else:
+        with tf.GradientTape() as tape:
+            loss = model(x)
+
 Reported::
 
     import tensorflow as tf
@@ -130,6 +162,17 @@ Untouched::
     npu.open().as_default()
     model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
     model.fit(images, labels)
+
+Untouched::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    if mode == 'graph':
+        tf.compat.v1.disable_eager_execution()
+    npu.open().as_default()
+    with tf.GradientTape() as tape:
+        loss = model(x)
 
 Untouched::
 
@@ -154,13 +197,13 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.opening import starts_training
+from ...analysis.opening import opens_for_both, own_opening, starts_training
 from ...analysis.parallel_training import shuffles_apart
 from ...analysis.program_start import first_work
 from ...analysis.tensorflow_evidence import Evidence
 from ...analysis.tensorflow_version import Version, verdict
 from ...rewrite.insertion import line_before
-from ...rewrite.npu_imports import device_name
+from ...rewrite.npu_imports import device_name, statement_behind
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
@@ -170,17 +213,23 @@ _SHARED = "distribute.share_random_state()"
 
 
 def check_file(context: Context) -> Iterator[Result]:
+    opening = own_opening(context)
+    if opening is not None and shuffles_apart(context):
+        name = device_name(context.names)
+        edit = statement_behind(context.source, opening, f"{name}.{_SHARED}")
+        yield Change(opening, "ranks get the random numbers of rank 0", (edit,), (name,))
     if not starts_training(context):
         return
     found = verdict(context)
     enabled = "tensorflow.enable_eager_execution" in context.called.values()  # NPU210
-    if found.version == Version.BOTH and not enabled:
+    opens = found.is_two or opens_for_both(context)
+    if found.version == Version.BOTH and not (enabled or opens):
         yield Finding(
             context.names.tree.body[0],
             f"this program of {_why(context, found.version, found.evidence)} trains on the CPU in eager code. "
             "Convert it with --tf 2 if it does not build graphs",
         )
-    first = first_work(context) if found.is_two else None
+    first = first_work(context) if opens else None
     if first is None:
         return
     name = device_name(context.names)

@@ -3,7 +3,8 @@
 ``fit(x, y)`` cuts arrays into batches. If the number of rows is no multiple of the batch size, the last batch is
 smaller, and the NPU compiles the model for it, too. Train on a multiple: ``n = len(x) // 32 * 32`` and
 ``model.fit(x[:n], y[:n])``, or on a dataset with ``batch(32, drop_remainder=True)``. ``evaluate`` and ``predict`` keep
-all rows. The rule does not report arrays of a known length, such as the digits of MNIST, in batches that divide it.
+all rows. The rule does not report arrays of a known length, such as the digits of MNIST, in batches that divide it. It
+reports a slice only if its length is known, as that of ``x[:133]`` is.
 
 Reported::
 
@@ -12,6 +13,13 @@ Reported::
     model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
     model.compile('adam', 'mse')
     model.fit(images, labels, batch_size=32, validation_split=0.1)
+
+Reported::
+
+    import tensorflow as tf
+
+    def train(model: tf.keras.Model, x, y):
+        model.fit(x[:133], y[:133], 33)
 
 Untouched::
 
@@ -42,13 +50,13 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.array_rows import rows_of
+from ...analysis.array_rows import integer_of, rows_of
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
-from ...syntax.expressions import constant
+from ...syntax.expressions import constant, is_none
 from ..base import Context, Finding, Result
 
 CODE = "NPU248"
@@ -61,10 +69,9 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     rows = bound.args.get("y")
     if (
         rows is None
-        or isinstance(rows, ast.Subscript)
         or "steps_per_epoch" in {keyword.arg for keyword in call.node.keywords}
         or context.types.of(call.node.func.value, call.where) != Type.MODEL
-        or _divides(context, call, rows, bound.args.get("batch_size"))
+        or not _may_leave_rest(context, call, rows, bound.args.get("batch_size"))
         or in_test(context, call.node)
         or not is_two(context)
     ):
@@ -76,12 +83,15 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     )
 
 
-def _divides(context: Context, call: Call, rows: ast.expr, size: ast.expr | None) -> bool:
-    """Return True if the size of a batch certainly divides the number of rows, less those for validation."""
+def _may_leave_rest(context: Context, call: Call, rows: ast.expr, size: ast.expr | None) -> bool:
+    """Return True if the size of a batch may not divide the number of rows, less those for validation.
+
+    A slice of unknown length is taken for one that it divides.
+    """
     number = rows_of(context, rows, call.where)
     split = next((keyword.value for keyword in call.node.keywords if keyword.arg == "validation_split"), None)
     share = (constant(split) or (None,))[0] if split is not None else 0.0
-    value = (constant(size) or (None,))[0] if size is not None else 32
-    if number is None or not isinstance(share, (int, float)) or not isinstance(value, int) or value < 1:
-        return False
-    return int(number * (1 - share)) % value == 0
+    value = integer_of(context, size, call.where) if size is not None and not is_none(size) else 32
+    if number is None or not isinstance(share, (int, float)) or value is None or value < 1:
+        return not isinstance(rows, ast.Subscript)
+    return int(number * (1 - share)) % value != 0

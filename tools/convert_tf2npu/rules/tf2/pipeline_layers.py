@@ -4,6 +4,21 @@ Once the NPU is the default device, variables are created there, and the input p
 read them. Layers that augment or normalize have variables, too. Create what ``dataset.map`` uses under
 ``with tf.device('/CPU:0'):``.
 
+The rule also reports a layer with variables that the function of ``dataset.map`` itself creates. Create it before.
+
+Reported::
+
+    import tensorflow as tf
+
+    def augment(image):
+        return tf.keras.layers.RandomFlip()(image)
+
+    dataset = tf.data.Dataset.from_tensor_slices(images).map(augment)
+
+    @tf.function
+    def step(x):
+        return model(x)
+
 Reported::
 
     import tensorflow as tf
@@ -72,7 +87,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import host_functions, in_test
+from ...analysis.device_placement import host_functions, in_map_function, in_test
 from ...analysis.tensorflow_version import is_two, may_be_two
 from ...semantics.model import Where
 from ...semantics.value_flow import origins
@@ -80,19 +95,15 @@ from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
 
 CODE = "NPU278"
-_LAYERS = """Normalization RandomBrightness RandomContrast RandomCrop RandomFlip RandomHeight RandomRotation
-RandomTranslation RandomWidth RandomZoom"""
-_MAKERS = frozenset(
-    [
-        "tensorflow.Variable",
-        "tensorflow.random.Generator.from_seed",
-        "tensorflow.random.experimental.Generator.from_seed",
-    ]
-    + [
-        f"tensorflow.keras.layers.{home}{name}"
-        for home in ("", "experimental.preprocessing.")
-        for name in _LAYERS.split()
-    ]
+_LAYERS = """BatchNormalization Conv1D Conv2D Conv3D Dense Embedding GRU LSTM LayerNormalization Normalization
+RandomBrightness RandomContrast RandomCrop RandomFlip RandomHeight RandomRotation RandomTranslation RandomWidth
+RandomZoom"""
+_MADE_INSIDE = frozenset(
+    f"tensorflow.keras.layers.{home}{name}" for home in ("", "experimental.preprocessing.") for name in _LAYERS.split()
+)
+_MAKERS = _MADE_INSIDE.union(
+    ["tensorflow.Variable"],  # in a function of dataset.map: NPU224
+    [f"tensorflow.random.{home}Generator.from_seed" for home in ("", "experimental.")],
 )
 _SEQUENTIAL = frozenset({"tensorflow.keras.Sequential"})
 
@@ -104,6 +115,13 @@ def check_file(context: Context) -> Iterator[Result]:
     if not any(name in _MAKERS for name in context.called.values()):
         return
     reported: set[ast.AST] = set()
+    for node, name in context.called.items():
+        if name in _MADE_INSIDE and in_map_function(context, node) and not in_test(context, node) and is_two(context):
+            yield Finding(
+                node,
+                f"dataset.map creates this {last_part(name)}, and its variables are on the NPU. "
+                "Create it before, under with tf.device('/CPU:0'):",
+            )
     for read, where in names.reads:
         if not isinstance(read.ctx, ast.Load) or not any(
             p in names.once(host_functions) for p in names.ancestors(read)
