@@ -44,6 +44,19 @@ def wrappers(manager):
     }
 
 
+def test_overflows_count_although_finite_steps_lie_between():
+    with tf.Graph().as_default(), v1.Session() as sess:
+        manager = ExponentialUpdateLossScaleManager(64, 1000, decr_every_n_nan_or_inf=2, decr_ratio=0.5)
+        finite = v1.placeholder(tf.bool, [])
+        update = manager.update_loss_scale(finite)
+        sess.run(v1.global_variables_initializer())
+        scales = []
+        for is_finite in (False, True, False, True):
+            sess.run(update, {finite: is_finite})
+            scales.append(sess.run(manager.get_loss_scale()))
+    assert scales == [64, 64, 32, 32]
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("name", ["NPULossScaleOptimizer", "NPUOptimizer", "NPUOptimizer, tailing"])
 def test_random_overflows(seed, name):

@@ -154,6 +154,8 @@ def test_fewer_examples_than_one_batch_are_refused():
         ValueError, match=r"has 70 examples, fewer than one batch of 128. Use a batch size of at most 70"
     ):
         enforce_static_batch(numbers().batch(128))
+    with tf.Graph().as_default():
+        assert v1.data.get_output_shapes(enforce_static_batch(numbers().batch(70)))[0] == 70
 
 
 @pytest.mark.parametrize(
