@@ -161,13 +161,13 @@ def test_names_of_tensorflow_1_are_lifted_and_the_entry_script_disables_v2_behav
 
 
 def test_no_bytecode_is_written_or_loaded_for_migrated_code(project: Make) -> None:
-    made = project({"train.py": "import net", "net.py": PRINTS})
+    made = project({"train.py": "import net, unchanged", "net.py": PRINTS, "unchanged.py": ""})
     assert made.run("train.py").out == "net /cpu:0\n"
-    assert sorted(made.files()) == ["net.py", "train.py"]
+    assert sorted(made.files()) == ["net.py", "train.py", "unchanged.py"]
     plain = ["-c", "import net"]
     assert made.python(*plain, PYTHONDONTWRITEBYTECODE="").out == "net /gpu:0\n"
     before = made.files()
-    assert len(before) == 3
+    assert len(before) == 4
     assert made.run("train.py").out == "net /cpu:0\n"
     assert made.files() == before
     assert made.python(*plain).out == "net /gpu:0\n"
