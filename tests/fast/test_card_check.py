@@ -19,6 +19,7 @@ from npu_shim.npu_device.card_steps import STEPS
 SYMPTOMS = {
     "libascend_hal.so: cannot open shared object file: No such file": "LD_LIBRARY_PATH",
     "ImportError: libge_runner.so: cannot open shared object file": "set_env.sh",
+    "OSError: libhccl.so: cannot open shared object file": "set_env.sh",
     "ModuleNotFoundError: No module named 'npu_device'": "PYTHONPATH",
     "ModuleNotFoundError: No module named 'tbe'": "set_env.sh",
     "No module named 'decorator'": "pip install",

@@ -208,6 +208,29 @@ def test_child_processes_convert_too(arguments: Any, project: Make) -> None:
     assert sorted(made.files()) == ["net.py", "train.py"]
 
 
+NESTED = """
+import multiprocessing
+import tensorflow as tf
+
+def work(depth):
+    if depth:
+        child = multiprocessing.get_context('spawn').Process(target=work, args=(depth - 1,))
+        child.start()
+        child.join()
+    else:
+        with tf.device('/gpu:0') as name:
+            print(name)
+
+
+if __name__ == '__main__':
+    work(2)
+"""
+
+
+def test_processes_of_child_processes_convert_too(project: Make) -> None:
+    assert project({"train.py": NESTED}).run("train.py").out == "/cpu:0\n"
+
+
 @pytest.mark.parametrize(
     "arguments, text",
     [
