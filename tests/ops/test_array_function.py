@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim._tf_numpy_function import array_function
+from npu_shim._tf_numpy_function import array_function, background_function
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
 from tests.control_flow import control_flow_v2
 
@@ -80,3 +80,11 @@ def test_inside_functions_and_branches_and_loops():
             function = tf.function(lambda x: twice(x))
             gc.collect()
             assert sess.run([looped, branch, function(tf.constant(4.0))]) == [8.0, 16.0, 8.0]
+
+
+def test_a_result_of_version_1_is_not_that_of_the_op_that_outlives_its_session():
+    """DatasetToSingleElement of 1.15 crashes the process if the session is closed right after it."""
+    with tf.Graph().as_default() as graph:
+        background_function(lambda x: [x], [tf.zeros([2])], [tf.float32])
+    types = {op.type for op in graph.get_operations()}
+    assert ("DatasetToSingleElement" in types) == (not tf.__version__.startswith("1."))
