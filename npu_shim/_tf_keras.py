@@ -10,7 +10,7 @@ import tensorflow as tf
 from npu_shim import _patches
 
 if TYPE_CHECKING:
-    from npu_shim._types import KerasModel, Optimizer, Variable
+    from npu_shim._types import KerasCallback, KerasModel, Optimizer, Variable
 
 
 def build_optimizer(optimizer: Optimizer, variables: Sequence[Variable]) -> None:
@@ -23,6 +23,11 @@ def build_optimizer(optimizer: Optimizer, variables: Sequence[Variable]) -> None
 def built_variables(optimizer: Optimizer) -> list[Variable]:
     """Return the variables for which a Keras 3 optimizer was built, which its apply() uses by default."""
     return list(optimizer._trainable_variables)
+
+
+def keep_tensors_in_logs(callback: KerasCallback) -> None:
+    """Let Keras give a callback the tensors of the logs, which it else copies from the device for each batch."""
+    callback._supports_tf_logs = True
 
 
 def is_keras_tensor(value: object) -> bool:

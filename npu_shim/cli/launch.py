@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import re
 import shlex
@@ -15,13 +16,14 @@ import sys
 import time
 
 from npu_shim import _device, _env
-from npu_shim.cli import USAGE_ERROR, show
+from npu_shim.cli import USAGE_ERROR, _progress, show
 from npu_shim.distributed.ranktable import hostfile, writer
 from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_text
 from npu_shim.launching.job import TIMED_OUT, Job
 from npu_shim.launching.job_ranks import JobRanks, ranks_here, ranks_in_table, ranks_of_hosts
 from npu_shim.launching.plan import RankProcess, processes, share_cores, share_threads
+from npu_shim.launching.progress.display import Display
 from npu_shim.launching.table_wait import TABLE_TIMEOUT_S, TableTimeout, wait_for_table
 
 _INTERRUPTED = 130  # 128 + the signal's number, as when ranks run
@@ -79,6 +81,12 @@ def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assign
         os.makedirs(log_dir, exist_ok=True)
         if assignment.text is not None:
             writer.write(assignment.text, str(assignment.table))
+        problem = _progress.folder_problem(args.tensorboard)
+        if problem:
+            raise ValueError(problem)
+    except ValueError as error:
+        _report(f"error: {error}")
+        return USAGE_ERROR
     except OSError as error:
         _report(f"error: --log-dir {log_dir} cannot be created: {error.strerror}. Name a writable folder.")
         return USAGE_ERROR
@@ -92,7 +100,10 @@ def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assign
     environ = {**_env.process_environ()}
     if args.max_restarts:
         environ["NPU_SHIM_COMMITS"] = os.path.join(os.path.abspath(log_dir), "commits")
-    code = Job(plan, _report, sys.stdout.buffer, args.timeout, args.max_restarts, environ=environ).run()
+    display = Display("npu-shim launch") if args.progress else None
+    code = Job(
+        plan, _report, sys.stdout.buffer, args.timeout, args.max_restarts, environ=environ, display=display
+    ).run()
     if not code:
         _report(f"all {len(plan)} ranks finished after {time.monotonic() - begin:.0f} s")
     return code
@@ -166,6 +177,7 @@ def _parser() -> argparse.ArgumentParser:
         help="restart all ranks after a failure, at most N times; a script that restores its last checkpoint continues "
         "from there",
     )
+    _progress.add_arguments(made)
     made.add_argument("--dry-run", action="store_true", help="print the commands as shell lines, and start nothing")
     made.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, like python -m")
     made.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
@@ -174,6 +186,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _command(args: argparse.Namespace) -> list[str]:
     python = [sys.executable, "-m", "npu_shim", "run", "--alias"] if _env.alias() else [sys.executable]
+    if args.progress or args.tensorboard:
+        folder = os.path.abspath(args.tensorboard) if args.tensorboard else None
+        settings = json.dumps({"folder": folder, "alias": _env.alias()})
+        python = [sys.executable, "-m", "npu_shim.cli._watched", settings]
     if args.module:
         return [*python, "-m", *args.module]
     if args.script and _PYTHON.match(args.script[0]):
@@ -191,8 +207,8 @@ def _after_python(args: argparse.Namespace) -> argparse.Namespace:
     while rest[:1] == ["-u"]:
         rest = rest[1:]
     if rest[:1] == ["-m"]:
-        return argparse.Namespace(module=rest[1:], script=[])
-    return argparse.Namespace(module=None, script=rest)
+        return argparse.Namespace(**{**vars(args), "module": rest[1:], "script": []})
+    return argparse.Namespace(**{**vars(args), "script": rest})
 
 
 def _assign(args: argparse.Namespace, log_dir: str) -> JobRanks:

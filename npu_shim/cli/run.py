@@ -16,7 +16,7 @@ from importlib.util import MAGIC_NUMBER
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim import _env
-from npu_shim.cli import USAGE_ERROR
+from npu_shim.cli import USAGE_ERROR, _progress
 from npu_shim.import_hook import children, hook, reachable, script, tool
 from npu_shim.import_hook.conversions import Conversions, Results
 from npu_shim.import_hook.hook import Finder
@@ -52,7 +52,12 @@ def main(arguments: list[str]) -> int:
     if problem:
         made.error(problem)
     finder: Finder | None = None
+    problem = _progress.folder_problem(args.tensorboard)
+    if problem:
+        return _error(problem)
     try:
+        if args.progress or args.tensorboard:
+            _progress.watch(args.progress, args.tensorboard)
         files = _enter(target[0], bool(args.module))
         if args.alias or _env.alias():
             _serve_vendor_packages()
@@ -109,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="do not report shapes that change between steps, for which the NPU recompiles the graph",
     )
+    _progress.add_arguments(made)
     add_rule_arguments(made)
     return made
 

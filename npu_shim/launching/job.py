@@ -13,6 +13,7 @@ from npu_shim import _env
 from npu_shim.launching import failure, guardian
 from npu_shim.launching.follow import Follower
 from npu_shim.launching.plan import RankProcess
+from npu_shim.launching.progress.display import Display
 from npu_shim.launching.rank import Rank
 
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -34,6 +35,7 @@ class Job:
         max_restarts: maximum number of restarts after a rank has failed.
         grace: seconds between terminating and killing a rank.
         environ: the variables of the launcher; those of this process when None.
+        display: shows the progress of the ranks; None if nobody wants it.
     """
 
     def __init__(
@@ -45,7 +47,9 @@ class Job:
         max_restarts: int = 0,
         grace: float = 10.0,
         environ: Mapping[str, str] | None = None,
+        display: Display | None = None,
     ) -> None:
+        self._display = display
         self._processes = processes
         self._report = report
         self._output = output
@@ -64,29 +68,34 @@ class Job:
             0 if all ranks exit with 0. Otherwise the exit code of the first rank that failed (128 + N if signal N
             ended it), 128 + N if signal N ended the job, or 124 after a timeout.
         """
-        with self._collect_signals():
-            for restarts in range(self._max_restarts + 1):
-                with _guardian() as pipe:
-                    code, again = self._once(restarts, pipe)
-                if not again or restarts == self._max_restarts:
-                    break
-                self._report(
-                    f"restarting all {len(self._processes)} ranks, restart {restarts + 1} of {self._max_restarts}; "
-                    "training continues from the last checkpoint if the script restores it"
-                )
+        try:
+            with self._collect_signals():
+                for restarts in range(self._max_restarts + 1):
+                    with _guardian() as pipe:
+                        code, again = self._once(restarts, pipe)
+                    if not again or restarts == self._max_restarts:
+                        break
+                    self._report(
+                        f"restarting all {len(self._processes)} ranks, restart {restarts + 1} of {self._max_restarts}; "
+                        "training continues from the last checkpoint if the script restores it"
+                    )
+        finally:
+            if self._display is not None:
+                self._display.end()
         return code
 
     def _once(self, restarts: int, pipe: int) -> tuple[int, bool]:
         """Start all ranks and wait for them. Return the exit code, and True if a restart may help."""
         environ = {**self._environ, RESTART_VARIABLE: str(restarts)}
         self._ranks = []
+        progress = None if self._display is None else self._display.pipe
         try:
             for process in self._processes:
                 header = (
                     f"== rank {process.rank} of job {process.environment['JOB_ID']}, "
                     f"{time.strftime('%Y-%m-%d %H:%M:%S')}" + (f", restart {restarts}" if restarts else "")
                 )
-                self._ranks.append(Rank(process, environ, pipe, header))
+                self._ranks.append(Rank(process, environ, pipe, header, progress))
             return self._watch(Follower(self._ranks[0].process.log, self._ranks[0].begin, self._output))
         except (OSError, subprocess.SubprocessError) as error:
             self._report(f"rank {process.rank} cannot start: {error}")

@@ -8,6 +8,7 @@ import subprocess
 from typing import Mapping
 
 from npu_shim.launching.plan import RankProcess
+from npu_shim.launching.progress.status import PIPE_VARIABLE, Status, encode, send
 
 
 class Rank:
@@ -18,11 +19,19 @@ class Rank:
         environ: the variables of the launcher.
         guardian: file descriptor of the pipe to the guardian.
         header: first line of this run in the log; the output starts at byte ``begin``.
+        progress: file descriptor of the pipe to the display; None without one.
     Raises:
         OSError: the process cannot be started, or its log cannot be written.
     """
 
-    def __init__(self, process: RankProcess, environ: Mapping[str, str], guardian: int, header: str) -> None:
+    def __init__(
+        self,
+        process: RankProcess,
+        environ: Mapping[str, str],
+        guardian: int,
+        header: str,
+        progress: int | None = None,
+    ) -> None:
         self.process = process
         with open(process.log, "ab") as log:
             log.write(header.encode("utf-8") + b"\n")
@@ -36,16 +45,20 @@ class Rank:
                 if process.cores:
                     os.sched_setaffinity(0, process.cores)
 
+            variables = process.full_environment(environ)
+            if progress is not None:
+                variables[PIPE_VARIABLE] = str(progress)
             self._popen = subprocess.Popen(
                 process.command,
-                env=process.full_environment(environ),
+                env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                pass_fds=() if progress is None else (progress,),
                 preexec_fn=prepare_child,
             )
-        self._guardian = guardian
+        self._guardian, self._progress = guardian, progress
         self.code: int | None = None
 
     @property
@@ -64,6 +77,8 @@ class Rank:
                 return None
             self.code = code if code >= 0 else 128 - code
             self.send(signal.SIGKILL)
+            if self._progress is not None:
+                send(self._progress, encode(Status(self.process.rank, code=self.code)))
             try:
                 os.write(self._guardian, b"-%d\n" % self.pid)
             except BrokenPipeError:  # the guardian was killed

@@ -76,6 +76,8 @@ PRIVATE = {
     "cli/assess.py": {"_exit"},
     "cli/ranktable.py": {"_SubParsersAction"},  # the type of argparse.add_subparsers, for an annotation
     "estimator/static_batches.py": {"_extract_batch_length"},  # of its parent class, which predict() replaces
+    "launching/progress/display.py": {"_exit"},
+    "rehearsal/recording/writer.py": {"_exit"},
     "import_hook/hook.py": {"_get_code_from_file"},  # runpy.run_path has no hook
     "import_hook/script.py": {"_run_module_as_main"},  # as python -m does
     "training/strategy.py": {"_strategy", "_container_strategy", "_device"},  # of its parent class, as tf.distribute's

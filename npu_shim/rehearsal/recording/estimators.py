@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.recorder import METRIC, PREDICTION, Recorder
+from npu_shim.rehearsal.recording.recorder import METRIC, PREDICTION, Watcher
 
 if TYPE_CHECKING:
     from npu_shim._types import Estimator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _ROWS = 256  # predictions that are recorded together
 
 
-def watch_estimators(recorder: Recorder) -> None:
+def watch_estimators(recorder: Watcher) -> None:
     """Record ``evaluate`` and ``predict`` of all Estimators of this process, if TensorFlow has them."""
 
     def evaluate(original: Callable[..., Any], estimator: Estimator, *args: Any, **kwargs: Any) -> Any:
@@ -49,7 +49,7 @@ def watch_estimators(recorder: Recorder) -> None:
         methods.wrap(base, ("predict",), predict)
 
 
-def _record(recorder: Recorder, rows: list[Any]) -> None:
+def _record(recorder: Watcher, rows: list[Any]) -> None:
     if rows:
         names = sorted(rows[0]) if isinstance(rows[0], dict) else [""]
         columns = [[row[name] if name else row for row in rows] for name in names]

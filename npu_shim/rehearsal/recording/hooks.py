@@ -8,7 +8,7 @@ from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.functions import without_xla
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
-from npu_shim.rehearsal.recording.optimizers import watch_optimizers
+from npu_shim.rehearsal.recording.optimizers import Recording, watch_optimizers
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import watch_sessions
 from npu_shim.rehearsal.recording.summaries import watch_summaries
@@ -29,8 +29,8 @@ def install_all(recorder: Recorder, seed: int, by_call_site: bool) -> None:
     else:
         random_seeds.seed_graphs(seed)
     without_xla()
+    watch_optimizers(Recording(recorder))
     for watch in (
-        watch_optimizers,
         watch_tapes,
         watch_sessions,
         watch_summaries,

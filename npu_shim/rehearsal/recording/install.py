@@ -25,10 +25,15 @@ def install(recorder: Recorder, seed: int, by_call_site: bool) -> None:
 
         hooks.install_all(recorder, seed, by_call_site)
 
+    after_tensorflow(hook)
+
+
+def after_tensorflow(act: Callable[[], None]) -> None:
+    """Call a function when TensorFlow is imported, or now if it is."""
     if "tensorflow" in sys.modules:
-        hook()
+        act()
     else:
-        sys.meta_path.insert(0, _AfterTensorFlow(hook))
+        sys.meta_path.insert(0, _AfterTensorFlow(act))
 
 
 class _AfterTensorFlow:

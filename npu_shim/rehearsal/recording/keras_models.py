@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy as np
 import tensorflow as tf
 
+from npu_shim import _tf_keras
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
-from npu_shim.rehearsal.recording.recorder import FINAL, LOG, METRIC, PREDICTION, Recorder
+from npu_shim.rehearsal.recording.recorder import FINAL, LOG, METRIC, PREDICTION, Watcher
 
 if TYPE_CHECKING:
     from npu_shim._types import KerasCallback, KerasModel
@@ -19,7 +20,7 @@ _BATCH = {"train_on_batch": LOG, "test_on_batch": METRIC, "predict_on_batch": PR
 _FIT = ("fit", "fit_generator")
 
 
-def watch_keras_models(recorder: Recorder) -> None:
+def watch_keras_models(recorder: Watcher) -> None:
     """Record the calls of all Keras models of this process."""
 
     def fit(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
@@ -31,7 +32,8 @@ def watch_keras_models(recorder: Recorder) -> None:
             result = original(model, *given, **kwargs)
         finally:
             recorder.leave("fit")
-        _final(recorder, model)
+        if recorder.records_tensors:
+            _final(recorder, model)
         return result
 
     def evaluate(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
@@ -53,16 +55,14 @@ def watch_keras_models(recorder: Recorder) -> None:
         methods.wrap(tf.keras.Model, names, around)
 
 
-def _returned(
-    recorder: Recorder, kind: str, name: str, original: Any, model: KerasModel, args: Any, kwargs: Any
-) -> Any:
+def _returned(recorder: Watcher, kind: str, name: str, original: Any, model: KerasModel, args: Any, kwargs: Any) -> Any:
     """Call a method, and record the numbers that it returns."""
     outermost = recorder.enter(name)
     try:
         result = original(model, *args, **kwargs)
     finally:
         recorder.leave(name)
-    if outermost and not tf.is_tensor(result):
+    if outermost and not tf.is_tensor(result) and (kind != LOG or recorder.ends_batch(0)):
         recorder.values(kind, _named(model, name, result))
     return result
 
@@ -93,7 +93,7 @@ def _with_callback(
     return args, {**kwargs, "callbacks": several}
 
 
-def _callback(recorder: Recorder) -> KerasCallback:
+def _callback(recorder: Watcher) -> KerasCallback:
     """Return a callback that records the logs of each batch and epoch."""
 
     class RecordingCallback(tf.keras.callbacks.Callback):
@@ -101,13 +101,17 @@ def _callback(recorder: Recorder) -> KerasCallback:
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             """Record the logs of a batch."""
-            recorder.values(LOG, _logged("batch", logs))
+            if recorder.ends_batch(batch):
+                recorder.values(LOG, _logged("batch", logs))
 
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             """Record the logs of an epoch."""
             recorder.values(LOG, _logged("epoch", logs))
 
-    return RecordingCallback()
+    callback = RecordingCallback()
+    if not recorder.records_tensors:
+        _tf_keras.keep_tensors_in_logs(callback)
+    return callback
 
 
 def _logged(when: str, logs: Any) -> list[tuple[str, Any]]:
@@ -118,7 +122,7 @@ def _logged(when: str, logs: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def _final(recorder: Recorder, model: KerasModel) -> None:
+def _final(recorder: Watcher, model: KerasModel) -> None:
     """Record the weights of a model after fit."""
     weights = list(model.weights)
     recorder.values(FINAL, zip(map(plain_name, weights), model.get_weights()))

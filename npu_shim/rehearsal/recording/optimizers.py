@@ -19,7 +19,7 @@ from npu_shim.rehearsal.recording.names import OF_OPTIMIZER, plain_name
 from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, RATE, VARIABLE, Recorder
 
 if TYPE_CHECKING:
-    from npu_shim._types import Gradient, Optimizer, Tensor, Variable
+    from npu_shim._types import Gradient, Graph, Optimizer, Tensor, Variable
 
     Pairs = List[Tuple[Gradient, Variable]]
     Named = List[Tuple[str, str, Tensor]]  # kind, name, tensor
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 _APPLYING = "applying"
 
 
-def watch_optimizers(recorder: Recorder) -> None:
-    """Record the updates of all optimizers of this process, those of classes that are defined later included."""
-    watch = _Watch(recorder)
+def watch_optimizers(watch: Watch) -> None:
+    """Watch the updates of all optimizers of this process, those of classes that are defined later included."""
     for owner in _classes():
         methods.wrap(owner, ("compute_gradients", "get_gradients"), watch.losses)
         methods.wrap(owner, ("apply_gradients",), watch.apply_gradients)
@@ -42,14 +41,13 @@ def _classes() -> Iterable[type]:
     return {each for each in found if isinstance(each, type)}
 
 
-class _Watch:
-    """The functions around the methods of optimizers."""
+class Watch:
+    """The functions around the methods of optimizers. Subclasses say what is done with an update."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+    def __init__(self) -> None:
         self._losses: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self._recorded = 0  # updates that an op records, to see if a nested call has added one
+        self._watched = 0  # updates, to see if a nested call has watched one
 
     def losses(self, original: Callable[..., Any], optimizer: Optimizer, loss: Any, *args: Any, **kwargs: Any) -> Any:
         """Remember the loss of which gradients are computed in a graph."""
@@ -80,30 +78,74 @@ class _Watch:
         return self._around(optimizer, list(zip(grads, used)), lambda: original(optimizer, grads, given, **kwargs))
 
     def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any]) -> Any:
-        before = self._recorded
+        before = self._watched
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         start = len(graph.get_operations()) if graph is not None else 0
         result = apply()
-        if self._recorded != before:
+        if self._watched != before:
             return result
-        self._recorded += 1
+        self._watched += 1
         kept = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         if graph is None:
-            rows = _rows(number, kept) + _rate(optimizer) + _variables(kept)
-            self._recorder.update(number, [(kind, name, np.asarray(value)) for kind, name, value in rows])
+            self.eager(optimizer, number, kept)
             return result
-        return self._in_graph(graph, start, optimizer, number, kept, result)
+        return self.in_graph(graph, start, optimizer, number, kept, result)
 
-    def _in_graph(self, graph: Any, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Any) -> Any:
+    def eager(self, optimizer: Optimizer, number: int, kept: Pairs) -> None:
+        """Watch an update in eager code.
+
+        Args:
+            optimizer: which has applied the gradients.
+            number: its number, from 0.
+            kept: the gradients that are not None, and their variables.
+        """
+        raise NotImplementedError
+
+    def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Any) -> Any:
+        """Watch an update that was added to a graph.
+
+        Args:
+            graph: in which it is.
+            start: number of ops of the graph before it.
+            optimizer, number, kept: as for eager().
+            result: what the method of the optimizer returns.
+        Returns:
+            The same, or a replacement.
+        """
+        raise NotImplementedError
+
+    def losses_of(self, graph: Graph) -> list[Tensor]:
+        """Return the loss of the last gradients of a graph, in a list; an empty list if there is none."""
+        found = [loss() for loss in self._losses.get(graph, ())]
+        return [loss for loss in found if loss is not None and _tf_recording.is_reachable(loss.op, graph)][-1:]
+
+
+class Recording(Watch):
+    """Record each update.
+
+    Args:
+        recorder: receives the values.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    def eager(self, optimizer: Optimizer, number: int, kept: Pairs) -> None:
+        """Record the update."""
+        rows = _rows(number, kept) + rate_of(optimizer) + _variables(kept)
+        self._recorder.update(number, [(kind, name, np.asarray(value)) for kind, name, value in rows])
+
+    def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Any) -> Any:
+        """Add an op that records the update wherever it runs."""
         rows = _rows(number, kept)
         sources = [value for _, _, value in rows]
-        found = [loss() for loss in self._losses.get(graph, ())]
-        losses = [loss for loss in found if loss is not None and _tf_recording.is_reachable(loss.op, graph)][-1:]
+        losses = self.losses_of(graph)
         inputs = [] if graph in self._recorder.graphs_of_tapes else inputs_of(sources, graph)
         rates = rates_of(graph.get_operations()[start:], graph)
         ahead: Named = [(INPUT, name, value) for name, value in inputs] + [(LOSS, "loss", each) for each in losses]
-        ahead += rows + ([(RATE, name, value) for name, value in rates] or _rate(optimizer))
+        ahead += rows + ([(RATE, name, value) for name, value in rates] or rate_of(optimizer))
         after = [each for each in tf.nest.flatten(result) if isinstance(each, (tf.Operation, tf.Tensor))]
         with tf.control_dependencies(after):
             values = ahead + _variables(kept)
@@ -129,7 +171,7 @@ def _rows(number: int, pairs: Pairs) -> Named:
     ]
 
 
-def _rate(optimizer: Optimizer) -> Named:
+def rate_of(optimizer: Optimizer) -> Named:
     """Return the learning rate of a Keras optimizer, or of any other with an attribute of this name."""
     rate = getattr(optimizer, "learning_rate", None)
     if callable(rate) and not hasattr(rate, "dtype"):

@@ -25,7 +25,44 @@ KINDS = (INPUT, FEED, LOSS, TAPE, GRADIENT, RATE, VARIABLE, FETCH, SUMMARY, LOG,
 _EACH_STEP = (INPUT, LOSS, RATE)  # recorded at each step, also if tensors are recorded at every n-th step only
 
 
-class Recorder:
+class Watcher:
+    """The interface of the hooks to a recorder, without the values of ops that they add to a graph.
+
+    Attributes:
+        records_tensors: False if only scalars are wanted; then nothing is changed that computes them.
+        steps: number of training steps so far.
+    """
+
+    records_tensors = True
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self._inside = threading.local()
+
+    def values(self, kind: str, values: Iterable[tuple[str, Any]], step: int | None = None) -> None:
+        """Take named values of one kind, of the current step if it is None."""
+        raise NotImplementedError
+
+    def ends_batch(self, batch: int) -> bool:
+        """Return True if the logs of this batch of Keras' fit are wanted."""
+        return True
+
+    def enter(self, what: str) -> bool:
+        """Begin a call that may call itself through a wrapper. Return True for the outermost one in this thread."""
+        depth = getattr(self._inside, what, 0)
+        setattr(self._inside, what, depth + 1)
+        return not depth
+
+    def is_inside(self, *whats: str) -> bool:
+        """Return True in a call that enter() began in this thread."""
+        return any(getattr(self._inside, what, 0) for what in whats)
+
+    def leave(self, what: str) -> None:
+        """End a call that enter() began."""
+        setattr(self._inside, what, getattr(self._inside, what) - 1)
+
+
+class Recorder(Watcher):
     """Record what flows in this process.
 
     Args:
@@ -34,13 +71,12 @@ class Recorder:
     """
 
     def __init__(self, writer: Writer, every: int = 1) -> None:
+        super().__init__()
         self.writer = writer
         self.every = every
-        self.steps = 0
         self.graphs_of_tapes: weakref.WeakSet[Any] = weakref.WeakSet()  # whose inputs a tape records
         self._updates: dict[int, int] = {}
         self._lock = threading.Lock()
-        self._inside = threading.local()
 
     def values(self, kind: str, values: Iterable[tuple[str, Any]], step: int | None = None) -> None:
         """Record named values of one kind; values that are no arrays of numbers are left out."""
@@ -70,17 +106,3 @@ class Recorder:
         if getattr(graph, "building_function", False):
             self.graphs_of_tapes.add(graph)
         return graph in self.graphs_of_tapes
-
-    def enter(self, what: str) -> bool:
-        """Begin a call that may call itself through a wrapper. Return True for the outermost one in this thread."""
-        depth = getattr(self._inside, what, 0)
-        setattr(self._inside, what, depth + 1)
-        return not depth
-
-    def is_inside(self, *whats: str) -> bool:
-        """Return True in a call that enter() began in this thread."""
-        return any(getattr(self._inside, what, 0) for what in whats)
-
-    def leave(self, what: str) -> None:
-        """End a call that enter() began."""
-        setattr(self._inside, what, getattr(self._inside, what) - 1)

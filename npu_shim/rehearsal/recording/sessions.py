@@ -28,8 +28,8 @@ def watch_sessions(recorder: Recorder) -> None:
         if recorder.is_inside("evaluate", "predict"):  # of an Estimator; what it returns is recorded
             return result
         recorder.values(FEED, list(fed_arrays(feed_dict)))
-        found = [(fetch, value) for fetch, value in _pairs(fetches, result) if value is not None]
-        recorder.values(FETCH, [(_name(fetch), value) for fetch, value in found])
+        found = [(fetch, value) for fetch, value in pairs(fetches, result) if value is not None]
+        recorder.values(FETCH, [(name_of(fetch), value) for fetch, value in found])
         for fetch, value in found:
             if isinstance(fetch, tf.Tensor) and isinstance(value, bytes) and _tf_recording.is_summary(fetch.op):
                 recorder.values(SUMMARY, scalars_of(value))
@@ -52,25 +52,26 @@ def fed_arrays(feed_dict: Any) -> Iterator[tuple[str, Any]]:
         for number, each in enumerate(values):
             array = np.asarray(each)
             if array.dtype != object:
-                yield _name(key) + (f" {number}" if number else ""), array
+                yield name_of(key) + (f" {number}" if number else ""), array
 
 
-def _pairs(fetches: Fetches, result: Any) -> Iterator[tuple[Any, Any]]:
+def pairs(fetches: Fetches, result: Any) -> Iterator[tuple[Any, Any]]:
     """Yield each single fetch with its value."""
     if isinstance(fetches, dict):
         for key in fetches:
-            yield from _pairs(fetches[key], result[key])
+            yield from pairs(fetches[key], result[key])
     elif isinstance(fetches, (list, tuple)):
         for fetch, value in zip(fetches, result):
-            yield from _pairs(fetch, value)
+            yield from pairs(fetch, value)
     elif isinstance(result, tuple):  # a sparse tensor
         for part, value in zip(getattr(result, "_fields", ()), result):
-            yield f"{_name(fetches)} {part}", value
+            yield f"{name_of(fetches)} {part}", value
     else:
         yield fetches, result
 
 
-def _name(key: Any) -> str:
+def name_of(key: Any) -> str:
+    """Return the name of a fetch or of a key of a feed_dict."""
     return key if isinstance(key, str) else plain_name(key)
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.recorder import SUMMARY, Recorder
+from npu_shim.rehearsal.recording.recorder import SUMMARY, Watcher
 
 _SPEED = "/sec"  # end of the tags of hooks that measure speed
 
 
-def watch_summaries(recorder: Recorder) -> None:
+def watch_summaries(recorder: Watcher) -> None:
     """Record ``tf.summary.scalar`` of TensorFlow 2, and protobufs that a script gives to a FileWriter."""
 
     def add_summary(original: Any, writer: Any, summary: Any, *args: Any, **kwargs: Any) -> Any:

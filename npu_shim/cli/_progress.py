@@ -1,0 +1,59 @@
+"""The options --progress and --tensorboard, and their start."""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import os
+import tempfile
+
+from npu_shim.launching.progress.display import Display
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that show a run."""
+    parser.add_argument(
+        "--progress",
+        action="store_true",
+        help="show step, steps per second, loss and memory of each rank: a line at the bottom of a terminal, or a line "
+        "every ten seconds in a pipe",
+    )
+    parser.add_argument(
+        "--tensorboard",
+        metavar="DIR",
+        help="write losses, logs, summaries, fetched scalars, learning rates, speed and memory of each rank to "
+        "DIR/rank_0, DIR/rank_1 ...",
+    )
+
+
+def folder_problem(folder: str | None) -> str | None:
+    """Make the folder of event files. Return why it cannot be written; None if it can, or there is none."""
+    if folder is None:
+        return None
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return None
+    except OSError as error:
+        return f"--tensorboard {folder} cannot be written: {error.strerror}. Name a writable folder."
+
+
+def watch(shows: bool, folder: str | None) -> None:
+    """Watch this process: show its progress, and write event files to a folder."""
+    display = Display("npu-shim run") if shows else None
+    if display is not None:
+        atexit.register(display.end)  # after what start() registers
+    start(None if display is None else display.pipe, folder)
+
+
+def start(pipe: int | None, folder: str | None) -> None:
+    """Watch this process.
+
+    Args:
+        pipe: file descriptor to which its status goes; None without a display.
+        folder: of the event files; None without them.
+    """
+    from npu_shim.distributed.ranks import world
+    from npu_shim.rehearsal.progress.start import start as start_watching
+
+    start_watching(pipe, folder, world().rank)

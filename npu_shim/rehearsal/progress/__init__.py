@@ -1,0 +1,8 @@
+"""Watch a run: the step, the speed, the loss and the memory of this rank, for a terminal and for TensorBoard.
+
+The hooks are those of a recording as far as they add no op to a graph, so training computes the same as without them.
+
+* ``progress`` counts steps and keeps the last values. ``waits`` measures the time in collectives.
+* ``updates``, ``functions``, ``tapes`` and ``sessions`` are the hooks that differ from those of a recording.
+* ``reporter`` reports to the display. ``events`` writes event files. ``start`` starts all of it.
+"""

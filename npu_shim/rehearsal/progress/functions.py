@@ -1,0 +1,133 @@
+"""Count the steps of tf.functions: the calls of those in which an optimizer or a tape was traced."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Callable
+
+import tensorflow as tf
+
+from npu_shim.rehearsal.progress.progress import Progress, scalar
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.recorder import LOSS, RATE
+
+if TYPE_CHECKING:
+    from npu_shim._types import Optimizer, Tensor
+
+_TAPE = -2  # the source of steps without an optimizer
+_KERAS = ("fit", "train_on_batch", "test_on_batch", "predict_on_batch", "evaluate", "predict")
+
+
+class Functions:
+    """The tf.functions that train.
+
+    A function may make several steps in a loop. Keras optimizers count their steps in a variable, which is read now and
+    then; with other optimizers, and without one, a call is one step.
+
+    Args:
+        progress: counts.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._calling = threading.local()  # ``function``: the outermost one that runs in this thread, or None
+        self._training: weakref.WeakKeyDictionary[Any, dict[int, _Steps]] = weakref.WeakKeyDictionary()
+        self._losses: weakref.WeakKeyDictionary[Any, list[Tensor]] = weakref.WeakKeyDictionary()
+
+    def watch(self) -> None:
+        """Watch the calls of all tf.functions of this process."""
+        methods.wrap(type(tf.function(_nothing)), ("__call__",), self._call)
+
+    def trains(self, number: int, optimizer: Optimizer | None = None) -> None:
+        """Remember that the function which is being traced makes a step of an optimizer."""
+        function = getattr(self._calling, "function", None)
+        if function is not None:
+            self._training.setdefault(function, {})[number] = _Steps(optimizer)
+
+    def differentiates(self, loss: Tensor) -> None:
+        """Remember a loss of the function that is being traced."""
+        function = getattr(self._calling, "function", None)
+        if function is not None:
+            self._losses.setdefault(function, []).append(loss)
+            self._training.setdefault(function, {})
+
+    def _call(self, original: Callable[..., Any], function: Any, *args: Any, **kwargs: Any) -> Any:
+        progress = self._progress
+        if progress.is_inside("function", *_KERAS):
+            return original(function, *args, **kwargs)
+        progress.enter("function")
+        self._calling.function = function
+        try:
+            result = original(function, *args, **kwargs)
+        finally:
+            self._calling.function = None
+            progress.leave("function")
+        if function in self._training and tf.executing_eagerly():
+            self._count(function, result)
+        return result
+
+    def _count(self, function: Any, result: Any) -> None:
+        progress, training = self._progress, self._training[function]
+        for number, steps in training.items():
+            progress.count(number, steps.per_call)
+        if not training:
+            progress.count(_TAPE)
+        if not progress.is_due():
+            return
+        for number, steps in training.items():
+            reached = steps.read(progress.counted(number))
+            if reached is not None:
+                progress.reach(number, reached)
+        loss = self._returned(function, result)
+        if loss is not None:
+            progress.value(LOSS, "loss", loss)
+        rate = progress.learning_rate()
+        if rate is not None:
+            progress.value(RATE, "learning_rate", rate)
+
+    def _returned(self, function: Any, result: Any) -> float | None:
+        """Return the value of a differentiated loss among the results of a function; None if it returns none."""
+        values = tf.nest.flatten(result)
+        for loss in reversed(self._losses.get(function, [])):
+            outputs = tf.nest.flatten(getattr(loss.graph, "structured_outputs", None))
+            if len(outputs) != len(values):
+                continue
+            for output, value in zip(outputs, values):
+                if _source(output) is loss:
+                    return scalar(value)
+        return None
+
+
+class _Steps:
+    """The steps of an optimizer in a function."""
+
+    def __init__(self, optimizer: Optimizer | None) -> None:
+        self._optimizer = None if optimizer is None else weakref.ref(optimizer)
+        self._last: tuple[int, int] | None = None  # the variable, and the number of calls by the count
+        self.per_call = 1
+
+    def read(self, counted: int) -> int | None:
+        """Return the steps that the optimizer has counted; None if it does not count."""
+        optimizer = self._optimizer() if self._optimizer else None
+        iterations = getattr(optimizer, "iterations", None)
+        number = None if iterations is None else scalar(iterations)
+        if number is None:
+            return None
+        reached = int(number)
+        if self._last is not None and counted > self._last[1]:
+            calls = (counted - self._last[1]) / self.per_call
+            self.per_call = max(1, round((reached - self._last[0]) / calls))
+        self._last = reached, reached
+        return reached
+
+
+def _source(output: Any) -> Any:
+    """Return the tensor of which an output of a function is a copy."""
+    while isinstance(output, tf.Tensor) and output.op.type == "Identity":
+        output = output.op.inputs[0]
+    return output
+
+
+def _nothing() -> None:
+    """Do nothing."""

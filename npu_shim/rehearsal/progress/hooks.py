@@ -1,0 +1,25 @@
+"""All hooks of a watched process."""
+
+from __future__ import annotations
+
+from npu_shim.rehearsal.progress.functions import Functions
+from npu_shim.rehearsal.progress.progress import Progress
+from npu_shim.rehearsal.progress.sessions import Sessions
+from npu_shim.rehearsal.progress.tapes import watch_tapes
+from npu_shim.rehearsal.progress.updates import Updates
+from npu_shim.rehearsal.recording.estimators import watch_estimators
+from npu_shim.rehearsal.recording.keras_models import watch_keras_models
+from npu_shim.rehearsal.recording.optimizers import watch_optimizers
+from npu_shim.rehearsal.recording.summaries import watch_summaries
+
+
+def watch_all(progress: Progress) -> None:
+    """Install all hooks in this process, in which TensorFlow is loaded."""
+    functions = Functions(progress)
+    functions.watch()
+    Sessions(progress).watch()
+    watch_tapes(progress, functions)
+    watch_optimizers(Updates(progress, functions))
+    watch_summaries(progress)
+    watch_keras_models(progress)
+    watch_estimators(progress)

@@ -1,0 +1,193 @@
+"""Count the steps of sessions, and read the loss and the learning rate with what the script fetches.
+
+A run that makes an update also fetches the global step, the loss and the learning rates of the update, if they are
+wanted. They are tensors that the graph has, and only those that the run computes anyway: nothing is added to the graph.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple
+
+import tensorflow as tf
+
+from npu_shim import _device, _tf_recording, _tf_session
+from npu_shim.rehearsal.progress.progress import Progress
+from npu_shim.rehearsal.progress.updates import updates_of
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.recorder import FETCH, SUMMARY
+from npu_shim.rehearsal.recording.sessions import name_of, pairs
+from npu_shim.rehearsal.recording.summaries import scalars_of
+
+if TYPE_CHECKING:
+    from npu_shim._types import Fetches, Graph, Operation, Session, Tensor
+
+_READS = ("ReadVariableOp", "VarHandleOp", "VariableV2", "Variable")
+_FIRST_READS = 3  # runs that read the global step in any case
+_MAX_PLANS = 100  # sets of fetches that are remembered for a graph
+_PLANS = "npu_shim_plans"  # attribute of a graph, so that they end with it
+
+
+class _Plan(NamedTuple):
+    """The use of a set of fetches.
+
+    Attributes:
+        fetches: the fetched ops and tensors; they are kept, so that their ids stay theirs.
+        numbers: of the optimizers whose updates the run makes.
+        shown: kind, name and tensor of what is fetched in addition.
+        step: the global step, which is fetched too; None if there is none.
+    """
+
+    fetches: tuple[Any, ...]
+    numbers: tuple[int, ...] = ()
+    shown: tuple[tuple[str, str, Any], ...] = ()
+    step: Any = None
+
+
+_NOTHING = _Plan(())
+
+
+class Sessions:
+    """The sessions of this process.
+
+    Args:
+        progress: counts.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._fetches_always = _device.look().is_npu  # as another set of fetches would compile the graph again
+        self._reads = self._runs = 0  # of the global step, and of training steps since the last one
+        self._global_step: int | None = None
+        self._per_run = 1
+
+    def watch(self) -> None:
+        """Watch the runs of all sessions of this process."""
+        methods.wrap(_tf_recording.BaseSession, ("run",), self._run)
+
+    def _run(self, original: Callable[..., Any], session: Session, fetches: Fetches, *args: Any, **kwargs: Any) -> Any:
+        progress = self._progress
+        if progress.is_inside("run", "evaluate", "predict"):
+            return original(session, fetches, *args, **kwargs)
+        plan = self._plan(session, fetches)
+        if plan is _NOTHING:
+            return original(session, fetches, *args, **kwargs)
+        wanted = progress.is_due() or bool(plan.numbers) and self._reads < _FIRST_READS
+        progress.enter("run")
+        try:
+            if not plan.numbers or not (wanted or self._fetches_always):
+                result, more = original(session, fetches, *args, **kwargs), []
+            else:
+                extra = [tensor for _, _, tensor in plan.shown] + ([] if plan.step is None else [plan.step])
+                result, more = original(session, [fetches, extra], *args, **kwargs)
+        finally:
+            progress.leave("run")
+        if plan.numbers:
+            self._count(plan, more)
+        if wanted:
+            self._show(plan, more, fetches, result)
+        return result
+
+    def _count(self, plan: _Plan, more: list[Any]) -> None:
+        for number in plan.numbers[1:]:
+            self._progress.count(number)
+        self._runs += 1
+        if plan.step is None or not more:
+            self._progress.count(plan.numbers[0], self._per_run)
+            return
+        step = int(more[-1])
+        counted = self._progress.counted(plan.numbers[0])
+        expected = counted + self._per_run
+        if abs(step - expected) <= self._per_run or step == self._global_step:
+            # The variable may be read before or after the update, and some scripts do not count in it.
+            self._progress.reach(plan.numbers[0], expected)
+        else:
+            if self._global_step is not None and step > self._global_step:
+                self._per_run = max(1, round((step - self._global_step) / self._runs))
+            self._progress.reach(plan.numbers[0], step)
+        self._global_step = step
+        self._reads += 1
+        self._runs = 0
+
+    def _show(self, plan: _Plan, more: list[Any], fetches: Fetches, result: Any) -> None:
+        progress = self._progress
+        for (kind, name, _), value in zip(plan.shown, more):
+            progress.values(kind, [(name, value)])
+        for fetch, value in pairs(fetches, result):
+            if isinstance(value, bytes):
+                if isinstance(fetch, tf.Tensor) and _tf_recording.is_summary(fetch.op):
+                    progress.values(SUMMARY, scalars_of(value))
+            elif value is not None:
+                progress.values(FETCH, [(name_of(fetch), value)])
+
+    def _plan(self, session: Session, fetches: Fetches) -> _Plan:
+        updates = updates_of(session.graph)
+        if not updates:
+            return _NOTHING
+        leaves = tuple(_leaves(fetches))
+        key = tuple(map(id, leaves)) + (len(updates),)
+        plans: dict[tuple[int, ...], _Plan] = getattr(session.graph, _PLANS, None) or {}
+        found = plans.get(key)
+        if found is None:
+            if len(plans) >= _MAX_PLANS:
+                plans.clear()
+            found = plans[key] = self._made(session, fetches, leaves, updates)
+            setattr(session.graph, _PLANS, plans)
+        return found
+
+    def _made(self, session: Session, fetches: Fetches, leaves: tuple[Any, ...], updates: list[Any]) -> _Plan:
+        elements = _tf_session.fetched_elements(session, fetches)
+        runs = _ancestors([each.op if isinstance(each, tf.Tensor) else each for each in elements])
+        made = [update for update in updates if any(op in runs for op in update.ops)]
+        shown: dict[tuple[str, str], Tensor] = {}
+        for update in made:
+            mark = f" of optimizer {update.number + 1}" if update.number else ""
+            for kind, name, tensor in update.shown:
+                if _is_computed(tensor.op, runs) and session.graph.is_fetchable(tensor):
+                    shown[kind, name + mark] = tensor
+        numbers = tuple(sorted({update.number for update in made}))
+        return _Plan(leaves, numbers, tuple((*key, value) for key, value in shown.items()), _global_step(session.graph))
+
+
+def _leaves(fetches: Fetches) -> Iterator[Any]:
+    """Yield the single fetches of a structure."""
+    if isinstance(fetches, dict):
+        for value in fetches.values():
+            yield from _leaves(value)
+    elif isinstance(fetches, (list, tuple)):
+        for value in fetches:
+            yield from _leaves(value)
+    else:
+        yield fetches
+
+
+def _ancestors(ops: Iterable[Operation]) -> set[Operation]:
+    """Return ops with all ops that they need."""
+    found: set[Operation] = set()
+    waiting = list(ops)
+    while waiting:
+        op = waiting.pop()
+        if op not in found:
+            found.add(op)
+            waiting += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+    return found
+
+
+def _is_computed(op: Operation, runs: set[Operation]) -> bool:
+    """Return True if a run computes an op, but for stateless ops and reads of variables."""
+    waiting, seen = [op], set()
+    while waiting:
+        each = waiting.pop()
+        if each in runs or each in seen:
+            continue
+        seen.add(each)
+        stateful = each.op_def is not None and each.op_def.is_stateful and each.type not in _READS
+        if stateful or each.type.startswith("Placeholder"):
+            return False
+        waiting += [tensor.op for tensor in each.inputs] + list(each.control_inputs)
+    return True
+
+
+def _global_step(graph: Graph) -> Any:
+    """Return the tensor of the global step of a graph; None if it has none."""
+    steps = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_STEP)
+    return _tf_recording.graph_element(steps[0]) if len(steps) == 1 else None

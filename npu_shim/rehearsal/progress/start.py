@@ -1,0 +1,42 @@
+"""Start to watch this process."""
+
+from __future__ import annotations
+
+import atexit
+import os
+
+from npu_shim.rehearsal.progress.events import Events
+from npu_shim.rehearsal.progress.progress import Progress
+from npu_shim.rehearsal.progress.reporter import Reporter
+from npu_shim.rehearsal.progress.waits import Waits
+from npu_shim.rehearsal.recording.install import after_tensorflow
+
+
+def start(pipe: int | None, folder: str | None, rank: int) -> None:
+    """Watch this process, and report until it ends.
+
+    Args:
+        pipe: file descriptor to which the status goes; None without a display.
+        folder: the event file goes to its folder ``rank_0``, ``rank_1`` ...; None without one.
+        rank: of this process.
+    """
+    events = None if folder is None else Events(os.path.join(folder, f"rank_{rank}"))
+    write = None if events is None else events.write
+    progress, waits = Progress(write), Waits()
+    reporter = Reporter(rank, progress, waits, pipe, write)
+
+    def watch() -> None:
+        from npu_shim import _script_frames
+        from npu_shim.rehearsal.progress import hooks
+
+        hooks.watch_all(progress)
+        waits.watch()
+        reporter.place = _script_frames.line_of_main_thread
+
+    def end() -> None:
+        reporter.end()
+        if events is not None:
+            events.end()
+
+    atexit.register(end)
+    after_tensorflow(watch)

@@ -1,0 +1,94 @@
+"""Watch the updates of optimizers, without an op for it in their graph."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import tensorflow as tf
+
+from npu_shim.rehearsal.progress.functions import Functions
+from npu_shim.rehearsal.progress.progress import Progress, scalar
+from npu_shim.rehearsal.recording.graph_inputs import rates_of
+from npu_shim.rehearsal.recording.optimizers import Watch, rate_of
+from npu_shim.rehearsal.recording.recorder import LOSS, RATE
+
+if TYPE_CHECKING:
+    from npu_shim._types import Graph, Operation, Optimizer, Tensor
+
+
+_UPDATES = "npu_shim_updates"  # attribute of a graph, so that they end with it
+
+
+class Update(NamedTuple):
+    """An update in a graph of TensorFlow 1.
+
+    Attributes:
+        number: among the updates of the graph, from 0.
+        ops: what runs it.
+        shown: kind, name and tensor of its loss and learning rates.
+    """
+
+    number: int
+    ops: tuple[Operation, ...]
+    shown: tuple[tuple[str, str, Tensor], ...]
+
+
+class Updates(Watch):
+    """Count the updates of eager code, and remember those of graphs and functions.
+
+    Args:
+        progress: counts.
+        functions: the tf.functions of this process.
+    """
+
+    def __init__(self, progress: Progress, functions: Functions) -> None:
+        super().__init__()
+        self._progress, self._functions = progress, functions
+
+    def eager(self, optimizer: Optimizer, number: int, kept: Any) -> None:
+        """Count the update."""
+        progress = self._progress
+        if progress.is_inside("fit", "train_on_batch"):  # which count themselves
+            return
+        _keep_rate(progress, optimizer)
+        progress.count(number)
+        if progress.is_due():
+            progress.show_loss()
+            rate = progress.learning_rate()
+            if rate is not None:
+                progress.value(RATE, "learning_rate", rate)
+
+    def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Any, result: Any) -> Any:
+        """Remember the update, which runs with its graph or its function."""
+        if getattr(graph, "building_function", False):
+            self._functions.trains(number, optimizer)
+            _keep_rate(self._progress, optimizer)
+            return result
+        ops = tuple(
+            each.op if isinstance(each, tf.Tensor) else each
+            for each in tf.nest.flatten(result)
+            if isinstance(each, (tf.Operation, tf.Tensor))
+        )
+        losses = [(LOSS, "loss", loss) for loss in self.losses_of(graph)]
+        rates = [(RATE, name, rate) for name, rate in rates_of(graph.get_operations()[start:], graph)]
+        known = updates_of(graph)  # optimizers that the script does not keep share a number, so updates are counted
+        setattr(graph, _UPDATES, [*known, Update(len(known), ops, tuple(losses + rates))])
+        return result
+
+
+def updates_of(graph: Graph) -> list[Update]:
+    """Return the updates of a graph of TensorFlow 1."""
+    return getattr(graph, _UPDATES, [])
+
+
+def _keep_rate(progress: Progress, optimizer: Optimizer) -> None:
+    """Let the progress read the learning rate of a Keras optimizer."""
+    kept = weakref.ref(optimizer)
+
+    def read() -> float | None:
+        alive = kept()
+        rates = rate_of(alive) if alive is not None and tf.executing_eagerly() else []
+        return scalar(rates[0][2]) if rates else None
+
+    progress.learning_rate = read

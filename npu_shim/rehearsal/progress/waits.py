@@ -1,0 +1,48 @@
+"""Measure the time that this process waits in collectives."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Callable
+
+from npu_shim.distributed.collectives.transport import GroupBackend
+from npu_shim.rehearsal.recording import methods
+
+
+class Waits:
+    """The time in which at least one collective is under way."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._total = 0.0
+        self._since = 0.0
+        self._running: dict[int, str] = {}  # the key of each collective, by the thread that runs it
+
+    def watch(self) -> None:
+        """Measure all collectives of this process on the CPU."""
+        methods.wrap(GroupBackend, ("run",), self._run)
+
+    def total(self) -> float:
+        """Return the seconds so far."""
+        with self._lock:
+            return self._total + (time.monotonic() - self._since if self._running else 0.0)
+
+    def collective(self) -> str:
+        """Return the key of a collective that is under way; empty if there is none."""
+        with self._lock:
+            return next(iter(self._running.values()), "")
+
+    def _run(self, original: Callable[..., Any], group: Any, key: str, *args: Any) -> Any:
+        thread = threading.get_ident()
+        with self._lock:
+            if not self._running:
+                self._since = time.monotonic()
+            self._running[thread] = key
+        try:
+            return original(group, key, *args)
+        finally:
+            with self._lock:
+                del self._running[thread]
+                if not self._running:
+                    self._total += time.monotonic() - self._since
