@@ -32,7 +32,7 @@ def layer_problems(devices: list[DevicePath]) -> Iterator[Problem]:
             yield from _layer(layer, one.device.layers[at - 1] if at else None, path)
             for number, address in enumerate(layer.addresses):
                 yield from _address(address, f"{path}.rank_addr_list[{number}]")
-    yield from _repeated_devices(devices)
+    yield from _repeated_local_ids(devices)
     yield from _sizes(devices)
     yield from _repeated_eids(devices)
 
@@ -50,19 +50,18 @@ def _numbers(one: DevicePath) -> Iterator[Problem]:
         yield _warn(f"{path}.level_list", f"has {len(device.layers)} layers", f"Write at most {_MAX_LAYERS}")
 
 
-def _repeated_devices(devices: list[DevicePath]) -> Iterator[Problem]:
-    """Report devices that are read as those of a further server."""
-    first: dict[tuple[str, int], str] = {}
+def _repeated_local_ids(devices: list[DevicePath]) -> Iterator[Problem]:
+    """Check that each device of an instance of layer 0 has its own local_id; several servers may share an instance."""
+    first: dict[tuple[str, int | None], str] = {}
     for one in devices:
-        instance, device_id = one.device.layers[0].instance, one.device.device_id
-        if (instance, device_id) in first:
+        key = (one.device.layers[0].instance, one.device.local_id)
+        if key in first:
             yield _warn(
-                f"{one.path}.device_id",
-                f"device {device_id} of {instance!r} is given twice, first at {first[instance, device_id]}.device_id, "
-                "and is read as a device of another server",
-                "Correct it if both are on one server",
+                f"{one.path}.local_id",
+                f"local_id {key[1]} of {key[0]!r} is given twice, first at {first[key]}.local_id",
+                "Write the number that the device has in the topology file",
             )
-        first.setdefault((instance, device_id), one.path)
+        first.setdefault(key, one.path)
 
 
 def _sizes(devices: list[DevicePath]) -> Iterator[Problem]:
