@@ -272,15 +272,15 @@ def keras_trains_as_one_process():
     if KERAS3 and STYLE == "graph":
         return
     x = np.random.RandomState(0).normal(size=[8 * SIZE, 3]).astype(np.float32)
-    y = x.sum(1, keepdims=True)
+    y = 2 * x.sum(1, keepdims=True)
     kernel = np.ones([3, 1], np.float32)
 
-    def trained(optimizer, rows, callbacks=()):
+    def trained(optimizer, rows, callbacks=(), epochs=3):
         model = tf.keras.Sequential([tf.keras.layers.Dense(1, use_bias=False)])
         model.build([None, 3])
         model.compile(loss="mse", optimizer=optimizer)
         model.set_weights([kernel * (RANK + 1 if callbacks else 1)])
-        history = model.fit(x[rows], y[rows], 8, 3, verbose=0, shuffle=False, callbacks=list(callbacks))
+        history = model.fit(x[rows], y[rows], 8, epochs, verbose=0, shuffle=False, callbacks=list(callbacks))
         return model.get_weights()[0], history.history
 
     optimizers = getattr(tf.keras.optimizers, "legacy", tf.keras.optimizers) if STYLE == "graph" else tf.keras.optimizers
@@ -291,6 +291,9 @@ def keras_trains_as_one_process():
     expected = kernel.copy()
     for _ in range(3):
         expected -= 0.1 * 2 * x.T @ (x @ expected - y) / len(x)
+    np.testing.assert_allclose(made, expected, rtol=1e-4)
+    two_passes = {"backward_passes_per_step": 2, "average_aggregated_gradients": True}
+    made, _ = trained(hvd_keras.DistributedOptimizer(optimizers.SGD(0.1), **two_passes), model_rows, epochs=6)
     np.testing.assert_allclose(made, expected, rtol=1e-4)
     callbacks = [
         hvd_keras.callbacks.BroadcastGlobalVariablesCallback(0),

@@ -16,6 +16,8 @@ import tensorflow as tf
 
 import npu_shim.npu_device as npu
 from npu_shim.npu_device.distribute import hccl_ops, npu_callbacks
+from npu_shim.npu_device.distribute.global_batches import step_with_weight
+from npu_shim.npu_device.distribute.gradient_sharing import distributed_optimizer
 
 handle = npu.open().as_default()
 rank, size = handle.worker_id, handle.workers_num
@@ -252,6 +254,20 @@ def an_overflow_of_one_rank() -> None:
         assert optimizer.last_step_finite.numpy() and variable.numpy() < 1
 
 
+def weights_of_rows() -> None:
+    """Of two optimizers, one inside the other, the outer one weights and averages the rows of an embedding."""
+    variable = tf.Variable([[1.0], [1.0]])
+    inner = distributed_optimizer(tf.keras.optimizers.SGD(1.0))
+    outer = npu.train.optimizer.NpuLossScaleOptimizer(inner, dynamic=False, initial_scale=1.0)
+    distributed_optimizer(outer)
+    if hasattr(outer, "build"):
+        outer.build([variable])
+    rows = tf.IndexedSlices(tf.ones([1, 1]) * (rank + 1.0), tf.constant([1]), tf.constant([2, 1]))
+    with step_with_weight(tf.constant(2.0)):
+        outer.apply_gradients([(rows, variable)])
+    equal(variable, [[1.0], [1 - 2 * np.mean(ranks + 1)]])
+
+
 CASES = [
     reductions,
     mean_of_integers,
@@ -269,6 +285,7 @@ CASES = [
     groups,
     loss_scales,
     an_overflow_of_one_rank,
+    weights_of_rows,
 ]
 
 
