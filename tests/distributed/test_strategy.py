@@ -27,7 +27,7 @@ LOOPS = ["loop", "loop_adam", "loop_function", "reduce"]
 # TensorFlow 2.15 is the last one with Estimators, and with Keras in graphs; TensorFlow 1.15 is tested in graphs.
 WAYS = {
     "graph": (ESTIMATORS + KERAS if VERSION <= (2, 15) else []) + LOOPS,
-    "eager": KERAS + LOOPS if VERSION >= (2, 0) else [],
+    "eager": KERAS + LOOPS + ["keras_clip"] if VERSION >= (2, 0) else [],
 }
 CASES = [
     pytest.param(style, way, marks=[pytest.mark.smoke] * (style == "eager")) for style in WAYS for way in WAYS[style]

@@ -12,6 +12,7 @@ import sys
 import numpy as np
 
 from npu_shim.npu_init import *
+from npu_shim import npu_device
 import tensorflow as tf
 
 FOLDER, STYLE, WAYS = sys.argv[1], sys.argv[2], sys.argv[3:]
@@ -86,6 +87,9 @@ def with_keras(way, optimizer):
     with strategy.scope():
         model = keras_model(seed=9 + 20 * RANK)
         model.compile(optimizer(), 'mse', metrics=['mae'])
+    if 'clip' in way:
+        npu_device.open().as_default()
+        model = npu_device.distribute.data_parallel(model)
     if way.startswith('keras_dataset'):
         history = model.fit(data(BATCH), steps_per_epoch=10, epochs=2, verbose=0)
     else:
@@ -163,7 +167,8 @@ def optimizer_of(way):
     adam, keras = 'adam' in way, 'keras' in way or STYLE == 'eager'
     kinds = tf.keras.optimizers if STYLE == 'eager' else v1.keras.optimizers
     if keras:
-        return lambda: wrapped(way, kinds.Adam(0.01) if adam else kinds.SGD(0.05))
+        clip = {'clipnorm': 0.01} if 'clip' in way else {}
+        return lambda: wrapped(way, kinds.Adam(0.01) if adam else kinds.SGD(0.05, **clip))
     return lambda: wrapped(way, v1.train.AdamOptimizer(0.01) if adam else v1.train.GradientDescentOptimizer(0.05))
 
 
