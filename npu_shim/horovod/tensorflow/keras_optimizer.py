@@ -126,9 +126,13 @@ def _keras3_members(base: type) -> dict[str, Any]:
         if not self.built:
             with tf.init_scope():
                 self.build(variables)
+
+        def count() -> None:
+            self.iterations.assign_add(1)  # which returns a tensor in some versions
+
         return self._agg_helper.apply_gradients(
             lambda: base.apply(self, reduced, trainable_variables),  # type: ignore[attr-defined]
-            lambda: self.iterations.assign_add(1) and None,
+            count,
             reduced,
         )
 

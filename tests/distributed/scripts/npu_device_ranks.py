@@ -255,7 +255,7 @@ def an_overflow_of_one_rank() -> None:
 
 
 def weights_of_rows() -> None:
-    """Of two optimizers, one inside the other, the outer one weights and averages the rows of an embedding."""
+    """The outer of two nested optimizers weights and averages the rows of an embedding."""
     variable = tf.Variable([[1.0], [1.0]])
     inner = distributed_optimizer(tf.keras.optimizers.SGD(1.0))
     outer = npu.train.optimizer.NpuLossScaleOptimizer(inner, dynamic=False, initial_scale=1.0)
