@@ -9,15 +9,19 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
 from npu_shim import cli
+from npu_shim.distributed.collectives.transport import GroupBackend, Transport
 from npu_shim.launching.progress import board
 from npu_shim.launching.progress.region import Region
 from npu_shim.launching.progress.status import Status, decode, encode
+from npu_shim.rehearsal.progress.waits import Waits
+from npu_shim.rehearsal.recording import methods
 from tests.terminal import Screen, Terminal
 
 EIGHT = [Status(rank, 100, 9.0, 10.0, 0.09 + 0.03 * (rank == 5), 0.25, 800_000_000) for rank in range(8)]
@@ -46,6 +50,8 @@ def test_rank_that_others_wait_for_is_named_with_its_line() -> None:
 
 def test_ends_of_ranks_are_shown() -> None:
     ended = [Status(0, 7, 60.0, idle_s=50.0, code=0), Status(1, 7, 60.0, code=137)]
+    done = [Status(rank, 7, 60.0, own_step_s=0.1 + 0.1 * rank, code=0) for rank in range(2)]
+    assert board.lines(done)[1].endswith("finished after 60 s, slowest by 100 ms a step, 100%")
     assert [line[14:].strip() for line in board.lines(ended)] == [
         "finished after 60 s",
         "ended by SIGKILL",
@@ -74,6 +80,28 @@ def test_status_is_one_short_line_and_unknown_fields_are_left_out() -> None:
     line = encode(status)
     assert line.endswith(b"\n") and line.count(b"\n") == 1 and len(line) < select.PIPE_BUF
     assert decode(line).loss == float("inf") and decode(b'{"rank": 1, "later": 2}') == Status(1)
+
+
+def test_time_in_collectives_that_overlap_counts_once() -> None:
+    waits, begun, ended = Waits(), threading.Barrier(3), threading.Event()
+
+    class Group(GroupBackend):
+        def run(self, key: str, request: str, digest: bytes, work: Callable[[Transport], Any]) -> Any:
+            begun.wait(60)
+            ended.wait(60)
+
+    methods.wrap(Group, ("run",), waits.around)
+    threads = [threading.Thread(target=Group().run, args=(key, "", b"", print)) for key in ("a", "b")]
+    begin = time.monotonic()
+    for thread in threads:
+        thread.start()
+    begun.wait(60)
+    assert waits.collective() in ("a", "b")
+    time.sleep(0.2)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert 0.2 <= waits.total() <= time.monotonic() - begin and waits.collective() == ""
 
 
 # --- the bottom of a terminal ------------------------------------------------

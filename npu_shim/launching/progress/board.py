@@ -47,7 +47,7 @@ def slowest(ranks: Sequence[Status]) -> tuple[int, float, float] | None:
         The rank, the seconds of a step by which it exceeds the mean of the others, and their share of that mean; None
         with fewer than two ranks, or if the difference is below a hundredth.
     """
-    times = {status.rank: status.own_step_s for status in ranks if status.own_step_s and status.code is None}
+    times = {status.rank: status.own_step_s for status in ranks if status.own_step_s and not status.code}
     if len(times) < 2:
         return None
     rank = max(times, key=lambda each: times[each] or 0.0)
@@ -90,8 +90,10 @@ def _cells(status: Status) -> list[str]:
 
 
 def _remark(status: Status, ranks: Sequence[Status]) -> str:
+    found = slowest(ranks)
+    excess = f"slowest by {found[1] * 1000:.3g} ms a step, {found[2]:.0%}" if found and found[0] == status.rank else ""
     if status.code is not None:
-        return _ending(status.code, status.seconds)
+        return ", ".join(filter(None, [_ending(status.code, status.seconds), excess]))
     if is_idle(status):
         if status.collective:
             missing = [other.rank for other in ranks if other.code is None and is_idle(other) and not other.collective]
@@ -99,10 +101,7 @@ def _remark(status: Status, ranks: Sequence[Status]) -> str:
             return f"waits{awaited} for {status.idle_s:.0f} s in {status.collective}"
         where = ", " + _FOLDERS.sub("at ", status.place) if status.place else ""
         return f"{'for' if status.step is None else 'no step for'} {status.idle_s:.0f} s{where}"
-    found = slowest(ranks)
-    if found and found[0] == status.rank:
-        return f"slowest by {found[1] * 1000:.3g} ms a step, {found[2]:.0%}"
-    return ""
+    return excess
 
 
 def _ending(code: int, seconds: float) -> str:

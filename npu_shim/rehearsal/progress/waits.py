@@ -21,7 +21,7 @@ class Waits:
 
     def watch(self) -> None:
         """Measure all collectives of this process on the CPU."""
-        methods.wrap(GroupBackend, ("run",), self._run)
+        methods.wrap(GroupBackend, ("run",), self.around)
 
     def total(self) -> float:
         """Return the seconds so far."""
@@ -33,7 +33,8 @@ class Waits:
         with self._lock:
             return next(iter(self._running.values()), "")
 
-    def _run(self, original: Callable[..., Any], group: Any, key: str, *args: Any) -> Any:
+    def around(self, original: Callable[..., Any], group: Any, key: str, *args: Any) -> Any:
+        """Run a collective and measure it."""
         thread = threading.get_ident()
         with self._lock:
             if not self._running:
