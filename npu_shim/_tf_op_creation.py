@@ -36,7 +36,7 @@ _IS_1 = tf.__version__.startswith("1.")
 _LIBRARY: Any = getattr(_library, "OpDefLibrary", None) if _IS_1 else _library
 _STRAIGHT = "NpuShimStraightThrough"
 SCOPE = "npu_shim_rehearsal/"  # of the names of ops of hooks
-_PASSED = {"Identity": _STRAIGHT, "Cast": _STRAIGHT}
+_PASSED = {"Identity": _STRAIGHT, "Cast": _STRAIGHT, "ClipByValue": _STRAIGHT}
 
 
 class OpHook:
@@ -97,7 +97,7 @@ def suspended() -> Iterator[None]:
 def own_ops(graph: Graph | None) -> Iterator[None]:
     """Return a context manager for the ops of a hook.
 
-    No hook sees them and no tape records them. The gradient of Identity and Cast is that of their output.
+    No hook sees them and no tape records them. The gradient of Identity, Cast and ClipByValue is that of their output.
 
     Args:
         graph: the graph of the ops; None in eager mode.
@@ -131,7 +131,7 @@ def original_name(tensor: Tensor) -> str:
 
 def _install() -> None:
     with contextlib.suppress(KeyError):  # registered by an earlier hook
-        tf.RegisterGradient(_STRAIGHT)(lambda op, gradient: gradient)
+        tf.RegisterGradient(_STRAIGHT)(lambda op, gradient: [gradient] + [None] * (len(op.inputs) - 1))
     _replace(_LIBRARY, "_apply_op_helper", _around_helper)
     _replace(_ops.Graph, "_create_op_internal", _around_creation)
     _replace(_DatasetFunction, "__init__", _without_hooks)
@@ -221,22 +221,14 @@ def _around_fast_path(original: Callable[..., Any]) -> Callable[..., Any]:
     def run(context: Any, op_type: str, name: Any, *args: Any) -> Any:
         if _STATE.suspended:
             return original(context, op_type, name, *args)
-        changed: list[Any] = list(args)
+        inputs = [each for argument in args for each in _values_of(argument)]
         for hook in _HOOKS:
-            changed = [
-                hook.inputs(op_type, each)
-                if isinstance(each, (list, tuple)) and any(map(_is_value, each))
-                else hook.inputs(op_type, [each])[0]
-                if _is_value(each)
-                else each
-                for each in changed
-            ]
-        result = original(context, op_type, name, *changed)
+            inputs = hook.inputs(op_type, inputs)
+        result = original(context, op_type, name, *_replaced(args, inputs))
         several = isinstance(result, (list, tuple))
         outputs = list(result) if several else [result]
         if result is None or not all(isinstance(each, tf.Tensor) for each in outputs):
             return result
-        inputs = [each for each in tf.nest.flatten(changed) if _is_value(each)]
         for hook in _HOOKS:
             outputs = hook.outputs(op_type, None, inputs, outputs)
         return outputs if several else outputs[0]
@@ -263,6 +255,24 @@ def _around_execute(original: Callable[..., Any]) -> Callable[..., Any]:
         return outputs
 
     return execute
+
+
+def _values_of(argument: Any) -> list[Any]:
+    """Return the tensors and variables in an argument of the fast path: one, a list with some, or none."""
+    return [each for each in (argument if isinstance(argument, (list, tuple)) else [argument]) if _is_value(each)]
+
+
+def _replaced(args: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """Return the arguments of the fast path with other tensors."""
+    left = iter(values)
+    return [
+        [next(left) if _is_value(each) else each for each in argument]
+        if isinstance(argument, (list, tuple))
+        else next(left)
+        if _is_value(argument)
+        else argument
+        for argument in args
+    ]
 
 
 def _is_value(value: Any) -> bool:

@@ -16,7 +16,7 @@ from importlib.util import MAGIC_NUMBER
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim import _env
-from npu_shim.cli import USAGE_ERROR, _progress
+from npu_shim.cli import USAGE_ERROR, _half, _progress
 from npu_shim.import_hook import children, hook, reachable, script, tool
 from npu_shim.import_hook.conversions import Conversions, Results
 from npu_shim.import_hook.hook import Finder
@@ -44,13 +44,20 @@ def main(arguments: list[str]) -> int:
     from convert_tf2npu.cli.config import ConfigError
 
     made = _parser()
-    args = made.parse_args(arguments)
+    args = made.parse_args(_half.spelled_out(arguments))
+    if _half.DEFAULT in (args.module or args.script):  # it belongs to the script
+        args = made.parse_args(arguments)
     target = args.module or args.script
     if not target:
         made.error("missing script: give a script, or -m and a module")
     problem = None if args.module else _not_a_script(target[0])
+    problem = problem or _half.problem(args)
     if problem:
         made.error(problem)
+    if args.half:
+        _half.start(_half.settings(args) or {})
+    if args.numerics:
+        _watch(args.numerics)
     finder: Finder | None = None
     problem = _progress.folder_problem(args.tensorboard)
     if problem:
@@ -74,6 +81,18 @@ def main(arguments: list[str]) -> int:
     else:
         script.run_file(target[0], target[1:], finder)
     return 0
+
+
+def _watch(folder: str) -> None:
+    """Watch the numbers of the script as soon as it has imported TensorFlow."""
+    from npu_shim.rehearsal.recording.install import after_tensorflow
+
+    def begin() -> None:
+        from npu_shim.rehearsal.numerics.watch import watch_numerics
+
+        watch_numerics(folder)
+
+    after_tensorflow(begin)
 
 
 def _serve_vendor_packages() -> None:
@@ -115,6 +134,12 @@ def _parser() -> argparse.ArgumentParser:
         help="do not report shapes that change between steps, for which the NPU recompiles the graph",
     )
     _progress.add_arguments(made)
+    _half.add_arguments(made)
+    made.add_argument(
+        "--numerics",
+        metavar="DIR",
+        help="report the first op with Inf or NaN, loss scale and gradient norms to DIR (docs/precision.md)",
+    )
     add_rule_arguments(made)
     return made
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
+from npu_shim._overflow import OVERFLOW
 from npu_shim.options.check import check_session_options
 
 if TYPE_CHECKING:
@@ -110,17 +111,21 @@ def rdma_remote_init(remote_var_list: Sequence[Variable], mem_size: int) -> None
 def set_device_sat_mode(mode: int) -> None:
     """Set the result of an overflow: 0 for the largest number, 1 for infinity and NaN.
 
-    The CPU always computes with infinity and NaN, so it accepts only 1.
+    The CPU computes with infinity and NaN, so it accepts 0 only while half precision is rehearsed.
 
     Raises:
         ValueError: for another mode, or for 0 on the CPU.
     """
     if mode not in (0, 1):
         raise ValueError(f"mode={mode!r} is not allowed: it must be 0 or 1.")
-    if mode == 0:
-        raise ValueError("set_device_sat_mode(0) is not possible on the CPU, which has infinity and NaN. Use mode 1.")
+    if mode == 0 and not OVERFLOW.rehearsed:
+        raise ValueError(
+            "set_device_sat_mode(0) is not possible on the CPU, which has infinity and NaN. Use mode 1, or rehearse "
+            "half precision: npu-shim run --half."
+        )
+    OVERFLOW.set_mode(mode)
 
 
 def is_inf_nan_enabled() -> bool:
-    """Return True if an overflow results in infinity and NaN. Always True on the CPU."""
-    return True
+    """Return True if an overflow results in infinity and NaN, as on the CPU but for rehearsals with saturation."""
+    return not OVERFLOW.saturates

@@ -7,6 +7,7 @@ from typing import Any, Iterator
 
 from absl import logging
 
+from npu_shim._overflow import OVERFLOW
 from npu_shim.config.device_options import NpuBaseConfig, NpuConfig, NpuRunContextOptions
 from npu_shim.npu_device.state import STATE
 
@@ -32,13 +33,15 @@ def set_npu_loop_size(loop_size: int) -> None:
 def set_device_sat_mode(mode: int) -> None:
     """Set the result of an overflow: 0 for the largest number, 1 for infinity and NaN.
 
-    The CPU always computes with infinity and NaN; the mode only changes what is_inf_nan_enabled() returns.
+    The CPU computes with infinity and NaN; the mode changes what is_inf_nan_enabled() returns, and rehearsals of half
+    precision.
 
     Args:
         mode: 0, 1, or 2 for the default of the device. Another number is logged as an error and changes nothing.
     """
     if mode in _SAT_MODES:
         STATE.sat_mode = mode
+        OVERFLOW.set_mode(mode)
     else:
         logging.error("npu.set_device_sat_mode: mode=%r is not allowed and ignored. Pass 0 or 1.", mode)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _device, _tf
+from npu_shim import _device, _overflow, _tf
 from npu_shim.distributed.world import WORLD, world_size
 from npu_shim.optimizer import float_status
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
@@ -33,9 +33,10 @@ def unscale(gradient: Gradient, scale: Tensor) -> Gradient:
 
 
 def all_finite(grads_and_vars: Sequence[GradientAndVariable]) -> Tensor:
-    """Return a bool scalar tensor: True if no gradient has an Inf or NaN."""
+    """Return a bool scalar tensor: True if no gradient has an Inf or NaN, and nothing saturated in a rehearsal."""
     values = [g.values if isinstance(g, tf.IndexedSlices) else g for g, _ in grads_and_vars if g is not None]
-    return tf.reduce_all([tf.reduce_all(tf.math.is_finite(v)) for v in values])
+    finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(v)) for v in values])
+    return tf.logical_and(finite, _overflow.flag_is_clear(values)) if _overflow.OVERFLOW.saturates else finite
 
 
 class NPULossScaleOptimizer(WrappingOptimizer):

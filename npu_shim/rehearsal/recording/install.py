@@ -29,18 +29,25 @@ def install(recorder: Recorder, seed: int, by_call_site: bool) -> None:
 
 
 def after_tensorflow(act: Callable[[], None]) -> None:
-    """Call a function when TensorFlow is imported, or now if it is."""
+    """Call a function when TensorFlow is imported, or now if it is; several in the order of these calls."""
+    waiting = next((each for each in sys.meta_path if isinstance(each, _AfterTensorFlow)), None)
     if "tensorflow" in sys.modules:
         act()
+    elif waiting is not None:
+        waiting.acts.append(act)
     else:
         sys.meta_path.insert(0, _AfterTensorFlow(act))
 
 
 class _AfterTensorFlow:
-    """A module finder that acts after the import of TensorFlow, once."""
+    """A module finder that acts after the import of TensorFlow, once.
+
+    Attributes:
+        acts: functions to call.
+    """
 
     def __init__(self, act: Callable[[], None]) -> None:
-        self._act = act
+        self.acts = [act]
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -56,7 +63,8 @@ class _AfterTensorFlow:
 
         def exec_module(module: ModuleType) -> None:
             load(module)
-            self._act()
+            for act in self.acts:
+                act()
 
         setattr(spec.loader, "exec_module", exec_module)
         return spec

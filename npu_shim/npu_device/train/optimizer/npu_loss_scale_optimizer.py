@@ -9,6 +9,7 @@ import functools
 from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
 from npu_shim import _device, _tf_keras
+from npu_shim._overflow import OVERFLOW
 from npu_shim._tf import tf
 from npu_shim.distributed.world import world_size
 from npu_shim.optimizer.loss_scale_optimizer import all_finite, finite_on_all_ranks
@@ -159,8 +160,11 @@ def _agreed(optimizer: Any, gradients: list[Gradient]) -> Tensor:
 
 
 def _marked(gradients: list[Gradient], finite: Tensor) -> list[Gradient]:
-    """Return the gradients as NaN if they are not finite on another rank, so that Keras' own check sees it."""
-    if world_size() == 1:
+    """Return the gradients as NaN if the step is skipped for another reason, so that Keras' own check sees it.
+
+    The reasons are gradients of another rank, and a rehearsal with saturation.
+    """
+    if world_size() == 1 and not OVERFLOW.saturates:
         return gradients
     factor = tf.compat.v2.where(finite, 1.0, float("nan"))
 

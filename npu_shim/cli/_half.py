@@ -1,0 +1,85 @@
+"""The options of ``npu-shim run`` and ``verify`` for half precision."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any, Sequence
+
+from npu_shim import _env
+
+TYPES = ("float16", "bfloat16")
+DEFAULT = "--half=float16"
+_MODES = ("allow_mix_precision", "allow_fp32_to_fp16", "force_fp16", "cube_fp16in_fp32out")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options to a parser."""
+    parser.add_argument(
+        "--half",
+        choices=TYPES,
+        help="compute the ops of the mixed-precision list in 16 bits; float16 without a type (docs/precision.md)",
+    )
+    parser.add_argument(
+        "--precision-mode", choices=_MODES, help=f"with --half: the ops that compute in 16 bits; by default {_MODES[0]}"
+    )
+    parser.add_argument("--mixlist", metavar="FILE", help="with --half: changes of the lists, as for modify_mixlist")
+    parser.add_argument(
+        "--saturate", action="store_true", help="with --half: an overflow results in the largest number, not infinity"
+    )
+
+
+def spelled_out(arguments: Sequence[str]) -> list[str]:
+    """Return arguments with a type for the first --half that has none, so that it does not take the script for one."""
+    found = list(arguments)
+    if "--half" in found:
+        place = found.index("--half")
+        if found[place + 1 : place + 2] not in [[each] for each in TYPES]:
+            found[place] = DEFAULT
+    return found
+
+
+def problem(args: argparse.Namespace) -> str | None:
+    """Return why the options cannot be used, None if they can."""
+    if not args.half:
+        given = [name for name in ("precision_mode", "mixlist", "saturate") if getattr(args, name)]
+        return f"--{given[0].replace('_', '-')} needs --half. Add it." if given else None
+    if args.mixlist is None:
+        return None
+    from npu_shim.rehearsal.assess import operators
+
+    try:
+        operators.with_changes(operators.built_in(), args.mixlist)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def settings(args: argparse.Namespace) -> dict[str, Any] | None:
+    """Return the arguments of half_precision(), None without --half."""
+    if not args.half:
+        return None
+    return {
+        "dtype": args.half,
+        "precision_mode": args.precision_mode or _MODES[0],
+        "mixlist": None if args.mixlist is None else os.path.abspath(args.mixlist),
+        "saturate": args.saturate,
+    }
+
+
+def start(given: dict[str, Any]) -> None:
+    """Rehearse half precision as soon as the script has imported TensorFlow.
+
+    Args:
+        given: of settings().
+    """
+    from npu_shim.rehearsal.recording.install import after_tensorflow
+
+    _env.process_environ().setdefault("NPU_SHIM_KERNELS", "plain")  # compiled kernels have no ops to round
+
+    def begin() -> None:
+        from npu_shim.rehearsal.half.half import half_precision
+
+        half_precision(**given)
+
+    after_tensorflow(begin)

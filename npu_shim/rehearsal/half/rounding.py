@@ -1,0 +1,181 @@
+"""Round inputs and outputs of ops to 16 bits; the ops themselves compute in float32, as the device accumulates.
+
+    round(x) = float32(float16(x)),  with saturation float32(float16(min(max(x, -65504), 65504)))
+
+The gradient of the rounding is that of its result, because a device rounds the ops of a finished graph: each op of the
+gradient rounds its own inputs and outputs.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import functools
+import threading
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim import _tf_op_creation
+from npu_shim._overflow import OVERFLOW
+from npu_shim._tf_numpy_function import array_function
+from npu_shim.rehearsal.half.modes import FLOAT, FOLLOWS, INPUTS, Mode
+
+if TYPE_CHECKING:
+    from npu_shim._types import DType, Operation, Tensor
+
+v1 = tf.compat.v1
+_MARK = "_npu_shim_half"  # attribute of eager tensors; no attribute: a constant or an input
+_NOT, _RAW, _ROUNDED = range(3)  # its values: not in 16 bits, to be rounded, rounded
+_HALF_OPS = "npu_shim_half_ops"  # attribute of a graph: the names of the ops in 16 bits
+_SOURCES = frozenset({"Const", "Placeholder", "PlaceholderWithDefault", "VarHandleOp", "VariableV2", "Variable"})
+_SAME = frozenset({"Identity", "ReadVariableOp", "StopGradient", "PreventGradient"})
+
+
+class _State(threading.local):
+    paused = 0
+    last = ("", FLOAT)  # the op whose inputs were rounded last, and its precision
+
+
+class Rounding(_tf_op_creation.OpHook):
+    """The hook that rounds.
+
+    Args:
+        dtype: tf.float16 or tf.bfloat16.
+        mode: the precision of each op type.
+
+    Attributes:
+        counts: number of ops that were rounded, by type.
+        overflows: with saturation, the number of times that an op's values saturated, by type and name.
+    """
+
+    def __init__(self, dtype: DType, mode: Mode) -> None:
+        self._dtype = dtype
+        self._mode = functools.lru_cache(maxsize=None)(mode.of)
+        self._largest = float(dtype.max)
+        self._state = _State()
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.overflows: collections.Counter[str] = collections.Counter()
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Return a context manager inside which nothing is rounded in this thread."""
+        self._state.paused += 1
+        try:
+            yield
+        finally:
+            self._state.paused -= 1
+
+    def inputs(self, op_type: str, inputs: Sequence[Any]) -> list[Any]:
+        """Round the float32 inputs of an op that computes in 16 bits."""
+        precision = FLOAT if self._state.paused else self._mode(op_type)
+        if precision == FOLLOWS and not self._follows_half(inputs):
+            precision = FLOAT
+        if precision != FLOAT:
+            inputs = [self._rounded_input(op_type, each) for each in inputs]
+        self._state.last = (op_type, precision)
+        return list(inputs)
+
+    def outputs(self, op_type: str, op: Operation | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+        """Round the float32 outputs of an op that computes in 16 bits."""
+        last, precision = self._state.last
+        self._state.last = ("", FLOAT)
+        is_half = last == op_type and precision not in (FLOAT, INPUTS) and any(map(_is_float32, outputs))
+        found = list(outputs)
+        if is_half:
+            self.counts[op_type] += 1
+            name = f"{op_type} {op.name}" if op is not None else op_type
+            if op is not None:
+                names: set[str] = getattr(op.graph, _HALF_OPS, set())
+                names.add(op.name)
+                setattr(op.graph, _HALF_OPS, names)
+            found = [self._round(each, name) if _is_float32(each) else each for each in found]
+        if op is None:
+            self._mark(op_type, inputs, outputs, is_half)
+        return found
+
+    @staticmethod
+    def _mark(op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], is_half: bool) -> None:
+        """Mark the outputs of an op in eager mode, which gradients read."""
+        mark: int | None = _RAW if is_half else _NOT
+        if op_type in _SAME:
+            mark = getattr(inputs[0], _MARK, None) if inputs else None
+        for each in outputs:
+            if mark is not None and _is_float32(each):
+                setattr(each, _MARK, mark)
+
+    def _rounded_input(self, op_type: str, value: Any) -> Any:
+        if isinstance(value, tf.Variable):
+            if value.dtype.base_dtype != tf.float32:
+                return value
+            value = tf.convert_to_tensor(value)
+        return value if not _is_float32(value) or _is_rounded(value) else self._round(value, op_type)
+
+    def _round(self, tensor: Tensor, name: str) -> Tensor:
+        graph = None if tf.executing_eagerly() else v1.get_default_graph()
+        with _tf_op_creation.own_ops(graph):
+            value = tensor
+            if OVERFLOW.saturates:
+                value = self._saturated(tensor, name)
+            result = tf.cast(tf.cast(value, self._dtype), tf.float32)
+        if graph is None:
+            setattr(result, _MARK, _ROUNDED)
+        return _tf_op_creation.record_straight(result, tensor)
+
+    def _saturated(self, tensor: Tensor, name: str) -> Tensor:
+        """Return a tensor with the largest numbers in the place of larger ones, and set the flag if there are any."""
+
+        def note(largest: np.ndarray) -> list[np.ndarray]:
+            if largest > self._largest:
+                OVERFLOW.flag = True
+                self.overflows[name] += 1
+            return []
+
+        largest = tf.reduce_max(tf.abs(tensor))
+        if tf.executing_eagerly():
+            note(np.asarray(largest))
+            noted: list[Any] = []
+        else:
+            noted = [array_function(note, [largest], [])]
+        with tf.control_dependencies(noted):
+            return tf.raw_ops.ClipByValue(t=tensor, clip_value_min=-self._largest, clip_value_max=self._largest)
+
+    def _follows_half(self, inputs: Sequence[Any]) -> bool:
+        """Return True if the first float32 input that is no constant, variable or input of the step is in 16 bits."""
+        for each in inputs:
+            if isinstance(each, tf.Tensor) and _is_float32(each) and not _is_source(each):
+                return _is_half(each)
+        return False
+
+
+def _is_float32(value: Any) -> bool:
+    return isinstance(value, tf.Tensor) and value.dtype.base_dtype == tf.float32
+
+
+def _made_by(tensor: Tensor) -> Operation:
+    """Return the op that makes a tensor of a graph; of one that is only handed on, the op before."""
+    op = tensor.op
+    while op.type in _SAME and op.inputs:
+        op = op.inputs[0].op
+    return op
+
+
+def _is_rounded(tensor: Tensor) -> bool:
+    if tf.executing_eagerly():
+        return getattr(tensor, _MARK, _NOT) == _ROUNDED
+    op = _made_by(tensor)
+    return op.type == "Cast" and _tf_op_creation.SCOPE in op.name
+
+
+def _is_half(tensor: Tensor) -> bool:
+    if tf.executing_eagerly():
+        return getattr(tensor, _MARK, _NOT) != _NOT
+    op = _made_by(tensor)
+    return _is_rounded(tensor) or op.name in getattr(op.graph, _HALF_OPS, ())
+
+
+def _is_source(tensor: Tensor) -> bool:
+    if tf.executing_eagerly():
+        return not hasattr(tensor, _MARK)
+    return _made_by(tensor).type in _SOURCES

@@ -1,0 +1,52 @@
+"""``npu-shim run --half`` and ``--numerics`` with whole scripts."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from samples import training
+
+SCRIPT = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+v1.disable_eager_execution()
+w = v1.get_variable("w", initializer=np.full((1, 1), 14, "f4"))
+y = tf.exp(tf.matmul(tf.ones([2, 1]), w))
+train = v1.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(y))
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    print(sys.argv[1:], session.run([y, train])[0][0, 0])
+"""
+
+
+@pytest.mark.parametrize(
+    "options, arguments, printed",
+    [
+        (["--half", "--numerics", "numbers"], [], "[] inf"),
+        (["--half", "bfloat16"], ["--half"], "['--half'] 1204224.0"),
+        (["--half", "--saturate"], [], "[] 65504.0"),
+    ],
+)
+def test_a_script_runs_in_half_precision(
+    options: list[str], arguments: list[str], printed: str, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, "-m", "npu_shim", "run", *options, "train.py", *arguments],
+        cwd=str(tmp_path),
+        env=training.environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert printed in done.stdout
+    if "--numerics" in options:
+        assert "step 1: the first op with Inf or NaN is Exp 'Exp' (train.py:9)" in done.stderr
+        assert (tmp_path / "numbers" / "numerics.html").exists()
