@@ -133,3 +133,11 @@ def test_flags_do_not_push_the_import_down() -> None:
     )
     lines = lines_of(text, "NPU101")
     assert lines.index(STAR) < lines.index("tf.flags.DEFINE_string('a', '', '')")
+
+
+def test_a_variable_that_holds_itself() -> None:
+    text = "import tensorflow as tf\ndata = data.apply(f)\nlogger = logger.child('a')\nlogger.info('b')\n" + (
+        "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.fit(data)\n"
+    )
+    result = Converter().convert(text.encode())
+    assert not result.unreadable and b"npu.open()" in (result.new or b"")

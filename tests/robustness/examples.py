@@ -15,10 +15,11 @@ from convert_tf2npu.rules.base import Rule
 from convert_tf2npu.rules.registry import Registry
 
 # What these do depends on more of the file than the piece that their examples show: where training starts, what the
-# file does besides, which functions are called with what, whether the whole file can be converted.
-WHOLE_FILE = frozenset({"NPU105", "NPU106", "NPU107", "NPU109", "NPU114", "NPU115", "NPU116", "NPU118", "NPU238"}) | {
-    rule.code for rule in Registry().rules if rule.needs
-}
+# file does besides, which functions are called with what, whether the whole file can be converted, and which backend
+# of Keras it chooses.
+WHOLE_FILE = frozenset(
+    {"NPU105", "NPU106", "NPU107", "NPU109", "NPU114", "NPU115", "NPU116", "NPU118", "NPU238", "NPU277"}
+) | {rule.code for rule in Registry().rules if rule.needs}
 
 
 class Example(NamedTuple):

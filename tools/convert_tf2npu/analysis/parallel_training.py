@@ -41,7 +41,7 @@ def shuffles_apart(context: Context) -> bool:
 
     A program that calls npu.distribute itself decides about its random numbers.
     """
-    if not is_parallel(context):
+    if not is_parallel(context) or any(name.startswith(DISTRIBUTE) for name in context.called.values()):
         return False
     text = b"\n".join(_texts(context))
     return not _BY_HAND.search(text) and (

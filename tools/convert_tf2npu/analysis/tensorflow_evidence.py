@@ -40,7 +40,8 @@ _SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession", "t
 _WRITTEN = frozenset(
     "npu_shim.npu_init." + name
     for name in """NPUEstimator NPUEstimatorSpec NPUDistributedOptimizer NPURunConfig npu_callbacks_append
-npu_clear_session npu_distributed_optimizer_wrapper npu_hooks_append npu_keras_optimizer npu_run_config_init
+ExponentialUpdateLossScaleManager FixedLossScaleManager NPULossScaleOptimizer npu_clear_session
+npu_distributed_optimizer_wrapper npu_hooks_append npu_keras_optimizer npu_run_config_init
 npu_tf_optimizer set_keras_session_npu_config""".split()
 )
 _KERAS = frozenset(

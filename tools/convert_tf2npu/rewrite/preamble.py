@@ -202,7 +202,11 @@ class _Preamble:
         if isinstance(node.func, ast.Attribute):  # tf.get_logger().setLevel(...), logger.setLevel(...)
             owner = node.func.value
             if isinstance(owner, ast.Name):
-                return any(self._sets(names, value, at) for value, at in self._values(names, owner, where))
+                values = self._values(names, owner, where)
+                self._followed.update(value for value, _ in values)
+                sets = any(self._sets(names, value, at) for value, at in values)
+                self._followed.difference_update(value for value, _ in values)
+                return sets
             if isinstance(owner, ast.Call):
                 return self._sets(names, owner, where)
         return self._follows(names, node, where, any)
@@ -225,8 +229,11 @@ class _Preamble:
             if constant(owner) is not None:
                 return True  # a method of a string
             if isinstance(owner, ast.Name):
-                values = self._values(names, owner, where)
-                if values and all(self.is_value(names, value) for value, _ in values):
+                values = [value for value, _ in self._values(names, owner, where)]
+                self._followed.update(values)  # dataset = dataset.map(f) holds itself
+                plain = bool(values) and all(self.is_value(names, value) for value in values)
+                self._followed.difference_update(values)
+                if plain:
                     return True
                 if names.resolve(function.value, where) in _VARIABLES:
                     return True

@@ -50,6 +50,7 @@ Untouched::
     import npu_shim.npu_device as npu
 
     npu.open().as_default()
+    npu.distribute.share_random_state()
     model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
     model.compile('adam', 'mse')
     npu.distribute.data_parallel(model).fit(dataset)

@@ -70,6 +70,7 @@ Untouched::
     import npu_shim.npu_device as npu
 
     npu.open().as_default()
+    npu.distribute.share_random_state()
 
     @tf.function
     def train_step(x, y):

@@ -65,6 +65,7 @@ Untouched::
     import npu_shim.npu_device as npu
 
     npu.open().as_default()
+    npu.distribute.share_random_state()
     optimizer = npu.distribute.distributed_optimizer(tf.keras.optimizers.Adam(0.001))
 
     @tf.function
