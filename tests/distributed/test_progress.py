@@ -65,8 +65,9 @@ def test_slowest_rank_and_the_line_of_a_stalled_one_are_named(tmp_path: pathlib.
     )
     line = 1 + SCRIPT.splitlines().index("        time.sleep(600)  # the line")
     assert done.returncode == 1
+    path = rf"({tmp_path}/)?train\.py"  # Python before 3.9 names a script as it is started
     assert re.search(
-        rf"Not reached by:\s+.*rank 1 \(process \d+\), at {tmp_path}/train\.py:{line} in load, in no collective",
+        rf"Not reached by:\s+.*rank 1 \(process \d+\), at {path}:{line} in load, in no collective",
         done.stderr + done.stdout,
     )
     assert re.search(r"npu-shim launch: rank 0  step 60  [\d.]+ steps/s  loss [\d.e-]+  \d+ MB", done.stderr)
