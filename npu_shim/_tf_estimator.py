@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 
 from tensorflow.python.data.ops import dataset_ops
 from tensorflow.python.ops import summary_ops_v2 as _summary_ops
@@ -16,6 +16,20 @@ from npu_shim._tf import v1
 
 if TYPE_CHECKING:
     from npu_shim._types import Dataset, Estimator, EventWriter, Operation, Session, WarmStartSettings
+
+
+def estimator_class() -> Any:
+    """Return the class Estimator; None where TensorFlow has none."""
+    try:
+        return getattr(v1.estimator, "Estimator", None)
+    except (AttributeError, ImportError):
+        return None
+
+
+def evaluation_specs(listeners: Sequence[v1.train.CheckpointSaverListener]) -> list[Any]:
+    """Return the EvalSpec of each listener with which train_and_evaluate evaluates checkpoints."""
+    evaluators: list[Any] = [getattr(listener, "_evaluator", None) for listener in listeners]
+    return [evaluator._eval_spec for evaluator in evaluators if hasattr(evaluator, "_eval_spec")]
 
 
 class CheckpointSaverHook(v1.train.CheckpointSaverHook):

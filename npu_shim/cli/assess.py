@@ -11,7 +11,9 @@ import contextlib
 import importlib
 import json
 import os
+import subprocess
 import sys
+import tempfile
 import threading
 from typing import TYPE_CHECKING, Any, Iterator
 
@@ -21,6 +23,8 @@ from npu_shim.import_hook import script, tool
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.assess.capture import Capture
+
+_OF_RANK = "rank_{}.json"  # the assessment of a rank
 
 
 def main(arguments: list[str]) -> int:
@@ -43,6 +47,8 @@ def main(arguments: list[str]) -> int:
         settings = _settings(args)
     except (ValueError, tool.ToolMissing) as error:
         return _error(str(error))
+    if args.ranks:
+        return _on_ranks(args, own, rest)
     capture, written = _run(args.script, rest, args.alias)
     try:
         if not capture.graphs:
@@ -53,7 +59,36 @@ def main(arguments: list[str]) -> int:
     finally:
         restore_all()
         written.undo()
+    if args.of_rank:
+        with open(os.path.join(args.of_rank, _OF_RANK.format(_rank())), "w", encoding="utf-8") as stream:
+            json.dump(found, stream)
+        return _finish("", {"problems": []}, False)
     return _finish(_report(found, args), found, args.strict)
+
+
+def _on_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> int:
+    """Assess the step of each rank of a job, and report that of rank 0."""
+    from npu_shim.rehearsal.assess import of_ranks
+
+    with tempfile.TemporaryDirectory(prefix="npu_shim_assess_") as folder:
+        launch = ["-m", "npu_shim", "launch", "--ranks", str(args.ranks), "--log-dir", folder]
+        command = [sys.executable, *launch, "-m", "npu_shim", "assess", "--of-rank", folder, *own, "--ranks", "0", "--"]
+        code = subprocess.run([*command, *rest], stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode
+        paths = [os.path.join(folder, _OF_RANK.format(rank)) for rank in range(args.ranks)]
+        if code or not all(map(os.path.exists, paths)):
+            return _error(f"not all of the {args.ranks} ranks reached a training step. Their output is above")
+        ranks = []
+        for path in paths:
+            with open(path, encoding="utf-8") as stream:
+                ranks.append(json.load(stream))
+    found = of_ranks.joined(ranks)
+    return _finish(_report(found, args), found, args.strict)
+
+
+def _rank() -> int:
+    from npu_shim.distributed.ranks import world
+
+    return world().rank
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -82,8 +117,18 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--json", metavar="FILE", help="write the assessment as JSON; - prints it (docs/assess.md)")
     made.add_argument("--html", metavar="FILE", help="write it as one HTML page")
     made.add_argument("--strict", action="store_true", help="return 1 if something would not run on the card")
+    made.add_argument(
+        "--ranks", type=_ranks, default=0, metavar="N", help="run the script on N ranks and report rank 0's step"
+    )
+    made.add_argument("--of-rank", metavar="FOLDER", help=argparse.SUPPRESS)
     made.add_argument("--alias", action="store_true", help="serve npu_bridge, npu_device and horovod from npu_shim")
     return made
+
+
+def _ranks(text: str) -> int:
+    if not text.isdigit() or text == "1":
+        raise argparse.ArgumentTypeError(f"{text} is not allowed: it must be an integer of at least 2")
+    return int(text)
 
 
 def _settings(args: argparse.Namespace) -> Any:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import pathlib
+from typing import Any
 
 import pytest
 
 from npu_shim.cli import main
-from npu_shim.rehearsal.assess import operators, products
+from npu_shim.rehearsal.assess import of_ranks, operators, products
 
 
 @pytest.mark.parametrize(
@@ -22,8 +23,9 @@ from npu_shim.rehearsal.assess import operators, products
             "absent.json: No such file or directory. Give a file of CANN's folder opp.",
         ),
         ([__file__, "--mixlist", "absent.json"], "absent.json: No such file or directory."),
+        ([__file__, "--ranks", "1"], "1 is not allowed: it must be an integer of at least 2"),
     ],
-    ids=["script", "product", "figures", "opp", "mixlist"],
+    ids=["script", "product", "figures", "opp", "mixlist", "ranks"],
 )
 def test_wrong_input_is_an_error_that_says_what_to_do(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
@@ -87,3 +89,13 @@ def test_a_product_can_be_given_by_its_figures() -> None:
     own = products.product("320,1600")
     assert (own.flops, own.bandwidth) == (320e12, 1.6e12)
     assert all(each.source and each.flops > each.bandwidth > 0 for each in products.PRODUCTS.values())
+
+
+def test_ranks_with_other_collectives_are_a_problem() -> None:
+    def rank(count: int) -> dict[str, Any]:
+        rows = [{"op": "HcomAllReduce", "count": count, "bytes": 8}]
+        return {"problems": [], "graphs": [{"name": "session.run", "collectives": rows}]}
+
+    assert of_ranks.joined([rank(2), rank(2)])["problems"] == []
+    [problem] = of_ranks.joined([rank(2), rank(2), rank(1)])["problems"]
+    assert problem["why"].startswith("on rank 2 are not those of rank 0: 1 HcomAllReduce of 8 bytes in place of 2")

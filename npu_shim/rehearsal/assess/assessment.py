@@ -46,6 +46,7 @@ def assess(capture: Capture, settings: Settings, script: str, arguments: Sequenc
         "script": script,
         "arguments": list(arguments),
         "tensorflow": _tf.tf.__version__,
+        "ranks": 1,
         "operator_lists": settings.lists.source,
         "compiled_graphs": {
             "before_training": before,

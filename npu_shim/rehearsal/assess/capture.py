@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import numpy as np
 
-from npu_shim import _patches, _tf, _tf_capture, _tf_keras, _tf_session
+from npu_shim import _patches, _tf, _tf_capture, _tf_estimator, _tf_keras, _tf_session
 from npu_shim.rehearsal.assess.flat import Flat, Shape, flatten
 from npu_shim.rehearsal.assess.given_shapes import argument_shapes, feed_shapes, iterator_shapes, named_feeds
 from npu_shim.rehearsal.assess.lines import line_of_caller
@@ -16,7 +16,7 @@ from npu_shim.rehearsal.assess.training_ops import all_ops, needed_ops, trains
 from npu_shim.rehearsal.assess.zeros import eager_zeros, zeros
 
 if TYPE_CHECKING:
-    from npu_shim._types import Fetches, Graph, Operation, Session, Tensor
+    from npu_shim._types import Estimator, Fetches, Graph, Operation, Session, Tensor
 
 tf, v1 = _tf.tf, _tf.v1
 TRAIN, OTHER = "train", "other"
@@ -84,6 +84,9 @@ class Capture:
             replace(_tf_capture.EventFileWriter, name, _skip(None))
         replace(_tf_capture.EventFileWriter, "__init__", _without_file)
         replace(v1.train.Optimizer, "apply_gradients", self._apply)
+        for owner in getattr(_tf_estimator.estimator_class(), "__mro__", ())[:-1]:
+            if "train" in vars(owner):
+                replace(owner, "train", self._estimator_train)
         if tf.__version__.startswith("1."):
             return
         replace(type(tf.function(_nothing)), "__call__", self._call)
@@ -138,6 +141,9 @@ class Capture:
         if not self.graphs and not self._trains[key]:
             self.compiled.setdefault((key, feed_shapes(feeds)), self._line())
             return False
+        is_new = all(graph is not each.graph for each in self.graphs if each.kind == TRAIN)
+        if is_new and not self._trains[key] and not any(op.outputs for op in ops):
+            return False  # initial values and iterators of an evaluation
         return True
 
     def _record_run(
@@ -157,6 +163,30 @@ class Capture:
                     kind, name, self._line(), graph, ops, given, parameters(config), None, session, feed_dict, fetches
                 )
             )
+
+    def _estimator_train(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Let the training of an Estimator end when its step comes again, so that evaluations are found, too."""
+
+        def train(
+            estimator: Estimator,
+            input_fn: Any,
+            hooks: Any = None,
+            steps: Any = None,
+            max_steps: Any = None,
+            saving_listeners: Any = None,
+        ) -> Estimator:
+            if self.graphs:
+                raise Stop
+            try:
+                return original(estimator, input_fn, hooks, steps, max_steps, saving_listeners)
+            except Stop:
+                if not self.graphs:
+                    raise
+            for spec in _tf_estimator.evaluation_specs(saving_listeners or ()):
+                estimator.evaluate(spec.input_fn, spec.steps, spec.hooks)
+            return estimator
+
+        return train
 
     # --- tf.function
 

@@ -24,7 +24,9 @@ _BODIES: dict[str, tuple[tuple[str, ...], int]] = {
     "StatelessCase": (("branches",), 1),
 }
 LOOPS = frozenset({"While", "StatelessWhile"})
-_OPAQUE = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})  # their shapes are those that the script sets
+_OPAQUE = frozenset(  # their shapes are those that the script sets
+    {"PyFunc", "PyFuncStateless", "EagerPyFunc", "DatasetToSingleElement"}
+)
 _Place = Tuple[int, str]  # a call of a function, 0 for the graph itself, and the name of a tensor in it
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from npu_shim import _tf, _tf_capture, _tf_graph
 from npu_shim.rehearsal.assess.flat import Shape
+from npu_shim.rehearsal.assess.kinds import is_collective
 from npu_shim.rehearsal.assess.training_ops import all_ops
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def iterator_shapes(session: Session, ops: list[Operation], feed_dict: Any, run:
     """Return the shapes of the next batch of each iterator behind a run, which is read for this."""
     found = [op for op in _tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
     found = [op for op in found if session.graph.is_fetchable(op) and op.graph is session.graph]
+    found = [op for op in found if not is_collective(op)]
     outputs = [
         output
         for op in found

@@ -4,34 +4,51 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim.rehearsal.assess.flat import Node
 
+if TYPE_CHECKING:
+    from npu_shim._types import Operation
+
 COLLECTIVE = re.compile(r"^(Hcom|Horovod|Collective|Nccl)")
 _CALLS_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+# On the CPU a collective is the only element of a dataset, so that no thread of a session waits for it.
+_RESULTS = frozenset({"DatasetToSingleElement", "IteratorGetNext"})
+_AROUND = frozenset({"TensorDataset", "MapDataset", "AnonymousIteratorV2", "MakeIterator", "DeleteIterator"})
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _DISTRIBUTED, _OPS = _OWN + "distributed" + os.sep, _OWN + "ops" + os.sep
 
 
 def rename(nodes: Sequence[Node]) -> None:
-    """Give the Python functions that npu_shim adds on the CPU the names of what they are on the device."""
+    """Give the nodes that npu_shim adds on the CPU the names of what they are on the device."""
     for node in nodes:
-        if node.op in _CALLS_PYTHON:
-            files = [os.path.abspath(frame[0]) for frame in node.source.traceback or ()]
-            if any(path.startswith(_DISTRIBUTED) for path in files):
-                node.op = _collective(node.source.name)
-            elif any(path.startswith(_OPS) for path in files):
+        if node.op in _CALLS_PYTHON or node.op in _RESULTS or node.op in _AROUND:
+            made_by = _functions(node.source, _DISTRIBUTED)
+            if made_by:
+                node.op = "Identity" if node.op in _AROUND else _collective(made_by)
+            elif node.op in _CALLS_PYTHON and _functions(node.source, _OPS):
                 node.op = "Npu"
 
 
-def _collective(name: str) -> str:
+def is_collective(op: Operation) -> bool:
+    """Return True for an operation that npu_shim adds on the CPU for a collective."""
+    return bool(_functions(op, _DISTRIBUTED))
+
+
+def _functions(op: Operation, folder: str) -> list[str]:
+    """Return the functions of a folder that were running when an operation was created."""
+    return [frame[2] for frame in op.traceback or () if os.path.abspath(frame[0]).startswith(folder)]
+
+
+def _collective(made_by: Sequence[str]) -> str:
     kinds: dict[str, str] = {
         "broadcast": "HcomBroadcast",
         "allgather": "HcomAllGather",
         "reduce_scatter": "HcomReduceScatter",
-        "all_to_all": "HcomAllToAllV",
+        "alltoall": "HcomAllToAllV",
         "send": "HcomSend",
         "receive": "HcomReceive",
     }
-    return next((op for word, op in kinds.items() if word in name.lower()), "HcomAllReduce")
+    text = " ".join(made_by).lower()
+    return next((op for word, op in kinds.items() if word in text), "HcomAllReduce")

@@ -14,11 +14,12 @@ def html(found: dict[str, Any]) -> str:
     parts = [_cards(found), "<h2>Not on the device</h2>", _problems(found["problems"])]
     for graph in found["graphs"]:
         parts += _graph(graph)
+    ranks = f"; rank 0 of {found['ranks']} ranks" if found["ranks"] > 1 else ""
     return page(
         f"Assessment of {found['script']}",
         "What a card would make of the script",
         " ".join([found["script"], *found["arguments"]]),
-        f"TensorFlow {found['tensorflow']}; operators of the device: {found['operator_lists']}",
+        f"TensorFlow {found['tensorflow']}; operators of the device: {found['operator_lists']}{ranks}",
         "\n".join(parts),
         f"npu-shim assess {found['tool_version']}. Times are bounds from data sheets, not promises.",
     )

@@ -38,6 +38,8 @@ def shape_text(shape: Sequence[Any] | None) -> str:
 def _page(found: dict[str, Any]) -> Iterator[str]:
     yield f"{found['script']} {' '.join(found['arguments'])}".rstrip() + f"  (TensorFlow {found['tensorflow']})"
     yield f"Operators of the device: {found['operator_lists']}"
+    if found["ranks"] > 1:
+        yield f"Rank 0 of {found['ranks']} ranks"
     compiled = found["compiled_graphs"]
     more = ", and again for each new shape" if compiled["for_each_new_shape"] else ""
     yield (

@@ -12,6 +12,7 @@ from typing import Callable, NamedTuple, Sequence
 from npu_shim import _tf_capture
 from npu_shim._tf import static_value
 from npu_shim.rehearsal.assess.flat import LOOPS, Flat, Node, Shape
+from npu_shim.rehearsal.assess.kinds import COLLECTIVE
 from npu_shim.rehearsal.assess.sizes import elements, size_bytes
 
 # What the matrix unit computes; all else runs on the vector unit.
@@ -102,7 +103,7 @@ def _inputs(flat: Flat, node: Node) -> list[Shape]:
 
 
 def _flops(flat: Flat, node: Node) -> int | None:
-    if _NO_WORK.match(node.op):
+    if _NO_WORK.match(node.op) or COLLECTIVE.match(node.op):
         return 0
     shapes = _inputs(flat, node)
     if node.op in _OWN:

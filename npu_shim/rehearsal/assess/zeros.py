@@ -10,9 +10,9 @@ from npu_shim._tf import tf
 
 
 def zeros(tensor: Any) -> Any:
-    """Return zeros for a fetched tensor; unknown sizes are 1."""
+    """Return zeros for a fetched tensor; unknown sizes are 1, those of strings 0, as if no variable lacked a value."""
     if tensor.dtype.base_dtype in (tf.string, tf.variant, tf.resource):
-        empty = np.full(_sizes(tensor.shape), b"", dtype=object)
+        empty = np.full(_sizes(tensor.shape, 0), b"", dtype=object)
         return empty if empty.shape else b""
     found = np.zeros(_sizes(tensor.shape), tensor.dtype.base_dtype.as_numpy_dtype)
     return found if found.shape else found[()]
@@ -27,5 +27,5 @@ def eager_zeros(output: Any) -> Any:
     return output
 
 
-def _sizes(shape: Any) -> list[int]:
-    return [] if shape.rank is None else [1 if size is None else int(size) for size in shape.as_list()]
+def _sizes(shape: Any, unknown: int = 1) -> list[int]:
+    return [] if shape.rank is None else [unknown if size is None else int(size) for size in shape.as_list()]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 import numpy as np
-import tensorflow as tf
 
+from npu_shim._tf_estimator import estimator_class
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import METRIC, PREDICTION, Watcher
 
@@ -43,7 +43,7 @@ def watch_estimators(recorder: Watcher) -> None:
             if outermost:
                 _record(recorder, rows)
 
-    owner = _estimator()
+    owner = estimator_class()
     for base in owner.__mro__[:-1] if owner else ():  # EstimatorV2 is the base class of Estimator
         methods.wrap(base, ("evaluate",), evaluate)
         methods.wrap(base, ("predict",), predict)
@@ -55,11 +55,3 @@ def _record(recorder: Watcher, rows: list[Any]) -> None:
         columns = [[row[name] if name else row for row in rows] for name in names]
         recorder.values(PREDICTION, [(f"predict {name}".strip(), np.asarray(c)) for name, c in zip(names, columns)])
         rows.clear()
-
-
-def _estimator() -> Any:
-    """Return the class Estimator, or None."""
-    try:
-        return getattr(tf.compat.v1.estimator, "Estimator", None)
-    except (AttributeError, ImportError):
-        return None

@@ -1,0 +1,57 @@
+"""assess on whole scripts: the ranks of a job, and the evaluation of an Estimator."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+from samples import training
+from tests.rehearsal.test_mutants import HAS_ESTIMATOR
+
+TRAIN_AND_EVALUATE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import original as sample
+tf = sample.tf
+tf.disable_v2_behavior()
+sample.FLAGS(["digits"])
+job = tf.estimator.Estimator(sample.model_fn)
+tf.estimator.train_and_evaluate(
+    job, tf.estimator.TrainSpec(sample.train_input_fn, max_steps=200), tf.estimator.EvalSpec(sample.eval_input_fn))
+"""
+
+
+def assess(*arguments: str) -> Any:
+    """Return the assessment as data."""
+    done = subprocess.run(
+        [sys.executable, "-m", "npu_shim", "assess", "--json", "-", *arguments],
+        env=training.environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+def test_collectives_of_ranks_are_listed_and_cut_no_step(repo_root: pathlib.Path) -> None:
+    found = assess("--ranks", "2", str(repo_root / "samples" / "digits_session" / "distributed_npu.py"))
+    assert (found["ranks"], found["problems"]) == (2, [])
+    [graph] = [each for each in found["graphs"] if each["kind"] == "train"]
+    assert len(graph["partition"]["clusters"]) == 1
+    [row] = graph["collectives"]
+    assert row["op"] == "HcomAllReduce" and row["count"] >= 2
+    assert 4 * 37_000 < row["bytes"] < 4 * 40_000, "the gradients of 38,266 weights"
+
+
+if HAS_ESTIMATOR:
+
+    def test_the_evaluation_of_train_and_evaluate_is_a_graph(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+        script = tmp_path / "train.py"
+        script.write_text(TRAIN_AND_EVALUATE)
+        found = assess(str(script), "--", str(repo_root / "samples" / "digits_estimator"))
+        assert [graph["kind"] for graph in found["graphs"]] == ["train", "other"]
+        counts = {row["op"]: row["count"] for row in found["graphs"][1]["operators"]}
+        assert counts["Conv2D"] == 2 and "Conv2DBackpropFilter" not in counts
