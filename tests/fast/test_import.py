@@ -80,7 +80,6 @@ PRIVATE = {
     "rehearsal/recording/writer.py": {"_exit"},
     "import_hook/hook.py": {"_get_code_from_file"},  # runpy.run_path has no hook
     "import_hook/script.py": {"_run_module_as_main"},  # as python -m does
-    "rehearsal/recording/writer.py": {"_exit"},
     "training/strategy.py": {"_strategy", "_container_strategy", "_device"},  # of its parent class, as tf.distribute's
 }
 NAMED_TUPLE = {"_asdict", "_fields", "_replace"}

@@ -41,6 +41,8 @@ class Measured(capture.Capture):
 
     def _add(self, captured: capture.Captured) -> None:
         super()._add(captured)
+        if len(self.graphs) > 1:
+            raise capture.Stop  # the evaluation of an Estimator
         found = self.graphs[0].flat
         assert found is not None
         stats = self._in_session(captured) if captured.session is not None else self._in_function()

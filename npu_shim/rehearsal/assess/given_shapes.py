@@ -37,17 +37,30 @@ def iterator_shapes(session: Session, ops: list[Operation], feed_dict: Any, run:
     """Return the shapes of the next batch of each iterator behind a run, which is read for this."""
     found = [op for op in _tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
     found = [op for op in found if session.graph.is_fetchable(op) and op.graph is session.graph]
-    found = [op for op in found if not is_collective(op)]
+    collectives = [op for op in found if is_collective(op)]
+    found = [op for op in found if op not in collectives]
+    given = _collective_shapes(collectives)
     outputs = [
         output
         for op in found
         for output in op.outputs
         if output.dtype not in (tf.variant, tf.resource) and not output.shape.is_fully_defined()
     ]
-    if not outputs:
-        return {}
-    values = run(session, outputs, feed_dict)
-    return {output.name: tuple(np.shape(value)) for output, value in zip(outputs, values)}
+    if outputs:
+        values = run(session, outputs, feed_dict)
+        given.update((output.name, tuple(np.shape(value))) for output, value in zip(outputs, values))
+    return given
+
+
+def _collective_shapes(ops: list[Operation]) -> dict[str, Any]:
+    """Return the shapes of the results of collectives, which are those of the copies that the script goes on with."""
+    return {
+        output.name: tuple(consumer.outputs[0].shape.as_list())
+        for op in ops
+        for output in op.outputs
+        for consumer in output.consumers()
+        if consumer.type == "Identity" and consumer.outputs[0].shape.is_fully_defined()
+    }
 
 
 def argument_shapes(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
