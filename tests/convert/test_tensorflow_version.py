@@ -238,6 +238,17 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
     assert "/CPU:0" in after["graph.py"] and "npu_config_proto" in after["graph.py"]
 
 
+def test_place_behind_arguments_that_a_star_import_checks(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "utils.py").write_text(
+        TF + "import os\ndef folder(d):\n    if not os.path.exists(d):\n        os.mkdir(d)\n"
+    )
+    script = "from utils import *\ndef parse(a):\n    folder(a)\n    return a\n" + TF
+    script += "def main():\n    a = parse('logs')\n    model = tf.keras.Sequential()\n    model.fit(x, x)\n"
+    (tmp_path / "train.py").write_text(script + "if __name__ == '__main__':\n    main()\n")
+    assert main(["-i", str(tmp_path), "--in-place", "--no-cache"]) == 0
+    assert "parse('logs')\n    npu.open().as_default()\n    model" in (tmp_path / "train.py").read_text()
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -314,6 +325,31 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
                 "ConfigProto())\n    npu.open().as_default()\n    model",
             )
             for start in ("launcher.run(functools.partial(app.run, main))", "launcher.run(lambda _: app.run(main))")
+        ),
+        # behind arguments that transformers reads, and an argument that builds nothing
+        (
+            TF + "from transformers import HfArgumentParser\ndef main(a):\n    model = tf.keras.Sequential()\n"
+            "    model.fit(x, x)\nif __name__ == '__main__':\n    parser = HfArgumentParser(Options)\n"
+            "    main(parser.parse_args_into_dataclasses())\n",
+            "def main(a):\n    npu.open().as_default()\n    model",
+        ),
+        # behind settings that fail when the devices are open, also behind unknown calls
+        (
+            TF + "import dist\ntf.config.threading.set_inter_op_parallelism_threads(dist.workers())\n"
+            "model = tf.keras.Sequential()\nmodel.fit(x, x)\n",
+            "(dist.workers())\nnpu.open().as_default()\nmodel",
+        ),
+        (
+            TF + "import conf\nparams = conf.read()\nif params.grow:\n"
+            "    for gpu in tf.config.list_physical_devices('GPU'):\n"
+            "        tf.config.experimental.set_memory_growth(gpu, True)\nmodel = tf.keras.Sequential()\nmodel.fit(x, x)\n",
+            "set_memory_growth(gpu, True)\nnpu.open().as_default()\nmodel",
+        ),
+        # but not behind TensorFlow's first use
+        (
+            TF + "import conf\nparams = conf.read(tf.zeros([1]))\ntf.config.set_visible_devices(params.gpus, 'GPU')\n"
+            "model = tf.keras.Sequential()\nmodel.fit(x, x)\n",
+            "npu.open().as_default()\nparams",
         ),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Sequence
 
 from ..project.context import Context
 from ..rewrite.insertion import is_main_guard
-from ..rewrite.preamble import is_flag, is_harmless
+from ..rewrite.preamble import before_devices, is_flag, is_harmless, is_value
 from ..semantics.module_index import Names
 from ..syntax.expressions import constant
 
@@ -33,15 +33,23 @@ def first_work(context: Context) -> ast.stmt | None:
 
 def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
     """Return the first statement of a block that may build something with TensorFlow, or start the program."""
-    for statement in body:
+    for index, statement in enumerate(body):
         if isinstance(statement, _DEFINITIONS) or is_flag(names, statement) or _is_string(statement):
             continue
         if isinstance(statement, ast.Try) and all(isinstance(s, (ast.Import, ast.ImportFrom)) for s in statement.body):
             continue
-        if not is_main_guard(statement) and is_harmless(names, statement):
+        if is_main_guard(statement):
+            return statement
+        if is_harmless(names, statement):
             continue
-        return statement
+        later = _until_main(body[index:])
+        behind = index + 1 + before_devices(names, later)
+        return _first(names, body[behind:]) if behind > index else statement
     return None
+
+
+def _until_main(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    return body[: next((index for index, statement in enumerate(body) if is_main_guard(statement)), len(body))]
 
 
 def _started(names: Names, statement: ast.stmt) -> Sequence[ast.stmt] | None:
@@ -63,7 +71,7 @@ def _started(names: Names, statement: ast.stmt) -> Sequence[ast.stmt] | None:
             call = given.args[1]  # handle_main(functools.partial(app.run, main))
             continue
         function = call.func
-        if any(isinstance(node, ast.Call) for value in call.args for node in ast.walk(value)):
+        if not all(is_value(names, value) for value in call.args):
             return None  # its arguments may begin the work
         return _body(names, function, statement)
     return _body(names, call, statement) if call is not None else None

@@ -7,13 +7,14 @@ that needs its effects, such as an added import or an added session, follows it.
 from __future__ import annotations
 
 import ast
-from typing import Callable, Iterable, Sequence
+import re
+from typing import Callable, Iterable, Iterator, Sequence
 
 from ..semantics.model import Where
 from ..semantics.module_index import Names
 from ..syntax.expressions import constant
 
-FLAGS = ("absl.flags.", "tensorflow.flags.", "tensorflow.app.flags.")
+FLAGS = ("absl.flags.", "ml_collections.config_flags.", "tensorflow.flags.", "tensorflow.app.flags.")
 # The beginnings of the names of TensorFlow that set something and build nothing.
 SETTINGS = (
     "absl.logging.",
@@ -36,8 +37,15 @@ SETTINGS = (
     "tensorflow.random.set_",
     "tensorflow.reset_default_graph",
     "tensorflow.set_random_seed",
+    "tensorflow_datasets.disable_progress_bar",
+)
+# Calls of tf.config that fail when the device is open.
+_BEFORE_DEVICES = re.compile(
+    r"tensorflow\.config\.(threading\.set_\w+|(experimental\.)?set_(memory_growth|visible_devices|"
+    r"virtual_device_configuration|logical_device_configuration))"
 )
 _OTHER_SETTINGS = (
+    "colored_traceback.",
     "faulthandler.",
     "gc.",
     "locale.setlocale",
@@ -84,9 +92,11 @@ _VALUE_NAMES = SETTINGS + FLAGS + ("tensorflow.keras.initializers.", "tensorflow
 _VARIABLES = frozenset({"os.environ", "sys.path"})  # a script assigns to them or to their items
 # Modules whose functions build nothing with TensorFlow: their results are paths, arguments, numbers, loggers.
 _VALUES = frozenset(
-    """argparse collections configparser copy datetime functools getpass glob io itertools json logging math numpy os
-pathlib platform random re shutil socket string sys time uuid warnings yaml""".split()
+    """argparse collections configparser contextlib copy csv dataclasses datetime functools getpass glob hashlib io
+itertools json logging math ml_collections numpy operator os pathlib pkg_resources platform pprint random re shlex
+shutil socket string subprocess sys tempfile textwrap time traceback types typing uuid warnings yaml""".split()
 )
+_VALUE_CLASSES = frozenset({"transformers.HfArgumentParser"})
 _BUILTINS = frozenset(
     """abs any all bool dict enumerate filter float getattr hasattr int isinstance len list map max min open print range
 repr reversed round set sorted str sum tuple vars zip""".split()
@@ -114,6 +124,45 @@ def is_flag(names: Names, statement: ast.stmt) -> bool:
     if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
         return False
     return (names.resolve(statement.value.func, names.places[statement]) or "").startswith(FLAGS)
+
+
+def is_value(names: Names, node: ast.AST) -> bool:
+    """Return True if no call in an expression builds something with TensorFlow."""
+    return _Preamble().is_value(names, node)
+
+
+def before_devices(names: Names, statements: Sequence[ast.stmt]) -> int:
+    """Return the index of the last statement that sets what TensorFlow fixes when it opens its devices; -1 without one.
+
+    Only statements count before which no known call builds something: behind it, the setting fails or has no effect.
+    """
+    found = -1
+    for index, statement in enumerate(statements):
+        called = set(_called(names, statement, set()))
+        if any(name.startswith("tensorflow.") and not _is_quiet(name) for name in called):
+            break
+        if any(_BEFORE_DEVICES.fullmatch(name) for name in called):
+            found = index
+    return found
+
+
+def _called(names: Names, node: ast.AST, followed: set[ast.AST]) -> Iterator[str]:
+    """Yield the names of the calls in a statement, and in the functions and classes of the project that it calls."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, *_IMPORTS)):
+        return
+    for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
+        where = names.place(call)
+        definition = names.definition(call.func, where)
+        if definition is None:
+            yield names.resolve(call.func, where) or ""
+        elif definition.node not in followed:
+            followed.add(definition.node)
+            for inner in getattr(definition.node, "body", ()):
+                yield from _called(definition.names, inner, followed)
+
+
+def _is_quiet(name: str) -> bool:
+    return name in _QUESTIONS | _DESCRIPTIONS or name.startswith(_VALUE_NAMES)
 
 
 def last_setting(
@@ -215,11 +264,10 @@ class _Preamble:
         where = names.place(node)
         name = names.resolve(node.func, where)
         if name and names.definition(node.func, where) is None:
-            plain = name in _QUESTIONS or name in _DESCRIPTIONS or name.startswith(_VALUE_NAMES)
-            return plain or name.partition(".")[0] in _VALUES
+            return _is_quiet(name) or name in _VALUE_CLASSES or name.partition(".")[0] in _VALUES
         function = node.func
-        if isinstance(function, ast.Name) and names.lookup(function.id, where) is None:
-            return function.id in _BUILTINS
+        if isinstance(function, ast.Name) and function.id in _BUILTINS and names.lookup(function.id, where) is None:
+            return True
         if isinstance(function, ast.Attribute):
             owner = function.value
             while isinstance(owner, (ast.Attribute, ast.Subscript)):

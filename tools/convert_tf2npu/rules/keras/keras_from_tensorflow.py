@@ -6,7 +6,8 @@ imports Keras from TensorFlow in programs that train with TensorFlow 2, or with 
 TensorFlow 2.15 and 2.21 both names are the same Keras, and with TensorFlow 1 only ``tf.keras`` runs on the NPU.
 
 The rule reports imports that it cannot convert: of private modules such as ``keras.engine``, of several modules in one
-statement, and of names that ``tf.keras`` lacks in one of the versions, such as ``keras.saving``. It also reports a
+statement, and of names that ``tf.keras`` lacks in one of the versions, such as ``keras.saving``, or in all of them, such
+as the class ``_Merge``. It also reports a
 star import if the file uses a name that only the package may bring, such as the ``np`` that its module imports.
 
 Before::
@@ -57,6 +58,43 @@ After::
 
 Before::
 
+    from keras.layers import Dense
+    from keras.models import Sequential
+    from keras.utils import np_utils
+
+    model = Sequential([Dense(10)])
+    model.fit(images, np_utils.to_categorical(labels))
+
+After::
+
+    from tensorflow.keras.layers import Dense
+    from tensorflow.keras.models import Sequential
+    from tensorflow.keras import utils as np_utils
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model = Sequential([Dense(10)])
+    model.fit(images, np_utils.to_categorical(labels))
+
+Reported::
+
+    from keras.layers.merge import _Merge
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model.fit(images, labels, epochs=1)
+
+Reported::
+
+    import keras.layers.core
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model = keras.Sequential([keras.layers.core.Dense(1)])
+    model.fit(images, labels)
+
+Before::
+
     from data import images, labels
     from keras.layers import *
     from keras.models import *
@@ -99,6 +137,14 @@ Reported::
 
 Untouched::
 
+    from tensorflow.keras import utils as np_utils
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model.fit(images, np_utils.to_categorical(labels), epochs=1)
+
+Untouched::
+
     from tensorflow import keras
     import npu_shim.npu_device as npu
 
@@ -136,6 +182,7 @@ from ...analysis.tensorflow_version import may_be_two, verdict
 from ...semantics.model import Binding, Star
 from ...semantics.stars import brings_of_keras
 from ...syntax.source import Edit
+from ...tf_api.keras_names import NAMES
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU123"
@@ -212,6 +259,11 @@ def _edit(context: Context, node: ast.AST) -> Edit | None:
     source = context.source
     if isinstance(node, ast.ImportFrom):
         module = node.module or ""
+        home = _public_module(node)
+        if home:
+            name = node.names[0].asname or node.names[0].name
+            bound = f" as {name}" if name != home else ""
+            return Edit(source.start(node), source.end(node), f"from tensorflow.keras import {home}{bound}")
         written = re.compile(r"[\s\\]*\.[\s\\]*".join(module.split("."))).search(source.text, source.start(node))
         assert written is not None
         rest = module.partition(".")[2]
@@ -227,6 +279,12 @@ def _edit(context: Context, node: ast.AST) -> Edit | None:
     return Edit(source.start(node), source.end(node), text)
 
 
+def _public_module(node: ast.ImportFrom) -> str:
+    """Return ``utils`` for ``from keras.utils import np_utils``, the one name of a statement; "" for other imports."""
+    module = ".".join([*(node.module or "").split(".")[1:], node.names[0].name])
+    return _public(module) if len(node.names) == 1 and _PRIVATE.fullmatch(module) else ""
+
+
 def _public(module: str) -> str:
     match = _PRIVATE.fullmatch(module)
     return match.group(1) or match.group(2) if match else module
@@ -234,11 +292,23 @@ def _public(module: str) -> str:
 
 def _lacking(context: Context, bindings: list[Binding]) -> str:
     """Return the first name of Keras, of those that some imports bring, that tf.keras lacks; "" if it has all."""
-    for name in _used(context, bindings):
+    for name, written in _used(context, bindings):
         rest = name.partition(".")[2]
         if _LACKING.match(rest) or not any(known.fullmatch(part) for part in _modules(rest) for known in _KNOWN):
             return name
+        if not _is_public(written.partition(".")[2]):
+            return name
     return ""
+
+
+def _is_public(name: str) -> bool:
+    """Return False if a module of tf.keras whose names are known has no such name in any version."""
+    parts = name.split(".")
+    for end in range(len(parts) - 1, -1, -1):
+        known = NAMES.get(".".join(parts[:end]))
+        if known is not None:
+            return name in NAMES or parts[end] in known or not parts[end] or parts[end].startswith("__")
+    return True
 
 
 def _modules(name: str) -> list[str]:
@@ -250,11 +320,11 @@ def _modules(name: str) -> list[str]:
     return [name, ".".join(parts[:-1])] if len(parts) > 1 else [name]
 
 
-def _used(context: Context, bindings: list[Binding]) -> Iterator[str]:
-    """Yield the names that imports bring, and those that the file uses of them."""
+def _used(context: Context, bindings: list[Binding]) -> Iterator[tuple[str, str]]:
+    """Yield the names that imports bring, and those that the file uses of them, before and after the change."""
     names = context.names
-    for binding in bindings:
-        yield binding.target
+    after = {binding.target: _after(binding) for binding in bindings}
+    yield from after.items()
     brought = {id(binding) for binding in bindings}
     for node, where in names.reads:
         if any(id(each) in brought for each in names.lookup(node.id, where) or ()):
@@ -262,4 +332,16 @@ def _used(context: Context, bindings: list[Binding]) -> Iterator[str]:
             parent = names.parents.get(whole)
             while isinstance(parent, ast.Attribute):
                 whole, parent = parent, names.parents.get(parent)
-            yield names.spelled(whole, where) or binding.target
+            name = names.spelled(whole, where) or bindings[0].target
+            target = max((t for t in after if name.startswith(t)), key=len, default="")
+            yield name, after.get(target, "") + name[len(target) :]
+
+
+def _after(binding: Binding) -> str:
+    """Return the name of an import after the change."""
+    node, target = binding.where.statement, binding.target
+    if not isinstance(node, ast.ImportFrom):
+        return target
+    package, _, module = (node.module or "").partition(".")
+    home = _public_module(node) or ".".join(filter(None, [_public(module), target.rpartition(".")[2]]))
+    return f"{package}.{home}"
