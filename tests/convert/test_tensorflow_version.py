@@ -188,6 +188,17 @@ def test_the_package_keras_in_a_program_of_tensorflow_1(tmp_path: pathlib.Path) 
         assert [d.code for path in paths for d in found[path].diagnostics] == ["NPU228", "NPU228", "NPU228", "NPU101"]
 
 
+def test_a_module_beside_others_of_tensorflow_1(tmp_path: pathlib.Path) -> None:
+    """What a script imports besides decides for a module that shows nothing, so that a program has one Keras."""
+    (tmp_path / "losses.py").write_text("from keras import backend as K\ndef loss(a, b):\n    return K.mean(a - b)\n")
+    (tmp_path / "parts.py").write_text("from keras.engine.topology import Layer\nclass Part(Layer):\n    pass\n")
+    script = "from keras.models import Sequential\nfrom losses import loss\nfrom parts import Part\n"
+    script += "model = Sequential([Part()])\nmodel.compile('sgd', loss)\nmodel.fit(x, y)\n"
+    (tmp_path / "train.py").write_text(script)
+    assert main(["-i", str(tmp_path), "--in-place", "--no-cache"]) == 0
+    assert not any("tensorflow" in path.read_text() for path in tmp_path.iterdir())  # NPU228 reports the package
+
+
 def test_a_project(tmp_path: pathlib.Path) -> None:
     """The module of the model shows nothing; the script that imports it does, and only that opens the device."""
     files = {

@@ -144,6 +144,9 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
                 version = Version.TWO  # a helper of version 1 in a library does not decide
         if version == Version.UNKNOWN:
             version, evidence = _version(program.decisive(program.importing))
+        if version == Version.UNKNOWN:  # what its scripts import besides may decide for TensorFlow 1
+            beside = _version(program.decisive(program.beside))
+            version, evidence = beside if beside[0] == Version.ONE else (version, evidence)
     if tf:
         version = Version.ONE if tf == "1" else Version.TWO
     elif compat_v1:
@@ -249,6 +252,11 @@ _WORDS = {
         b"_backend",
         b"multi_gpu_model",
         b"nb_epoch",
+        b"engine.topology",
+        b"keras.legacy",
+        b"objectives",
+        b"border_mode",
+        b"samples_per_epoch",
     ),
     "trains": (b"GradientTape", b"fit_generator", b"train_on_batch"),
 }

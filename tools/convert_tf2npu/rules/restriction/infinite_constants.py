@@ -30,6 +30,13 @@ Untouched::
     best = np.inf
     if loss < best:
         saver.save(sess, FLAGS.checkpoint)
+
+Untouched::
+
+    import numpy as np
+    import tensorflow as tf
+
+    best = tf.keras.callbacks.EarlyStopping(baseline=np.inf)
 """
 
 from __future__ import annotations
@@ -57,6 +64,14 @@ _NAMES = frozenset(
         "numpy.core.inf",
     }
 )
+# What runs on the host, where Inf means "without a limit" or "no value yet".
+_ON_HOST = (
+    "tensorflow.contrib.slim.evaluation.",
+    "tensorflow.contrib.training.",
+    "tensorflow.estimator.",
+    "tensorflow.keras.callbacks.",
+    "tensorflow.train.",
+)
 _WORDS = frozenset({"inf", "-inf", "+inf", "infinity", "-infinity", "nan"})
 
 
@@ -66,7 +81,7 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     for call in context.names.calls:
         name = context.called.get(call.node, "")
-        if not name.startswith("tensorflow.") or name.startswith(FLAGS):
+        if not name.startswith("tensorflow.") or name.startswith((*FLAGS, *_ON_HOST)):
             continue
         for value in call.node.args + [k.value for k in call.node.keywords]:
             while isinstance(value, ast.UnaryOp):

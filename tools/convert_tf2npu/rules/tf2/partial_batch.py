@@ -43,6 +43,20 @@ Untouched::
 
     def train(model: tf.keras.Model, dataset):
         model.fit(dataset)
+
+Untouched::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    class Net(tf.keras.Model):
+        def fit(self, datasets, in_graph):
+            for batch in datasets[0]:
+                self.step(batch, in_graph)
+
+    npu.open().as_default()
+    model = Net()
+    model.fit([train, test], in_graph)
 """
 
 from __future__ import annotations
@@ -74,6 +88,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         or not _may_leave_rest(context, call, rows, bound.args.get("batch_size"))
         or in_test(context, call.node)
         or not is_two(context)
+        or _is_own_fit(context, call)
     ):
         return
     yield Finding(
@@ -81,6 +96,20 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         "the last batch of fit() may be smaller, and the NPU compiles it, too. Pass arrays whose length is a multiple "
         "of the batch size, such as x[:n]",
     )
+
+
+def _is_own_fit(context: Context, call: Call) -> bool:
+    """Return True if the model may be of a class of the project that defines ``fit`` itself."""
+    function = call.node.func
+    assert isinstance(function, ast.Attribute)
+    name = function.value
+    bindings = context.names.lookup(name.id, call.where) or [] if isinstance(name, ast.Name) else []
+    for binding in bindings:
+        made = binding.node
+        found = context.names.definition(made.func, binding.where) if isinstance(made, ast.Call) else None
+        if found is not None and isinstance(found.node, ast.ClassDef) and found.names.held(found.node, function.attr):
+            return True
+    return False
 
 
 def _may_leave_rest(context: Context, call: Call, rows: ast.expr, size: ast.expr | None) -> bool:
