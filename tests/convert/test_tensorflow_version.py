@@ -189,7 +189,7 @@ def test_the_package_keras_in_a_program_of_tensorflow_1(tmp_path: pathlib.Path) 
 
 
 def test_a_module_beside_others_of_tensorflow_1(tmp_path: pathlib.Path) -> None:
-    """What a script imports besides decides for a module that shows nothing, so that a program has one Keras."""
+    """A module that shows no version has that of what its script imports besides, so that a program has one Keras."""
     (tmp_path / "losses.py").write_text("from keras import backend as K\ndef loss(a, b):\n    return K.mean(a - b)\n")
     (tmp_path / "parts.py").write_text("from keras.engine.topology import Layer\nclass Part(Layer):\n    pass\n")
     script = "from keras.models import Sequential\nfrom losses import loss\nfrom parts import Part\n"
