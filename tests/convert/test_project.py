@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 
 import pytest
@@ -185,3 +186,12 @@ def test_lifted_modules_that_import_each_other_are_each_analysed_once(tmp_path, 
     project = Project(paths, prepare=lift)
     assert all(project.module(path) is not None for path in paths)
     assert sorted(analysed) == paths
+
+
+def test_definitions_in_a_notebook_are_known(tmp_path: pathlib.Path) -> None:
+    """A notebook that is not converted yet is read as the script of its cells, not as the text of its file."""
+    cell = {"cell_type": "code", "source": "def step(x):\n    return x\n", "metadata": {}, "outputs": []}
+    path = tmp_path / "made.ipynb"
+    path.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    module = Project([str(path)]).module(str(path))
+    assert module is not None and "step" in module.names.module.bindings

@@ -9,7 +9,9 @@ from __future__ import annotations
 import weakref
 from typing import Callable
 
+from ..files.extensions import NOTEBOOK
 from ..semantics.module_index import Module, Names
+from ..syntax.notebook import Notebook
 from ..syntax.source import SourceError
 from .module_cache import LRU
 from .source_files import MOST_BYTES, SourceFiles
@@ -71,6 +73,8 @@ class ModuleStore:
             return None
         try:
             raw = self._files.read(path)
+            if path.endswith(NOTEBOOK):
+                raw = Notebook(raw).script
             if len(raw) > MOST_BYTES:
                 raise SourceError("it is too large")
             return self.understand(raw, path)
