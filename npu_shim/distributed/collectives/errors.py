@@ -52,6 +52,11 @@ def exit_reason() -> str:
     return f"has exited with {type(error).__name__}: {error}"
 
 
+def rank_name(rank: int, process: int, host: str = "") -> str:
+    """Return a name such as 'rank 3 (process 4711)', with the host if one is given."""
+    return f"rank {rank} (process {process}{' on ' + host if host else ''})"
+
+
 def mismatch_text(key: str, first: tuple[str, str], other: tuple[str, str]) -> str:
     """Return the message for two ranks whose requests differ.
 

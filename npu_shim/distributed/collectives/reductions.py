@@ -7,7 +7,7 @@ upper half of a float32.
 
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from typing import Callable, Iterator, NamedTuple, Sequence
 
 import numpy as np
 
@@ -29,17 +29,65 @@ def check_reduction(reduction: str, name: str) -> None:
         raise TypeError(f"a tensor of type {name} cannot be reduced. Cast it to an integer or floating-point type.")
 
 
-def combiner(reduction: str, name: str) -> Callable[[Sequence[np.ndarray], np.ndarray], None]:
-    """Return a function ``combine(inputs, out)`` that reduces flat arrays in their order.
+class Combiner:
+    """A reduction of flat arrays in their order.
 
-    out may be the first or second input, but no later one. bfloat16 arrays are passed as bits (uint16).
+    ``combiner(inputs, out)`` reduces arrays. ``accumulate()`` reduces the first of them to a partial result, which
+    ``finish()`` continues; the result has the same bits. bfloat16 arrays are passed as bits (uint16).
     """
-    function = REDUCTIONS[reduction]
-    if name == BFLOAT16:
-        return lambda inputs, out: _in_float32(function, inputs, out, _from_bfloat16, _to_bfloat16)
-    if name == "float16":
-        return lambda inputs, out: _in_float32(function, inputs, out, _from_float16, _to_float16)
-    return lambda inputs, out: _directly(function, inputs, out)
+
+    def __init__(self, function: np.ufunc, half: _Half | None) -> None:
+        self._function, self._half = function, half
+
+    def __call__(self, inputs: Sequence[np.ndarray], out: np.ndarray) -> None:
+        """Reduce arrays. out may be the first or second input, but no later one."""
+        self.finish(None, inputs, out)
+
+    def partial_dtype(self, dtype: np.dtype) -> np.dtype:
+        """Return the type of a partial result of arrays of ``dtype``."""
+        return np.dtype(np.float32) if self._half else dtype
+
+    def accumulate(self, partial: np.ndarray | None, inputs: Sequence[np.ndarray], out: np.ndarray) -> None:
+        """Reduce a partial result and arrays to a partial result; out may be ``partial``."""
+        if self._half is None:
+            self.finish(partial, inputs, out)
+            return
+        for block, total in self._totals(partial, inputs, len(out)):
+            out[block] = total
+
+    def finish(self, partial: np.ndarray | None, inputs: Sequence[np.ndarray], out: np.ndarray) -> None:
+        """Reduce a partial result and arrays to the result; out may be the first input."""
+        if self._half is None:
+            _directly(self._function, inputs if partial is None else [partial, *inputs], out)
+            return
+        for block, total in self._totals(partial, inputs, len(out)):
+            out[block] = self._half.narrow(total)
+
+    def _totals(
+        self, partial: np.ndarray | None, inputs: Sequence[np.ndarray], count: int
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield slices of the arrays, and their reduction in float32."""
+        assert self._half is not None
+        with np.errstate(all="ignore"):
+            for begin in range(0, count, _BLOCK):
+                block = slice(begin, begin + _BLOCK)
+                total = self._half.widen(inputs[0][block]) if partial is None else partial[block].copy()
+                for more in inputs[1:] if partial is None else inputs:
+                    self._function(total, self._half.widen(more[block]), out=total)
+                yield block, total
+
+
+class _Half(NamedTuple):
+    """The conversions of a half-precision type to float32 and back."""
+
+    widen: Callable[[np.ndarray], np.ndarray]
+    narrow: Callable[[np.ndarray], np.ndarray]
+
+
+def combiner(reduction: str, name: str) -> Combiner:
+    """Return the Combiner of a reduction for a type."""
+    halves = {BFLOAT16: _Half(_from_bfloat16, _to_bfloat16), "float16": _Half(_from_float16, _to_float16)}
+    return Combiner(REDUCTIONS[reduction], halves.get(name))
 
 
 def _directly(function: np.ufunc, inputs: Sequence[np.ndarray], out: np.ndarray) -> None:
@@ -50,22 +98,6 @@ def _directly(function: np.ufunc, inputs: Sequence[np.ndarray], out: np.ndarray)
         function(inputs[0], inputs[1], out=out)
         for more in inputs[2:]:
             function(out, more, out=out)
-
-
-def _in_float32(
-    function: np.ufunc,
-    inputs: Sequence[np.ndarray],
-    out: np.ndarray,
-    widen: Callable[[np.ndarray], np.ndarray],
-    narrow: Callable[[np.ndarray], np.ndarray],
-) -> None:
-    with np.errstate(all="ignore"):
-        for begin in range(0, len(out), _BLOCK):
-            block = slice(begin, begin + _BLOCK)
-            total = widen(inputs[0][block])
-            for more in inputs[1:]:
-                function(total, widen(more[block]), out=total)
-            out[block] = narrow(total)
 
 
 def _from_float16(half: np.ndarray) -> np.ndarray:

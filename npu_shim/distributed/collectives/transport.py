@@ -8,9 +8,9 @@ from typing import Callable, Sequence, TypeVar
 import numpy as np
 
 from npu_shim.distributed.collectives.buffer_list import BufferList
+from npu_shim.distributed.collectives.reductions import Combiner
 
 T = TypeVar("T")
-Combine = Callable[[Sequence[np.ndarray], np.ndarray], None]
 
 
 class Transport(abc.ABC):
@@ -20,7 +20,7 @@ class Transport(abc.ABC):
     """
 
     @abc.abstractmethod
-    def allreduce(self, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combine) -> None:
+    def allreduce(self, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combiner) -> None:
         """Reduce elements over all ranks; every rank gets the same bits.
 
         Args:
@@ -31,7 +31,7 @@ class Transport(abc.ABC):
         """
 
     @abc.abstractmethod
-    def reduce_scatter(self, source: np.ndarray, out: np.ndarray, combine: Combine) -> None:
+    def reduce_scatter(self, source: np.ndarray, out: np.ndarray, combine: Combiner) -> None:
         """Reduce one block per rank; rank r gets block r.
 
         Args:

@@ -10,7 +10,8 @@ import numpy as np
 from npu_shim.distributed.collectives.buffer_list import BufferList
 from npu_shim.distributed.collectives.buffer_pool import empty
 from npu_shim.distributed.collectives.errors import Mismatch, PeerLost, Stalled, mismatch_text, stall_text, stopped_text
-from npu_shim.distributed.collectives.transport import Combine, Transport
+from npu_shim.distributed.collectives.reductions import Combiner
+from npu_shim.distributed.collectives.transport import Transport
 from npu_shim.distributed.servers import letters
 from npu_shim.distributed.servers.office import Announcement, Office, announced
 
@@ -60,7 +61,7 @@ class Call(Transport):
 
     # ---- the collectives
 
-    def allreduce(self, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combine) -> None:
+    def allreduce(self, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combiner) -> None:
         if self._is_small(source.count * dtype.itemsize):
             own = self._view(source, 0, source.count, dtype)
             gathered = [each.view(dtype) for each in self._gather(own)]
@@ -88,7 +89,7 @@ class Call(Transport):
                     if out is not None:
                         out.write(begin, end, numbers)
 
-    def reduce_scatter(self, source: np.ndarray, out: np.ndarray, combine: Combine) -> None:
+    def reduce_scatter(self, source: np.ndarray, out: np.ndarray, combine: Combiner) -> None:
         self._gather()
         blocks = source.reshape(self._size, out.size)
         for other in self._rotated():
@@ -208,7 +209,7 @@ class Call(Transport):
         begin: int,
         end: int,
         dtype: np.dtype,
-        combine: Combine,
+        combine: Combiner,
     ) -> np.ndarray:
         whole = None if out is None else out.view(begin, end)
         result = empty(end - begin, dtype) if whole is None else whole

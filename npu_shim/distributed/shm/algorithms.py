@@ -13,7 +13,8 @@ import numpy as np
 
 from npu_shim.distributed.collectives.buffer_list import BufferList, concatenate_into, split_into
 from npu_shim.distributed.collectives.buffer_pool import empty
-from npu_shim.distributed.collectives.transport import Combine, GroupBackend, Transport
+from npu_shim.distributed.collectives.reductions import Combiner
+from npu_shim.distributed.collectives.transport import GroupBackend, Transport
 from npu_shim.distributed.shm.barrier import Barrier
 from npu_shim.distributed.shm.scheduler import Scheduler
 
@@ -41,10 +42,10 @@ class SharedMemoryTransport(Transport):
     def __init__(self, barrier: Barrier) -> None:
         self._barrier = barrier
 
-    def allreduce(self, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combine) -> None:
+    def allreduce(self, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combiner) -> None:
         allreduce(self._barrier, source, out, dtype, combine)
 
-    def reduce_scatter(self, source: np.ndarray, out: np.ndarray, combine: Combine) -> None:
+    def reduce_scatter(self, source: np.ndarray, out: np.ndarray, combine: Combiner) -> None:
         reduce_scatter(self._barrier, source, out, combine)
 
     def allgather(self, source: np.ndarray, out: np.ndarray) -> None:
@@ -62,7 +63,7 @@ class SharedMemoryTransport(Transport):
         self._barrier.wait()
 
 
-def allreduce(barrier: Barrier, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combine) -> None:
+def allreduce(barrier: Barrier, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combiner) -> None:
     """Reduce elements over all ranks. See Transport.allreduce."""
     if source.count * dtype.itemsize <= min(barrier.chunk_bytes, _SMALL_BYTES // barrier.size):
         _reduce_small(barrier, source, out, dtype, combine)
@@ -74,7 +75,7 @@ def allreduce(barrier: Barrier, source: BufferList, out: BufferList | None, dtyp
 
 
 def _reduce_small(
-    barrier: Barrier, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combine
+    barrier: Barrier, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combiner
 ) -> None:
     slots = barrier.slots(dtype, source.count)
     source.read(0, source.count, slots[barrier.rank])
@@ -92,7 +93,7 @@ class _ChunkReducer:
     """Reduces chunks; each rank reduces a part of each chunk."""
 
     def __init__(
-        self, barrier: Barrier, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combine, step: int
+        self, barrier: Barrier, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combiner, step: int
     ) -> None:
         self._barrier, self._source, self._out, self._dtype, self._combine = barrier, source, out, dtype, combine
         self._scratch = empty(-(-step // barrier.size) + _CACHE_LINE_BYTES, dtype)
@@ -135,7 +136,7 @@ class _ChunkReducer:
             low = high
 
 
-def reduce_scatter(barrier: Barrier, source: np.ndarray, out: np.ndarray, combine: Combine) -> None:
+def reduce_scatter(barrier: Barrier, source: np.ndarray, out: np.ndarray, combine: Combiner) -> None:
     """Reduce one block per rank. See Transport.reduce_scatter."""
     size, rank, width = barrier.size, barrier.rank, barrier.chunk_bytes // source.dtype.itemsize // barrier.size
     blocks = source.reshape(size, out.size)

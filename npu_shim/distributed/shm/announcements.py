@@ -26,7 +26,7 @@ class PendingCollective:
         self.token, self.key, self.request, self.digest, self.entry = token, key, request, digest, entry
         self.packed_token = struct.pack("<Q", token)
         self.since = time.monotonic()
-        self.is_scheduled = False
+        self.is_scheduled = self.is_offered = False
         self.sleeping = threading.Lock()  # held while the thread sleeps
         self.sleeping.acquire()
 
@@ -86,18 +86,21 @@ class Announcements:
 
     def stall(self, pending: PendingCollective, waited_s: float) -> str:
         """Return the message for a collective that timed out."""
-        missing = [other for other in self._others if self.find(other, pending.packed_token) < 0]
-        present = sorted({self._rank, *self._others} - set(missing))
-        return stall_text(
-            f"{pending.key} ({pending.request})",
-            waited_s,
-            [self._peers.name(rank) for rank in present],
-            [
-                (self._peers.name(rank), place, self.keys_of(rank))
-                for rank, place in zip(missing, self._peers.places(missing))
-            ],
-            self._peers.name(0),
-        )
+        present, missing = self.reached(pending.packed_token)
+        return stall_text(f"{pending.key} ({pending.request})", waited_s, present, missing, self._peers.name(0))
+
+    def reached(self, packed_token: bytes) -> tuple[list[str], list[tuple[str, str, list[str]]]]:
+        """Return the ranks that announced a token, and the others.
+
+        Returns:
+            The names of the first; the name, line of the script and keys of each other rank.
+        """
+        ranks = range(self._segment.layout.size)
+        missing = [rank for rank in ranks if self.find(rank, packed_token) < 0]
+        return [self._peers.name(rank) for rank in ranks if rank not in missing], [
+            (self._peers.name(rank), place, self.keys_of(rank))
+            for rank, place in zip(missing, self._peers.places(missing))
+        ]
 
     def keys_of(self, other: int) -> list[str]:
         """Return the keys that another rank has announced."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
-import threading
 from typing import Callable, Sequence
 
 from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
 from npu_shim.distributed.collectives.checks import check_members
 from npu_shim.distributed.collectives.errors import exit_reason
+from npu_shim.distributed.collectives.open_groups import OpenGroups
 from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.distributed.shm import job_directory as jobs, rendezvous, segment as layout
 from npu_shim.distributed.shm.algorithms import SharedMemoryGroup
@@ -26,7 +26,7 @@ _PAIR_CHUNK_BYTES = 512 << 10
 
 
 class Backend:
-    """This process as a rank of a job; ``world`` is the group of all ranks. Created by join()."""
+    """This process as a rank of a job; ``world`` is the group of all ranks, in ``segment``. Created by join()."""
 
     def __init__(
         self,
@@ -38,15 +38,15 @@ class Backend:
         world_name: str,
         pool: BufferPool,
         where: Callable[[], str] | None,
+        numbers: Sequence[int],
+        host: str,
     ) -> None:
-        self.rank, self.size = rank, world.layout.size
-        self._directory, self._lock, self._segment, self._stall_timeout_s = directory, lock, world, stall_timeout_s
+        self.rank, self.size, self._numbers, self._host = rank, world.layout.size, numbers, host
+        self._directory, self._lock, self.segment, self._stall_timeout_s = directory, lock, world, stall_timeout_s
         self._pid, self._closed = os.getpid(), False
-        self._opening, self._pool = threading.Lock(), pool
-        self._groups: dict[tuple[str, tuple[int, ...]], _OpenGroup] = {}
-        self._generations: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._groups, self._pool = OpenGroups(), pool
         self.world = self._group_on(world, world_name, list(range(self.size)))
-        self._answers = Answers(world, rank, where) if where is not None and self.size > 1 else None
+        self._answers = Answers(world, rank, where) if where is not None else None
         atexit.register(self.close)
 
     def group(self, name: str, ranks: Sequence[int]) -> ProcessGroup:
@@ -63,12 +63,11 @@ class Backend:
         """
         members = tuple(ranks)
         check_members(name, members, self.rank, self.size)
-        return self._open(name, members, self._segment.layout.chunk_bytes)
+        return self._open(name, members, self.segment.layout.chunk_bytes)
 
     def drop(self, name: str, ranks: Sequence[int]) -> None:
         """Forget a group; its memory is freed after its last collective."""
-        with self._opening:
-            self._groups.pop((name, tuple(ranks)), None)
+        self._groups.drop(name, tuple(ranks))
 
     def close(self) -> None:
         """Leave the job, and show the ranks that still need this one why. Runs at process exit, too."""
@@ -78,43 +77,49 @@ class Backend:
         self._closed = True
         if self._answers is not None:
             self._answers.end()
-        self._segment.write_text(self._segment.rank_text(self.rank), exit_reason())
+        self.segment.write_text(self.segment.rank_text(self.rank), exit_reason())
         fence()
-        self._segment.words[self._segment.page(self.rank) + layout.RANK_STATE] = layout.LEFT
+        self.segment.words[self.segment.page(self.rank) + layout.RANK_STATE] = layout.LEFT
         self._lock.release()
         jobs.clean_up(self._directory)
 
-    def _open(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> ProcessGroup:
-        with self._opening:
-            opened = self._groups.get((name, members))
-            if opened is None:
-                generation = self._generations[name, members] = self._generations.get((name, members), 0) + 1
-                opened = self._groups[name, members] = _OpenGroup(generation)
-        with opened.lock:  # not self._opening: another group may be opened while this one waits
-            if opened.group is None:
-                segment = self._rendezvous(name, members, opened.generation, chunk_bytes)
-                opened.group = self._group_on(segment, name, list(members))
-        return opened.group
+    def peers(self, members: Sequence[int]) -> Peers:
+        """Return the ranks of a group on this host as this one sees them."""
+        return Peers(self._directory, self.segment, list(members), self.rank, self._numbers, self._host)
 
-    def _rendezvous(self, name: str, members: tuple[int, ...], generation: int, chunk_bytes: int) -> Segment:
+    def open_segment(self, name: str, members: Sequence[int], generation: int, chunk_bytes: int) -> Segment:
+        """Return the segment of a group when every member has called this.
+
+        Args:
+            name: of the group.
+            members: its ranks on this host.
+            generation: counts the groups of the same name and members.
+            chunk_bytes: size of a slot.
+        Raises:
+            PeerLost, Stalled: a member does not join.
+        """
         if len(members) == 1:
             return Segment.private(Layout(1, chunk_bytes))
-        world = self._segment
-        run = world.words[world.page(0) + layout.INCARNATION]
-        identity = repr((run, name, members, generation)).encode("utf-8")
-        peers = Peers(self._directory, world, list(members), self.rank)
+        run = self.segment.words[self.segment.page(0) + layout.INCARNATION]
+        identity = repr((run, name, tuple(members), generation)).encode("utf-8")
         return rendezvous.open_group(
             jobs.segment_path(self._directory, hashlib.blake2b(identity, digest_size=12).hexdigest()),
-            list(members),
+            [self._numbers[member] for member in members],
             members.index(self.rank),
             self._lock.incarnation,
             rendezvous.Deadline(self._stall_timeout_s),
-            peers.find_lost,
+            self.peers(members).find_lost,
             chunk_bytes,
         )
 
+    def _open(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> ProcessGroup:
+        def make(generation: int) -> ProcessGroup:
+            return self._group_on(self.open_segment(name, members, generation, chunk_bytes), name, list(members))
+
+        return self._groups.get(name, members, make)
+
     def _group_on(self, segment: Segment, name: str, members: list[int]) -> ProcessGroup:
-        peers = Peers(self._directory, self._segment, members, self.rank)
+        peers = self.peers(members)
         group_rank = members.index(self.rank)
         barrier = Barrier(segment, group_rank, peers, self._stall_timeout_s)
         scheduler = Scheduler(segment, group_rank, peers, barrier, self._stall_timeout_s)
@@ -123,15 +128,6 @@ class Backend:
             return self._open(f"{name} {low}-{high}", (members[low], members[high]), _PAIR_CHUNK_BYTES)
 
         return ProcessGroup(name, members, SharedMemoryGroup(scheduler, barrier), pair, self._pool)
-
-
-class _OpenGroup:
-    """A group that is open or being opened; ``generation`` counts the groups of the same name and members."""
-
-    def __init__(self, generation: int) -> None:
-        self.generation = generation
-        self.lock = threading.Lock()
-        self.group: ProcessGroup | None = None
 
 
 def join(
@@ -146,6 +142,8 @@ def join(
     pool_bytes: int | None = None,
     base: str | None = None,
     where: Callable[[], str] | None = None,
+    numbers: Sequence[int] | None = None,
+    host: str = "",
 ) -> Backend:
     """Connect with the other ranks of a job on this host.
 
@@ -160,6 +158,8 @@ def join(
         pool_bytes: memory limit of the buffer pool; see BufferPool when None.
         base: parent of the job directory; when None, /dev/shm, or the directory for temporary files without it.
         where: returns the line of the script that this process is at, for the ranks that wait for it.
+        numbers: the number of each rank in messages; 0 to size - 1 when None.
+        host: name of this host in messages; empty if the job has one host.
     Returns:
         A Backend.
     Raises:
@@ -170,19 +170,22 @@ def join(
         raise ValueError(f"rank={rank} and size={size} are not allowed. Use a rank of 0 to size - 1.")
     if chunk_bytes is not None and (chunk_bytes < layout.PAGE or chunk_bytes % layout.PAGE):
         raise ValueError(f"chunk_bytes={chunk_bytes} is not allowed. Use a multiple of {layout.PAGE}.")
+    numbers = range(size) if numbers is None else numbers
     directory = jobs.job_directory(job, base)
     deadline = rendezvous.Deadline(connect_timeout_s)
     if rank == 0:
         jobs.clean_up_other_jobs(directory)
-    lock = jobs.lock_rank(directory, rank, job)
+    lock = jobs.lock_rank(directory, rank, job, numbers[rank])
     try:
         world = (
-            rendezvous.create_world(directory, lock, size, chunk_bytes, deadline)
+            rendezvous.create_world(directory, lock, numbers, chunk_bytes, deadline)
             if rank == 0
-            else rendezvous.join_world(directory, lock, rank, size, deadline)
+            else rendezvous.join_world(directory, lock, rank, numbers, deadline)
         )
     except BaseException:
         lock.release()
         jobs.clean_up(directory)
         raise
-    return Backend(directory, lock, world, rank, stall_timeout_s, world_name, BufferPool(pool_bytes), where)
+    return Backend(
+        directory, lock, world, rank, stall_timeout_s, world_name, BufferPool(pool_bytes), where, numbers, host
+    )

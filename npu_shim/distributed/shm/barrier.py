@@ -40,16 +40,16 @@ class Barrier:
         counters = segment.counters()
         self._own_index = counters[rank]
         self._others = [(index, other) for other, index in enumerate(counters) if other != rank]
-        self._half = 0
+        self.half = 0  # the current one
 
     def slots(self, dtype: np.dtype, count: int) -> list[np.ndarray]:
         """Return the slots of all ranks in the current half as ``count`` elements each."""
-        half, needed = self._segment.slots[self._half], count * dtype.itemsize
+        half, needed = self._segment.slots[self.half], count * dtype.itemsize
         return [half[rank, :needed].view(dtype) for rank in range(self.size)]
 
     def switch_half(self) -> None:
         """Use the other half from now on."""
-        self._half ^= 1
+        self.half ^= 1
 
     def wait(self) -> None:
         """Return when every rank has called it; data that they wrote before can then be read.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from npu_shim.distributed.collectives.errors import CollectiveError, error_code, error_from_code
+from npu_shim.distributed.collectives.errors import CollectiveError, error_code, error_from_code, rank_name
 from npu_shim.distributed.shm import rank_lock, script_lines
 from npu_shim.distributed.shm.job_directory import lock_path
 from npu_shim.distributed.shm.segment import BROKEN, INCARNATION, LEFT, PID, RANK_STATE, Segment, fence
@@ -25,15 +25,28 @@ class Peers:
         world: the segment of the world group, in which a rank writes that it left.
         members: world ranks of the group, in the order of the group.
         own_rank: the world rank of this process.
+        numbers: the number of each world rank in names; its own when None. Ranks of a host among several have other
+            numbers in the job than in the memory of the host.
+        host: name of this host in names; empty if the job has one host.
     """
 
-    def __init__(self, directory: str, world: Segment, members: list[int], own_rank: int) -> None:
+    def __init__(
+        self,
+        directory: str,
+        world: Segment,
+        members: list[int],
+        own_rank: int,
+        numbers: Sequence[int] | None = None,
+        host: str = "",
+    ) -> None:
         self._directory, self._world, self._members, self._own_rank = directory, world, members, own_rank
+        self._numbers, self._host = numbers, host
 
     def name(self, member: int) -> str:
-        """Return a name such as 'rank 3 (process 4711)', with the world rank."""
+        """Return a name such as 'rank 3 (process 4711)', with the number of the rank in the job."""
         rank = self._members[member]
-        return f"rank {rank} (process {self._world.words[self._world.page(rank) + PID]})"
+        number = rank if self._numbers is None else self._numbers[rank]
+        return rank_name(number, self._world.words[self._world.page(rank) + PID], self._host)
 
     def places(self, members: Sequence[int]) -> list[str]:
         """Return where members are in their scripts: ``at train.py:42 in load``, or an empty text."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from typing import Callable
+from typing import Callable, Sequence
 
 from npu_shim.distributed.collectives.errors import (
     CollectiveError,
@@ -55,29 +55,41 @@ class Deadline:
         self._pause = min(self._pause * 1.3, _MAX_PAUSE_S)
 
 
-def create_world(directory: str, lock: RankLock, size: int, chunk_bytes: int | None, deadline: Deadline) -> Segment:
-    """Create the segment of the world group and wait until all ranks have registered. Rank 0 calls this."""
+def create_world(
+    directory: str, lock: RankLock, numbers: Sequence[int], chunk_bytes: int | None, deadline: Deadline
+) -> Segment:
+    """Create the segment of the world group and wait until all ranks have registered. Rank 0 calls this.
+
+    Args:
+        directory: the job directory.
+        lock: of this rank.
+        numbers: the number of each rank in messages.
+        chunk_bytes: size of a slot; None to choose one.
+        deadline: time limit.
+    """
+    size = len(numbers)
     name = secrets.token_hex(8)
     path = segment_path(directory, name)
     world = Segment.create(path, Layout(size, chunk_bytes or chunk_bytes_for(size, directory)))
     try:
         _register(world, 0, lock.incarnation)
         lock.publish(name)
-        _await_members(world, path, deadline, lambda: _died_early(directory, world), list(range(size)))
+        _await_members(world, path, deadline, lambda: _died_early(directory, world, numbers), list(numbers))
     finally:
         unlink(path)
     return world
 
 
-def join_world(directory: str, lock: RankLock, rank: int, size: int, deadline: Deadline) -> Segment:
-    """Join the segment of rank 0. Every other rank calls this."""
+def join_world(directory: str, lock: RankLock, rank: int, numbers: Sequence[int], deadline: Deadline) -> Segment:
+    """Join the segment of rank 0. Every other rank calls this. For the arguments see create_world."""
+    first = f"rank {numbers[0]}"
     while True:
         root = rank_lock.find_holder(lock_path(directory, 0))
-        world = _segment_of(directory, root, rank, size)
+        world = _segment_of(directory, root, rank, len(numbers))
         if world is not None:
             break
-        old = f" (process {root.pid} is rank 0 of an earlier run that has not ended. End it)" if root else ""
-        deadline.pause(lambda: f"rank 0 did not join{old}")
+        old = f" (process {root.pid} is {first} of an earlier run that has not ended. End it)" if root else ""
+        deadline.pause(lambda: f"{first} did not join{old}")
     _register(world, rank, lock.incarnation)
     root_incarnation = world.words[world.page(0) + layout.INCARNATION]
 
@@ -85,9 +97,9 @@ def join_world(directory: str, lock: RankLock, rank: int, size: int, deadline: D
         now = rank_lock.find_holder(lock_path(directory, 0))
         if now is not None and now.incarnation == root_incarnation:
             return None
-        return "rank 0 died before all ranks had joined"
+        return f"{first} died before all ranks had joined"
 
-    _await_ready(world, deadline, find_lost, list(range(size)))
+    _await_ready(world, deadline, find_lost, list(numbers))
     return world
 
 
@@ -235,12 +247,12 @@ def chunk_bytes_for(size: int, directory: str) -> int:
     return chunk // layout.PAGE * layout.PAGE
 
 
-def _died_early(directory: str, world: Segment) -> str | None:
+def _died_early(directory: str, world: Segment, numbers: Sequence[int]) -> str | None:
     for rank in range(1, world.layout.size):
         incarnation = world.words[world.page(rank) + layout.INCARNATION]
         if incarnation:
             now = rank_lock.find_holder(lock_path(directory, rank))
             if now is None or now.incarnation != incarnation:
                 process = world.words[world.page(rank) + layout.PID]
-                return f"rank {rank} (process {process}) died before all ranks had joined"
+                return f"rank {numbers[rank]} (process {process}) died before all ranks had joined"
     return None

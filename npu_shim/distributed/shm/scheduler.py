@@ -22,6 +22,7 @@ from npu_shim.distributed.collectives.op_key import name_of, token_of
 from npu_shim.distributed.shm import segment as layout
 from npu_shim.distributed.shm.announcements import Announcements, PendingCollective
 from npu_shim.distributed.shm.barrier import Barrier, wait_until
+from npu_shim.distributed.shm.host_order import HostOrder
 from npu_shim.distributed.shm.liveness import Peers, mark_failed
 from npu_shim.distributed.shm.segment import Segment, fence
 
@@ -30,9 +31,27 @@ _SPINS = 300
 
 
 class Scheduler:
-    """The collectives of one group as one of its ranks sees them."""
+    """The collectives of one group as one of its ranks sees them.
 
-    def __init__(self, segment: Segment, rank: int, peers: Peers, barrier: Barrier, timeout_s: float) -> None:
+    Args:
+        segment: of the group.
+        rank: of this process in the segment.
+        peers: the ranks of the group on this host.
+        barrier: of the group.
+        timeout_s: how long a collective waits for a live rank.
+        order: orders the collectives among hosts, on the first rank of each; None on the others, and for one host.
+    """
+
+    def __init__(
+        self,
+        segment: Segment,
+        rank: int,
+        peers: Peers,
+        barrier: Barrier,
+        timeout_s: float,
+        order: HostOrder | None = None,
+    ) -> None:
+        self._order = order
         self._segment, self._rank, self._peers, self._barrier = segment, rank, peers, barrier
         self._timeout_s = timeout_s
         self._words = segment.words
@@ -146,17 +165,28 @@ class Scheduler:
     def _schedule_next(self) -> bool:
         """Give the next sequence number to a collective that every rank has announced."""
         for pending in list(self._pending.values()):
+            if self._order is not None and pending.is_offered:
+                continue
             entries = self.announcements.find_all(pending)
             if entries is not None:
                 text = self.announcements.mismatch(pending, entries)
-                if text:
-                    self._segment.write_text(layout.MISMATCH_TEXT, text, layout.PAGE - layout.MISMATCH_TEXT)
-                self._words[layout.SCHEDULED_IS_MISMATCH] = bool(text)
-                self._words[layout.SCHEDULED_TOKEN] = pending.token
-                fence()
-                self._words[layout.SCHEDULED_NUMBER] = self._sequence + 1
-                return True
-        return False
+                if self._order is None:
+                    self._schedule(pending.token, text)
+                    return True
+                pending.is_offered = True
+                self._order.offer(pending, text)
+        chosen = self._order.next() if self._order is not None else None
+        if chosen is not None:
+            self._schedule(*chosen)
+        return chosen is not None
+
+    def _schedule(self, token: int, mismatch: str) -> None:
+        if mismatch:
+            self._segment.write_text(layout.MISMATCH_TEXT, mismatch, layout.PAGE - layout.MISMATCH_TEXT)
+        self._words[layout.SCHEDULED_IS_MISMATCH] = bool(mismatch)
+        self._words[layout.SCHEDULED_TOKEN] = token
+        fence()
+        self._words[layout.SCHEDULED_NUMBER] = self._sequence + 1
 
     def _raise_mismatch(self) -> None:
         if self._words[layout.SCHEDULED_IS_MISMATCH]:
@@ -172,10 +202,13 @@ class Scheduler:
         error = self._peers.find_failure(self._segment)
         if error is None:
             lost = self._peers.find_lost()
-            if lost:
+            if lost is None and self._order is not None:
+                error = self._order.find_failure()
+                lost = self._order.find_lost()
+            if error is None and lost:
                 error = PeerLost(f"{pending.key} ({pending.request}) cannot complete: {lost}.")
-            elif time.monotonic() - pending.since > self._timeout_s:
-                error = Stalled(self.announcements.stall(pending, self._timeout_s))
+            elif error is None and time.monotonic() - pending.since > self._timeout_s:
+                error = Stalled((self._order or self.announcements).stall(pending, self._timeout_s))
         if error is not None and self._words[layout.SCHEDULED_NUMBER] == self._sequence:  # else it was scheduled before
             raise error
 
@@ -198,6 +231,8 @@ class Scheduler:
                 return
             self._failure = error
         mark_failed(self._segment, self._rank, error)
+        if self._order is not None:
+            self._order.fail(error)
 
 
 def _wake(pending: PendingCollective) -> None:

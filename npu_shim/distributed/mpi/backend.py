@@ -1,0 +1,214 @@
+"""The MPI backend: connects this process with the other ranks of its job on any hosts."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import struct
+from typing import Callable, Sequence, TypeVar
+
+from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
+from npu_shim.distributed import shm
+from npu_shim.distributed.collectives.buffer_pool import BufferPool
+from npu_shim.distributed.collectives.checks import check_members
+from npu_shim.distributed.collectives.errors import CollectiveError, exit_reason
+from npu_shim.distributed.collectives.open_groups import OpenGroups
+from npu_shim.distributed.collectives.process_group import ProcessGroup
+from npu_shim.distributed.collectives.transport import GroupBackend, Transport
+from npu_shim.distributed.mpi.algorithms import HostTransport
+from npu_shim.distributed.mpi.links import Links
+from npu_shim.distributed.mpi.order import LeaderOrder
+from npu_shim.distributed.mpi.span import Span
+from npu_shim.distributed.mpi.wire import Reached, Wire
+from npu_shim.distributed.shm.algorithms import SharedMemoryGroup
+from npu_shim.distributed.shm.announcements import Announcements
+from npu_shim.distributed.shm.barrier import Barrier
+from npu_shim.distributed.shm.liveness import mark_failed
+from npu_shim.distributed.shm.scheduler import Scheduler
+from npu_shim.distributed.shm.segment import Segment
+
+T = TypeVar("T")
+_PAIR_CHUNK_BYTES = 512 << 10
+_LEADER_FIRST_S = 10.0  # a leader knows the ranks of all hosts, so its error comes first
+
+
+class Backend:
+    """This process as a rank of a job; ``world`` is the group of all ranks. Created by join()."""
+
+    def __init__(
+        self,
+        rank: int,
+        servers: Sequence[str],
+        local: shm.Backend,
+        connect_timeout_s: float,
+        stall_timeout_s: float,
+        world_name: str,
+        pool: BufferPool,
+    ) -> None:
+        self.rank, self.size = rank, len(servers)
+        self._servers, self._local, self._stall_timeout_s, self._pool = tuple(servers), local, stall_timeout_s, pool
+        self._here = [other for other, server in enumerate(servers) if server == servers[rank]]
+        self._pid, self._closed = os.getpid(), False
+        self._groups = OpenGroups()
+        self._announcements: dict[int, Announcements] = {}  # of the groups that this rank leads
+        self._segments: dict[int, Segment] = {}
+        self._wire = Wire(rank, self.size, servers, connect_timeout_s, self._reached, self._mark_failed)
+        self.world = self._groups.get(
+            world_name, tuple(range(self.size)), lambda _: self._group_on(local.segment, 0, world_name, range(self.size))
+        )
+        atexit.register(self.close)
+
+    def group(self, name: str, ranks: Sequence[int]) -> ProcessGroup:
+        """Return the group of some ranks; the first call waits until every member on this host has called it.
+
+        Args:
+            name: name of the group.
+            ranks: world ranks of its members, this one among them, in the order of the group.
+        Returns:
+            A ProcessGroup; the same one until drop().
+        Raises:
+            ValueError: the ranks are not ranks of this job, or this rank is not among them.
+            PeerLost, Stalled: a member on this host does not join.
+        """
+        members = tuple(ranks)
+        check_members(name, members, self.rank, self.size)
+        return self._open(name, members, self._local.segment.layout.chunk_bytes)
+
+    def drop(self, name: str, ranks: Sequence[int]) -> None:
+        """Forget a group; its memory is freed after its last collective."""
+        self._groups.drop(name, tuple(ranks))
+
+    def close(self) -> None:
+        """Leave the job, and show the ranks that still need this one why. Runs at process exit, too."""
+        atexit.unregister(self.close)
+        if self._closed or os.getpid() != self._pid:  # a forked child is not a rank
+            return
+        self._closed = True
+        reason = exit_reason()
+        self._local.close()
+        self._wire.close(reason)
+
+    def _open(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> ProcessGroup:
+        def make(generation: int) -> ProcessGroup:
+            here = [self._here.index(member) for member in members if member in self._here]
+            segment = self._local.open_segment(f"{name} {members}", here, generation, chunk_bytes)
+            identity = repr((name, members, generation)).encode("utf-8")
+            number = int.from_bytes(hashlib.blake2b(identity, digest_size=8).digest(), "little")
+            return self._group_on(segment, number, name, members)
+
+        return self._groups.get(name, members, make)
+
+    def _group_on(self, segment: Segment, number: int, name: str, members: Sequence[int]) -> ProcessGroup:
+        span = Span(members, self._servers, self.rank)
+        peers = self._local.peers([self._here.index(member) for member in span.here])
+        place = span.here.index(self.rank)
+        timeout_s = self._stall_timeout_s
+        is_remote = len(span.hosts) > 1
+        order = LeaderOrder(self._wire, number, span) if is_remote and span.is_leader else None
+        if is_remote and order is None:
+            timeout_s += _LEADER_FIRST_S
+        barrier = Barrier(segment, place, peers, timeout_s)
+        scheduler = Scheduler(segment, place, peers, barrier, timeout_s, order)
+        links = None
+        if order is not None:
+            order.announcements = self._announcements[number] = scheduler.announcements
+            self._segments[number] = segment
+            links = Links(self._wire, order, span, peers, segment, timeout_s)
+
+        def pair(low: int, high: int) -> ProcessGroup:
+            return self._open(f"{name} {low}-{high}", (members[low], members[high]), _PAIR_CHUNK_BYTES)
+
+        backend: GroupBackend = SharedMemoryGroup(scheduler, barrier)
+        if is_remote:
+            rank = list(members).index(self.rank)
+            backend = HostGroup(scheduler, HostTransport(span, rank, barrier, links), rank, len(members))
+        return ProcessGroup(name, members, backend, pair, self._pool)
+
+    def _reached(self, group: int, token: int, members: Sequence[int]) -> Reached:
+        """Return which members on this host have announced a collective. See Wire."""
+        if token and group in self._announcements:
+            return self._announcements[group].reached(struct.pack("<Q", token))
+        here = [self._here.index(member) for member in members]
+        peers = self._local.peers(here)
+        places = peers.places(range(len(here)))
+        return [], [(peers.name(member), place, []) for member, place in enumerate(places)]
+
+    def _mark_failed(self, group: int, error: CollectiveError) -> None:
+        """Show the ranks of this host that a group has failed on another one."""
+        if group in self._segments:
+            mark_failed(self._segments[group], 0, error)
+
+
+class HostGroup(GroupBackend):
+    """A process group on several hosts; its collectives run one at a time."""
+
+    def __init__(self, scheduler: Scheduler, transport: HostTransport, rank: int, size: int) -> None:
+        self.rank, self.size = rank, size
+        self._scheduler, self._transport = scheduler, transport
+
+    def run(self, key: str, request: str, digest: bytes, work: Callable[[Transport], T]) -> T:
+        def finished() -> T:
+            result = work(self._transport)
+            self._transport.finish()
+            return result
+
+        return self._scheduler.run(key, request, digest, finished)
+
+
+def join(
+    rank: int,
+    size: int,
+    job: str,
+    *,
+    servers: Sequence[str],
+    connect_timeout_s: float = CONNECT_TIMEOUT_S,
+    stall_timeout_s: float = COLLECTIVE_TIMEOUT_S,
+    chunk_bytes: int | None = None,
+    world_name: str = "world",
+    pool_bytes: int | None = None,
+    where: Callable[[], str] | None = None,
+) -> Backend:
+    """Connect with the other ranks of a job. mpirun must have started them.
+
+    Args:
+        rank: the rank of this process.
+        size: number of ranks.
+        job: identifies the job among the jobs of this user.
+        servers: the server of each rank; ranks of one server share memory.
+        connect_timeout_s: how long to wait for the other ranks to join.
+        stall_timeout_s: how long a collective waits for a live rank.
+        chunk_bytes: size of a slot; when None, from the number of ranks and the free memory.
+        world_name: name of the group of all ranks, for messages.
+        pool_bytes: memory limit of the buffer pool; see BufferPool when None.
+        where: returns the line of the script that this process is at, for the ranks that wait for it.
+    Returns:
+        A Backend.
+    Raises:
+        ValueError: an argument is not allowed.
+        RankTaken, Mismatch, PeerLost, Stalled: the rendezvous failed.
+        CollectiveError: mpi4py or its MPI library is missing or does not start.
+    """
+    if not 0 <= rank < size or len(servers) != size:
+        raise ValueError(
+            f"rank={rank}, size={size} and {len(servers)} servers are not allowed. Use a rank of 0 to size - 1, and one "
+            "server for each rank."
+        )
+    here = [other for other in range(size) if servers[other] == servers[rank]]
+    local = shm.join(
+        here.index(rank),
+        len(here),
+        f"{job} on server {here[0]}",  # two servers may be one machine
+        connect_timeout_s=connect_timeout_s,
+        stall_timeout_s=stall_timeout_s,
+        chunk_bytes=chunk_bytes,
+        pool_bytes=0,
+        where=where,
+        numbers=here,
+        host=servers[rank],
+    )
+    try:
+        return Backend(rank, servers, local, connect_timeout_s, stall_timeout_s, world_name, BufferPool(pool_bytes))
+    except BaseException:
+        local.close()
+        raise

@@ -1,0 +1,75 @@
+"""The data between the leaders of a group within one collective."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from npu_shim.distributed.collectives.errors import PeerLost, Stalled, stopped_text
+from npu_shim.distributed.mpi.order import LeaderOrder
+from npu_shim.distributed.mpi.span import Span
+from npu_shim.distributed.mpi.wire import Wire
+from npu_shim.distributed.shm.barrier import wait_until
+from npu_shim.distributed.shm.liveness import Peers
+from npu_shim.distributed.shm.segment import Segment
+
+_SPINS = 5000  # MPI moves data in these calls only
+
+
+class Links:
+    """The leader of this host, connected with the leaders of the other hosts of a group.
+
+    Args:
+        wire: MPI.
+        order: has the tags of the current collective.
+        span: the hosts.
+        peers: the members on this host.
+        segment: of the group on this host.
+        timeout_s: how long to wait for data.
+    """
+
+    def __init__(
+        self, wire: Wire, order: LeaderOrder, span: Span, peers: Peers, segment: Segment, timeout_s: float
+    ) -> None:
+        self._wire, self._order, self._span = wire, order, span
+        self._peers, self._segment, self._timeout_s = peers, segment, timeout_s
+        self._sends: list[list[tuple[int, Any]]] = [[], []]  # hosts and requests by half of the slots
+
+    def send(self, host: int, data: np.ndarray, half: int) -> None:
+        """Start to send an array, which lies in a half of the slots."""
+        if data.size:
+            request = self._wire.send(self._span.leaders[host], self._order.tags[host], data)
+            self._sends[half].append((host, request))
+
+    def receive(self, parts: list[tuple[int, np.ndarray]]) -> None:
+        """Receive arrays from hosts, and return when all are complete."""
+        tag = self._order.tags[self._span.own]
+        self._wait(
+            [(host, self._wire.receive(self._span.leaders[host], tag, data)) for host, data in parts if data.size]
+        )
+
+    def flush(self, half: int) -> None:
+        """Return when the arrays in a half of the slots may be changed."""
+        sends, self._sends[half] = self._sends[half], []
+        self._wait(sends)
+
+    def _wait(self, transfers: list[tuple[int, Any]]) -> None:
+        if transfers:
+            requests = [request for _, request in transfers]
+            wait_until(
+                lambda: self._wire.is_done(requests), lambda waited_s: self._check(waited_s, transfers), _SPINS
+            )
+
+    def _check(self, waited_s: float, transfers: list[tuple[int, Any]]) -> None:
+        self._wire.progress()
+        error = self._peers.find_failure(self._segment) or self._order.find_failure()
+        lost = self._peers.find_lost() or self._order.find_lost()
+        if error is None and lost:
+            error = PeerLost(f"{lost} in the middle of a collective.")
+        waits = [host for host, request in transfers if not self._wire.is_done([request])]
+        if error is None and waits and waited_s > self._timeout_s:
+            name = self._wire.name(self._span.leaders[waits[0]])
+            error = Stalled(stopped_text(name, self._timeout_s, self._order.place(waits[0])))
+        if error is not None and waits:
+            raise error
