@@ -1,8 +1,9 @@
 """This process's collective backend, connected when the first collective needs it.
 
-The ranks of one host exchange data through shared memory, the ranks of several
-hosts through TensorFlow servers; NPU_SHIM_COLLECTIVES selects another backend. The
-connection lasts until the process ends.
+The ranks of one host exchange data through shared memory. The ranks of several
+hosts use MPI if mpirun or srun started them, otherwise TensorFlow servers;
+NPU_SHIM_COLLECTIVES selects another backend. The connection lasts until the process
+ends.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from npu_shim import _env
 from npu_shim.distributed.world import WORLD, World, world
 
 if TYPE_CHECKING:
-    from npu_shim.distributed import servers, shm
+    from npu_shim.distributed import mpi, servers, shm
     from npu_shim.distributed.collectives import ProcessGroup
 
-    Backend = Union[shm.Backend, servers.Backend]
+    Backend = Union[shm.Backend, mpi.Backend, servers.Backend]
 
 _connecting = threading.Lock()
 _backend: Backend | None = None
@@ -42,7 +43,8 @@ def _join(here: World, env: _env.Environment) -> Backend:
     from npu_shim import _script_frames
 
     pool_bytes = None if env.memory == "kept" else 0
-    if backend_name(here, env) == "shm":
+    name = backend_name(here, env)
+    if name == "shm":
         from npu_shim.distributed import shm
 
         # A process alone shares nothing, so that several of them may run at the same time.
@@ -50,6 +52,20 @@ def _join(here: World, env: _env.Environment) -> Backend:
             here.rank,
             here.size,
             env.job_id if here.size > 1 else f"{env.job_id}-{secrets.token_hex(4)}",
+            connect_timeout_s=env.connect_timeout_s,
+            stall_timeout_s=env.collective_timeout_s,
+            world_name=WORLD,
+            pool_bytes=pool_bytes,
+            where=_script_frames.line_of_main_thread if here.size > 1 else None,
+        )
+    if name == "mpi":
+        from npu_shim.distributed import mpi
+
+        return mpi.join(
+            here.rank,
+            here.size,
+            env.job_id,
+            servers=here.servers,
             connect_timeout_s=env.connect_timeout_s,
             stall_timeout_s=env.collective_timeout_s,
             world_name=WORLD,
@@ -73,13 +89,15 @@ def _join(here: World, env: _env.Environment) -> Backend:
 
 
 def backend_name(here: World, env: _env.Environment) -> str:
-    """Return the name of the backend: 'shm' or 'tensorflow'.
+    """Return the name of the backend: 'shm', 'mpi' or 'tensorflow'.
 
     Raises:
         ValueError: NPU_SHIM_COLLECTIVES=shm, and the ranks are on several hosts.
     """
     if env.collectives == "auto":
-        return "shm" if here.is_one_host else "tensorflow"
+        if here.is_one_host:
+            return "shm"
+        return "mpi" if env.has_mpi else "tensorflow"
     if env.collectives == "shm" and not here.is_one_host:
         raise ValueError(
             f"NPU_SHIM_COLLECTIVES='shm' is not allowed: the {here.size} ranks of {here.source} are on "

@@ -13,8 +13,10 @@ from typing import Any, Callable, Iterator, NamedTuple
 import pytest
 
 from npu_shim.distributed.addresses import free_base_port
-from tests.distributed import forks, rank_process
+from tests.distributed import forks, mpi_ranks, rank_process
 
+# The backends that tests run over; tests/run.sh has a suite for "mpi", whose ranks mpirun starts.
+BACKENDS = os.environ.get("NPU_SHIM_TEST_BACKENDS", "shm servers").split()
 IS_NIGHTLY = os.environ.get("NPU_SHIM_RANK_CASES") == "all"  # then tests of ranks run all their cases
 
 
@@ -28,27 +30,31 @@ class Failed(NamedTuple):
 class Rank:
     """One process."""
 
-    def __init__(self, rank: int, size: int, job: str, options: dict[str, Any], environment: dict[str, str]) -> None:
+    def __init__(
+        self,
+        rank: int,
+        size: int,
+        job: str,
+        options: dict[str, Any],
+        environment: dict[str, str],
+        launched: mpi_ranks.Launched | None = None,
+    ) -> None:
         self.rank = rank
+        variables = {
+            "RANK_ID": str(rank),
+            "RANK_SIZE": str(size),
+            "JOB_ID": job,
+            "NPU_SHIM_FALLBACK": "silent",
+            "NPU_SHIM_COLLECTIVE_TIMEOUT": "20",
+            **environment,
+        }
+        if launched is not None:
+            self._pipe, self.process = launched.pipes[rank], None
+            self._pipe.send((rank, size, job, options, variables))
+            return
         self._pipe, theirs = forks.context.Pipe()
         self.process = forks.context.Process(
-            target=rank_process.main,
-            daemon=True,
-            args=(
-                theirs,
-                rank,
-                size,
-                job,
-                options,
-                {
-                    "RANK_ID": str(rank),
-                    "RANK_SIZE": str(size),
-                    "JOB_ID": job,
-                    "NPU_SHIM_FALLBACK": "silent",
-                    "NPU_SHIM_COLLECTIVE_TIMEOUT": "20",
-                    **environment,
-                },
-            ),
+            target=rank_process.main, daemon=True, args=(theirs, rank, size, job, options, variables)
         )
         self.process.start()
         theirs.close()
@@ -69,6 +75,8 @@ class Rank:
     def end(self) -> None:
         """Let the process exit, and kill it if it does not."""
         self._pipe.close()
+        if self.process is None:
+            return
         self.process.join(10)
         if self.process.exitcode is None:
             self.process.kill()
@@ -78,7 +86,7 @@ class Rank:
 class Ranks:
     """The ranks of a job.
 
-    ``backend`` is 'shm' or 'servers'. Ranks that start later with the same ``job`` find
+    ``backend`` is 'shm', 'servers' or 'mpi'. Ranks that start later with the same ``job`` find
     the others. ``stall_timeouts`` has the timeout of each rank in seconds, so that
     the rank that times out does not depend on the load of the machine.
     """
@@ -106,8 +114,11 @@ class Ranks:
             }
         else:
             options["backend"] = backend
-            if backend == "servers":
+            if backend == "mpi":
+                options.setdefault("servers", mpi_ranks.SERVERS[size])
+            elif backend == "servers":
                 options["addresses"] = [f"127.0.0.1:{port + rank}" for rank in range(size)]
+        self.launched = mpi_ranks.Launched(size) if backend == "mpi" else None
         self.ranks = [
             Rank(
                 r,
@@ -115,6 +126,7 @@ class Ranks:
                 self.job,
                 dict(options, stall_timeout_s=stall_timeouts[r]) if stall_timeouts else options,
                 environment,
+                self.launched,
             )
             for r in (range(size) if only is None else only)
         ]
@@ -145,16 +157,19 @@ class Ranks:
         return results
 
     def kill(self, rank: int, number: int = signal.SIGKILL) -> None:
-        os.kill(self.ranks[rank].process.pid, number)
+        os.kill(self.launched.pids[rank] if self.launched else self.ranks[rank].process.pid, number)
 
     def end(self) -> None:
         for rank in self.ranks:
             rank.end()
+        if self.launched is not None:
+            self.launched.end()
 
 
 def is_clean(ranks: Ranks) -> bool:
     """Return True if the job directory has been removed."""
-    return ranks.backend == "servers" or not directory_of(ranks.job).exists()
+    jobs = [f"{ranks.job} on server {rank}" for rank in range(ranks.size)] if ranks.backend == "mpi" else [ranks.job]
+    return ranks.backend == "servers" or not any(directory_of(job).exists() for job in jobs)
 
 
 def directory_of(job: str) -> pathlib.Path:
@@ -164,7 +179,7 @@ def directory_of(job: str) -> pathlib.Path:
     return pathlib.Path(job_directory(job))
 
 
-@pytest.fixture(params=["shm", "servers"])
+@pytest.fixture(params=[backend for backend in BACKENDS if backend != "mpi"])
 def backend(request: Any) -> str:
     """Return the name of a collective backend."""
     return request.param
@@ -190,7 +205,11 @@ def ranks_of(backend: str) -> Iterator[Callable[..., Ranks]]:
 
 @pytest.fixture(
     scope="module",
-    params=[("shm", 2), ("shm", 3), ("shm", 4), ("servers", 2), ("servers", 3)],
+    params=[
+        (backend, size)
+        for backend, size in [(b, n) for b in ("shm", "servers", "mpi") for n in (2, 3, 4)]
+        if backend in BACKENDS and (backend, size) != ("servers", 4)
+    ],
     ids="{0[1]} ranks on {0[0]}".format,
 )
 def ranks(request: Any) -> Iterator[Ranks]:

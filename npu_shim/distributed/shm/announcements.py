@@ -72,17 +72,19 @@ class Announcements:
             if at < 0 or (at - begin) % WORD == 0:
                 return -1 if at < 0 else (at - begin) // WORD
 
-    def mismatch(self, pending: PendingCollective, entries: list[int]) -> str:
-        """Return the message for requests that differ; empty if all ranks agree."""
+    def find_different(self, pending: PendingCollective, entries: list[int]) -> tuple[str, str] | None:
+        """Return name and request of the first rank whose request differs; None if all ranks agree."""
         memory = self._segment.memory
         for other, entry in zip(self._others, entries):
             at = self._segment.record_at(other, entry)
             if memory[at : at + DIGEST_BYTES] != pending.digest:
-                theirs = self._segment.read_text(at + DIGEST_BYTES + _KEY_BYTES)
-                return mismatch_text(
-                    pending.key, (self._peers.name(self._rank), pending.request), (self._peers.name(other), theirs)
-                )
-        return ""
+                return self._peers.name(other), self._segment.read_text(at + DIGEST_BYTES + _KEY_BYTES)
+        return None
+
+    def mismatch(self, pending: PendingCollective, different: tuple[str, str] | None) -> str:
+        """Return the message for requests that differ; empty if all ranks agree."""
+        own = self._peers.name(self._rank), pending.request
+        return "" if different is None else mismatch_text(pending.key, own, different)
 
     def stall(self, pending: PendingCollective, waited_s: float) -> str:
         """Return the message for a collective that timed out."""

@@ -15,12 +15,12 @@ class HostOrder(abc.ABC):
     """The other hosts of a group, as the scheduler of one host sees them. Its first rank alone has one."""
 
     @abc.abstractmethod
-    def offer(self, pending: PendingCollective, mismatch: str) -> None:
+    def offer(self, pending: PendingCollective, different: tuple[str, str] | None) -> None:
         """Show the other hosts that every rank of this host is ready for a collective.
 
         Args:
             pending: the collective.
-            mismatch: the message if the requests of this host's ranks differ; empty if they agree.
+            different: name and request of the first rank of this host whose request differs; None if all agree.
         """
 
     @abc.abstractmethod

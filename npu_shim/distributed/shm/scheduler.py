@@ -169,12 +169,12 @@ class Scheduler:
                 continue
             entries = self.announcements.find_all(pending)
             if entries is not None:
-                text = self.announcements.mismatch(pending, entries)
+                different = self.announcements.find_different(pending, entries)
                 if self._order is None:
-                    self._schedule(pending.token, text)
+                    self._schedule(pending.token, self.announcements.mismatch(pending, different))
                     return True
                 pending.is_offered = True
-                self._order.offer(pending, text)
+                self._order.offer(pending, different)
         chosen = self._order.next() if self._order is not None else None
         if chosen is not None:
             self._schedule(*chosen)
