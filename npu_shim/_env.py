@@ -68,8 +68,8 @@ class Environment(NamedTuple):
     launch scripts give a process's place in the table as pod_name, in the
     variable pod_variable. size_variable is the variable with rank_size, which is one of mpirun's or srun's
     where they number the ranks. placement is set if these have ranks on several
-    hosts. has_mpi is True if mpirun or srun gives the rank and can connect MPI. The timeouts limit the wait for other ranks to start
-    and the wait in a collective. alias is "1" if imports of the vendor's packages
+    hosts. The timeouts limit
+    the wait for other ranks to start and the wait in a collective. alias is "1" if imports of the vendor's packages
     and Horovod are served (``npu_shim.alias``). collectives selects the collective backend on
     the CPU. base_port is the first port of the ranks. commit_dir is the folder in which
     elastic states survive a restart of the job. fallback is None if
@@ -80,7 +80,6 @@ class Environment(NamedTuple):
     rank_size: int | None
     size_variable: str
     placement: Placement | None
-    has_mpi: bool
     rank_table_file: str | None
     pod_name: str | None
     pod_variable: str
@@ -162,7 +161,6 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
         rank_size=rank_size,
         size_variable=launcher.size if launcher else "RANK_SIZE",
         placement=_placement(env, launcher, given) if launcher else None,
-        has_mpi=_mpirun.has_mpi(given),
         rank_table_file=table,
         pod_name=pod_name,
         pod_variable="POD_NAME" if env.text("POD_NAME") else "RANK_ID",

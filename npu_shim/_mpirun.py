@@ -69,8 +69,6 @@ LAUNCHERS = (
 )
 # A rank without the number of ranks: from mpirun of another MPI, or prterun
 _INCOMPLETE = ("PMIX_RANK", "PMI_RANK")
-# One of these is set for a process that MPI can connect with the others
-_MPI = ("OMPI_COMM_WORLD_RANK", *_INCOMPLETE)
 VARIABLES = tuple(dict.fromkeys(name for one in LAUNCHERS for name in (*one[:4], *one.job, *one.needs, *one.same)))
 
 
@@ -86,15 +84,6 @@ def launcher(environ: Mapping[str, str]) -> Launcher | None:
         if all(environ.get(name, "").strip() for name in (*found[:4], *found.needs)):
             return found
     return None
-
-
-def has_mpi(environ: Mapping[str, str]) -> bool:
-    """Return True if a launcher gives this process its rank and can connect MPI: mpirun, or srun with PMI or PMIx.
-
-    Args:
-        environ: the variables of the process.
-    """
-    return launcher(environ) is not None and any(environ.get(name, "").strip() for name in _MPI)
 
 
 def variables(environ: Mapping[str, str]) -> dict[str, str]:

@@ -35,6 +35,8 @@ suites=(
   "card        yes     tf215,tf115,tf26,tf221   -                       tests/card --ignore=tests/card/test_two_cards.py"
   "two_cards   no      -                        tf115,tf26              tests/card/test_two_cards.py"
   "two_hosts   no      -                        tf215,tf115             tests/distributed/test_two_hosts.py"
+  "mpi         no      mpi                      -                       NPU_SHIM_TEST_BACKENDS=mpi tests/mpi/test_ranks.py tests/distributed/test_backend_collectives.py tests/distributed/test_backend_uneven.py tests/distributed/test_backend_random.py"
+  "mpi_hosts   no      -                        mpi                     tests/mpi/test_two_hosts.py"
   "cli         yes     tf215,tf115              tf26,tf221              tests/cli"
   "migrated    no      tf215,tf115              tf26,tf221              tests/migrated tests/lifted"
   "reports     no      reports                  -                       tests/browser tests/schemas tests/plots tests/site"
@@ -60,7 +62,7 @@ suites=(
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 default_env=tf215
-all_envs=(tf215 tf115 tf26 tf221 reports)
+all_envs=(tf215 tf115 tf26 tf221 mpi reports)
 suite_names="$(echo $(printf '%s\n' "${suites[@]%% *}" | sort -u))"  # unquoted: one line
 
 usage_error() { say "tests/run.sh: $*" >&2; exit 2; }
@@ -94,7 +96,7 @@ while [ $# -gt 0 ]; do
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p;}' "${BASH_SOURCE[0]}"; exit 0 ;;
     *)
       case "$1" in -*) ;; *) [ ! -e "$root/${1%%::*}" ] || own_paths=yes ;; esac
-      case "$1" in tests/browser* | tests/schemas* | tests/plots* | tests/site*) default_env=reports ;; esac
+      case "$1" in tests/browser* | tests/schemas* | tests/plots* | tests/site*) default_env=reports ;; tests/mpi*) default_env=mpi ;; esac
       pytest_args+=("$1") ;;
   esac
   shift
@@ -119,7 +121,7 @@ choose() {  # COLUMN: the suites of that column, in the environments that are wa
 
 if [ "$own_paths" = yes ]; then
   [ ${#wanted_suites[@]} -eq 0 ] || usage_error "--suite runs the paths of its row; leave out either --suite or the paths"
-  if [ ${#columns[@]} -gt 0 ] && [ ${#envs[@]} -eq 0 ]; then envs=("${all_envs[@]/reports}"); fi
+  if [ ${#columns[@]} -gt 0 ] && [ ${#envs[@]} -eq 0 ]; then envs=(tf215 tf115 tf26 tf221); fi
   for env in ${envs[@]-$default_env}; do chosen+=("$env chosen"); done
 elif [ ${#columns[@]} -gt 0 ]; then
   for column in "${columns[@]}"; do choose "$column"; done

@@ -1,9 +1,8 @@
 """This process's collective backend, connected when the first collective needs it.
 
-The ranks of one host exchange data through shared memory. The ranks of several
-hosts use MPI if mpirun or srun started them, otherwise TensorFlow servers;
-NPU_SHIM_COLLECTIVES selects another backend. The connection lasts until the process
-ends.
+The ranks of one host exchange data through shared memory, the ranks of several
+hosts through TensorFlow servers; NPU_SHIM_COLLECTIVES selects another backend, such
+as MPI. The connection lasts until the process ends.
 """
 
 from __future__ import annotations
@@ -95,9 +94,7 @@ def backend_name(here: World, env: _env.Environment) -> str:
         ValueError: NPU_SHIM_COLLECTIVES=shm, and the ranks are on several hosts.
     """
     if env.collectives == "auto":
-        if here.is_one_host:
-            return "shm"
-        return "mpi" if env.has_mpi else "tensorflow"
+        return "shm" if here.is_one_host else "tensorflow"
     if env.collectives == "shm" and not here.is_one_host:
         raise ValueError(
             f"NPU_SHIM_COLLECTIVES='shm' is not allowed: the {here.size} ranks of {here.source} are on "

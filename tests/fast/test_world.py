@@ -139,6 +139,11 @@ def test_backend_and_addresses_of_one_and_two_hosts(
     assert addresses(here, 60000) == [f"{host}:{60000 + rank}" for rank, host in enumerate(hosts)]
 
 
+def test_mpi_is_selected_by_its_variable(table: Any) -> None:
+    environ = {"RANK_TABLE_FILE": table(server_list([0, 1], [0, 1])), "RANK_ID": "3", "NPU_SHIM_COLLECTIVES": "mpi"}
+    assert backend_name(world(environ), _env.read(environ)) == "mpi"
+
+
 def test_ranks_that_alternate_between_servers(table: Any) -> None:
     data = server_list([0, 1], [0, 1])
     for server, ranks in zip(data["server_list"], [("0", "2"), ("3", "1")]):

@@ -307,7 +307,7 @@ def _import_mpi() -> Any:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise CollectiveError(
-            f"mpi4py does not find an MPI library on {socket.gethostname()}, or is not installed ({error}). Install both: "
-            "pip install 'npu_shim[mpi]'. For ranks without MPI export NPU_SHIM_COLLECTIVES=tensorflow."
+            f"mpi4py finds no MPI library on {socket.gethostname()}, or is not installed ({error}). Install both "
+            "with pip install 'npu_shim[mpi]'. For ranks without MPI export NPU_SHIM_COLLECTIVES=tensorflow."
         ) from error
     return MPI
