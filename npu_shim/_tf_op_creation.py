@@ -36,7 +36,7 @@ _IS_1 = tf.__version__.startswith("1.")
 _LIBRARY: Any = getattr(_library, "OpDefLibrary", None) if _IS_1 else _library
 _STRAIGHT = "NpuShimStraightThrough"
 SCOPE = "npu_shim_rehearsal/"  # of the names of ops of hooks
-_PASSED = {"Identity": _STRAIGHT, "Cast": _STRAIGHT, "ClipByValue": _STRAIGHT}
+_PASSED = {"Identity": _STRAIGHT, "Cast": _STRAIGHT, "ClipByValue": _STRAIGHT, "Mul": _STRAIGHT}
 
 
 class OpHook:
@@ -97,7 +97,8 @@ def suspended() -> Iterator[None]:
 def own_ops(graph: Graph | None) -> Iterator[None]:
     """Return a context manager for the ops of a hook.
 
-    No hook sees them and no tape records them. The gradient of Identity, Cast and ClipByValue is that of their output.
+    No hook sees them and no tape records them. The gradient of Identity, Cast, ClipByValue and Mul is that of their
+    output.
 
     Args:
         graph: the graph of the ops; None in eager mode.

@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
         arguments: the settings as JSON, the script, and its arguments. The settings are ``folder``: where the recording
             goes; ``seed``; ``by_call_site``; ``every``; ``ranks``: true for a rank of a job; ``keep``: kind, name and
             number of the value to keep, or null; ``convert``: the options of ``npu-shim run``, or null to run the
-            script as it is.
+            script as it is; ``half``: that of half.recorded.Rehearsal, or null.
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
@@ -39,6 +39,7 @@ def main(arguments: list[str]) -> int:
     recorder = Recorder(writer, settings["every"])
     random_seeds.seed_python(settings["seed"])
     install.install(recorder, settings["seed"], settings["by_call_site"])
+    begun = _rehearse(settings["half"], writer, folder) if settings.get("half") else []
     ended = "error"
     try:
         if settings["convert"] is None:
@@ -52,8 +53,23 @@ def main(arguments: list[str]) -> int:
         raise
     finally:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        writer.event("end", ended=ended, steps=recorder.steps, seconds=writer.seconds(), peak_bytes=peak)
+        half = begun[0].end() if begun else None
+        writer.event("end", ended=ended, steps=recorder.steps, seconds=writer.seconds(), peak_bytes=peak, half=half)
     return 0
+
+
+def _rehearse(given: dict[str, Any], writer: Writer, folder: str) -> list[Any]:
+    """Begin the part of half precision when TensorFlow is imported. Return a list that has it from then on."""
+    begun: list[Any] = []
+
+    def begin() -> None:
+        from npu_shim.rehearsal.half.recorded import Rehearsal
+
+        begun.append(Rehearsal(given, writer, folder))
+        begun[0].start()
+
+    install.after_tensorflow(begin)
+    return begun
 
 
 def _rank() -> int:

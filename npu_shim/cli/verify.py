@@ -14,7 +14,7 @@ import sys
 import tempfile
 from typing import Callable
 
-from npu_shim.cli import USAGE_ERROR, show
+from npu_shim.cli import USAGE_ERROR, _half, show
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.running import Run
@@ -34,13 +34,13 @@ def main(arguments: list[str]) -> int:
         tool.load()
     except tool.ToolMissing as error:
         return _error(str(error))
-    from npu_shim.rehearsal import verifying
+    from npu_shim.rehearsal import verifying, verifying_half
     from npu_shim.rehearsal.reports import write_all
     from npu_shim.rehearsal.reports.text import to_text
 
     own, scripts_arguments = _split(arguments)
     parser = _parser()
-    args = parser.parse_args(own)
+    args = parser.parse_args(_half.spelled_out(own))
     problem = _problem(args)
     if problem:
         return _error(problem)
@@ -50,7 +50,12 @@ def main(arguments: list[str]) -> int:
             shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
         original, migrated = _runs(args, scripts_arguments, folder)
         settings = verifying.Settings(args.tolerance, args.seeds)
-        found = verifying.verify(original, migrated, settings, _progress)
+        precision = _half.settings(args)
+        if precision:
+            half = verifying_half.Half(precision, args.perturbed or verifying_half.RUNS)
+            found = verifying_half.verify(original, migrated, settings, half, _progress)
+        else:
+            found = verifying.verify(original, migrated, settings, _progress)
         code = _CODES.get(found["verdict"], 2)
         if args.report:
             _progress(f"wrote {', '.join(write_all(found, folder))}")
@@ -82,7 +87,8 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
         description="Runs ORIGINAL and MIGRATED with the same arguments, seeds and data order, records inputs, losses, "
         "gradients, learning rates, variables, logs, metrics and predictions, and compares them. Without MIGRATED the "
-        "original is converted in memory. {run} in an argument is a folder of that run, {seed} its seed. Exit codes: 0 "
+        "original is converted in memory. With --half the migrated script runs in 16 bits, and the comparison is with "
+        "float32 within a band. {run} in an argument is a folder of that run, {seed} its seed. Exit codes: 0 "
         "the two agree; 1 they differ; 2 a script could not run to its end, or wrong usage.",
     )
     made.add_argument("original", metavar="ORIGINAL", help="the script before its migration")
@@ -129,6 +135,13 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--migrated-arguments", metavar="TEXT", help="arguments of the migrated script only, after the common ones"
     )
+    _half.add_arguments(made)
+    made.add_argument(
+        "--perturbed",
+        type=_at_least(2),
+        metavar="N",
+        help="with --half: the number of perturbed float32 runs from which the band follows; by default 4",
+    )
     made.add_argument("--copy", action="store_true", help="run each script in its own copy of the current folder")
     made.add_argument("--timeout", type=_positive, metavar="SECONDS", help="end a script that takes longer")
     add_rule_arguments(made)
@@ -162,9 +175,16 @@ def _problem(args: argparse.Namespace) -> str | None:
             return f"{path} is not a file. Give the script that trains."
         if args.copy and os.path.relpath(path).startswith(os.pardir):
             return f"--copy copies the current folder, and {path} is not in it. Change to a folder above both scripts."
+    if args.half and (args.ranks or args.seeds):
+        other = "--ranks" if args.ranks else "--seeds"
+        return (
+            f"--half compares runs of one process with equal random numbers, so it excludes {other}. Give one of them."
+        )
+    if args.perturbed and not args.half:
+        return "--perturbed needs --half. Add it."
     if args.ranks and args.seeds:
         return "--ranks compares one pair of runs, so it excludes --seeds. Give one of the two."
-    return None
+    return _half.problem(args)
 
 
 def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run, Run]:
@@ -180,7 +200,7 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
                 os.path.relpath(path) if args.copy else os.path.abspath(path),
                 common + shlex.split((args.migrated_arguments if is_migrated else args.original_arguments) or ""),
                 own,
-                _rule_options(args) if is_migrated and not args.migrated else None,
+                _rule_options(args) if (is_migrated or args.half) and not args.migrated else None,
                 args.seed,
                 not args.seeds,
                 args.every,

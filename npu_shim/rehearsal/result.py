@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Sequence
 
 import npu_shim
-from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
+from npu_shim.rehearsal.comparing.comparison import Compared, Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
 from npu_shim.rehearsal.comparing.seeds import Band
 from npu_shim.rehearsal.recording.digest import scalar_of
@@ -14,6 +14,7 @@ from npu_shim.rehearsal.running import Run
 
 AGREE, DIFFER, NOT_RUN = "agree", "differ", "not run"
 Result = Dict[str, Any]
+_LARGEST = 1e300
 _MOST_TENSORS = 100  # of the first step that departs
 
 
@@ -156,7 +157,7 @@ def _first(comparison: Comparison, first: Departure) -> dict[str, Any]:
         "name": first.name,
         "values": first.text,
         "difference": _finite(first.difference),
-        "allowed": first.allowed,
+        "allowed": _finite(first.allowed),
         "tensors_departing_there": len(same_step),
         "tensors": [
             {
@@ -164,7 +165,7 @@ def _first(comparison: Comparison, first: Departure) -> dict[str, Any]:
                 "name": each.name,
                 "values": each.text,
                 "difference": _finite(each.difference),
-                "allowed": each.allowed,
+                "allowed": _finite(each.allowed),
             }
             for each in same_step[:_MOST_TENSORS]
         ],
@@ -175,18 +176,23 @@ def _names(streams: Sequence[Stream]) -> list[dict[str, Any]]:
     return [{"kind": each.kind, "name": each.name, "values": len(each.values)} for each in streams]
 
 
+def loss_of(comparison: Comparison) -> Compared | None:
+    """Return what is shown as the loss: a loss, else a log, fetch or summary with this word, else any fetch."""
+    for kind, word in ((LOSS, ""), (LOG, "loss"), (FETCH, "loss"), (SUMMARY, "loss"), (FETCH, "")):
+        for each in comparison.compared:
+            if each.original.kind == kind and word in each.original.name and each.original.values[0].shape == ():
+                return each
+    return None
+
+
 def _curve(comparison: Comparison) -> list[dict[str, Any]]:
     """Return loss and largest difference of each step."""
     differences = comparison.by_step()
     losses: list[dict[int, float | None]] = [{}, {}]
-    for kind, word in ((LOSS, ""), (LOG, "loss"), (FETCH, "loss"), (SUMMARY, "loss"), (FETCH, "")):
-        for each in comparison.compared:
-            if each.original.kind == kind and word in each.original.name and each.original.values[0].shape == ():
-                for found, stream in zip(losses, (each.original, each.migrated)):
-                    found.update({value.step: _number(value) for value in stream.values if value.shape == ()})
-                break
-        if losses[0]:
-            break
+    shown = loss_of(comparison)
+    if shown is not None:
+        for found, stream in zip(losses, (shown.original, shown.migrated)):
+            found.update({value.step: _number(value) for value in stream.values if value.shape == ()})
     steps = sorted(set(differences) | set(losses[0]) | set(losses[1]))
     return [
         {
@@ -205,4 +211,4 @@ def _number(value: Any) -> float | None:
 
 def _finite(value: float) -> float | None:
     """Return a number for JSON, which has no infinity; None stands for it."""
-    return None if value == float("inf") else value
+    return None if value > _LARGEST else value

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
-from typing import Iterator, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from npu_shim import _env
 from npu_shim.import_hook.tool import package_root
@@ -46,6 +46,7 @@ class Run:
         timeout: seconds that it may take; None for no limit.
         copy_without: None to run it in the current folder. Else it runs in a copy of that folder, made without ``.git``
             and this folder, and removed after the run.
+        half: the settings of half.recorded.Rehearsal; None without half precision.
         keep: kind, name and number of a value whose elements are written to KEPT, after which the script ends; None to
             run it to its end.
     """
@@ -61,6 +62,7 @@ class Run:
     ranks: int | None = None
     timeout: float | None = None
     copy_without: str | None = None
+    half: Mapping[str, Any] | None = None
     keep: tuple[str, str, int] | None = None
 
     @property
@@ -83,6 +85,7 @@ class Run:
             "every": self.every,
             "convert": None if self.convert is None else list(self.convert),
             "ranks": self.ranks is not None,
+            "half": self.half,
             "keep": self.keep,
         }
         files = os.path.abspath(os.path.join(self.folder, FILES))

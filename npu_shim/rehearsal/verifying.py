@@ -14,6 +14,9 @@ from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.running import Run
 
 Report = Callable[[str], None]
+NOTHING_RECORDED = (
+    "No training step, log, summary or session run was recorded. Check that the script trains with these arguments."
+)
 
 
 @dataclass(frozen=True)
@@ -48,20 +51,13 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
             os.makedirs(run.folder, exist_ok=True)
             report(f"running the {run.name} script" + (f", seed {run.seed}" if settings.seeds else ""))
             code = run.start()
-            recorded.append(_recordings(run))
+            recorded.append(recordings(run))
             parts.append(result.run_part(run, code, recorded[-1]))
         done.append((recorded[0], recorded[1]))
-    about = {
-        "tolerance": settings.tolerance,
-        "seed": original.seed,
-        "seeds": settings.seeds,
-        "deterministic": original.by_call_site,
-        "every": original.every,
-    }
     incomplete = [part for part in parts if not part["completed"]]
-    problems = [_not_completed(part) for part in incomplete]
+    problems = [not_completed(part) for part in incomplete]
     if not all(ours and theirs for ours, theirs in done):
-        return result.result(result.NOT_RUN, about, parts[0], parts[1], None, problems)
+        return result.result(result.NOT_RUN, about(settings, original), parts[0], parts[1], None, problems)
     ours, theirs = done[0]
     compared, differences = _compare(ours, theirs, settings)
     elements: list[dict[str, Any]] = []
@@ -73,13 +69,35 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
         differences = [_outside(band) for band in bands if not band.is_inside]
         compared = None
     if not incomplete and not any(kind for kind in ours[0].streams):
-        problems.append(
-            "No training step, log, summary or session run was recorded. Check that the script trains with these "
-            "arguments."
-        )
+        problems.append(NOTHING_RECORDED)
         incomplete = parts
     verdict = result.NOT_RUN if incomplete else result.DIFFER if differences else result.AGREE
-    return result.result(verdict, about, parts[0], parts[1], compared, problems + differences, bands, elements)
+    return result.result(
+        verdict,
+        about(settings, original),
+        parts[0],
+        parts[1],
+        compared,
+        problems + differences,
+        bands,
+        elements,
+    )
+
+
+def about(settings: Settings, run: Run) -> dict[str, Any]:
+    """Return the settings of a comparison for its result.
+
+    Args:
+        settings: of the comparison.
+        run: the first one of the original.
+    """
+    return {
+        "tolerance": settings.tolerance,
+        "seed": run.seed,
+        "seeds": settings.seeds,
+        "deterministic": run.by_call_site,
+        "every": run.every,
+    }
 
 
 def _pairs(original: Run, migrated: Run, count: int | None) -> list[tuple[Run, Run]]:
@@ -94,8 +112,11 @@ def _pairs(original: Run, migrated: Run, count: int | None) -> list[tuple[Run, R
     ]
 
 
-def _recordings(run: Run) -> list[Recording]:
-    """Return the recordings of all ranks; an empty list if one is missing, because its process never started."""
+def recordings(run: Run) -> list[Recording]:
+    """Return the recordings of all ranks of a run that has ended.
+
+    An empty list if one is missing, because its process never started.
+    """
     try:
         return [read(folder) for folder in run.recordings()]
     except OSError:
@@ -136,7 +157,8 @@ def _outside(band: seeds.Band) -> str:
     )
 
 
-def _not_completed(part: dict[str, Any]) -> str:
+def not_completed(part: dict[str, Any]) -> str:
+    """Return a sentence about a run that did not end as it should."""
     return (
         f"{part['script']} ended with exit code {part['exit_code']} after {part['steps']} recorded steps. "
         f"See its output in {part['log']}."

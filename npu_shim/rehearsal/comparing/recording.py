@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npu_shim.rehearsal.recording.digest import width
-from npu_shim.rehearsal.recording.recorder import GRADIENT, LOSS, TAPE
+from npu_shim.rehearsal.recording.recorder import FETCH, GRADIENT, LOG, LOSS, SUMMARY, TAPE
 from npu_shim.rehearsal.recording.writer import FILE
+
+_OF_STEP = {FETCH, SUMMARY, LOG}  # after a step, until the next one
 
 
 class Value(NamedTuple):
@@ -51,12 +53,14 @@ class Recording:
         streams: by kind and name.
         start, end: the fields of the events at the start and the end; ``end`` is empty if the process was killed.
         notes: the fields of other events.
+        skips: number of the optimizer, from 0, and its step, from 1, of each step that the loss scale skipped.
     """
 
     streams: dict[tuple[str, str], Stream]
     start: dict[str, Any]
     notes: dict[str, Any]
     end: dict[str, Any]
+    skips: list[tuple[int, int]] = field(default_factory=list)
 
     def of_kind(self, kind: str) -> list[Stream]:
         """Return the streams of a kind in the order of the run."""
@@ -76,13 +80,16 @@ class Recording:
 
 
 def read(folder: str) -> Recording:
-    """Read the recording in a folder. A last line that a crash has cut off is left out.
+    """Read the recording in a folder. A last line that a crash has cut off is left out, and so is what a skipped step
+    computes: its loss and gradients, and what is fetched and logged until the next update.
 
     Raises:
         OSError: if there is none.
     """
     found = Recording({}, {}, {}, {})
     tables: dict[int, list[Any]] = {}
+    ahead: list[Stream] = []  # with losses and gradients of tapes since the last update
+    is_skipped = False
     with open(os.path.join(folder, FILE), encoding="utf-8") as file:
         for line in file:
             if not line.endswith("\n"):
@@ -92,19 +99,31 @@ def read(folder: str) -> Recording:
             if kind == "table":
                 tables[event["table"]] = event["rows"]
             elif kind == "rows":
-                _add(found, tables[event["table"]], event)
+                kinds = {row[0] for row in tables[event["table"]]}
+                is_skipped = is_skipped and GRADIENT not in kinds
+                if not (is_skipped and kinds & _OF_STEP):
+                    streams = _add(found, tables[event["table"]], event)
+                    ahead = [] if GRADIENT in kinds else ahead + [each for each in streams if each.kind in (LOSS, TAPE)]
+            elif kind == "skip":
+                found.skips.append((event["optimizer"], event["number"]))
+                for stream in ahead:
+                    stream.values.pop()
+                ahead, is_skipped = [], True
             elif kind == "start":
                 found.start = event
             elif kind == "end":
                 found.end = event
             else:
                 found.notes.update(event)
+    found.streams = {key: stream for key, stream in found.streams.items() if stream.values}
     if not found.of_kind(GRADIENT):
         _count_tapes(found)
     return found
 
 
-def _add(found: Recording, rows: list[Any], event: dict[str, Any]) -> None:
+def _add(found: Recording, rows: list[Any], event: dict[str, Any]) -> list[Stream]:
+    """Add the values of an event. Return their streams."""
+    streams = []
     numbers = np.frombuffer(base64.b64decode(event["values"]), "<f8")
     start = 0
     for kind, name, dtype, shape in rows:
@@ -113,7 +132,9 @@ def _add(found: Recording, rows: list[Any], event: dict[str, Any]) -> None:
         if stream is None:
             stream = found.streams[kind, name] = Stream(kind, name, dtype, len(found.streams))
         stream.values.append(Value(event["step"], event["seconds"], tuple(shape), numbers[start:end]))
+        streams.append(stream)
         start = end
+    return streams
 
 
 def _count_tapes(found: Recording) -> None:

@@ -13,13 +13,16 @@ carries such differences on and enlarges them, so the allowance grows with the s
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.recording.digest import HEAD
 from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, RATE, SUMMARY, VARIABLE
+
+if TYPE_CHECKING:
+    from npu_shim.rehearsal.comparing.recording import Stream
 
 _BY_TYPE = {"float64": 1e-4, "complex128": 1e-4, "float16": 200.0, "bfloat16": 1000.0}  # as factors
 _LOOSE = 0.1  # where a rounding difference may have changed the branch of a ReLU or a maximum
@@ -38,13 +41,16 @@ class Limits(NamedTuple):
     variable_factor: float = 1.0
     loose_from: int | None = None
 
-    def widen(self, limit: float, kind: str, step: int) -> float:
-        """Return the difference that is allowed for a value of a kind at a step.
+    def widen(self, limit: float, stream: Stream, place: int, step: int) -> float:
+        """Return the difference that is allowed for a value at a step.
 
         Args:
             limit: of allowed().
-            kind, step: of the value.
+            stream: of the value.
+            place: of the value among those that are compared.
+            step: of the value.
         """
+        kind = stream.kind
         if kind == VARIABLE:
             limit *= self.variable_factor
         if self.loose_from is None or step < self.loose_from or kind == RATE or not (limit or kind == PREDICTION):

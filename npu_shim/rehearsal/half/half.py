@@ -37,6 +37,11 @@ class HalfPrecision:
         return dict(self._rounding.counts)
 
     @property
+    def entries(self) -> int:
+        """The number of float32 values that such ops get, where a device casts them."""
+        return self._rounding.entries
+
+    @property
     def saturated(self) -> dict[str, int]:
         """With saturation, how often the values of an op were larger than the largest number, by type and name."""
         return dict(self._rounding.overflows)

@@ -47,6 +47,7 @@ class Rounding(_tf_op_creation.OpHook):
 
     Attributes:
         counts: number of ops that were rounded, by type.
+        entries: number of float32 values that entered such ops, where a device casts them.
         overflows: with saturation, the number of times that an op's values saturated, by type and name.
     """
 
@@ -56,6 +57,7 @@ class Rounding(_tf_op_creation.OpHook):
         self._largest = float(dtype.max)
         self._state = _State()
         self.counts: collections.Counter[str] = collections.Counter()
+        self.entries = 0
         self.overflows: collections.Counter[str] = collections.Counter()
 
     @contextlib.contextmanager
@@ -90,7 +92,7 @@ class Rounding(_tf_op_creation.OpHook):
                 names: set[str] = getattr(op.graph, _HALF_OPS, set())
                 names.add(op.name)
                 setattr(op.graph, _HALF_OPS, names)
-            found = [self._round(each, name) if _is_float32(each) else each for each in found]
+            found = [self.output(each, name) if _is_float32(each) else each for each in found]
         if op is None:
             self._mark(op_type, inputs, outputs, is_half)
         return found
@@ -110,7 +112,25 @@ class Rounding(_tf_op_creation.OpHook):
             if value.dtype.base_dtype != tf.float32:
                 return value
             value = tf.convert_to_tensor(value)
-        return value if not _is_float32(value) or _is_rounded(value) else self._round(value, op_type)
+        if not _is_float32(value) or _is_rounded(value):
+            return value
+        enters = not _is_half(value)
+        self.entries += enters
+        return self.input(value, op_type, enters)
+
+    def input(self, tensor: Tensor, name: str, enters: bool) -> Tensor:
+        """Return the tensor that an op in 16 bits gets instead of a float32 one.
+
+        Args:
+            tensor: the float32 tensor.
+            name: of the op.
+            enters: True if no op in 16 bits has made the tensor, so that a device casts it here.
+        """
+        return self._round(tensor, name)
+
+    def output(self, tensor: Tensor, name: str) -> Tensor:
+        """Return the tensor that an op in 16 bits returns instead of a float32 one."""
+        return self._round(tensor, name)
 
     def _round(self, tensor: Tensor, name: str) -> Tensor:
         graph = None if tf.executing_eagerly() else v1.get_default_graph()
@@ -119,9 +139,7 @@ class Rounding(_tf_op_creation.OpHook):
             if OVERFLOW.saturates:
                 value = self._saturated(tensor, name)
             result = tf.cast(tf.cast(value, self._dtype), tf.float32)
-        if graph is None:
-            setattr(result, _MARK, _ROUNDED)
-        return _tf_op_creation.record_straight(result, tensor)
+        return finished(result, tensor)
 
     def _saturated(self, tensor: Tensor, name: str) -> Tensor:
         """Return a tensor with the largest numbers in the place of larger ones, and set the flag if there are any."""
@@ -149,6 +167,13 @@ class Rounding(_tf_op_creation.OpHook):
         return False
 
 
+def finished(result: Tensor, source: Tensor) -> Tensor:
+    """Return a result of own_ops() that takes the place of a source; in eager mode, mark it and show it to tapes."""
+    if tf.executing_eagerly():
+        setattr(result, _MARK, _ROUNDED)
+    return _tf_op_creation.record_straight(result, source)
+
+
 def _is_float32(value: Any) -> bool:
     return isinstance(value, tf.Tensor) and value.dtype.base_dtype == tf.float32
 
@@ -165,7 +190,7 @@ def _is_rounded(tensor: Tensor) -> bool:
     if tf.executing_eagerly():
         return getattr(tensor, _MARK, _NOT) == _ROUNDED
     op = _made_by(tensor)
-    return op.type == "Cast" and _tf_op_creation.SCOPE in op.name
+    return op.type in ("Cast", "Mul") and _tf_op_creation.SCOPE in op.name  # Mul: of a perturbation
 
 
 def _is_half(tensor: Tensor) -> bool:

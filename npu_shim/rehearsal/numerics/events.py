@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from npu_shim.rehearsal.numerics.history import Step, layer_norms
+from npu_shim.rehearsal.recording.summaries import OWN_WRITER
 
 v1 = tf.compat.v1
 PREFIX = "numerics"
@@ -20,6 +21,7 @@ class Events:
     def __init__(self, folder: str) -> None:
         with tf.Graph().as_default():  # the writer is not for eager mode, but needs no graph
             self._writer = v1.summary.FileWriter(folder, filename_suffix=".numerics")
+        setattr(self._writer, OWN_WRITER, True)
 
     def add(self, step: Step, with_norms: bool) -> None:
         """Write the scalars of a step.

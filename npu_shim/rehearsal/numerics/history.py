@@ -159,6 +159,11 @@ class History:
             )
 
     @property
+    def skipped_at_end(self) -> int:
+        """The number of skipped steps in a row at the end so far."""
+        return self._skipped_in_a_row
+
+    @property
     def only_scaled_overflows(self) -> bool:
         """True if each step with Inf or NaN was skipped, as an adapting loss scale needs it, and a good one follows."""
         return self.bad == self.skipped and self._skipped_in_a_row < SKIPPED_AT_END

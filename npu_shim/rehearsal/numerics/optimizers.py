@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim import _tf_graph, _tf_keras, _tf_op_creation, _tf_recording
+from npu_shim._overflow import OVERFLOW
 from npu_shim._tf_numpy_function import array_function
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
@@ -26,10 +27,13 @@ v1 = tf.compat.v1
 Note = Callable[..., None]  # number of the optimizer, loss or None, scale or None, skipped, norms by name
 
 
-class _Scale(NamedTuple):
+class Scale(NamedTuple):
+    """A loss scale."""
+
     value: Any  # a tensor, a variable or a number
     skips: bool  # True if steps with an overflow are skipped
     inside: bool  # True if the gradients are still multiplied by it when they are applied
+    asks_flag: bool  # True if the flag of an overflow that saturates skips the step, too
 
 
 class OptimizerWatch:
@@ -119,7 +123,7 @@ class OptimizerWatch:
         """Read the values of an update. Return the op that does it in a graph."""
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         names = [plain_name(variable) for _, variable in pairs]
-        scale = _scale_of(optimizer)
+        scale = scale_of(optimizer)
         values = [] if scale is None else [tf.convert_to_tensor(scale.value)]
         gradients = [tf.convert_to_tensor(getattr(gradient, "values", gradient)) for gradient, _ in pairs]
         if tf.executing_eagerly():
@@ -138,7 +142,7 @@ class OptimizerWatch:
         return array_function(record, loss + values + gradients, [])
 
     def _record(
-        self, number: int, names: list[str], loss: float | None, scale: _Scale | None, arrays: list[np.ndarray]
+        self, number: int, names: list[str], loss: float | None, scale: Scale | None, arrays: list[np.ndarray]
     ) -> None:
         if not self._is_open():
             return
@@ -147,7 +151,9 @@ class OptimizerWatch:
         norms: dict[str, float] = {}
         for name, array in zip(names, arrays):
             norms[name] = math.hypot(norms.get(name, 0.0), norm_of(array) / factor)
-        skipped = scale is not None and scale.skips and not all(map(math.isfinite, norms.values()))
+        overflows = not all(map(math.isfinite, norms.values()))
+        overflows |= scale is not None and scale.asks_flag and OVERFLOW.flag
+        skipped = scale is not None and scale.skips and overflows
         self._note(number, loss, value, skipped, norms)
 
 
@@ -163,7 +169,7 @@ def norm_of(array: np.ndarray) -> float:
         return float(np.linalg.norm(flat.astype(np.float64)))
 
 
-def _scale_of(optimizer: Any) -> _Scale | None:
+def scale_of(optimizer: Any) -> Scale | None:
     """Return the loss scale of an optimizer: npu_shim's, the vendor's form in tf.contrib, TensorFlow's or Keras'."""
     outer = optimizer
     while optimizer is not None:
@@ -171,10 +177,11 @@ def _scale_of(optimizer: Any) -> _Scale | None:
         manager = own.get("_loss_scale_manager") or (own.get("_is_loss_scale") and own.get("_manager"))
         if manager:
             skips = getattr(manager, "get_enable_overflow_check", lambda: True)()
-            return _Scale(manager.get_loss_scale(), skips, False)
+            return Scale(manager.get_loss_scale(), skips, False, OVERFLOW.saturates)
         optimizer = own.get("_opt") or own.get("_optimizer")
     if not hasattr(outer, "inner_optimizer"):
         return None
     if not hasattr(outer, "loss_scale"):  # Keras 3, whose apply() takes scaled gradients
-        return _Scale(getattr(outer, "dynamic_scale", outer.initial_scale), True, True)
-    return _Scale(outer.loss_scale, bool(outer.dynamic) or hasattr(outer, "last_step_finite"), False)
+        return Scale(getattr(outer, "dynamic_scale", outer.initial_scale), True, True, False)
+    is_own = hasattr(outer, "last_step_finite")  # npu_shim's
+    return Scale(outer.loss_scale, bool(outer.dynamic) or is_own, False, is_own and OVERFLOW.saturates)

@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 from types import TracebackType
-from typing import Any
+from typing import Any, Callable
 
 import tensorflow as tf
 
@@ -25,16 +25,21 @@ PAGE = "numerics.html"
 class NumericsWatch:
     """A running watch; a context manager. watch_numerics() makes it.
 
+    Args:
+        folder, every: of watch_numerics().
+        noted: called with each step.
+
     Attributes:
         folder: of the event file and the page.
     """
 
-    def __init__(self, folder: str, every: int) -> None:
+    def __init__(self, folder: str, every: int, noted: Callable[[Step], None] | None = None) -> None:
         if not isinstance(every, int) or every < 1:
             raise ValueError(f"every={every!r} is not allowed: it must be an integer of at least 1.")
         ranks = world()
         self.folder = os.path.join(folder, f"rank_{ranks.rank}") if ranks.size > 1 else folder
         self._every = every
+        self._noted = noted
         self._history = History()
         self._is_open = True
         os.makedirs(self.folder, exist_ok=True)
@@ -54,6 +59,11 @@ class NumericsWatch:
     def first(self) -> BadOp | None:
         """The first op with Inf or NaN in the first step whose loss or gradients have them."""
         return None if self._history.first is None else self._history.first[1]
+
+    @property
+    def history(self) -> History:
+        """All that was noted."""
+        return self._history
 
     @property
     def steps(self) -> list[Step]:
@@ -95,6 +105,8 @@ class NumericsWatch:
         before = self._history.first
         made = self._history.step(optimizer, loss, scale, skipped, norms)
         self._events.add(made, made.step % self._every == 0 or made.step == 1)
+        if self._noted is not None:
+            self._noted(made)
         found: Any = self._history.first
         if before is None and found is not None:
             _report(f"step {found[0]}: the first op with Inf or NaN is {found[1]}.")

@@ -10,6 +10,7 @@ import tensorflow as tf
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import SUMMARY, Watcher
 
+OWN_WRITER = "npu_shim_own"  # attribute of a FileWriter whose summaries are not those of the script
 _SPEED = "/sec"  # end of the tags of hooks that measure speed
 
 
@@ -18,7 +19,8 @@ def watch_summaries(recorder: Watcher) -> None:
 
     def add_summary(original: Any, writer: Any, summary: Any, *args: Any, **kwargs: Any) -> Any:
         # bytes come from a session, which records them, and those of an evaluation are recorded as metrics
-        if not isinstance(summary, bytes) and not recorder.is_inside("evaluate"):
+        is_own = getattr(writer, OWN_WRITER, False)
+        if not isinstance(summary, bytes) and not is_own and not recorder.is_inside("evaluate"):
             recorder.values(SUMMARY, scalars_of(summary.SerializeToString()))
         return original(writer, summary, *args, **kwargs)
 

@@ -7,6 +7,8 @@ from xml.sax.saxutils import quoteattr
 from npu_shim.rehearsal.reports.text import to_text
 from npu_shim.rehearsal.result import NOT_RUN, Result
 
+_AGREES = "migrated script agrees with the original"
+
 
 def to_junit(result: Result) -> str:
     """Return one test suite. A kind of value that departs is a failure; a run that did not end is an error."""
@@ -15,7 +17,14 @@ def to_junit(result: Result) -> str:
         run = result[part]
         text = "" if run["completed"] else f"exit code {run['exit_code']}, see {run['log']}"
         errors += bool(text)
-        cases.append(_case(f"{part} script runs", run["seconds"] or 0, "error" if text else "", text))
+        cases.append(
+            _case(
+                f"{run['precision']} run ends" if "precision" in run else f"{part} script runs",
+                run["seconds"] or 0,
+                "error" if text else "",
+                text,
+            )
+        )
     if result["verdict"] != NOT_RUN:
         for kind in dict.fromkeys(each["kind"] for each in result["streams"]):
             own = [each for each in result["streams"] if each["kind"] == kind]
@@ -31,7 +40,9 @@ def to_junit(result: Result) -> str:
         differs = result["verdict"] == "differ"
         failures += differs
         text = " ".join(result["problems"]) if differs else ""
-        cases.append(_case("migrated script agrees with the original", 0, "failure" if differs else "", text))
+        half = result.get("half")
+        name = f"{half['dtype']} run is within the band of float32" if half else _AGREES
+        cases.append(_case(name, 0, "failure" if differs else "", text))
     head = f'<testsuite name="npu-shim verify" tests="{len(cases)}" failures="{failures}" errors="{errors}">'
     output = f"<system-out>{_text(to_text(result))}</system-out>"
     return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *cases, output, "</testsuite>", ""])

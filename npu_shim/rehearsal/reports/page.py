@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any, Iterator
 
 from npu_shim.rehearsal.reports.chart import Line, chart
-from npu_shim.rehearsal.reports.text import PARTS, elements, kinds, number, verdict
+from npu_shim.rehearsal.reports.half import half_rows
+from npu_shim.rehearsal.reports.text import PARTS, elements, kinds, number, sides, verdict
 from npu_shim.rehearsal.result import Result
-from npu_shim.rehearsal.web import clean, page, section
+from npu_shim.rehearsal.web import clean, page, section, table
 
 
 def to_html(result: Result) -> str:
     """Return the page."""
     script = result["original"]["script"]
     footer = f"npu-shim verify {result['tool_version']}"
-    return page(
-        f"Verification of {script}", "Verification of a migration", script, "", "\n".join(_body(result)), footer
-    )
+    half = result.get("half")
+    heading = f"Verification in {half['dtype']}" if half else "Verification of a migration"
+    return page(f"Verification of {script}", heading, script, "", "\n".join(_body(result)), footer)
 
 
 def _body(result: Result) -> Iterator[str]:
@@ -24,13 +25,17 @@ def _body(result: Result) -> Iterator[str]:
     yield f'<p class="verdict {state}">{clean(verdict(result))}</p>'
     for problem in result["problems"]:
         yield f"<p>{clean(problem)}</p>"
+    names = sides(result)
+    half = result.get("half")
+    if half:
+        yield table("Half precision", [], [list(row) for row in half_rows(half)])
     if result["curve"]:
         yield from _curves(result)
     if result["first_departure"]:
-        yield _departure(result["first_departure"])
+        yield _departure(result["first_departure"], names)
         rows = elements(result["first_departure"])
         if rows:
-            yield section("Its elements that differ most", ["index", "original", "migrated"], rows)
+            yield section("Its elements that differ most", ["index", *names], rows)
     if result.get("undetermined_variables"):  # results before this field have none
         rows = [[name, "gradients are zero but for rounding"] for name in result["undetermined_variables"]]
         yield section("Not compared", ["variable", "why"], rows)
@@ -42,7 +47,7 @@ def _body(result: Result) -> Iterator[str]:
         yield section("Means over the seeds", ["quantity", "original", "migrated", "99 % band"], rows)
     if result["metrics"]:
         rows = [[each["name"], number(each["original"]), number(each["migrated"])] for each in result["metrics"]]
-        yield section("Metrics", ["metric", "original", "migrated"], rows)
+        yield section("Metrics", ["metric", *names], rows)
     head = ["recorded", "names", "values", "largest difference", "names that depart"]
     if result["streams"]:
         yield section("Recorded values", head, kinds(result["streams"]))
@@ -54,7 +59,7 @@ def _body(result: Result) -> Iterator[str]:
     both = result["original"], result["migrated"]
     rows = [[name, *(value(part) for part in both)] for name, value in PARTS]
     rows.append(["arguments", *(" ".join(part["arguments"]) for part in both)])
-    yield section("Environment", ["", "original", "migrated"], rows)
+    yield section("Environment", ["", *names], rows)
     rows = [[name, str(value)] for name, value in result["settings"].items()]
     yield section("Settings", ["setting", "value"], rows)
     alone = [
@@ -69,11 +74,14 @@ def _body(result: Result) -> Iterator[str]:
 def _curves(result: Result) -> Iterator[str]:
     curve = result["curve"]
     losses = [
-        Line(key, style, [(each["step"], each[key]) for each in curve if each[key] is not None])
-        for key, style in (("original", "one"), ("migrated", "two"))
+        Line(name, style, [(each["step"], each[key]) for each in curve if each[key] is not None])
+        for name, key, style in zip(sides(result), ("original", "migrated"), ("one", "two"))
     ]
     if losses[0].points or losses[1].points:
-        yield "<h2>Loss</h2>\n" + chart("Loss of both scripts by training step", losses, False)
+        yield "<h2>Loss</h2>\n" + chart("Loss of both runs by training step", losses, False)
+    if result.get("half"):
+        yield from _shares(curve)
+        return
     differences = [(each["step"], each["difference"]) for each in curve]
     limit = result["settings"]["tolerance"]
     lines = [
@@ -86,10 +94,31 @@ def _curves(result: Result) -> Iterator[str]:
         yield '<h2>Difference</h2>\n<p class="quiet">All values are equal, bit by bit.</p>'
 
 
-def _departure(first: Any) -> str:
+def _shares(curve: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the charts of half precision: the difference of the loss, and the largest share of a band."""
+    title = "Difference of the loss, logarithmic"
+    lines = [
+        Line(name, style, [(each["step"], each[key]) for each in curve if each.get(key)])
+        for name, key, style in (("difference", "loss_difference", "one"), ("band", "loss_band", "allowed"))
+    ]
+    if lines[0].points or lines[1].points:
+        yield f"<h2>{title}</h2>\n" + chart(title, lines, True)
+    title = "Largest difference of all values, in units of its band, logarithmic"
+    shares = [(each["step"], each["share"]) for each in curve if each.get("share")]
+    if shares:
+        lines = [Line("difference", "one", shares), Line("band", "allowed", [(step, 1.0) for step, _ in shares])]
+        yield f"<h2>{title}</h2>\n" + chart(title, lines, True)
+
+
+def _departure(first: Any, names: list[str]) -> str:
     rows = [
-        [f"{each['kind']} {each['name']}", number(each["difference"], ".1e"), f"{each['allowed']:.1e}", each["values"]]
+        [
+            f"{each['kind']} {each['name']}",
+            number(each["difference"], ".1e"),
+            number(each["allowed"], ".1e"),
+            each["values"],
+        ]
         for each in first["tensors"]
     ]
-    head = ["tensor", "difference", "allowed", "original and migrated"]
+    head = ["tensor", "difference", "allowed", " and ".join(names)]
     return section(f"First departure: step {first['step']}, {first['kind']} {first['name']}", head, rows)

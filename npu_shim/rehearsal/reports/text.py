@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Iterator
 
+from npu_shim.rehearsal.reports.half import half_rows
 from npu_shim.rehearsal.result import AGREE, DIFFER, Result
 
 _MOST = 12  # rows of a table
 _FEW = 5
 _VERDICTS = {AGREE: "The two scripts agree.", DIFFER: "The two scripts differ."}
+_HALF_VERDICTS = {
+    AGREE: "The {dtype} run is within the band of float32.",
+    DIFFER: "The {dtype} run is beyond the band of float32.",
+}
 NOT_RUN_TEXT = "The comparison could not run to its end."
 
 
@@ -19,18 +24,27 @@ def to_text(result: Result) -> str:
 
 def verdict(result: Result) -> str:
     """Return the verdict as a sentence."""
+    half = result.get("half")
+    if half and result["verdict"] in _HALF_VERDICTS:
+        return _HALF_VERDICTS[result["verdict"]].format(**half)
     return _VERDICTS.get(result["verdict"], NOT_RUN_TEXT)
+
+
+def sides(result: Result) -> list[str]:
+    """Return the names of the two runs: the scripts, or their precision."""
+    return [result[side].get("precision", side) for side in ("original", "migrated")]
 
 
 def _lines(result: Result) -> Iterator[str]:
     both = result["original"], result["migrated"]
-    rows = [["", "original", "migrated"]]
+    names = sides(result)
+    rows = [["", *names]]
     rows += [[name, *(value(part) for part in both)] for name, value in PARTS]
     yield from _table(rows)
     yield ""
     if result["metrics"]:
         yield from _table(
-            [["metric", "original", "migrated"]]
+            [["metric", *names]]
             + [[each["name"], number(each["original"]), number(each["migrated"])] for each in result["metrics"]][
                 -_MOST:
             ]
@@ -43,12 +57,14 @@ def _lines(result: Result) -> Iterator[str]:
     for side in ("original", "migrated"):
         alone = result[f"only_{side}"]
         if alone:
-            names = _listed([f"{each['kind']} {each['name']}" for each in alone])
-            yield f"only in the {side} script: {names}"
+            listed = _listed([f"{each['kind']} {each['name']}" for each in alone])
+            yield f"only in the {side} script: {listed}"
     if result.get("undetermined_variables"):
         yield f"not compared, gradients are zero but for rounding: {_listed(result['undetermined_variables'])}"
     if result["first_departure"]:
-        yield from _departure(result["first_departure"])
+        yield from _departure(result["first_departure"], names)
+    if result.get("half"):
+        yield from (f"{name}: {text}" for name, text in half_rows(result["half"]))
     yield from result["problems"]
     yield verdict(result)
 
@@ -102,12 +118,13 @@ def _bands(bands: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
 
 
-def _departure(first: dict[str, Any]) -> Iterator[str]:
+def _departure(first: dict[str, Any], names: list[str]) -> Iterator[str]:
     title = f"tensors that depart at step {first['step']}, the first"
-    rows = [[title, "difference", "allowed", "original and migrated"]]
+    rows = [[title, "difference", "allowed", " and ".join(names)]]
     for each in first["tensors"][:_MOST]:
         difference = number(each["difference"], ".1e")
-        rows.append([f"{each['kind']} {each['name']}", difference, f"{each['allowed']:.1e}", each["values"]])
+        allowed = number(each["allowed"], ".1e")
+        rows.append([f"{each['kind']} {each['name']}", difference, allowed, each["values"]])
     yield from _table(rows)
     left = first["tensors_departing_there"] - _MOST
     if left > 0:
@@ -115,7 +132,7 @@ def _departure(first: dict[str, Any]) -> Iterator[str]:
     yield ""
     rows = elements(first)
     if rows:
-        yield from _table([[f"elements of {first['name']}", "original", "migrated"], *rows[:_FEW]])
+        yield from _table([[f"elements of {first['name']}", *names], *rows[:_FEW]])
         yield ""
 
 

@@ -1,0 +1,131 @@
+"""The band of half precision: what runs in float32 with perturbed values depart, scaled to what one more run may.
+
+    band = t * sqrt(mean over the perturbed runs of d^2) + u
+
+d is the difference of a perturbed run and the float32 run at this value, the largest up to this step. t is the
+two-sided quantile of Student's distribution at 99.9 %, with as many degrees of freedom as there are perturbed runs: one
+more difference of the same kind is outside in one of a thousand cases. u is the unit roundoff of the type, the largest
+relative error of one rounding; values that are never rounded, such as variables, are allowed no u.
+
+The perturbation (half.perturbation) has the size
+
+    a = u * sqrt(m),   m = ops in 16 bits for each value that a device casts
+
+because m roundings of size u follow each other, and independent errors grow with the root of their number.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Sequence
+
+import numpy as np
+
+from npu_shim.rehearsal.comparing.comparison import Comparison
+from npu_shim.rehearsal.comparing.recording import Stream
+from npu_shim.rehearsal.recording.recorder import (
+    FEED,
+    FETCH,
+    FINAL,
+    INPUT,
+    LOG,
+    METRIC,
+    PREDICTION,
+    RATE,
+    SUMMARY,
+    VARIABLE,
+)
+
+ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+RUNS = 4  # perturbed
+# Two-sided quantiles at 99.9 % for 1, 2, 3 ... degrees of freedom
+_QUANTILES = (636.6, 31.6, 12.92, 8.61, 6.869, 5.959, 5.408, 5.041, 4.781, 4.587)
+_NOT_ROUNDED = (INPUT, FEED, VARIABLE, FINAL)
+_IN_STEPS = (FETCH, SUMMARY, LOG, METRIC, PREDICTION)
+_EQUAL_SHARE = 0.05  # of values that perturbed runs leave equal; a float32 number is left so in one of a thousand cases
+
+
+class HalfBand(NamedTuple):
+    """The band of each value.
+
+    Attributes:
+        by_stream: kind and name -> the band of each value of the stream, without u.
+        roundoff: u.
+        in_steps: kind and name of streams that move in steps, as an accuracy does, so that no band holds them.
+    """
+
+    by_stream: dict[tuple[str, str], np.ndarray]
+    roundoff: float
+    in_steps: frozenset[tuple[str, str]]
+
+    def widen(self, limit: float, stream: Stream, place: int, step: int) -> float:
+        """Return the difference that is allowed for a value.
+
+        Args:
+            limit: what is allowed in float32.
+            stream, place: of the float32 run, and the place of the value among those that were compared.
+            step: of the value.
+        """
+        key = (stream.kind, stream.name)
+        bands = self.by_stream.get(key, np.zeros(0))
+        if key in self.in_steps:
+            return _FINITE
+        if stream.kind == RATE or not bands.size:
+            return limit
+        band = float(bands[min(place, bands.size - 1)])
+        is_float = stream.dtype.startswith(("float", "bfloat", "complex"))
+        return max(limit, band + (self.roundoff if is_float and stream.kind not in _NOT_ROUNDED else 0.0))
+
+
+_FINITE = 1e308  # any difference but an infinite one
+
+
+def perturbation(dtype: str, ops: int, entries: int) -> float:
+    """Return the size of the perturbation.
+
+    Args:
+        dtype: float16 or bfloat16.
+        ops: number of ops in 16 bits.
+        entries: number of values that a device casts for them.
+    """
+    return ROUNDOFF[dtype] * math.sqrt(max(1.0, ops / max(entries, 1)))
+
+
+def quantile(runs: int) -> float:
+    """Return t for a number of perturbed runs."""
+    return _QUANTILES[min(runs, len(_QUANTILES)) - 1]
+
+
+def band(dtype: str, perturbed: Sequence[Comparison]) -> HalfBand:
+    """Return the band.
+
+    Args:
+        dtype: float16 or bfloat16.
+        perturbed: the float32 run, compared with each of the perturbed runs.
+    """
+    squares: dict[tuple[str, str], list[np.ndarray]] = {}
+    for comparison in perturbed:
+        for each in comparison.compared:
+            values = np.array([difference for _, difference in each.differences])
+            squares.setdefault((each.original.kind, each.original.name), []).append(values)
+    found = {}
+    in_steps = set()
+    streams = {(each.original.kind, each.original.name): each.original for each in perturbed[0].compared}
+    for key, several in squares.items():
+        length = min(map(len, several))
+        stacked = np.stack([values[:length] for values in several]) if length else np.zeros((1, 0))
+        if _moves_in_steps(streams[key], stacked):
+            in_steps.add(key)
+        largest = np.maximum.accumulate(stacked, axis=1)
+        found[key] = quantile(len(perturbed)) * np.sqrt(np.mean(largest**2, axis=0))
+    return HalfBand(found, ROUNDOFF[dtype], frozenset(in_steps))
+
+
+def _moves_in_steps(stream: Stream, differences: np.ndarray) -> bool:
+    """Return True for classes, and for numbers that perturbed runs leave equal bit by bit, as an accuracy."""
+    if stream.kind not in _IN_STEPS or not differences.size:
+        return False
+    is_scalar = stream.values[0].shape == ()
+    if not stream.dtype.startswith(("float", "bfloat", "complex")):
+        return not is_scalar or bool(differences.any())
+    return is_scalar and float(np.mean(differences == 0)) > _EQUAL_SHARE

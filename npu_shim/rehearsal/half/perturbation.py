@@ -1,0 +1,61 @@
+"""Perturb what enters the ops in 16 bits, and compute in float32: the measure of a rehearsal of half precision.
+
+    x' = x * (1 + a * r),   r uniform in [-1, 1), drawn anew in each step
+
+Backward error analysis calls a computation stable if its result is the exact one of inputs that are perturbed by the
+size of the rounding. So a run whose variables, batches and other float32 values are perturbed where a device casts them
+to 16 bits differs from an unperturbed one as much as a sound run in half precision may.
+
+Source: Higham, Mary, "A new approach to probabilistic rounding error analysis", SIAM Journal on Scientific Computing
+41, 2019.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from npu_shim import _tf_op_creation
+from npu_shim.rehearsal.half.rounding import Rounding, finished
+
+if TYPE_CHECKING:
+    from npu_shim._types import Tensor
+    from npu_shim.rehearsal.half.modes import Mode
+
+v1 = tf.compat.v1
+
+
+class Perturbation(Rounding):
+    """The hook that perturbs.
+
+    Args:
+        dtype: tf.float16 or tf.bfloat16.
+        mode: the precision of each op type.
+        size: a of the formula.
+        seed: of the random numbers.
+    """
+
+    def __init__(self, dtype: Any, mode: Mode, size: float, seed: int) -> None:
+        super().__init__(dtype, mode)
+        self._size = size
+        self._seed = seed
+        self._numbers = itertools.count(1)
+
+    def input(self, tensor: Tensor, name: str, enters: bool) -> Tensor:
+        """Return a perturbed tensor where a device casts it."""
+        if not enters:
+            return tensor
+        graph = None if tf.executing_eagerly() else v1.get_default_graph()
+        number = 1 if graph is None else next(self._numbers)  # eager ops with equal seeds draw from one generator
+        with _tf_op_creation.own_ops(graph):
+            uniform = tf.raw_ops.RandomUniform(shape=tf.shape(tensor), dtype=tf.float32, seed=self._seed, seed2=number)
+            factor = tf.add(tf.multiply(uniform, 2 * self._size), 1 - self._size)
+            result = tf.multiply(tensor, factor)
+            result.set_shape(tensor.shape)
+        return finished(result, tensor)
+
+    def output(self, tensor: Tensor, name: str) -> Tensor:
+        """Return the tensor as it is."""
+        return tensor

@@ -1,0 +1,53 @@
+"""The part of a report about half precision."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Sequence
+
+_MOST = 10  # steps and ops that are listed
+
+
+def half_rows(half: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield a name and a text for each fact: what ran, the band, the loss, skipped steps, overflow."""
+    lists = f", mixlist {half['mixlist']}" if half["mixlist"] else ""
+    yield "ops in 16 bits", f"{half['ops']}, {half['precision_mode']}{lists}"
+    yield (
+        "band",
+        f"{half['quantile']:g} times the difference of {half['perturbed_runs']} float32 runs with values perturbed by "
+        f"{half['perturbation']:.1e}, plus {half['roundoff']:.1e}",
+    )
+    loss = half["loss"]
+    if loss:
+        difference = "infinite" if loss["difference"] is None else f"{loss['difference']:.1e}"
+        yield "largest difference of the loss", f"{difference} at step {loss['step']}, band {loss['band']:.1e}"
+    if half["largest_share"] is not None:
+        yield "largest difference of all values", f"{half['largest_share']:.2f} of its band"
+    yield "steps that the loss scale skipped", _skipped(half)
+    if half["loss_scale"]:
+        first, lowest, last = half["loss_scale"]
+        yield "loss scale", f"{first:g} at first, {lowest:g} at least, {last:g} at last"
+    yield "overflow", _overflow(half)
+    if half["in_steps"]:
+        yield "not compared, moves in steps", _listed(half["in_steps"])
+
+
+def _skipped(half: dict[str, Any]) -> str:
+    where = f" ({_listed([str(step) for step in half['skipped_steps']])})" if half["skipped"] else ""
+    return f"{half['skipped']} of {half['steps']}{where}"
+
+
+def _overflow(half: dict[str, Any]) -> str:
+    overflow = half["overflow"]
+    if half["saturate"]:
+        found = [f"{each['op']} ({each['times']} times)" for each in overflow["saturated"]]
+        return f"{overflow['saturated_ops']} ops saturated: {_listed(found)}" if found else "none saturated"
+    if not overflow["first_op"]:
+        return "none"
+    return (
+        f"{overflow['steps']} of {half['steps']} steps with Inf or NaN, the first op at step {overflow['first_step']}: "
+        f"{overflow['first_op']}"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")

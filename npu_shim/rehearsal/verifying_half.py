@@ -1,0 +1,206 @@
+"""Run a script in half precision and in float32, and decide if they differ by more than rounding."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any, Mapping
+
+from npu_shim.rehearsal import result, verifying
+from npu_shim.rehearsal.comparing import half_band
+from npu_shim.rehearsal.comparing.comparison import Comparison, compare
+from npu_shim.rehearsal.comparing.half_band import RUNS, HalfBand
+from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.elements import largest_differences
+from npu_shim.rehearsal.running import Run
+from npu_shim.rehearsal.verifying import Report, Settings
+
+_LOST = 5  # skipped steps in a row at the end, after which a loss scale counts as lost
+_MOST_STEPS = 100  # skipped ones that a result lists
+_MOST_OPS = 20
+_ANY = 1e300  # a tolerance that allows all but infinite differences
+
+
+@dataclass(frozen=True)
+class Half:
+    """Settings of half precision.
+
+    Attributes:
+        precision: the arguments of half_precision().
+        perturbed: number of perturbed runs.
+    """
+
+    precision: Mapping[str, Any]
+    perturbed: int = RUNS
+
+    @property
+    def dtype(self) -> str:
+        """float16 or bfloat16."""
+        return str(self.precision["dtype"])
+
+    def of_run(self, size: float | None, seed: int = 0, skips: Any = ()) -> dict[str, Any]:
+        """Return the settings of half.recorded.Rehearsal."""
+        return {"precision": dict(self.precision), "size": size, "seed": seed, "skips": list(skips)}
+
+
+def verify(original: Run, migrated: Run, settings: Settings, half: Half, report: Report) -> result.Result:
+    """Run the migrated script in half precision and the original in float32, and compare them within the band.
+
+    The float32 run skips the steps that the loss scale skips in half precision.
+
+    Args:
+        original, migrated: the runs.
+        settings: of the comparison.
+        half: of half precision.
+        report: prints a line about the progress.
+    Returns:
+        The result, with the verdict.
+    """
+    report(f"running {migrated.script} in {half.dtype}")
+    rounded = replace(migrated, half=half.of_run(None))
+    part, theirs = _run(rounded, half.dtype)
+    found = theirs.end.get("half") if theirs else None
+    skips = theirs.skips if theirs else []
+    report(f"running {original.script} in float32")
+    exact = replace(original, half=half.of_run(0.0, skips=skips))
+    exact_part, ours = _run(exact, "float32")
+    parts = [exact_part, part]
+    about = verifying.about(settings, original)
+    if ours is None or theirs is None or not found:
+        problems = [verifying.not_completed(each) for each in parts if not each["completed"]]
+        return result.result(
+            result.NOT_RUN, about, exact_part, part, problems=problems or [_without_tensorflow(migrated)]
+        )
+    size = half_band.perturbation(half.dtype, found["ops"], found["entries"])
+    perturbed = []
+    for number in range(1, half.perturbed + 1):
+        report(f"running {original.script} in float32, perturbed ({number} of {half.perturbed})")
+        folder = os.path.join(original.folder, f"perturbed_{number}")
+        run = replace(original, folder=folder, half=half.of_run(size, original.seed + number, skips))
+        run_part, recorded = _run(run, "float32")
+        parts.append(run_part)
+        if recorded is not None:
+            perturbed.append(recorded)
+    problems = [verifying.not_completed(each) for each in parts if not each["completed"]]
+    if not found["ops"]:
+        problems.append(
+            f"No float32 op of {migrated.script} computes in {half.dtype}. Check the precision mode and the lists."
+        )
+    if ours.skips != skips:
+        problems.append(
+            f"The {half.dtype} run skipped {len(skips)} steps after an overflow, and {original.script} has no loss "
+            "scale to skip them in float32. Give the migrated script alone, to compare it with itself."
+        )
+    if not skips and not ours.streams:
+        problems.append(verifying.NOTHING_RECORDED)
+    is_complete = not problems
+    bands = half_band.band(half.dtype, [compare(ours, each, _ANY) for each in perturbed]) if perturbed else None
+    compared = compare(ours, theirs, settings.tolerance, limits=bands) if bands else None
+    differences = _differences(found, skips, compared)
+    elements = []
+    if compared and compared.first and is_complete and not skips:
+        elements = largest_differences(compared, exact, rounded, report)
+    verdict = result.NOT_RUN if not is_complete else result.DIFFER if differences else result.AGREE
+    made = result.result(verdict, about, exact_part, part, compared, problems + differences, (), elements)
+    made["half"] = _part(half, size, found, skips)
+    if compared and bands:
+        _add_bands(made, compared, bands)
+    return made
+
+
+def _run(run: Run, precision: str) -> tuple[dict[str, Any], Recording | None]:
+    os.makedirs(run.folder, exist_ok=True)
+    code = run.start()
+    recorded = verifying.recordings(run)
+    part = {**result.run_part(run, code, recorded), "precision": precision}
+    return part, recorded[0] if recorded else None
+
+
+def _without_tensorflow(run: Run) -> str:
+    return f"{run.script} did not import TensorFlow. Give the script that trains."
+
+
+def _differences(found: Mapping[str, Any], skips: list[Any], compared: Comparison | None) -> list[str]:
+    """Return a sentence for each difference."""
+    sentences = []
+    lost = found["skipped_at_end"]
+    if skips and (lost >= _LOST or len(skips) == found["steps"]):
+        sentences.append(
+            f"The loss scale does not recover: the last {lost} of {found['steps']} steps were skipped, and the scale "
+            f"is {found['loss_scale'][-1]:g}. Find the op that overflows at any scale."
+        )
+    first = compared.first if compared else None
+    if first is not None:
+        sentences.append(
+            f"The first value beyond the band is at step {first.step}: {first.kind} {first.name!r}, {first.text}."
+        )
+        overflow = found["overflow"]
+        if overflow["first_op"]:
+            sentences.append(
+                f"The first op with Inf or NaN is at step {overflow['first_step']}: {overflow['first_op']}. Keep it in "
+                "float32 with a mixlist, scale the loss, or reduce its inputs."
+            )
+        if overflow["saturated"]:
+            names = list(overflow["saturated"])
+            sentences.append(f"{len(names)} ops saturated, the first one is {names[0]!r}.")
+    return sentences
+
+
+def _part(half: Half, size: float, found: Mapping[str, Any], skips: list[Any]) -> dict[str, Any]:
+    overflow = dict(found["overflow"])
+    overflow["saturated_ops"] = len(overflow["saturated"])
+    overflow["saturated"] = [{"op": op, "times": n} for op, n in list(overflow["saturated"].items())[:_MOST_OPS]]
+    return {
+        **half.precision,
+        "ops": found["ops"],
+        "steps": found["steps"],
+        "skipped": len(skips),
+        "skipped_steps": [step for _, step in skips[:_MOST_STEPS]],
+        "loss_scale": found["loss_scale"],
+        "overflow": overflow,
+        "roundoff": half_band.ROUNDOFF[half.dtype],
+        "perturbation": size,
+        "perturbed_runs": half.perturbed,
+        "quantile": half_band.quantile(half.perturbed),
+        "loss": None,
+        "largest_share": None,
+        "in_steps": [],
+    }
+
+
+def _add_bands(made: result.Result, compared: Comparison, bands: HalfBand) -> None:
+    """Add the band of each step to a result: of the loss, and the largest share of a band that a value takes."""
+    shares: dict[int, float] = {}
+    for each in compared.compared:
+        if (each.original.kind, each.original.name) in bands.in_steps:
+            continue
+        for place, (step, difference) in enumerate(each.differences):
+            limit = bands.widen(0.0, each.original, place, step)
+            if limit and difference != float("inf"):
+                shares[step] = max(shares.get(step, 0.0), difference / limit)
+    losses = result.loss_of(compared)
+    loss = (
+        {}
+        if losses is None
+        else {
+            step: (difference, bands.widen(0.0, losses.original, place, step))
+            for place, (step, difference) in enumerate(losses.differences)
+        }
+    )
+    for point in made["curve"]:
+        difference, band = loss.get(point["step"], (None, None))
+        point["loss_difference"] = None if difference == float("inf") else difference
+        point["loss_band"] = band
+        point["share"] = shares.get(point["step"])
+    half = made["half"]
+    half["largest_share"] = max(shares.values(), default=None)
+    half["in_steps"] = sorted(f"{kind} {name}" for kind, name in bands.in_steps)
+    if loss and losses is not None:
+        step, (difference, band) = max(loss.items(), key=lambda item: item[1][0])
+        half["loss"] = {
+            "kind": losses.original.kind,
+            "name": losses.original.name,
+            "step": step,
+            "difference": None if difference == float("inf") else difference,
+            "band": band,
+        }
