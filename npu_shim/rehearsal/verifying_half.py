@@ -38,9 +38,10 @@ class Half:
         """float16 or bfloat16."""
         return str(self.precision["dtype"])
 
-    def of_run(self, size: float | None, seed: int = 0, skips: Any = ()) -> dict[str, Any]:
+    def of_run(self, size: float | None, skips: Any = (), seed: int = 0, everywhere: bool = False) -> dict[str, Any]:
         """Return the settings of half.recorded.Rehearsal."""
-        return {"precision": dict(self.precision), "size": size, "seed": seed, "skips": list(skips)}
+        given = {"size": size, "skips": list(skips), "seed": seed, "everywhere": everywhere}
+        return {"precision": dict(self.precision), **given}
 
 
 def verify(original: Run, migrated: Run, settings: Settings, half: Half, report: Report) -> result.Result:
@@ -62,7 +63,7 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
     found = theirs.end.get("half") if theirs else None
     skips = theirs.skips if theirs else []
     report(f"running {original.script} in float32")
-    exact = replace(original, half=half.of_run(0.0, skips=skips))
+    exact = replace(original, half=half.of_run(0.0, skips))
     exact_part, ours = _run(exact, "float32")
     parts = [exact_part, part]
     about = verifying.about(settings, original)
@@ -71,12 +72,13 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
         return result.result(
             result.NOT_RUN, about, exact_part, part, problems=problems or [_without_tensorflow(migrated)]
         )
-    size = half_band.perturbation(half.dtype, found["ops"], found["entries"])
+    everywhere = not found["matrix_casts"]
+    size = half_band.perturbation(half.dtype, found["ops"], found["casts" if everywhere else "matrix_casts"])
     perturbed = []
     for number in range(1, half.perturbed + 1):
         report(f"running {original.script} in float32, perturbed ({number} of {half.perturbed})")
         folder = os.path.join(original.folder, f"perturbed_{number}")
-        run = replace(original, folder=folder, half=half.of_run(size, original.seed + number, skips))
+        run = replace(original, folder=folder, half=half.of_run(size, skips, original.seed + number, everywhere))
         run_part, recorded = _run(run, "float32")
         parts.append(run_part)
         if recorded is not None:
@@ -102,7 +104,7 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
         elements = largest_differences(compared, exact, rounded, report)
     verdict = result.NOT_RUN if not is_complete else result.DIFFER if differences else result.AGREE
     made = result.result(verdict, about, exact_part, part, compared, problems + differences, (), elements)
-    made["half"] = _part(half, size, found, skips)
+    made["half"] = _part(half, size, found, skips, theirs.steps)
     if compared and bands:
         _add_bands(made, compared, bands)
     return made
@@ -146,14 +148,14 @@ def _differences(found: Mapping[str, Any], skips: list[Any], compared: Compariso
     return sentences
 
 
-def _part(half: Half, size: float, found: Mapping[str, Any], skips: list[Any]) -> dict[str, Any]:
+def _part(half: Half, size: float, found: Mapping[str, Any], skips: list[Any], steps: int) -> dict[str, Any]:
     overflow = dict(found["overflow"])
     overflow["saturated_ops"] = len(overflow["saturated"])
     overflow["saturated"] = [{"op": op, "times": n} for op, n in list(overflow["saturated"].items())[:_MOST_OPS]]
     return {
         **half.precision,
         "ops": found["ops"],
-        "steps": found["steps"],
+        "steps": found["steps"] or steps,
         "skipped": len(skips),
         "skipped_steps": [step for _, step in skips[:_MOST_STEPS]],
         "loss_scale": found["loss_scale"],

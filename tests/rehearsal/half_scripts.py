@@ -62,6 +62,8 @@ optimizer = OPTIMIZER
 def train_step(x, y):
     with tf.GradientTape() as tape:
         loss = error_of(x, y, first, second)
+        scale = getattr(optimizer, "get_scaled_loss", getattr(optimizer, "scale_loss", tf.identity))
+        target = scale(loss)
     UPDATE
 
 
@@ -69,7 +71,9 @@ for step in range(STEPS):
     train_step(tf.constant(X[step]), tf.constant(Y[step]))
 """
 )
-LOOP_UPDATE = """optimizer.apply_gradients(zip(tape.gradient(loss, [first, second]), [first, second]))"""
+LOOP_UPDATE = """gradients = tape.gradient(target, [first, second])
+unscale = getattr(optimizer, "get_unscaled_gradients", list)
+optimizer.apply_gradients(zip(unscale(gradients), [first, second]))"""
 FIT = (
     _DATA
     + """
@@ -183,7 +187,7 @@ DEFECTS = (
     Defect(
         "gradients that underflow without a loss scale",
         _ALL,
-        {"loss": "loss = tf.reduce_mean(tf.square(output - y) * 1e-6)"},
+        {"loss": "loss = tf.reduce_mean(tf.square(output - y)) * 1e-6"},
         "gradient.*",
         2,
     ),
@@ -201,7 +205,7 @@ DEFECTS = (
         ("loop",),
         {"update": _BY_HAND},
         "gradient of the tape.*|loss.*",
-        80,
-        steps=80,
+        150,
+        steps=150,
     ),
 )

@@ -12,17 +12,21 @@ import tensorflow as tf
 
 from npu_shim.cli import main
 from npu_shim.rehearsal.running import FILES, Run
-from samples import training
 from tests.distributed import forks
-from tests.rehearsal.half_scripts import DEFECTS, GRAPH_OPTIMIZER, LOOP_OPTIMIZER, Defect, script
-from tests.rehearsal.test_mutants import RUNNABLE, environment, process_of_a_run
+from tests.rehearsal.half_scripts import DEFECTS, Defect, script
+from tests.rehearsal.test_mutants import SAMPLES, environment, process_of_a_run
 
 IS_TF2 = tf.__version__ >= "2"
-IS_KERAS3 = hasattr(tf.keras.optimizers.SGD, "apply")
 FORMS = ("graph", "loop", "fit") if IS_TF2 else ("graph",)
 Verify = Callable[..., Any]
-
-_SCALED = "NPULossScaleOptimizer({}, ExponentialUpdateLossScaleManager({}, 1000, decr_every_n_nan_or_inf=1, decr_ratio=0.5))"
+# Scales that overflow at first
+_SCALE = 2.0**22
+SCALED = {
+    "graph": "NPULossScaleOptimizer(v1.train.AdamOptimizer(0.01), "
+    f"ExponentialUpdateLossScaleManager({_SCALE}, 1000, decr_every_n_nan_or_inf=1, decr_ratio=0.5))",
+    "fit": f"tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.Adam(0.01), initial_scale={_SCALE})",
+    "loop": f"npu.train.optimizer.NpuLossScaleOptimizer(tf.keras.optimizers.Adam(0.01), initial_scale={_SCALE})",
+}
 
 
 @pytest.fixture
@@ -41,8 +45,15 @@ def verify(repo_root: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.
         return 0
 
     def run(text: str, *arguments: str) -> Any:
-        (tmp_path / "train.py").write_text(text)
-        code = main(["verify", "--half", "-r", str(tmp_path / "r"), *arguments, str(tmp_path / "train.py")])
+        path = tmp_path / "train.py"
+        path.write_text(text, encoding="utf-8")
+        given = list(arguments)
+        scripts = [str(path)]
+        if "--migrated" in given:
+            scripts.append(given[-1])
+            given = given[:-2]
+        place = given.index("--") if "--" in given else len(given)
+        code = main(["verify", "--half", "-r", str(tmp_path / "r"), *given[:place], *scripts, *given[place:]])
         found = json.loads((tmp_path / "r" / "verify.json").read_text())
         return code, found, capsys.readouterr().out
 
@@ -87,3 +98,43 @@ def test_a_sound_script_is_within_the_band(form: str, dtype: str, verify: Verify
     half = found["half"]
     assert half["skipped"] == 0 and half["overflow"]["first_op"] is None and 0 < half["largest_share"] < 1
     assert half["loss"]["difference"] > 0
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_a_sample_is_within_the_band(sample: str, verify: Verify, repo_root: pathlib.Path) -> None:
+    text = (repo_root / "samples" / sample / "expected_npu.py").read_text(encoding="utf-8")
+    code, found, text = verify(text, "--", "--steps=20")
+    assert code == 0 and found["half"]["ops"], text
+
+
+@pytest.mark.parametrize(
+    ("form", "saturate"),
+    # the loss scale of Keras does not ask the flag that saturation sets
+    [(form, saturate) for form in FORMS for saturate in (False, True) if (form, saturate) != ("fit", True)],
+)
+def test_steps_that_the_loss_scale_skips_are_counted_and_no_difference(
+    form: str, saturate: bool, verify: Verify
+) -> None:
+    code, found, text = verify(script(form, optimizer=SCALED[form]), *(["--saturate"] if saturate else []))
+    assert code == 0, text
+    half = found["half"]
+    assert half["steps"] == 12 and 0 < half["skipped"] < 9, text
+    assert half["skipped_steps"] == list(range(1, half["skipped"] + 1))
+    assert half["loss_scale"] == [_SCALE, _SCALE / 2 ** half["skipped"], _SCALE / 2 ** half["skipped"]]
+    assert found["original"]["steps"] == found["migrated"]["steps"] == 12 - half["skipped"]
+    assert bool(half["overflow"]["saturated"]) == saturate and bool(half["overflow"]["first_op"]) != saturate
+    assert f"steps that the loss scale skipped: {half['skipped']} of 12 (1" in text
+
+
+def test_a_loss_scale_that_does_not_recover_is_a_difference(verify: Verify) -> None:
+    loss = "loss = tf.reduce_mean(tf.exp(tf.square(output - y) + 11.5) * 1e-5)"
+    code, found, text = verify(script("graph", loss=loss, optimizer=SCALED["graph"]))
+    assert code == 1 and found["half"]["skipped"] == 12 and found["original"]["steps"] == 0
+    assert "The loss scale does not recover: the last 12 of 12 steps were skipped, and the scale is 2048." in text
+
+
+def test_an_original_without_a_loss_scale_cannot_skip(verify: Verify, tmp_path: pathlib.Path) -> None:
+    migrated = tmp_path / "migrated.py"
+    migrated.write_text(script("graph", optimizer=SCALED["graph"]), encoding="utf-8")
+    code, found, text = verify(script("graph"), "--migrated", str(migrated))
+    assert code == 2 and "has no loss scale to skip them in float32. Give the migrated script alone" in text

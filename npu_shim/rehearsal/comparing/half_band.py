@@ -5,11 +5,14 @@
 d is the difference of a perturbed run and the float32 run at this value, the largest up to this step. t is the
 two-sided quantile of Student's distribution at 99.9 %, with as many degrees of freedom as there are perturbed runs: one
 more difference of the same kind is outside in one of a thousand cases. u is the unit roundoff of the type, the largest
-relative error of one rounding; values that are never rounded, such as variables, are allowed no u.
+relative error of one rounding. Data that the step gets is not rounded, and allowed no u. A variable is the sum of its
+updates, of which each may have this error; it is allowed
+
+    u * sum of |x(k) - x(k - 1)| / |x|,   over the steps k so far
 
 The perturbation (half.perturbation) has the size
 
-    a = u * sqrt(m),   m = ops in 16 bits for each value that a device casts
+    a = u * sqrt(m),   m = ops in 16 bits for each value that is perturbed
 
 because m roundings of size u follow each other, and independent errors grow with the root of their number.
 """
@@ -23,10 +26,10 @@ import numpy as np
 
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.recording import Stream
+from npu_shim.rehearsal.comparing.tolerances import distance
 from npu_shim.rehearsal.recording.recorder import (
     FEED,
     FETCH,
-    FINAL,
     INPUT,
     LOG,
     METRIC,
@@ -40,7 +43,7 @@ ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 RUNS = 4  # perturbed
 # Two-sided quantiles at 99.9 % for 1, 2, 3 ... degrees of freedom
 _QUANTILES = (636.6, 31.6, 12.92, 8.61, 6.869, 5.959, 5.408, 5.041, 4.781, 4.587)
-_NOT_ROUNDED = (INPUT, FEED, VARIABLE, FINAL)
+_NOT_ROUNDED = (INPUT, FEED, VARIABLE)
 _IN_STEPS = (FETCH, SUMMARY, LOG, METRIC, PREDICTION)
 _EQUAL_SHARE = 0.05  # of values that perturbed runs leave equal; a float32 number is left so in one of a thousand cases
 
@@ -49,7 +52,7 @@ class HalfBand(NamedTuple):
     """The band of each value.
 
     Attributes:
-        by_stream: kind and name -> the band of each value of the stream, without u.
+        by_stream: kind and name -> the band of each value of the stream, without u of values that are rounded.
         roundoff: u.
         in_steps: kind and name of streams that move in steps, as an accuracy does, so that no band holds them.
     """
@@ -80,15 +83,15 @@ class HalfBand(NamedTuple):
 _FINITE = 1e308  # any difference but an infinite one
 
 
-def perturbation(dtype: str, ops: int, entries: int) -> float:
+def perturbation(dtype: str, ops: int, values: int) -> float:
     """Return the size of the perturbation.
 
     Args:
         dtype: float16 or bfloat16.
         ops: number of ops in 16 bits.
-        entries: number of values that a device casts for them.
+        values: number of values that are perturbed.
     """
-    return ROUNDOFF[dtype] * math.sqrt(max(1.0, ops / max(entries, 1)))
+    return ROUNDOFF[dtype] * math.sqrt(max(1.0, ops / max(values, 1)))
 
 
 def quantile(runs: int) -> float:
@@ -118,7 +121,21 @@ def band(dtype: str, perturbed: Sequence[Comparison]) -> HalfBand:
             in_steps.add(key)
         largest = np.maximum.accumulate(stacked, axis=1)
         found[key] = quantile(len(perturbed)) * np.sqrt(np.mean(largest**2, axis=0))
+        if key[0] == VARIABLE:
+            found[key] = found[key] + ROUNDOFF[dtype] * _moved(streams[key], length)
     return HalfBand(found, ROUNDOFF[dtype], frozenset(in_steps))
+
+
+def _moved(variable: Stream, length: int) -> np.ndarray:
+    """Return how far a variable has moved until each of its first values, relative to its norm.
+
+    Its value before the first update is not recorded; the first update counts as much as the second one.
+    """
+    digests = [value.digest for value in variable.values[:length]]
+    ways = [distance(one, other) for one, other in zip(digests, digests[1:])]
+    ways = [each if np.isfinite(each) else 0.0 for each in (ways[:1] or [0.0]) + ways]
+    norms = np.array([max(each[0], 1e-30) for each in digests])
+    return np.minimum(np.cumsum(ways) / norms, 1.0)
 
 
 def _moves_in_steps(stream: Stream, differences: np.ndarray) -> bool:

@@ -37,9 +37,9 @@ class HalfPrecision:
         return dict(self._rounding.counts)
 
     @property
-    def entries(self) -> int:
-        """The number of float32 values that such ops get, where a device casts them."""
-        return self._rounding.entries
+    def casts(self) -> dict[bool, int]:
+        """The number of values that a device casts: True for convolutions and matrix products, False for others."""
+        return dict(self._rounding.casts)
 
     @property
     def saturated(self) -> dict[str, int]:

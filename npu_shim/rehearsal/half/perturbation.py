@@ -1,10 +1,12 @@
-"""Perturb what enters the ops in 16 bits, and compute in float32: the measure of a rehearsal of half precision.
+"""Perturb what convolutions and matrix products get, and compute in float32: the measure of half precision.
 
     x' = x * (1 + a * r),   r uniform in [-1, 1), drawn anew in each step
 
-Backward error analysis calls a computation stable if its result is the exact one of inputs that are perturbed by the
-size of the rounding. So a run whose variables, batches and other float32 values are perturbed where a device casts them
-to 16 bits differs from an unperturbed one as much as a sound run in half precision may.
+Backward error analysis calls a computation stable if its result is the exact one of inputs that are perturbed by
+the size of the rounding. So a run whose weights, batches and other float32 values are perturbed where a device casts
+them to 16 bits differs from an unperturbed one as much as a sound run in half precision may. Only the inputs of
+convolutions and matrix products are perturbed: a perturbed sum of a variable and its update would stay in the variable,
+and cover an update that is lost in the rounding.
 
 Source: Higham, Mary, "A new approach to probabilistic rounding error analysis", SIAM Journal on Scientific Computing
 41, 2019.
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from npu_shim import _tf_op_creation
+from npu_shim.rehearsal.assess.work import MATRIX
 from npu_shim.rehearsal.half.rounding import Rounding, finished
 
 if TYPE_CHECKING:
@@ -35,17 +38,19 @@ class Perturbation(Rounding):
         mode: the precision of each op type.
         size: a of the formula.
         seed: of the random numbers.
+        everywhere: True to perturb the inputs of all ops in 16 bits, for scripts without matrix products.
     """
 
-    def __init__(self, dtype: Any, mode: Mode, size: float, seed: int) -> None:
+    def __init__(self, dtype: Any, mode: Mode, size: float, seed: int, everywhere: bool = False) -> None:
         super().__init__(dtype, mode)
         self._size = size
         self._seed = seed
+        self._everywhere = everywhere
         self._numbers = itertools.count(1)
 
-    def input(self, tensor: Tensor, name: str, enters: bool) -> Tensor:
+    def input(self, tensor: Tensor, op_type: str, is_cast: bool) -> Tensor:
         """Return a perturbed tensor where a device casts it."""
-        if not enters:
+        if not is_cast or not (self._everywhere or MATRIX.match(op_type)):
             return tensor
         graph = None if tf.executing_eagerly() else v1.get_default_graph()
         number = 1 if graph is None else next(self._numbers)  # eager ops with equal seeds draw from one generator

@@ -25,7 +25,7 @@ class Rehearsal:
 
     Args:
         given: ``precision``: the arguments of half_precision(); ``size``: of a perturbation, 0 for float32, None to
-            round; ``seed``: of a perturbation; ``skips``: the steps that a float32 run skips.
+            round; ``seed``, ``everywhere``: of a perturbation; ``skips``: the steps that a float32 run skips.
         writer: of the recording.
         folder: of the run.
     """
@@ -50,7 +50,9 @@ class Rehearsal:
             Skips([(number, step) for number, step in self._given["skips"]], self._skip).install()
         if size:
             mode = Mode(precision["precision_mode"], precision["mixlist"])
-            hook = Perturbation(tf.as_dtype(precision["dtype"]), mode, size, self._given["seed"])
+            hook = Perturbation(
+                tf.as_dtype(precision["dtype"]), mode, size, self._given["seed"], self._given["everywhere"]
+            )
             self._half = HalfPrecision(hook).start(False)
 
     def _step(self, step: Step) -> None:
@@ -71,7 +73,8 @@ class Rehearsal:
         step, op = history.first or (None, None)
         return {
             "ops": sum(self._half.rounded.values()),
-            "entries": self._half.entries,
+            "matrix_casts": self._half.casts[True],
+            "casts": sum(self._half.casts.values()),
             "steps": history.count,
             "skipped_at_end": history.skipped_at_end,
             "loss_scale": [self._scales[0], min(self._scales), self._scales[-1]] if self._scales else None,

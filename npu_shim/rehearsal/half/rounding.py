@@ -20,6 +20,7 @@ import tensorflow as tf
 from npu_shim import _tf_op_creation
 from npu_shim._overflow import OVERFLOW
 from npu_shim._tf_numpy_function import array_function
+from npu_shim.rehearsal.assess.work import MATRIX
 from npu_shim.rehearsal.half.modes import FLOAT, FOLLOWS, INPUTS, Mode
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class Rounding(_tf_op_creation.OpHook):
 
     Attributes:
         counts: number of ops that were rounded, by type.
-        entries: number of float32 values that entered such ops, where a device casts them.
+        casts: number of float32 values that a device casts for these ops, by True for convolutions and matrix products
+            and False for others.
         overflows: with saturation, the number of times that an op's values saturated, by type and name.
     """
 
@@ -57,7 +59,7 @@ class Rounding(_tf_op_creation.OpHook):
         self._largest = float(dtype.max)
         self._state = _State()
         self.counts: collections.Counter[str] = collections.Counter()
-        self.entries = 0
+        self.casts = {True: 0, False: 0}
         self.overflows: collections.Counter[str] = collections.Counter()
 
     @contextlib.contextmanager
@@ -114,19 +116,19 @@ class Rounding(_tf_op_creation.OpHook):
             value = tf.convert_to_tensor(value)
         if not _is_float32(value) or _is_rounded(value):
             return value
-        enters = not _is_half(value)
-        self.entries += enters
-        return self.input(value, op_type, enters)
+        is_cast = not _is_half(value)
+        self.casts[bool(MATRIX.match(op_type))] += is_cast
+        return self.input(value, op_type, is_cast)
 
-    def input(self, tensor: Tensor, name: str, enters: bool) -> Tensor:
+    def input(self, tensor: Tensor, op_type: str, is_cast: bool) -> Tensor:
         """Return the tensor that an op in 16 bits gets instead of a float32 one.
 
         Args:
             tensor: the float32 tensor.
-            name: of the op.
-            enters: True if no op in 16 bits has made the tensor, so that a device casts it here.
+            op_type: of the op.
+            is_cast: True if no op in 16 bits has made the tensor, so that a device casts it here.
         """
-        return self._round(tensor, name)
+        return self._round(tensor, op_type)
 
     def output(self, tensor: Tensor, name: str) -> Tensor:
         """Return the tensor that an op in 16 bits returns instead of a float32 one."""

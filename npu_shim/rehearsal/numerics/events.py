@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tensorflow as tf
 
 from npu_shim.rehearsal.numerics.history import Step, layer_norms
@@ -14,14 +16,24 @@ PREFIX = "numerics"
 class Events:
     """Writes an event file with TensorFlow's own writer.
 
+    The writer is made for the first step. Before the script, TensorFlow would begin in eager mode for it. The script may
+    switch eager mode off, and variables of branches would still be eager ones.
+
     Args:
         folder: of the file.
     """
 
     def __init__(self, folder: str) -> None:
-        with tf.Graph().as_default():  # the writer is not for eager mode, but needs no graph
-            self._writer = v1.summary.FileWriter(folder, filename_suffix=".numerics")
-        setattr(self._writer, OWN_WRITER, True)
+        self._folder = folder
+        self._made: Any = None
+
+    @property
+    def _writer(self) -> Any:
+        if self._made is None:
+            with tf.Graph().as_default():  # the writer is not for eager mode, but needs no graph
+                self._made = v1.summary.FileWriter(self._folder, filename_suffix=".numerics")
+            setattr(self._made, OWN_WRITER, True)
+        return self._made
 
     def add(self, step: Step, with_norms: bool) -> None:
         """Write the scalars of a step.
@@ -48,4 +60,5 @@ class Events:
 
     def close(self) -> None:
         """Write what is left and close the file."""
-        self._writer.close()
+        if self._made is not None:
+            self._made.close()

@@ -156,10 +156,16 @@ class Recording(Watch):
                 return np.zeros((), np.int64)
 
             recorded = tf.numpy_function(record, [value for _, _, value in values], tf.int64)
-        if not isinstance(result, (tf.Operation, tf.Tensor)) or getattr(graph, "building_function", False):
+        in_function = getattr(graph, "building_function", False)
+        if not isinstance(result, (tf.Operation, tf.Tensor)) or (in_function and not _is_of_graphs(optimizer)):
             return result  # the function runs the op because it is stateful
         with tf.control_dependencies([recorded]):
             return tf.group(result) if isinstance(result, tf.Operation) else tf.identity(result)
+
+
+def _is_of_graphs(optimizer: Optimizer) -> bool:
+    """Return True for an optimizer of TensorFlow 1. A branch of its graph runs only what its result needs."""
+    return isinstance(optimizer, tf.compat.v1.train.Optimizer)
 
 
 def _rows(number: int, pairs: Pairs) -> Named:
