@@ -8,7 +8,9 @@ from typing import Any, Callable
 import numpy as np
 
 from npu_shim.rehearsal.comparing.comparison import compare
+from npu_shim.rehearsal.comparing.half_band import band
 from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.half_result import with_half
 from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, METRIC, RATE, VARIABLE, Recorder
 from npu_shim.rehearsal.recording.writer import Writer
 from npu_shim.rehearsal.result import AGREE, DIFFER, Result, result, run_part
@@ -48,6 +50,47 @@ def recording(folder: pathlib.Path, change: Change = unchanged, ended: str = "re
     if ended:
         writer.event("end", ended=ended, steps=STEPS, seconds=1.5, peak_bytes=10**8)
     return read(str(folder))
+
+
+FOUND: dict[str, Any] = {  # what a run in half precision reports
+    "ops": 12,
+    "steps": STEPS + 2,
+    "loss_scale": [1024.0, 256.0, 256.0],
+    "skipped_at_end": 0,
+    "overflow": {"steps": 2, "first_step": 1, "first_op": "Exp 'Exp' (train.py:9): 1 +Inf of 1", "saturated": {}},
+}
+
+
+def perturbed(number: int) -> Change:
+    """Return a change that perturbs losses, gradients and variables by 1e-3."""
+    random = np.random.RandomState(number)
+
+    def change(step: int, kind: str, name: str, value: np.ndarray) -> np.ndarray:
+        if kind not in (LOSS, GRADIENT, VARIABLE):
+            return value
+        return np.asarray(value * (1 + 1e-3 * random.uniform(-1, 1, value.shape)), np.float32)
+
+    return change
+
+
+def verified_half(folder: pathlib.Path, change: Change, saturate: bool = False) -> Result:
+    """Return the result of --half for a float32 recording, four perturbed ones, and one that is changed."""
+    ours, theirs = recording(folder / "original"), recording(folder / "migrated", change)
+    theirs.skips = [(0, 1), (0, 2)]
+    four = [recording(folder / str(number), perturbed(number)) for number in range(4)]
+    bands = band("float16", [compare(ours, each, 1e300) for each in four])
+    found = compare(ours, theirs, limits=bands)
+    runs = [Run(name, "train.py", [], str(folder / name)) for name in ("original", "migrated")]
+    parts = [
+        {**run_part(run, 0, [each]), "precision": precision}
+        for run, each, precision in zip(runs, (ours, theirs), ("float32", "float16"))
+    ]
+    about = {"tolerance": 1e-5, "seed": 1, "seeds": None, "deterministic": True, "every": 1}
+    made = result(DIFFER if found.departures else AGREE, about, parts[0], parts[1], found)
+    half = {"dtype": "float16", "precision_mode": "allow_mix_precision", "mixlist": None, "saturate": saturate}
+    overflow = {"steps": 0, "first_step": None, "first_op": None, "saturated": {"Exp Exp": 3}}
+    reported = {**FOUND, "overflow": overflow} if saturate else FOUND
+    return with_half(made, {**half, "perturbation": 6e-4, "perturbed_runs": 4}, reported, theirs, found, bands)
 
 
 def verified(folder: pathlib.Path, change: Change = unchanged) -> Result:

@@ -14,7 +14,6 @@ from npu_shim.rehearsal.running import Run
 
 AGREE, DIFFER, NOT_RUN = "agree", "differ", "not run"
 Result = Dict[str, Any]
-_LARGEST = 1e300
 _MOST_TENSORS = 100  # of the first step that departs
 
 
@@ -157,7 +156,7 @@ def _first(comparison: Comparison, first: Departure) -> dict[str, Any]:
         "name": first.name,
         "values": first.text,
         "difference": _finite(first.difference),
-        "allowed": _finite(first.allowed),
+        "allowed": first.allowed,
         "tensors_departing_there": len(same_step),
         "tensors": [
             {
@@ -165,7 +164,7 @@ def _first(comparison: Comparison, first: Departure) -> dict[str, Any]:
                 "name": each.name,
                 "values": each.text,
                 "difference": _finite(each.difference),
-                "allowed": _finite(each.allowed),
+                "allowed": each.allowed,
             }
             for each in same_step[:_MOST_TENSORS]
         ],
@@ -211,4 +210,4 @@ def _number(value: Any) -> float | None:
 
 def _finite(value: float) -> float | None:
     """Return a number for JSON, which has no infinity; None stands for it."""
-    return None if value > _LARGEST else value
+    return None if value == float("inf") else value

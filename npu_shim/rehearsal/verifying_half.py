@@ -6,18 +6,16 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any, Mapping
 
-from npu_shim.rehearsal import result, verifying
+from npu_shim.rehearsal import half_result, result, verifying
 from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import Comparison, compare
-from npu_shim.rehearsal.comparing.half_band import RUNS, HalfBand
+from npu_shim.rehearsal.comparing.half_band import RUNS
 from npu_shim.rehearsal.comparing.recording import Recording
 from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
 
 _LOST = 5  # skipped steps in a row at the end, after which a loss scale counts as lost
-_MOST_STEPS = 100  # skipped ones that a result lists
-_MOST_OPS = 20
 _ANY = 1e300  # a tolerance that allows all but infinite differences
 
 
@@ -104,10 +102,8 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
         elements = largest_differences(compared, exact, rounded, report)
     verdict = result.NOT_RUN if not is_complete else result.DIFFER if differences else result.AGREE
     made = result.result(verdict, about, exact_part, part, compared, problems + differences, (), elements)
-    made["half"] = _part(half, size, found, skips, theirs.steps)
-    if compared and bands:
-        _add_bands(made, compared, bands)
-    return made
+    about_half = {**half.precision, "perturbation": size, "perturbed_runs": half.perturbed}
+    return half_result.with_half(made, about_half, found, theirs, compared, bands)
 
 
 def _run(run: Run, precision: str) -> tuple[dict[str, Any], Recording | None]:
@@ -143,66 +139,5 @@ def _differences(found: Mapping[str, Any], skips: list[Any], compared: Compariso
                 "float32 with a mixlist, scale the loss, or reduce its inputs."
             )
         if overflow["saturated"]:
-            names = list(overflow["saturated"])
-            sentences.append(f"{len(names)} ops saturated, the first one is {names[0]!r}.")
+            sentences.append(f"The first op that saturated is {next(iter(overflow['saturated']))!r}.")
     return sentences
-
-
-def _part(half: Half, size: float, found: Mapping[str, Any], skips: list[Any], steps: int) -> dict[str, Any]:
-    overflow = dict(found["overflow"])
-    overflow["saturated_ops"] = len(overflow["saturated"])
-    overflow["saturated"] = [{"op": op, "times": n} for op, n in list(overflow["saturated"].items())[:_MOST_OPS]]
-    return {
-        **half.precision,
-        "ops": found["ops"],
-        "steps": found["steps"] or steps,
-        "skipped": len(skips),
-        "skipped_steps": [step for _, step in skips[:_MOST_STEPS]],
-        "loss_scale": found["loss_scale"],
-        "overflow": overflow,
-        "roundoff": half_band.ROUNDOFF[half.dtype],
-        "perturbation": size,
-        "perturbed_runs": half.perturbed,
-        "quantile": half_band.quantile(half.perturbed),
-        "loss": None,
-        "largest_share": None,
-        "in_steps": [],
-    }
-
-
-def _add_bands(made: result.Result, compared: Comparison, bands: HalfBand) -> None:
-    """Add the band of each step to a result: of the loss, and the largest share of a band that a value takes."""
-    shares: dict[int, float] = {}
-    for each in compared.compared:
-        if (each.original.kind, each.original.name) in bands.in_steps:
-            continue
-        for place, (step, difference) in enumerate(each.differences):
-            limit = bands.widen(0.0, each.original, place, step)
-            if limit and difference != float("inf"):
-                shares[step] = max(shares.get(step, 0.0), difference / limit)
-    losses = result.loss_of(compared)
-    loss = (
-        {}
-        if losses is None
-        else {
-            step: (difference, bands.widen(0.0, losses.original, place, step))
-            for place, (step, difference) in enumerate(losses.differences)
-        }
-    )
-    for point in made["curve"]:
-        difference, band = loss.get(point["step"], (None, None))
-        point["loss_difference"] = None if difference == float("inf") else difference
-        point["loss_band"] = band
-        point["share"] = shares.get(point["step"])
-    half = made["half"]
-    half["largest_share"] = max(shares.values(), default=None)
-    half["in_steps"] = sorted(f"{kind} {name}" for kind, name in bands.in_steps)
-    if loss and losses is not None:
-        step, (difference, band) = max(loss.items(), key=lambda item: item[1][0])
-        half["loss"] = {
-            "kind": losses.original.kind,
-            "name": losses.original.name,
-            "step": step,
-            "difference": None if difference == float("inf") else difference,
-            "band": band,
-        }

@@ -20,6 +20,16 @@ from npu_shim.cli import main
         (["--tolerance", "much", "train.py"], "much is not allowed: it must be a positive number"),
         (["--tolerance", "0", "train.py"], "0 is not allowed: it must be a positive number"),
         (["--seeds", "3", "--deterministic", "train.py"], "not allowed with argument"),
+        (
+            ["--half", "--ranks", "2", "train.py"],
+            "--half compares runs of one process with equal random numbers, so it",
+        ),
+        (["--half", "--seeds", "2", "train.py"], "so it excludes --seeds. Give one of them."),
+        (["--half", "--perturbed", "1", "train.py"], "1 is not allowed: it must be an integer of at least 2"),
+        (["--perturbed", "2", "train.py"], "--perturbed needs --half. Add it."),
+        (["--saturate", "train.py"], "--saturate needs --half. Add it."),
+        (["--half=float8", "train.py"], "invalid choice: 'float8'"),
+        (["--half", "--mixlist", "missing.json", "train.py"], "missing.json: No such file or directory."),
         (["--copy", "../train.py"], "is not in it. Change to a folder above both scripts."),
         ([], "the following arguments are required: ORIGINAL"),
     ],
@@ -49,3 +59,11 @@ def test_a_script_that_fails_is_an_error_with_its_log(tmp_path: pathlib.Path, ca
     (tmp_path / "train.py").write_text("import sys\nsys.exit(7)\n")
     assert main(["verify", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2
     assert "train.py ended with exit code 7 after 0 recorded steps. See its output in" in capsys.readouterr().out
+
+
+def test_half_precision_needs_a_script_with_tensorflow(tmp_path: pathlib.Path, capsys: Any) -> None:
+    (tmp_path / "train.py").write_text("print('no TensorFlow')\n")
+    assert main(["verify", "--half", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2
+    out = capsys.readouterr().out
+    assert "train.py did not import TensorFlow. Give the script that trains." in out
+    assert out.splitlines()[0].split() == ["float32", "float16"]

@@ -8,7 +8,7 @@ import pathlib
 import jsonschema
 import numpy as np
 
-from tests.recordings import verified
+from tests.recordings import perturbed, verified, verified_half
 from tests.schemas.test_schemas import closed
 
 
@@ -19,6 +19,11 @@ def test_results_are_valid(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> N
     def change(step: int, kind: str, name: str, value: np.ndarray) -> np.ndarray:
         return np.asarray(value * np.float32("nan")) if kind == "gradient" else value
 
-    for found in (verified(tmp_path / "equal"), verified(tmp_path / "different", change)):
+    for found in (
+        verified(tmp_path / "equal"),
+        verified(tmp_path / "different", change),
+        verified_half(tmp_path / "inside", perturbed(9)),
+        verified_half(tmp_path / "saturated", change, True),
+    ):
         text = json.dumps(found, allow_nan=False)
         jsonschema.validate(json.loads(text), schema)

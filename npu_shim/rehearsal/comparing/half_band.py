@@ -45,6 +45,7 @@ RUNS = 4  # perturbed
 _QUANTILES = (636.6, 31.6, 12.92, 8.61, 6.869, 5.959, 5.408, 5.041, 4.781, 4.587)
 _NOT_ROUNDED = (INPUT, FEED, VARIABLE)
 _IN_STEPS = (FETCH, SUMMARY, LOG, METRIC, PREDICTION)
+_ANY_FINITE = 4.0  # a finite relative difference is at most 2, and is estimated
 _EQUAL_SHARE = 0.05  # of values that perturbed runs leave equal; a float32 number is left so in one of a thousand cases
 
 
@@ -72,15 +73,12 @@ class HalfBand(NamedTuple):
         key = (stream.kind, stream.name)
         bands = self.by_stream.get(key, np.zeros(0))
         if key in self.in_steps:
-            return _FINITE
+            return _ANY_FINITE
         if stream.kind == RATE or not bands.size:
             return limit
         band = float(bands[min(place, bands.size - 1)])
         is_float = stream.dtype.startswith(("float", "bfloat", "complex"))
         return max(limit, band + (self.roundoff if is_float and stream.kind not in _NOT_ROUNDED else 0.0))
-
-
-_FINITE = 1e308  # any difference but an infinite one
 
 
 def perturbation(dtype: str, ops: int, values: int) -> float:

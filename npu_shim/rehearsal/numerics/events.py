@@ -16,8 +16,8 @@ PREFIX = "numerics"
 class Events:
     """Writes an event file with TensorFlow's own writer.
 
-    The writer is made for the first step. Before the script, TensorFlow would begin in eager mode for it. The script may
-    switch eager mode off, and variables of branches would still be eager ones.
+    The writer is made for the first step. Before the script, TensorFlow would begin in eager mode for it. The script
+    may switch eager mode off, and variables of branches would still be eager ones.
 
     Args:
         folder: of the file.

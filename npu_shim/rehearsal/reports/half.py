@@ -32,7 +32,7 @@ def half_rows(half: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _skipped(half: dict[str, Any]) -> str:
-    where = f" ({_listed([str(step) for step in half['skipped_steps']])})" if half["skipped"] else ""
+    where = f" ({_listed([str(step) for step in half['skipped_steps']], half['skipped'])})" if half["skipped"] else ""
     return f"{half['skipped']} of {half['steps']}{where}"
 
 
@@ -40,7 +40,7 @@ def _overflow(half: dict[str, Any]) -> str:
     overflow = half["overflow"]
     if half["saturate"]:
         found = [f"{each['op']} ({each['times']} times)" for each in overflow["saturated"]]
-        return f"{overflow['saturated_ops']} ops saturated: {_listed(found)}" if found else "none saturated"
+        return f"saturated: {_listed(found, overflow['saturated_ops'])}" if found else "none"
     if not overflow["first_op"]:
         return "none"
     return (
@@ -49,5 +49,7 @@ def _overflow(half: dict[str, Any]) -> str:
     )
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")
+def _listed(names: Sequence[str], count: int | None = None) -> str:
+    """Return the first names, and the number of others among `count`, by default all that are given."""
+    others = (len(names) if count is None else count) - len(names[:_MOST])
+    return ", ".join(names[:_MOST]) + (f" and {others} more" if others else "")
