@@ -11,9 +11,9 @@ import tensorflow as tf
 
 from npu_shim import _patches
 from npu_shim.rehearsal.assess import (
-    assessment,
     capture,
     flat,
+    inventory,
     memory,
     operators,
     partition,
@@ -131,7 +131,7 @@ def test_sizes_that_the_graph_does_not_know_are_named_where_they_come_in() -> No
         y = tf.nn.relu(x) + tf.zeros(tf.shape(x))
         places = tf.where(y > 0)
         made = flat.flatten(graph, [places.op], {"x:0": (5, 3)})
-    rows = assessment._dynamic(made.nodes, str(pathlib.Path(__file__).parent))
+    rows = inventory.dynamic_shapes(made.nodes, str(pathlib.Path(__file__).parent))
     assert [(row["name"], row["shape"], row["in_this_run"]) for row in rows] == [("x", [None, 3], [5, 3])]
     assert rows[0]["lines"][0].startswith(pathlib.Path(__file__).name + ":")
 

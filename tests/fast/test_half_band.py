@@ -112,9 +112,7 @@ def test_reports_show_band_skipped_steps_and_overflow(saturate: bool, tmp_path: 
         "band: 8.61 times the difference of 4 float32 runs with values perturbed by 6.0e-04, plus 4.9e-04",
         "steps that the loss scale skipped: 2 of 7 (1, 2)",
         "loss scale: 1024 at first, 256 at least, 256 at last",
-        "overflow: saturated: Exp Exp (3 times)"
-        if saturate
-        else "the first op at step 1: Exp 'Exp' (train.py:9)",
+        "overflow: saturated: Exp Exp (3 times)" if saturate else "the first op at step 1: Exp 'Exp' (train.py:9)",
         "largest difference of the loss: ",
         "The float16 run is within the band of float32.",
     ):

@@ -1,0 +1,74 @@
+"""Estimates for a graph: its work, what mixed precision reduces, and a bound on the time of a step."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Sequence
+
+from npu_shim.rehearsal.assess import precision, work
+from npu_shim.rehearsal.assess.flat import Node
+from npu_shim.rehearsal.assess.inventory import ON_HOST_ANYWAY, VARIABLES
+from npu_shim.rehearsal.assess.operators import Lists
+from npu_shim.rehearsal.assess.products import Product
+from npu_shim.rehearsal.assess.sizes import size_bytes
+
+
+def work_part(nodes: Sequence[Node], done: work.Work, trips: dict[str, int]) -> dict[str, Any]:
+    """Return the work of a step: floating-point operations, bytes, loops, and what is not known."""
+    loops = [node.name for node in nodes if node.op in ("While", "StatelessWhile")]
+    loops += sorted(
+        {node.definition.attr["frame_name"].s.decode() for node in nodes if node.op in ("Enter", "RefEnter")}
+    )
+    return {
+        "flops": sum(done.flops),
+        "matrix_flops": sum(n for n, node in zip(done.flops, nodes) if work.MATRIX.match(node.op)),
+        "bytes": sum(done.bytes),
+        "by_profiler": done.by_profiler,
+        "unknown": [{"op": op, "why": why} for op, why in sorted(done.unknown.items())],
+        "loops": [{"name": name, "runs": trips.get(name)} for name in loops],
+    }
+
+
+def precision_part(nodes: Sequence[Node], done: work.Work, lists: Lists, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the operators that mixed precision reduces and keeps."""
+    half = precision.reduced(nodes, lists)
+    mode = parameters.get("precision_mode_v2") or parameters.get("precision_mode") or b""
+    matrix = [(n, is_half) for n, node, is_half in zip(done.flops, nodes, half) if work.MATRIX.match(node.op)]
+    total = sum(n for n, _ in matrix)
+    own = [i for i, node in enumerate(nodes) if "float32" in node.dtypes and node.op not in VARIABLES | ON_HOST_ANYWAY]
+    return {
+        "mode": mode.decode() if isinstance(mode, bytes) else str(mode),
+        "reduced": _counts(nodes, [i for i in own if half[i]]),
+        "kept": _counts(nodes, [i for i in own if not half[i]]),
+        "matrix_share": sum(n for n, is_half in matrix if is_half) / total if total else 0.0,
+    }
+
+
+def _counts(nodes: Sequence[Node], places: Sequence[int]) -> list[dict[str, Any]]:
+    return [{"op": op, "count": n} for op, n in collections.Counter(nodes[i].op for i in places).most_common()]
+
+
+def roofline(nodes: Sequence[Node], done: work.Work, found: dict[str, Any], product: Product) -> dict[str, Any]:
+    """Return a bound on the time of a step, and the sum over operators that each read and write memory."""
+    compute = found["work"]["matrix_flops"] / product.flops
+    inputs = sum(
+        size_bytes(dtype, shape) or 0
+        for node in nodes
+        if node.op in ("Placeholder", "IteratorGetNext")
+        for dtype, shape in zip(node.dtypes, node.shapes)
+    )
+    moved = (2 * found["variables"]["bytes"] + inputs) / product.bandwidth
+    each = sum(
+        max(flops / product.flops if work.MATRIX.match(node.op) else 0.0, size / product.bandwidth)
+        for flops, size, node in zip(done.flops, done.bytes, nodes)
+    )
+    return {
+        "product": product.name,
+        "source": product.source,
+        "bound_seconds": max(compute, moved),
+        "bound_by": "matrix unit" if compute >= moved else "memory",
+        "operators_seconds": each,
+        "memory_share": (found["memory"]["peak"] + found["variables"]["bytes"]) / product.memory
+        if product.memory
+        else None,
+    }

@@ -1,0 +1,169 @@
+"""What a graph consists of: its operators, host parts, open shapes, types, collectives and variables, as rows."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Sequence
+
+from npu_shim import _tf, _tf_graph
+from npu_shim.rehearsal.assess import kinds, memory, work
+from npu_shim.rehearsal.assess.flat import Node, Shape
+from npu_shim.rehearsal.assess.lines import lines_of
+from npu_shim.rehearsal.assess.operators import DEVICE, INPUT, Lists
+from npu_shim.rehearsal.assess.partition import Partition
+from npu_shim.rehearsal.assess.sizes import elements, size_bytes
+
+VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
+ON_HOST_ANYWAY = frozenset({"Placeholder", "PlaceholderWithDefault", "Const", "NoOp"})
+_RARE_TYPES = ("float64", "string", "complex64", "complex128")
+_MOST_LINES = 3
+_NO_SHAPE = ("variant", "resource")
+
+
+def operators_of(nodes: Sequence[Node], done: work.Work, lists: Lists, folder: str) -> list[dict[str, Any]]:
+    """Return a row for each operator type: number, place, work, and the lines of those off the device."""
+    by_type: dict[str, list[int]] = collections.defaultdict(list)
+    for i, node in enumerate(nodes):
+        by_type[node.op].append(i)
+    rows = []
+    for op, places in by_type.items():
+        status = DEVICE if op in ON_HOST_ANYWAY else lists.status(op)
+        rows.append(
+            {
+                "op": op,
+                "count": len(places),
+                "status": status,
+                "flops": sum(done.flops[i] for i in places),
+                "bytes": sum(done.bytes[i] for i in places),
+                "lines": _lines(nodes, places, folder) if status not in (DEVICE, INPUT) else [],
+            }
+        )
+    return sorted(rows, key=lambda row: (-row["flops"], -row["count"], row["op"]))
+
+
+def _lines(nodes: Sequence[Node], places: Sequence[int], folder: str) -> list[str]:
+    """Return the innermost lines of the script that create some nodes, the most frequent first."""
+    counted = collections.Counter(line for i in places for line in lines_of(nodes[i].source, folder)[:1])
+    return [line for line, _ in counted.most_common(_MOST_LINES)]
+
+
+def partition_of(nodes: Sequence[Node], parts: Partition, where: dict[int, list[str]], mixed: bool) -> dict[str, Any]:
+    """Return what runs on the host, and how the step is cut."""
+    rows: dict[str, list[int]] = collections.defaultdict(list)
+    for i in parts.host:
+        rows[nodes[i].op].append(i)
+    pulled = set(parts.pulled)
+    host = [
+        {
+            "op": op,
+            "count": len(places),
+            "pulled": sum(1 for i in places if i in pulled),
+            "cpu": _tf_graph.has_cpu_kernel(op),
+            "lines": list(dict.fromkeys(line for i in places for line in where[i][:1]))[:_MOST_LINES],
+        }
+        for op, places in rows.items()
+    ]
+    return {
+        "host": sorted(host, key=lambda row: (-int(str(row["count"])), str(row["op"]))),
+        "clusters": parts.clusters,
+        "outside_largest": parts.cut,
+        "loops": parts.loops,
+        "mix_compile_mode": mixed,
+    }
+
+
+def dynamic_shapes(nodes: Sequence[Node], folder: str) -> list[dict[str, Any]]:
+    """Return the operators that bring sizes into the graph that it does not know, with the lines that create them.
+
+    An operator whose inputs, or what computes its shape, are open already brings in nothing new.
+    """
+    rows: list[dict[str, Any]] = []
+    follows = [False] * len(nodes)
+    for i in memory.order(nodes):
+        node = nodes[i]
+        opens = [k for k, shape in enumerate(node.declared) if _is_open(shape) and node.dtypes[k] not in _NO_SHAPE]
+        follows[i] = any(
+            follows[s] or (_is_open(nodes[s].declared[k]) and nodes[s].dtypes[k] not in _NO_SHAPE)
+            for s, k in node.inputs
+        )
+        if opens and not follows[i] and node.op not in VARIABLES and node.op != "BroadcastGradientArgs":
+            now = node.shapes[opens[0]]
+            rows.append(
+                {
+                    "op": node.op,
+                    "name": node.name,
+                    "shape": json_shape(node.declared[opens[0]]),
+                    "in_this_run": None if _is_open(now) else json_shape(now),
+                    "lines": lines_of(node.source, folder),
+                }
+            )
+    return rows
+
+
+def _is_open(shape: Shape) -> bool:
+    return elements(shape) is None
+
+
+def dtypes_of(nodes: Sequence[Node], folder: str) -> list[dict[str, Any]]:
+    """Return a row for each type of tensors that a card computes slowly or not at all."""
+    rows = []
+    for dtype in _RARE_TYPES:
+        places = [i for i, node in enumerate(nodes) if dtype in node.dtypes and not _is_small_constant(node)]
+        if places:
+            ops = collections.Counter(nodes[i].op for i in places)
+            rows.append(
+                {
+                    "dtype": dtype,
+                    "tensors": sum(nodes[i].dtypes.count(dtype) for i in places),
+                    "operators": [op for op, _ in ops.most_common()],
+                    "lines": _lines(nodes, places, folder),
+                }
+            )
+    return rows
+
+
+def _is_small_constant(node: Node) -> bool:
+    """Return True for text in constants: names of files and summaries, messages of assertions."""
+    return node.op == "Const" and node.dtypes == ["string"]
+
+
+def collectives_of(nodes: Sequence[Node]) -> list[dict[str, Any]]:
+    """Return a row for each collective, with what it moves."""
+    rows: dict[str, dict[str, Any]] = {}
+    for node in nodes:
+        if kinds.COLLECTIVE.match(node.op):
+            row = rows.setdefault(node.op, {"op": node.op, "count": 0, "bytes": 0})
+            row["count"] += 1
+            row["bytes"] += sum(size_bytes(dtype, shape) or 0 for dtype, shape in zip(node.dtypes, node.shapes))
+    return list(rows.values())
+
+
+def variables_of(nodes: Sequence[Node]) -> dict[str, Any]:
+    """Return number and size of the variables, and the largest ones."""
+    rows = []
+    for node in nodes:
+        if node.op in VARIABLES:
+            shape, dtype = _variable_type(node)
+            rows.append({"name": _variable_name(node), "shape": json_shape(shape), "dtype": dtype,
+                         "bytes": size_bytes(dtype, shape) or 0})  # fmt: skip
+    largest = sorted(rows, key=lambda row: -int(str(row["bytes"])))[:5]
+    return {"count": len(rows), "bytes": sum(int(str(row["bytes"])) for row in rows), "largest": largest}
+
+
+def _variable_type(node: Node) -> Any:
+    if node.op != "VarHandleOp":
+        return node.shapes[0], node.dtypes[0]
+    attributes = node.definition.attr
+    shape = _tf.tf.TensorShape(attributes["shape"].shape)
+    known = shape.rank is not None and shape.is_fully_defined()
+    return tuple(shape.as_list()) if known else None, _tf.tf.as_dtype(attributes["dtype"].type).name
+
+
+def _variable_name(node: Node) -> str:
+    shared = node.definition.attr["shared_name"].s.decode() if "shared_name" in node.definition.attr else ""
+    return shared.partition(":")[0] or node.name
+
+
+def json_shape(shape: Shape) -> Any:
+    """Return a shape for JSON."""
+    return None if shape is None else list(shape)
