@@ -65,18 +65,14 @@ def _add_bands(made: Result, compared: Comparison, bands: HalfBand) -> None:
             if limit and difference != float("inf"):
                 shares[step] = max(shares.get(step, 0.0), difference / limit)
     losses = loss_of(compared)
-    loss = (
-        {}
-        if losses is None
-        else {
-            step: (difference, bands.widen(0.0, losses.original, place, step))
-            for place, (step, difference) in enumerate(losses.differences)
-        }
-    )
+    loss: dict[int, tuple[float, float]] = {}
+    if losses is not None:
+        for place, (step, difference) in enumerate(losses.differences):
+            loss[step] = (difference, bands.widen(0.0, losses.original, place, step))
     for point in made["curve"]:
-        difference, band = loss.get(point["step"], (None, None))
-        point["loss_difference"] = None if difference == float("inf") else difference
-        point["loss_band"] = band
+        found = loss.get(point["step"])
+        point["loss_difference"] = None if found is None or found[0] == float("inf") else found[0]
+        point["loss_band"] = None if found is None else found[1]
         point["share"] = shares.get(point["step"])
     half = made["half"]
     half["largest_share"] = max(shares.values(), default=None)

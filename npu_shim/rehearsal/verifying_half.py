@@ -73,7 +73,8 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
     everywhere = not found["matrix_casts"]
     size = half_band.perturbation(half.dtype, found["ops"], found["casts" if everywhere else "matrix_casts"])
     perturbed = []
-    for number in range(1, half.perturbed + 1):
+    count = half.perturbed if exact_part["completed"] and found["ops"] else 0  # else there is nothing to compare
+    for number in range(1, count + 1):
         report(f"running {original.script} in float32, perturbed ({number} of {half.perturbed})")
         folder = os.path.join(original.folder, f"perturbed_{number}")
         run = replace(original, folder=folder, half=half.of_run(size, skips, original.seed + number, everywhere))

@@ -93,7 +93,7 @@ def skipping(folder: pathlib.Path, ends: bool) -> Any:
     return read(str(folder))
 
 
-def test_what_a_skipped_step_computes_is_not_compared(tmp_path: pathlib.Path) -> None:
+def test_values_of_a_skipped_step_are_not_compared(tmp_path: pathlib.Path) -> None:
     found = skipping(tmp_path / "a", True)
     assert found.skips == [(0, 1), (0, 3)]
     for key in ((LOSS, "loss"), (TAPE, "w"), (FETCH, "loss")):

@@ -1,4 +1,4 @@
-"""What a graph consists of: its operators, host parts, open shapes, types, collectives and variables, as rows."""
+"""The inventory of a graph as rows: operators, host parts, open shapes, types, collectives and variables."""
 
 from __future__ import annotations
 

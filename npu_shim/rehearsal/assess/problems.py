@@ -1,4 +1,4 @@
-"""What of a graph would not run on the card."""
+"""The parts of a graph that would not run on the card."""
 
 from __future__ import annotations
 

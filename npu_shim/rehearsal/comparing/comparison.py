@@ -10,7 +10,7 @@ from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.matching import Matches, match
 from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
 from npu_shim.rehearsal.comparing.rounding import Rounding
-from npu_shim.rehearsal.comparing.tolerances import Limits, allowed, relative
+from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits, allowed, relative
 from npu_shim.rehearsal.recording.digest import scalar_of
 from npu_shim.rehearsal.recording.recorder import (
     FINAL,
@@ -112,7 +112,7 @@ def compare(
     tolerance: float = TOLERANCE,
     kinds: Collection[str] = KINDS,
     same_shapes: bool = True,
-    limits: Limits = Limits(),
+    limits: Allowance = Limits(),
 ) -> Comparison:
     """Compare two recordings.
 
@@ -140,7 +140,7 @@ def compare(
 
 
 def _compare(
-    one: Stream, other: Stream, rounding: Rounding, tolerance: float, same_shapes: bool, limits: Limits
+    one: Stream, other: Stream, rounding: Rounding, tolerance: float, same_shapes: bool, limits: Allowance
 ) -> Compared:
     found = Compared(one, other)
     largest = 0.0

@@ -20,13 +20,14 @@ because m roundings of size u follow each other, and independent errors grow wit
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Sequence
+from dataclasses import dataclass
+from typing import Sequence
 
 import numpy as np
 
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.recording import Stream
-from npu_shim.rehearsal.comparing.tolerances import distance
+from npu_shim.rehearsal.comparing.tolerances import Allowance, distance
 from npu_shim.rehearsal.recording.recorder import (
     FEED,
     FETCH,
@@ -49,7 +50,8 @@ _ANY_FINITE = 4.0  # a finite relative difference is at most 2, and is estimated
 _EQUAL_SHARE = 0.05  # of values that perturbed runs leave equal; a float32 number is left so in one of a thousand cases
 
 
-class HalfBand(NamedTuple):
+@dataclass(frozen=True)
+class HalfBand(Allowance):
     """The band of each value.
 
     Attributes:

@@ -13,7 +13,8 @@ carries such differences on and enlarges them, so the allowance grows with the s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,16 +31,8 @@ _GROWTH_STEPS = 100
 _FLOOR = 1e-3
 
 
-class Limits(NamedTuple):
-    """Differences that are allowed beyond the tolerance.
-
-    Attributes:
-        variable_factor: of variables, in multiples of what is allowed for other values.
-        loose_from: the step from which only large differences of floats count, except those of learning rates.
-    """
-
-    variable_factor: float = 1.0
-    loose_from: int | None = None
+class Allowance:
+    """Differences that are allowed beyond the tolerance."""
 
     def widen(self, limit: float, stream: Stream, place: int, step: int) -> float:
         """Return the difference that is allowed for a value at a step.
@@ -50,6 +43,23 @@ class Limits(NamedTuple):
             place: of the value among those that are compared.
             step: of the value.
         """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Limits(Allowance):
+    """Wider limits for variables and late steps.
+
+    Attributes:
+        variable_factor: of variables, in multiples of what is allowed for other values.
+        loose_from: the step from which only large differences of floats count, except those of learning rates.
+    """
+
+    variable_factor: float = 1.0
+    loose_from: int | None = None
+
+    def widen(self, limit: float, stream: Stream, place: int, step: int) -> float:
+        """Return the difference that is allowed for a value at a step; see Allowance."""
         kind = stream.kind
         if kind == VARIABLE:
             limit *= self.variable_factor

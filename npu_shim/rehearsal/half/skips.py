@@ -74,9 +74,9 @@ class Skips:
         def factor(unused: Any = None) -> list[np.ndarray]:
             step = self._counts[number] = self._counts.get(number, 0) + 1
             if (number, step) not in self._steps:
-                return [np.float32(1)]
+                return [np.array(1, np.float32)]
             self._skipped(number, step)
-            return [np.float32(np.inf)]
+            return [np.array(np.inf, np.float32)]
 
         if tf.executing_eagerly():
             return tf.constant(factor()[0])
