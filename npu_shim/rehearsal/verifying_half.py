@@ -10,7 +10,7 @@ from npu_shim.rehearsal import half_result, result, verifying
 from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import Comparison, compare
 from npu_shim.rehearsal.comparing.half_band import RUNS
-from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.comparing.recording import Recording, drop_overflows
 from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
@@ -95,6 +95,7 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
     if not skips and not ours.streams:
         problems.append(verifying.NOTHING_RECORDED)
     is_complete = not problems
+    drop_overflows(theirs, [ours, *perturbed])
     bands = half_band.band(half.dtype, [compare(ours, each, _ANY) for each in perturbed]) if perturbed else None
     compared = compare(ours, theirs, settings.tolerance, limits=bands) if bands else None
     differences = _differences(found, skips, compared)

@@ -14,7 +14,7 @@ import pytest
 from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.half_band import ROUNDOFF, band, perturbation
-from npu_shim.rehearsal.comparing.recording import read
+from npu_shim.rehearsal.comparing.recording import drop_overflows, read
 from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, GRADIENT, LOSS, METRIC, RATE, TAPE, VARIABLE, Recorder
 from npu_shim.rehearsal.recording.writer import Writer
 from npu_shim.rehearsal.reports import write_all
@@ -94,8 +94,10 @@ def skipping(folder: pathlib.Path, ends: bool) -> Any:
 
 
 def test_values_of_a_skipped_step_are_not_compared(tmp_path: pathlib.Path) -> None:
-    found = skipping(tmp_path / "a", True)
-    assert found.skips == [(0, 1), (0, 3)]
+    found, other = skipping(tmp_path / "a", True), skipping(tmp_path / "c", True)
+    assert found.skips == [(0, 1), (0, 3)] and len(found.streams[FETCH, "loss"].values) == 3
+    drop_overflows(found, [other])
+    assert len(other.streams[FETCH, "loss"].values) == 1
     for key in ((LOSS, "loss"), (TAPE, "w"), (FETCH, "loss")):
         [value] = found.streams[key].values
         assert not value.digest[2]

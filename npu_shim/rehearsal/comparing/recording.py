@@ -6,15 +6,13 @@ import base64
 import json
 import os
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Sequence
 
 import numpy as np
 
 from npu_shim.rehearsal.recording.digest import width
 from npu_shim.rehearsal.recording.recorder import FETCH, GRADIENT, LOG, LOSS, SUMMARY, TAPE
 from npu_shim.rehearsal.recording.writer import FILE
-
-_OF_STEP = {FETCH, SUMMARY, LOG}  # after a step, until the next one
 
 
 class Value(NamedTuple):
@@ -80,8 +78,9 @@ class Recording:
 
 
 def read(folder: str) -> Recording:
-    """Read the recording in a folder. A last line that a crash has cut off is left out, and so is what a skipped step
-    computes: its loss and gradients, and what is fetched and logged until the next update.
+    """Read the recording in a folder, without a last line that a crash has cut off.
+
+    Loss and gradients of tapes of skipped steps are left out, too.
 
     Raises:
         OSError: if there is none.
@@ -89,7 +88,6 @@ def read(folder: str) -> Recording:
     found = Recording({}, {}, {}, {})
     tables: dict[int, list[Any]] = {}
     ahead: list[Stream] = []  # with losses and gradients of tapes since the last update
-    is_skipped = False
     with open(os.path.join(folder, FILE), encoding="utf-8") as file:
         for line in file:
             if not line.endswith("\n"):
@@ -100,15 +98,13 @@ def read(folder: str) -> Recording:
                 tables[event["table"]] = event["rows"]
             elif kind == "rows":
                 kinds = {row[0] for row in tables[event["table"]]}
-                is_skipped = is_skipped and GRADIENT not in kinds
-                if not (is_skipped and kinds & _OF_STEP):
-                    streams = _add(found, tables[event["table"]], event)
-                    ahead = [] if GRADIENT in kinds else ahead + [each for each in streams if each.kind in (LOSS, TAPE)]
+                streams = _add(found, tables[event["table"]], event)
+                ahead = [] if GRADIENT in kinds else ahead + [each for each in streams if each.kind in (LOSS, TAPE)]
             elif kind == "skip":
                 found.skips.append((event["optimizer"], event["number"]))
                 for stream in ahead:
                     stream.values.pop()
-                ahead, is_skipped = [], True
+                ahead = []
             elif kind == "start":
                 found.start = event
             elif kind == "end":
@@ -119,6 +115,26 @@ def read(folder: str) -> Recording:
     if not found.of_kind(GRADIENT):
         _count_tapes(found)
     return found
+
+
+def drop_overflows(rounded: Recording, others: Sequence[Recording]) -> None:
+    """Drop what is fetched, summarised or logged as Inf or NaN in half precision, as often as steps were skipped.
+
+    A skipped step may return the overflow for which it was skipped.
+
+    Args:
+        rounded: the recording of the run in half precision.
+        others: recordings in float32 with the same skipped steps; the same values of them are dropped.
+    """
+    for kind in (FETCH, SUMMARY, LOG):
+        for stream in rounded.of_kind(kind):
+            places = [place for place, value in enumerate(stream.values) if value.digest[2]][: len(rounded.skips)]
+            for each in (rounded, *others):
+                found = each.streams.get((kind, stream.name))
+                if found is not None:
+                    found.values = [value for place, value in enumerate(found.values) if place not in places]
+                    if not found.values:
+                        del each.streams[kind, stream.name]
 
 
 def _add(found: Recording, rows: list[Any], event: dict[str, Any]) -> list[Stream]:
