@@ -58,7 +58,7 @@ def _add_bands(made: Result, compared: Comparison, bands: HalfBand) -> None:
     """Add the band of each step to a result: of the loss, and the largest share of a band that a value takes."""
     shares: dict[int, float] = {}
     for each in compared.compared:
-        if (each.original.kind, each.original.name) in bands.in_steps:
+        if not bands.has_band(each.original):
             continue
         for place, (step, difference) in enumerate(each.differences):
             limit = bands.widen(0.0, each.original, place, step)

@@ -64,16 +64,16 @@ def test_inf_is_outside_also_of_a_value_that_moves_in_steps(tmp_path: pathlib.Pa
     assert verified_half(tmp_path / "b", other(math.nan))["first_departure"]["kind"] == METRIC
 
 
-def test_a_variable_is_allowed_the_rounding_of_its_updates(tmp_path: pathlib.Path) -> None:
-    folder = tmp_path / "a"
-    folder.mkdir()
-    recorder = Recorder(Writer(str(folder)))
-    for step in range(4):
-        recorder.update(0, [(GRADIENT, "w", np.ones(1)), (VARIABLE, "w", np.array([100.0 + step]))])
-    ours = read(str(folder))
-    found = band("bfloat16", [compare(ours, ours, 1e300)] * 4)
-    moved = np.array([1.0, 2.0, 3.0, 4.0]) / np.array([100.0, 101.0, 102.0, 103.0])
-    np.testing.assert_allclose(found.by_stream[VARIABLE, "w"], 2.0**-8 * moved)
+def test_a_variable_follows_from_its_gradient_and_only_inf_in_it_is_outside(tmp_path: pathlib.Path) -> None:
+    def turned(value: float) -> Any:
+        def change(step: int, kind: str, name: str, array: np.ndarray) -> np.ndarray:
+            return array * np.float32(value) if (kind, name) == (VARIABLE, "first/kernel") else array
+
+        return change
+
+    assert verified_half(tmp_path / "a", turned(-1))["verdict"] == "agree"
+    first = verified_half(tmp_path / "b", turned(math.inf))["first_departure"]
+    assert (first["step"], first["kind"], first["name"]) == (1, VARIABLE, "first/kernel")
 
 
 def skipping(folder: pathlib.Path, ends: bool) -> Any:

@@ -5,10 +5,11 @@
 d is the difference of a perturbed run and the float32 run at this value, the largest up to this step. t is the
 two-sided quantile of Student's distribution at 99.9 %, with as many degrees of freedom as there are perturbed runs: one
 more difference of the same kind is outside in one of a thousand cases. u is the unit roundoff of the type, the largest
-relative error of one rounding. Data that the step gets is not rounded, and allowed no u. A variable is the sum of its
-updates, of which each may have this error; it is allowed
+relative error of one rounding. Data that the step gets is not rounded, and allowed no u.
 
-    u * sum of |x(k) - x(k - 1)| / |x|,   over the steps k so far
+Variables that an optimizer updates follow from their gradients, which are compared: a device computes updates in
+float32. Adam divides each element of a gradient by its size, so the rounding of an element near zero turns its whole
+step around. Only Inf and NaN are differences of such variables and of their slots.
 
 The perturbation (half.perturbation) has the size
 
@@ -27,10 +28,11 @@ import numpy as np
 
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.recording import Stream
-from npu_shim.rehearsal.comparing.tolerances import Allowance, distance
+from npu_shim.rehearsal.comparing.tolerances import Allowance
 from npu_shim.rehearsal.recording.recorder import (
     FEED,
     FETCH,
+    FINAL,
     INPUT,
     LOG,
     METRIC,
@@ -44,7 +46,7 @@ ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 RUNS = 4  # perturbed
 # Two-sided quantiles at 99.9 % for 1, 2, 3 ... degrees of freedom
 _QUANTILES = (636.6, 31.6, 12.92, 8.61, 6.869, 5.959, 5.408, 5.041, 4.781, 4.587)
-_NOT_ROUNDED = (INPUT, FEED, VARIABLE)
+_NOT_ROUNDED = (INPUT, FEED)
 _IN_STEPS = (FETCH, SUMMARY, LOG, METRIC, PREDICTION)
 _ANY_FINITE = 4.0  # a finite relative difference is at most 2, and is estimated
 _EQUAL_SHARE = 0.05  # of values that perturbed runs leave equal; a float32 number is left so in one of a thousand cases
@@ -58,11 +60,18 @@ class HalfBand(Allowance):
         by_stream: kind and name -> the band of each value of the stream, without u of values that are rounded.
         roundoff: u.
         in_steps: kind and name of streams that move in steps, as an accuracy does, so that no band holds them.
+        updated: kind and name of variables that an optimizer updates, and of their slots.
     """
 
     by_stream: dict[tuple[str, str], np.ndarray]
     roundoff: float
     in_steps: frozenset[tuple[str, str]]
+    updated: frozenset[tuple[str, str]]
+
+    def has_band(self, stream: Stream) -> bool:
+        """Return False for a stream of which only Inf and NaN are differences."""
+        key = (stream.kind, stream.name)
+        return key not in self.in_steps and key not in self.updated
 
     def widen(self, limit: float, stream: Stream, place: int, step: int) -> float:
         """Return the difference that is allowed for a value.
@@ -74,7 +83,7 @@ class HalfBand(Allowance):
         """
         key = (stream.kind, stream.name)
         bands = self.by_stream.get(key, np.zeros(0))
-        if key in self.in_steps:
+        if not self.has_band(stream):
             return _ANY_FINITE
         if stream.kind == RATE or not bands.size:
             return limit
@@ -121,21 +130,10 @@ def band(dtype: str, perturbed: Sequence[Comparison]) -> HalfBand:
             in_steps.add(key)
         largest = np.maximum.accumulate(stacked, axis=1)
         found[key] = quantile(len(perturbed)) * np.sqrt(np.mean(largest**2, axis=0))
-        if key[0] == VARIABLE:
-            found[key] = found[key] + ROUNDOFF[dtype] * _moved(streams[key], length)
-    return HalfBand(found, ROUNDOFF[dtype], frozenset(in_steps))
-
-
-def _moved(variable: Stream, length: int) -> np.ndarray:
-    """Return how far a variable has moved until each of its first values, relative to its norm.
-
-    Its value before the first update is not recorded; the first update counts as much as the second one.
-    """
-    digests = [value.digest for value in variable.values[:length]]
-    ways = [distance(one, other) for one, other in zip(digests, digests[1:])]
-    ways = [each if np.isfinite(each) else 0.0 for each in (ways[:1] or [0.0]) + ways]
-    norms = np.array([max(each[0], 1e-30) for each in digests])
-    return np.minimum(np.cumsum(ways) / norms, 1.0)
+    names = [name for kind, name in streams if kind == VARIABLE]
+    updated = {key for key in streams if key[0] == VARIABLE}
+    updated |= {key for key in streams if key[0] == FINAL and any(f"/{name}/" in f"/{key[1]}/" for name in names)}
+    return HalfBand(found, ROUNDOFF[dtype], frozenset(in_steps), frozenset(updated))
 
 
 def _moves_in_steps(stream: Stream, differences: np.ndarray) -> bool:
