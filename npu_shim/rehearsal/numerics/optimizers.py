@@ -181,7 +181,8 @@ def scale_of(optimizer: Any) -> Scale | None:
         optimizer = own.get("_opt") or own.get("_optimizer")
     if not hasattr(outer, "inner_optimizer"):
         return None
-    if not hasattr(outer, "loss_scale"):  # Keras 3, whose apply() takes scaled gradients
-        return Scale(getattr(outer, "dynamic_scale", outer.initial_scale), True, True, False)
     is_own = hasattr(outer, "last_step_finite")  # npu_shim's
-    return Scale(outer.loss_scale, bool(outer.dynamic) or is_own, False, is_own and OVERFLOW.saturates)
+    asks_flag = is_own and OVERFLOW.saturates
+    if not hasattr(outer, "loss_scale"):  # Keras 3, whose apply() takes scaled gradients
+        return Scale(getattr(outer, "dynamic_scale", outer.initial_scale), True, True, asks_flag)
+    return Scale(outer.loss_scale, bool(outer.dynamic) or is_own, False, asks_flag)
