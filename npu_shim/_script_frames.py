@@ -13,9 +13,11 @@ from npu_shim._tf_session import TENSORFLOW_FOLDER
 
 # TensorFlow and npu_shim. Installed packages are not among them, because a script may be started from one.
 LIBRARIES = (TENSORFLOW_FOLDER, os.path.join(os.path.dirname(os.path.abspath(__file__)), ""))
-_INSTALLED = tuple(
-    {os.path.join(os.path.realpath(sysconfig.get_path(name)), "") for name in ("stdlib", "purelib", "platlib")}
-)
+# sys.path has the packages of the user and, in a virtual environment with --system-site-packages, those of the system.
+_FOLDERS = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")] + [
+    path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")
+]
+_INSTALLED = tuple({os.path.join(os.path.realpath(folder), "") for folder in _FOLDERS})
 
 
 def is_library(path: str) -> bool:

@@ -22,6 +22,12 @@ def replace_get_seed(make: Callable[[Callable[[Any], Any]], Callable[[Any], Any]
     _random_seed.get_seed = make(_random_seed.get_seed)
 
 
+def set_default_seed() -> None:
+    """Set the global seed of eager code to what ops with a seed of their own take for it if it is not set."""
+    if tf.executing_eagerly():
+        tf.random.set_seed(_random_seed.DEFAULT_GRAPH_SEED)
+
+
 def graph_of_op() -> object:
     """Return the graph in which random ops are counted: a function's own, not that of a branch or loop inside it."""
     graph = tf.compat.v1.get_default_graph()

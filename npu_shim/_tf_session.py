@@ -27,14 +27,12 @@ def fetched_elements(session: types.Session, fetches: Fetches) -> list[Operation
         return session_module._FetchMapper.for_fetch(fetches).unique_fetches()
 
 
-def fed_tensors(session: types.Session, feed_dict: FeedDict | None) -> list[Tensor]:
-    """Return the tensors to which a feed_dict gives values."""
-    found: list[Tensor] = []
-    for key in feed_dict or ():
-        if isinstance(key, (str, bytes)):
-            key = session.graph.as_graph_element(tf.compat.as_str(key))
-        parts = tf.nest.flatten(key, expand_composites=True)
-        found += [part for part in parts if isinstance(part, tf.Tensor)]
+def fed_values(session: types.Session, feed_dict: FeedDict | None) -> list[tuple[Tensor, object]]:
+    """Return the tensors to which a feed_dict gives values, with these. Names, nesting and sparse tensors are resolved."""
+    found: list[tuple[Tensor, object]] = []
+    for key, value in session_module.nest.flatten_dict_items(feed_dict or {}).items():
+        feed = next(feed for kind, _, feed, _ in session_module._REGISTERED_EXPANSIONS if isinstance(key, kind))
+        found += [(session.graph.as_graph_element(part), each) for part, each in feed(key, value)]
     return found
 
 

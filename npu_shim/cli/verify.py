@@ -173,8 +173,10 @@ def _problem(args: argparse.Namespace) -> str | None:
     for path in filter(None, (args.original, args.migrated)):
         if not os.path.isfile(path):
             return f"{path} is not a file. Give the script that trains."
-        if args.copy and os.path.relpath(path).startswith(os.pardir):
-            return f"--copy copies the current folder, and {path} is not in it. Change to a folder above both scripts."
+    if args.copy and _is_outside(args.original):
+        return (
+            f"--copy copies the current folder, and {args.original} is not in it. Change to a folder above the script."
+        )
     if args.half and (args.ranks or args.seeds):
         other = "--ranks" if args.ranks else "--seeds"
         return (
@@ -187,6 +189,10 @@ def _problem(args: argparse.Namespace) -> str | None:
     return _half.problem(args)
 
 
+def _is_outside(path: str) -> bool:
+    return os.path.relpath(path).startswith(os.pardir)
+
+
 def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run, Run]:
     made: list[Run] = []
     for name in ("original", "migrated"):
@@ -197,7 +203,7 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
         made.append(
             Run(
                 name,
-                os.path.relpath(path) if args.copy else os.path.abspath(path),
+                os.path.relpath(path) if args.copy and not _is_outside(path) else os.path.abspath(path),
                 common + shlex.split((args.migrated_arguments if is_migrated else args.original_arguments) or ""),
                 own,
                 _rule_options(args) if (is_migrated or args.half) and not args.migrated else None,

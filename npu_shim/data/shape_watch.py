@@ -107,9 +107,8 @@ class ShapeWatch:
 
     def _count_fed(self, session: Session, feed_dict: FeedDict) -> None:
         shapes, ops = {}, {}
-        for key, value in feed_dict.items():
-            tensor = session.graph.as_graph_element(tf.compat.as_str(key)) if isinstance(key, (str, bytes)) else key
-            if isinstance(tensor, tf.Tensor) and not tensor.shape.is_fully_defined():
+        for tensor, value in _tf_session.fed_values(session, feed_dict):
+            if not tensor.shape.is_fully_defined():
                 shapes[tensor.name], ops[tensor.name] = _shape(value), tensor.op
         if shapes:
             names = tuple(sorted(shapes))

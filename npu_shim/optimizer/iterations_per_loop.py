@@ -111,7 +111,7 @@ class StepRunner:
         if not self.makes_several_steps(session, fetches):
             self._last_session = None
             return
-        if self._loop.can_feed(_tf_session.fed_tensors(session, feed_dict)):
+        if self._loop.can_feed([tensor for tensor, _ in _tf_session.fed_values(session, feed_dict)]):
             if not self._loop.in_one_thread:
                 run(self._loop.op, feed_dict)
                 return
@@ -128,7 +128,7 @@ class StepRunner:
 
     def missing_feeds(self, session: Session, feed_dict: FeedDict | None) -> list[str]:
         """Return the names of the placeholders that the steps read and feed_dict does not feed."""
-        given = {tensor.op.name for tensor in _tf_session.fed_tensors(session, feed_dict)}
+        given = {tensor.op.name for tensor, _ in _tf_session.fed_values(session, feed_dict)}
         return [name for name in self._loop.placeholders if name not in given]
 
     def attach(self, session: Session) -> None:

@@ -65,7 +65,7 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
         elements = largest_differences(compared, original, migrated, report)
     bands = []
     if settings.seeds and not incomplete:
-        bands = seeds.bands([first[0] for first, _ in done], [ranks.joined(second) for _, second in done])
+        bands = seeds.bands([first[0] for first, _ in done], [ranks.joined(second, first[0]) for first, second in done])
         differences = [_outside(band) for band in bands if not band.is_inside]
         compared = None
     if not incomplete and not any(kind for kind in ours[0].streams):

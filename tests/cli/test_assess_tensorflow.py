@@ -136,6 +136,22 @@ def test_sizes_that_the_graph_does_not_know_are_named_where_they_come_in() -> No
     assert rows[0]["lines"][0].startswith(pathlib.Path(__file__).name + ":")
 
 
+SPARSE = """
+import numpy as np
+import tensorflow as tf
+tf = tf.compat.v1
+if hasattr(tf, 'disable_eager_execution'):
+    tf.disable_eager_execution()
+x, size = tf.sparse_placeholder(tf.float32, name='x'), tf.placeholder(tf.int32, [], name='size')
+w = tf.get_variable('w', [5, 4])
+hidden = tf.sparse_tensor_dense_matmul(x, w)
+loss = tf.reduce_sum(tf.matmul(hidden, hidden, transpose_b=True)) + tf.reduce_sum(tf.zeros([size, 7]))
+step = tf.train.GradientDescentOptimizer(.1).minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    while True:
+        session.run(step, {x: ([[0, 1], [2, 4]], [1., 2.], (3, 5)), size: 6})
+"""
 SESSION = """
 import sys
 import numpy as np
@@ -221,6 +237,18 @@ def conforms(value: Any, schema: dict[str, Any], place: str = "") -> None:
             conforms(each, schema["properties"][name], f"{place}.{name}")
     for each in value if isinstance(value, list) else ():
         conforms(each, schema["items"], place + "[]")
+
+
+def test_shapes_follow_from_the_sizes_that_are_fed(tmp_path: pathlib.Path) -> None:
+    folder, report = tmp_path / "project", tmp_path / "report.json"
+    folder.mkdir()
+    out = run(folder, SPARSE, "--json", str(report))
+    assert out.endswith("exit code 0\n"), out
+    [graph] = json.loads(report.read_text())["graphs"]
+    inputs = {row["name"]: row["shape"] for row in graph["inputs"]}
+    assert inputs == {"x/indices:0": [2, 2], "x/values:0": [2], "x/shape:0": [2], "size:0": []}
+    flops = {row["op"]: row["flops"] for row in graph["operators"]}
+    assert flops["MatMul"] == 3 * 2 * 3 * 4 * 3, "3x4 by 4x3, and its two gradients"
 
 
 def test_two_networks_are_two_graphs_and_no_file_stays(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:

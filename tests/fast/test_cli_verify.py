@@ -30,7 +30,7 @@ from npu_shim.cli import main
         (["--saturate", "train.py"], "--saturate needs --half. Add it."),
         (["--half=float8", "train.py"], "invalid choice: 'float8'"),
         (["--half", "--mixlist", "missing.json", "train.py"], "missing.json: No such file or directory."),
-        (["--copy", "../train.py"], "is not in it. Change to a folder above both scripts."),
+        (["--copy", "../train.py"], "is not in it. Change to a folder above the script."),
         ([], "the following arguments are required: ORIGINAL"),
     ],
 )
@@ -53,6 +53,19 @@ def test_a_script_that_trains_nothing_is_an_error(tmp_path: pathlib.Path, capsys
     assert "No training step, log, summary or session run was recorded." in capsys.readouterr().out
     log = (tmp_path / "r" / "original" / "output.log").read_text()
     assert log == f"['--a=1', '{tmp_path / 'r' / 'original' / 'files'}']\n"
+
+
+def test_a_migrated_script_outside_the_copied_folder_runs_in_its_place(
+    tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
+) -> None:
+    for name in ("project", "migrated"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.py").write_text("import os\nprint(__file__, os.listdir('.'))\n")
+    monkeypatch.chdir(tmp_path / "project")
+    assert main(["verify", "--copy", "-r", str(tmp_path / "r"), "train.py", "../migrated/train.py"]) == 2
+    assert "No training step, log, summary or session run was recorded." in capsys.readouterr().out
+    log = (tmp_path / "r" / "migrated" / "output.log").read_text()
+    assert log == f"{tmp_path / 'migrated' / 'train.py'} ['train.py']\n"
 
 
 def test_a_script_that_fails_is_an_error_with_its_log(tmp_path: pathlib.Path, capsys: Any) -> None:

@@ -127,6 +127,25 @@ def test_a_gradient_that_is_zero_but_for_rounding_is_no_difference_nor_is_its_va
     assert "not compared" not in text and "gradient second/kernel" in text, "only one of the two is zero"
 
 
+@pytest.mark.parametrize("inexact", [True, False])
+def test_a_variable_may_differ_by_more_from_the_step_at_which_its_gradient_differs(
+    inexact: bool, tmp_path: pathlib.Path
+) -> None:
+    def change(step: int, kind: str, name: str, value: np.ndarray) -> np.ndarray:
+        if name != "first/kernel" or step < 2:
+            return value
+        return value * np.float32(1.00005 if kind == VARIABLE else 1.000002 if inexact else 1)
+
+    found = compare(recording(tmp_path / "a"), recording(tmp_path / "b", change))
+    assert (found.first is None) == inexact
+    if found.first is not None:
+        assert (found.first.step, found.first.kind, found.first.name) == (2, VARIABLE, "first/kernel")
+    early = changed_from(1, "variable first/kernel", 1.00005)
+    later = lambda step, kind, name, value: early(step, kind, name, change(step, kind, name, value))  # noqa: E731
+    first = compare(recording(tmp_path / "c"), recording(tmp_path / "d", later)).first
+    assert first is not None and (first.step, first.kind) == (1, VARIABLE), "the gradient is equal until step 2"
+
+
 @pytest.mark.parametrize(("size", "until", "step"), [(1e-4, STEPS, 1), (1e-6, 2, 3)])
 def test_a_gradient_with_more_than_rounding_is_a_difference(
     size: float, until: int, step: int, tmp_path: pathlib.Path
@@ -196,10 +215,13 @@ def test_every_thins_gradients_but_no_losses(tmp_path: pathlib.Path) -> None:
     assert [value.step for value in found.streams[GRADIENT, "kernel"].values] == [*range(1, 11), 16]
 
 
-def test_losses_of_ranks_are_averaged_and_their_variables_compared(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("factors", [(0.5, 1.5), (0.25, 0.75)], ids=["averaged", "added, as with a strategy"])
+def test_losses_of_ranks_are_joined_and_their_variables_compared(
+    factors: tuple[float, float], tmp_path: pathlib.Path
+) -> None:
     whole = recording(tmp_path / "whole")
-    both = [recording(tmp_path / str(factor), changed_from(1, "loss loss", factor)) for factor in (0.5, 1.5)]
-    assert compare(whole, ranks.joined(both), kinds=ranks.KINDS, same_shapes=False).first is None
+    both = [recording(tmp_path / str(factor), changed_from(1, "loss loss", factor)) for factor in factors]
+    assert ranks.compare_with_one(whole, both, 1e-5).first is None
     assert ranks.compare_ranks(both, 1e-5) == []
     apart = [both[0], recording(tmp_path / "c", changed_from(2, "variable second/kernel", 1.1))]
     [(rank, found)] = ranks.compare_ranks(apart, 1e-5)

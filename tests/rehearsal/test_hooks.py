@@ -16,11 +16,14 @@ v1 = tf.compat.v1
 
 
 def test_a_tuple_of_rows_is_one_fed_array_and_a_sparse_value_three() -> None:
-    rows = (np.zeros(3), np.ones(3))
-    assert [(name, array.shape) for name, array in fed_arrays({"x:0": rows})] == [("x:0", (2, 3))]
-    sparse = v1.SparseTensorValue(np.zeros((1, 2)), np.zeros(1), np.array([4, 4]))
-    assert [name for name, _ in fed_arrays({"s": sparse})] == ["s", "s 1", "s 2"]
-    assert list(fed_arrays(None)) == []
+    rows, places, size = (np.zeros(3), np.ones(3)), [[0, 1]], (4, 4)
+    with tf.Graph().as_default(), v1.Session() as session:
+        x, s = v1.placeholder(tf.float32, [None, 3], "x"), v1.sparse_placeholder(tf.float32, name="s")
+        assert [(name, array.shape) for name, array in fed_arrays(session, {"x:0": rows})] == [("x", (2, 3))]
+        for value in (v1.SparseTensorValue(places, [1.0], size), (places, [1.0], size)):
+            shapes = [array.shape for _, array in fed_arrays(session, {x: rows, s: value})]
+            assert shapes == [(2, 3), (1, 2), (1,), (2,)]
+        assert list(fed_arrays(session, None)) == []
 
 
 def test_inputs_and_rates_of_an_update_are_found_in_its_graph() -> None:

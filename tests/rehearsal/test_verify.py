@@ -42,6 +42,61 @@ for number in range(6):
 """
 
 
+OWN_FIT = """
+import numpy as np
+import tensorflow as tf
+
+
+class Net(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.out = tf.keras.layers.Dense(1)
+
+    def call(self, x):
+        return self.out(x)
+
+    def fit(self, batches, optimizer):
+        for x in batches:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(self(x) ** 2)
+            optimizer.apply_gradients(zip(tape.gradient(loss, self.trainable_variables), self.trainable_variables))
+
+
+Net().fit(np.ones([4, 8, 3], "f4"), tf.keras.optimizers.SGD(0.1))
+"""
+
+
+STRATEGY = """
+import numpy as np
+import tensorflow as tf
+import npu_shim.npu_device as npu
+
+npu.open().as_default()
+npu.distribute.share_random_state()
+strategy = npu.distribute.NPUStrategy()
+x = np.random.RandomState(1).randn(24, 3).astype("f4")
+data = tf.data.Dataset.from_tensor_slices((x, x[:, :1] ** 2)).shuffle(24).batch(8, drop_remainder=True)
+with strategy.scope():
+    net = tf.keras.Sequential([tf.keras.layers.Dense(4, "tanh"), tf.keras.layers.Dense(1)])
+    optimizer = tf.keras.optimizers.Adam(0.01)
+
+
+def replica(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum((net(x) - y) ** 2) / 8
+    optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
+
+
+@tf.function
+def step(x, y):
+    strategy.run(replica, args=(x, y))
+
+
+for batch in strategy.experimental_distribute_dataset(data):
+    step(*batch)
+"""
+
+
 def verify(folder: pathlib.Path, original: str, migrated: str, *arguments: str) -> Any:
     """Return the result of verify for two scripts."""
     for name, text in (("original.py", original), ("migrated.py", migrated)):
@@ -78,6 +133,19 @@ if tf.executing_eagerly():
         first = verify(tmp_path, EAGER, changed)["first_departure"]
         assert (first["step"], first["kind"], first["name"]) == (4, "input", "net 0")
         assert [each["index"] for each in first["elements"]] == [[2, 1, 3]]
+
+    def test_a_loop_in_a_method_fit_of_the_script_is_recorded(tmp_path: pathlib.Path) -> None:
+        found = verify(tmp_path, OWN_FIT, OWN_FIT.replace("SGD(0.1)", "SGD(0.2)"))
+        first = found["first_departure"]
+        assert (first["step"], first["kind"]) == (1, "learning rate")
+        assert found["original"]["steps"] == 4
+
+    def test_ranks_of_a_strategy_agree_with_one_process_and_a_defect_is_found(tmp_path: pathlib.Path) -> None:
+        found = verify(tmp_path, STRATEGY, STRATEGY, "--ranks", "2")
+        assert found["verdict"] == "agree", found["first_departure"]
+        assert {"loss", "gradient of the tape", "gradient", "variable"} <= {each["kind"] for each in found["streams"]}
+        first = verify(tmp_path, STRATEGY, STRATEGY.replace(") / 8", ") / 4"), "--ranks", "2")["first_departure"]
+        assert first["step"] == 1 and first["kind"] in ("loss", "gradient of the tape", "gradient")
 
     def test_an_eager_loop_and_a_function_agree_but_for_the_key_bias(tmp_path: pathlib.Path) -> None:
         found = verify(tmp_path, EAGER, EAGER.replace("def step", "@tf.function\ndef step"))

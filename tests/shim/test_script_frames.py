@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -23,3 +25,14 @@ def test_line_of_the_main_thread_is_that_of_the_script(monkeypatch: Any, tmp_pat
         ended.set()
         thread.join()
     assert _script_frames.line_of_main_thread() == ""  # of a thread that has ended
+
+
+def test_packages_of_the_system_and_of_the_user_are_libraries(tmp_path: Any) -> None:
+    code = (
+        "import sys\nfrom npu_shim import _script_frames as frames\n"
+        "print([frames.is_library(path + '/x.py') for path in sys.argv[1:]])"
+    )
+    folders = [str(tmp_path / name) for name in ("site-packages", "dist-packages", "project")]
+    paths = f"import sys\nsys.path += {folders}\n"
+    done = subprocess.run([sys.executable, "-c", paths + code, *folders], capture_output=True, text=True)
+    assert done.stdout == "[True, True, False]\n", done.stderr

@@ -46,6 +46,16 @@ def test_fed_shapes(watch, log):
     assert "The NPU would compile 3 graphs" in watch.summary()
 
 
+def test_a_sparse_placeholder_has_the_shape_of_its_values(watch):
+    with tf.Graph().as_default(), v1.Session() as sess:
+        x = v1.sparse_placeholder(tf.float32, [3, 3], "x")
+        total = tf.sparse.reduce_sum(x)
+        for places in ([[0, 1]], [[0, 1], [2, 2]]):
+            assert sess.run(total, {x: (places, [1.0] * len(places), (3, 3))}) == len(places)
+    ((told, counts),) = watch.changes()
+    assert told == "the feed of x/indices, x/values" and counts == {((1, 2), (1,)): 1, ((2, 2), (2,)): 1}
+
+
 @pytest.mark.parametrize("drop", [True, False])
 def test_iterators(watch, log, drop):
     data = np.arange(10, dtype=np.float32)

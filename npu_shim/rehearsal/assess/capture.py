@@ -10,13 +10,14 @@ import numpy as np
 
 from npu_shim import _patches, _tf, _tf_capture, _tf_estimator, _tf_keras, _tf_session
 from npu_shim.rehearsal.assess.flat import Flat, Shape, flatten
-from npu_shim.rehearsal.assess.given_shapes import argument_shapes, feed_shapes, iterator_shapes, named_feeds
+from npu_shim.rehearsal.assess.given_shapes import argument_shapes, fed_sizes, feed_shapes, iterator_shapes
 from npu_shim.rehearsal.assess.lines import line_of_caller
 from npu_shim.rehearsal.assess.training_ops import all_ops, needed_ops, trains
 from npu_shim.rehearsal.assess.zeros import eager_zeros, zeros
 
 if TYPE_CHECKING:
     from npu_shim._types import Estimator, Fetches, Graph, Operation, Session, Tensor
+    from npu_shim.rehearsal.assess.given_shapes import Feeds
 
 tf, v1 = _tf.tf, _tf.v1
 TRAIN, OTHER = "train", "other"
@@ -38,6 +39,7 @@ class Captured(NamedTuple):
         targets: the operations that are run or fetched.
         given: the shapes of what is fed, passed or read, by the names of tensors.
         parameters: the NPU options of the session.
+        sizes: the values of what is fed on which shapes may depend.
         flat: its nodes.
         session: the session, None for a tf.function.
         feeds: the values that a session is fed.
@@ -51,6 +53,7 @@ class Captured(NamedTuple):
     targets: list[Operation]
     given: dict[str, Shape]
     parameters: dict[str, Any]
+    sizes: dict[str, Any]
     flat: Flat | None = None
     session: Session | None = None
     feeds: dict[Any, Any] | None = None
@@ -104,7 +107,7 @@ class Capture:
             session: Session, fetches: Fetches, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
         ) -> Any:
             ops = [_op(each) for each in _tf_session.fetched_elements(session, fetches)]
-            feeds = named_feeds(session, feed_dict)
+            feeds = _tf_session.fed_values(session, feed_dict)
             if not self._takes(session.graph, ops, feeds):
                 return original(session, fetches, feed_dict, options, run_metadata)
             self._record_run(session, ops, feeds, feed_dict, fetches, original)
@@ -120,18 +123,18 @@ class Capture:
                 find = session.graph.as_graph_element
                 fetches = [find(name) for name in options.fetch]
                 ops = [_op(each) for each in fetches] + [find(name) for name in options.target]
-                feeds = {find(name): value for name, value in zip(options.feed, args)}
+                feeds = [(find(name), value) for name, value in zip(options.feed, args)]
                 if not self._takes(session.graph, ops, feeds):
                     return real(*args, **kwargs)
                 run = _tf_session.BaseSession.run
-                self._record_run(session, ops, feeds, feeds, fetches + ops[len(fetches) :], run)
+                self._record_run(session, ops, feeds, dict(feeds), fetches + ops[len(fetches) :], run)
                 return [zeros(each) for each in fetches]
 
             return call
 
         return make
 
-    def _takes(self, graph: Graph, ops: list[Operation], feeds: dict[Any, Any]) -> bool:
+    def _takes(self, graph: Graph, ops: list[Operation], feeds: Feeds) -> bool:
         """Return True if a run is not to happen: it trains, or follows one that would have."""
         if ops and all("Queue" in op.type for op in ops):  # threads fill queues, and end when the queues are closed
             return False
@@ -147,21 +150,26 @@ class Capture:
         return True
 
     def _record_run(
-        self, session: Session, ops: list[Operation], feeds: Any, feed_dict: Any, fetches: Any, run: Callable[..., Any]
+        self,
+        session: Session,
+        ops: list[Operation],
+        feeds: Feeds,
+        feed_dict: Any,
+        fetches: Any,
+        run: Callable[..., Any],
     ) -> None:
         graph = session.graph
         key = (id(graph), tuple(op.name for op in ops))
         self._once(key)
-        given: dict[str, Shape] = {tensor.name: tuple(np.shape(value)) for tensor, value in feeds.items()}
+        given: dict[str, Shape] = {tensor.name: tuple(np.shape(value)) for tensor, value in feeds}
         given.update(iterator_shapes(session, ops, feed_dict, run))
         kind = TRAIN if trains(needed_ops(ops)) else OTHER
         name = "session.run"
         if kind == TRAIN or any(op.type not in ("NoOp", "Assign", "VarHandleOp") for op in ops):
             config = _tf_session.reported_config(session)
+            options, sizes = parameters(config), fed_sizes(feeds)
             self._add(
-                Captured(
-                    kind, name, self._line(), graph, ops, given, parameters(config), None, session, feed_dict, fetches
-                )
+                Captured(kind, name, self._line(), graph, ops, given, options, sizes, None, session, feed_dict, fetches)
             )
 
     def _estimator_train(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -203,7 +211,7 @@ class Capture:
             targets = [output.op for output in graph.outputs] + list(graph.control_outputs)
             kind = TRAIN if trains(all_ops(graph)) else OTHER
             name = getattr(function.python_function, "__name__", "function")
-            self._add(Captured(kind, name, self._line(), graph, targets, argument_shapes(graph, args, kwargs), {}))
+            self._add(Captured(kind, name, self._line(), graph, targets, argument_shapes(graph, args, kwargs), {}, {}))
             return tf.nest.map_structure(eager_zeros, concrete.structured_outputs)
 
         return call
@@ -231,7 +239,7 @@ class Capture:
         number = sum(1 for name in names if re.sub(r" \(\d+\)$", "", name) == captured.name)
         name = f"{captured.name} ({number + 1})" if number else captured.name
         # now, because the variables of a tf.function may go with the frames of the script
-        flat = flatten(captured.graph, captured.targets, captured.given)
+        flat = flatten(captured.graph, captured.targets, captured.given, captured.sizes)
         self.graphs.append(captured._replace(name=name, flat=flat))
 
     def _line(self) -> str:

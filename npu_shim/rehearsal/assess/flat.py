@@ -79,7 +79,9 @@ def shape_of(tensor: Tensor) -> Shape:
     return tuple(None if size is None else int(size) for size in shape.as_list())
 
 
-def flatten(graph: Graph, targets: Iterable[Operation], given: Mapping[str, Shape]) -> Flat:
+def flatten(
+    graph: Graph, targets: Iterable[Operation], given: Mapping[str, Shape], sizes: Mapping[str, Any] | None = None
+) -> Flat:
     """Return the nodes that run for some operations.
 
     Args:
@@ -87,16 +89,18 @@ def flatten(graph: Graph, targets: Iterable[Operation], given: Mapping[str, Shap
         targets: the operations that are fetched or run.
         given: the shapes of tensors that are fed, of arguments and of what iterators return, by the name of the tensor.
             What computes a fed tensor is not run.
+        sizes: values of those tensors on which shapes may depend, such as a batch size or the shape of a sparse tensor.
     """
-    flattening = _Flattening(given)
+    flattening = _Flattening(given, sizes or {})
     flattening.add(graph, targets, 0, "", "")
     flattening.connect()
     return flattening.infer()
 
 
 class _Flattening:
-    def __init__(self, given: Mapping[str, Shape]) -> None:
+    def __init__(self, given: Mapping[str, Shape], sizes: Mapping[str, Any]) -> None:
         self._given = given
+        self._sizes = sizes
         self._nodes: list[Node] = []
         self._at: dict[_Place, tuple[int, int]] = {}  # the node and output that computes a tensor
         self._alias: dict[_Place, _Place] = {}  # a tensor that is another one
@@ -154,7 +158,9 @@ class _Flattening:
         if not any(name in self._given for name in names):
             return
         shapes = [self._given.get(name, shape) for name, shape in zip(names, node.declared)]
-        if op.type in ("IteratorGetNext", "IteratorGetNextSync"):
+        if names[0] in self._sizes:
+            node.definition = _constant(self._sizes[names[0]], op.outputs[0])
+        elif op.type in ("IteratorGetNext", "IteratorGetNextSync"):
             _set_shapes(node.definition, "output_shapes", shapes)
         elif op.type == "Placeholder":
             node.definition.attr["shape"].shape.CopyFrom(_proto(shapes[0]))
@@ -230,7 +236,7 @@ class _Flattening:
             node.name = names[index]
             node.definition.name = names[index]
             del node.definition.input[:]
-            if index in self._placeholders or node.definition.op == "NoOp":
+            if index in self._placeholders or node.definition.op in ("NoOp", "Const"):
                 continue
             for source, output in node.inputs:
                 stands = source in self._placeholders
@@ -299,6 +305,14 @@ def _unique_names(names: Sequence[str]) -> list[str]:
 
 def _proto(shape: Shape) -> Message:
     return tf.TensorShape(shape).as_proto()
+
+
+def _constant(value: Any, tensor: Tensor) -> Message:
+    """Return the definition of a node with a value in place of a tensor."""
+    definition = tf.compat.v1.NodeDef(op="Const")
+    definition.attr["dtype"].type = tensor.dtype.as_datatype_enum
+    definition.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, tensor.dtype))
+    return definition
 
 
 def _set_shapes(definition: Message, attribute: str, shapes: Sequence[Shape]) -> None:

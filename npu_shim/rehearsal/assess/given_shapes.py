@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Sequence, Tuple
 
 import numpy as np
 
@@ -12,25 +12,26 @@ from npu_shim.rehearsal.assess.kinds import is_collective
 from npu_shim.rehearsal.assess.training_ops import all_ops
 
 if TYPE_CHECKING:
-    from npu_shim._types import Graph, Operation, Session
+    from npu_shim._types import Graph, Operation, Session, Tensor
+
+    Feeds = Sequence[Tuple[Tensor, Any]]  # with their values
 
 tf = _tf.tf
+_MOST_SIZES = 8  # dimensions of a tensor
 
 
-def named_feeds(session: Session, feed_dict: Any) -> dict[Any, Any]:
-    """Return the tensors that a run is fed, with their values; names and composite tensors are resolved."""
-    feeds: dict[Any, Any] = {}
-    for key, value in (feed_dict or {}).items():
-        key = session.graph.as_graph_element(tf.compat.as_str(key)) if isinstance(key, (str, bytes)) else key
-        parts = tf.nest.flatten(key, expand_composites=True)
-        values = tf.nest.flatten(value, expand_composites=True) if len(parts) > 1 else [value]
-        feeds.update(zip(parts, values))
-    return {key: value for key, value in feeds.items() if isinstance(key, tf.Tensor)}
-
-
-def feed_shapes(feeds: dict[Any, Any]) -> tuple[Any, ...]:
+def feed_shapes(feeds: Feeds) -> tuple[Any, ...]:
     """Return the name and shape of each tensor that is fed."""
-    return tuple((tensor.name, np.shape(value)) for tensor, value in feeds.items())
+    return tuple((tensor.name, np.shape(value)) for tensor, value in feeds)
+
+
+def fed_sizes(feeds: Feeds) -> dict[str, Any]:
+    """Return the integers and short lists of integers that are fed, on which shapes may depend, by the name of the tensor."""
+    return {
+        tensor.name: value
+        for tensor, value in feeds
+        if tensor.dtype in (tf.int32, tf.int64) and np.ndim(value) < 2 and np.size(value) <= _MOST_SIZES
+    }
 
 
 def iterator_shapes(session: Session, ops: list[Operation], feed_dict: Any, run: Callable[..., Any]) -> dict[str, Any]:

@@ -158,7 +158,9 @@ def _compare(
             continue
         largest = max(largest, a.digest[0], b.digest[0])
         difference = relative(a.digest, b.digest, largest)
-        limit = limits.widen(allowed(one.dtype, one.kind, a.step, tolerance), one, place, a.step)
+        rounding.note(one, a.step, difference)
+        limit = allowed(one.dtype, one.kind, a.step, tolerance) * rounding.factor(one, a.step)
+        limit = limits.widen(limit, one, place, a.step)
         if difference > limit and rounding.decides(one, a, b):
             continue
         found.differences.append((a.step, difference))

@@ -9,40 +9,60 @@ import numpy as np
 from npu_shim.rehearsal.comparing.comparison import Comparison, compare
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
 from npu_shim.rehearsal.comparing.tolerances import Limits
+from npu_shim.rehearsal.recording.digest import scalar_of
 from npu_shim.rehearsal.recording.recorder import FINAL, GRADIENT, LOSS, METRIC, PREDICTION, RATE, TAPE, VARIABLE
 
 # Each rank computes these from its share of the batch; their mean is that of the global batch.
 _MEANS = (LOSS, TAPE)
 KINDS = (LOSS, TAPE, GRADIENT, RATE, VARIABLE, METRIC, PREDICTION, FINAL)
 # Ranks add in another order than one process. A ReLU or a maximum near a tie enlarges the rounding at once, by 1e-3
-# of a gradient in the samples, so after three steps only large differences count. Adam divides each element of a
-# gradient by its size, and so turns the rounding of an element near zero into a step: 1.3e-5 of a bias in the samples.
-_LIMITS = Limits(variable_factor=10, loose_from=4)
+# of a gradient in the samples, so after three steps only large differences count.
+_LIMITS = Limits(loose_from=4)
 _EQUAL = (GRADIENT, RATE, VARIABLE)  # on all ranks
 
 
-def joined(ranks: list[Recording]) -> Recording:
-    """Return the recording of rank 0 with the mean over all ranks of losses and of gradients before averaging."""
+def joined(ranks: list[Recording], whole: Recording) -> Recording:
+    """Return the recording of rank 0 with the mean over all ranks of losses and of gradients before averaging.
+
+    Replicas of a tf.distribute strategy divide their losses by the global batch size, so these and their gradients are
+    added.
+
+    Args:
+        ranks: the recordings of all ranks.
+        whole: that of one process on the global batch.
+    """
     first = ranks[0]
+    factor = len(ranks) if _adds_losses(ranks, whole) else 1
     streams = {
-        key: _mean([rank.streams[key] for rank in ranks if key in rank.streams]) if stream.kind in _MEANS else stream
+        key: _mean([rank.streams[key] for rank in ranks if key in rank.streams], factor)
+        if stream.kind in _MEANS
+        else stream
         for key, stream in first.streams.items()
     }
     return dataclasses.replace(first, streams=streams)
 
 
+def _adds_losses(ranks: list[Recording], whole: Recording) -> bool:
+    """Return True if the sum of the first losses of all ranks is nearer to that of one process than their mean."""
+    for key, stream in whole.streams.items():
+        if stream.kind == LOSS and stream.values and all(key in rank.streams for rank in ranks):
+            first, *parts = (scalar_of(each.streams[key].values[0].digest) for each in (whole, *ranks))
+            return bool(abs(sum(parts) - first) < abs(sum(parts) / len(parts) - first))
+    return False
+
+
 def compare_with_one(whole: Recording, ranks: list[Recording], tolerance: float) -> Comparison:
     """Compare one process on the global batch with the ranks of a job."""
-    return compare(whole, joined(ranks), tolerance, KINDS, False, _LIMITS)
+    return compare(whole, joined(ranks, whole), tolerance, KINDS, False, _LIMITS)
 
 
-def _mean(streams: list[Stream]) -> Stream:
-    """Return the mean of streams: digests are linear, but for their norm, which is estimated, and their checksum."""
+def _mean(streams: list[Stream], factor: int) -> Stream:
+    """Return a multiple of the mean of streams: digests are linear, but for their norm, which is estimated, and their checksum."""
     values = []
     for several in zip(*(stream.values for stream in streams)):
         if len({value.shape for value in several}) > 1:
             break
-        mean = np.mean([value.digest for value in several], axis=0)
+        mean = factor * np.mean([value.digest for value in several], axis=0)
         mean[0] = np.linalg.norm(mean[4:])
         mean[3] = -1.0
         values.append(several[0]._replace(digest=mean))

@@ -9,6 +9,10 @@ scripts,
     |x| <= tolerance * sqrt(sum of |g|^2 over all gradients g of the step)
 
 It cannot change this vector by more than any tensor may differ.
+
+Such an optimizer also turns the rounding of a single element near zero into a step: 2.4e-5 of a bias that begins with
+zeros, in a vision transformer of which one script knows the batch size. So a variable may differ by ten times as much as
+other values from the first step at which its gradient differs at all.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER
 from npu_shim.rehearsal.recording.recorder import FINAL, GRADIENT, TAPE, VARIABLE
 
+_ENLARGED = 10.0
 _Norms = Dict[Tuple[str, int], float]  # by kind and step
 
 
@@ -35,8 +40,19 @@ class Rounding:
     def __init__(self, original: Recording, migrated: Recording, tolerance: float) -> None:
         self._norms = _norms(original), _norms(migrated)
         self._tolerance = tolerance
+        self._inexact: dict[str, int] = {}  # variable -> first step at which its gradient differs
         self._first: dict[str, int] = {}  # variable -> first step at which its gradient is rounding
         self._last: dict[str, float] = {}  # variable -> first step at which its gradient departs by more
+
+    def note(self, stream: Stream, step: int, difference: float) -> None:
+        """Take note of a difference."""
+        if stream.kind == GRADIENT and difference:
+            self._inexact.setdefault(stream.name.partition(OF_OPTIMIZER)[0], step)
+
+    def factor(self, stream: Stream, step: int) -> float:
+        """Return what is allowed for a value, in multiples of the allowance of other values."""
+        is_enlarged = stream.kind == VARIABLE and self._inexact.get(stream.name, math.inf) <= step
+        return _ENLARGED if is_enlarged else 1.0
 
     def decides(self, stream: Stream, a: Value, b: Value) -> bool:
         """Return True if a departure is that of a gradient that is zero but for rounding, or follows from such ones.

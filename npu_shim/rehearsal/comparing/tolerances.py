@@ -20,7 +20,7 @@ import numpy as np
 
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.recording.digest import HEAD
-from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, RATE, SUMMARY, VARIABLE
+from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, RATE, SUMMARY
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.comparing.recording import Stream
@@ -51,18 +51,14 @@ class Limits(Allowance):
     """Wider limits for variables and late steps.
 
     Attributes:
-        variable_factor: of variables, in multiples of what is allowed for other values.
         loose_from: the step from which only large differences of floats count, except those of learning rates.
     """
 
-    variable_factor: float = 1.0
     loose_from: int | None = None
 
     def widen(self, limit: float, stream: Stream, place: int, step: int) -> float:
         """Return the difference that is allowed for a value at a step; see Allowance."""
         kind = stream.kind
-        if kind == VARIABLE:
-            limit *= self.variable_factor
         if self.loose_from is None or step < self.loose_from or kind == RATE or not (limit or kind == PREDICTION):
             return limit
         return max(limit, _LOOSE)

@@ -24,9 +24,10 @@ def watch_keras_models(recorder: Watcher) -> None:
     """Record the calls of all Keras models of this process."""
 
     def fit(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
-        if not recorder.enter("fit"):
-            recorder.leave("fit")
+        has_callbacks = "callbacks" in inspect.signature(original).parameters  # else it is a loop of the script
+        if not has_callbacks or recorder.is_inside("fit"):
             return original(model, *args, **kwargs)
+        recorder.enter("fit")
         try:
             given, kwargs = _with_callback(original, args, kwargs, _callback(recorder))
             result = original(model, *given, **kwargs)

@@ -62,7 +62,8 @@ class Watch:
     ) -> Any:
         """Apply gradients and record the update. Of optimizers inside each other, the innermost is recorded."""
         pairs = list(grads_and_vars)
-        return self._around(optimizer, pairs, lambda: original(optimizer, pairs, *args, **kwargs))
+        is_reduced = kwargs.get("experimental_aggregate_gradients") is False or kwargs.get("skip_gradients_aggregation")
+        return self._around(optimizer, pairs, lambda: original(optimizer, pairs, *args, **kwargs), bool(is_reduced))
 
     def apply(
         self,
@@ -77,7 +78,7 @@ class Watch:
         used = _tf_keras.built_variables(optimizer) if given is None else given
         return self._around(optimizer, list(zip(grads, used)), lambda: original(optimizer, grads, given, **kwargs))
 
-    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any]) -> Any:
+    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any], is_reduced: bool = False) -> Any:
         before = self._watched
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         start = len(graph.get_operations()) if graph is not None else 0
@@ -86,6 +87,7 @@ class Watch:
             return result
         self._watched += 1
         kept = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
+        kept = kept if is_reduced else _reduced(kept)
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         if graph is None:
             self.eager(optimizer, number, kept)
@@ -166,6 +168,15 @@ class Recording(Watch):
 def _is_of_graphs(optimizer: Optimizer) -> bool:
     """Return True for an optimizer of TensorFlow 1. A branch of its graph runs only what its result needs."""
     return isinstance(optimizer, tf.compat.v1.train.Optimizer)
+
+
+def _reduced(pairs: Pairs) -> Pairs:
+    """Return the gradients that are applied: with a strategy, optimizers apply the sum of those of all replicas."""
+    context = tf.distribute.get_replica_context() if tf.distribute.has_strategy() else None
+    if not pairs or context is None or context.num_replicas_in_sync == 1:
+        return pairs
+    sums = context.all_reduce(tf.distribute.ReduceOp.SUM, [gradient for gradient, _ in pairs])
+    return [(gradient, variable) for gradient, (_, variable) in zip(sums, pairs)]
 
 
 def _rows(number: int, pairs: Pairs) -> Named:

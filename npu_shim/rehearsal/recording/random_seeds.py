@@ -45,6 +45,7 @@ def seed_ops_by_call_site(seed: int) -> None:
         return get_seed
 
     _tf_recording.replace_get_seed(make)
+    _tf_recording.set_default_seed()  # else ranks that share a random state set another one
 
 
 def seed_graphs(seed: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from npu_shim import _tf_recording
+from npu_shim import _tf_recording, _tf_session
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import FEED, FETCH, FINAL, SUMMARY, Recorder
@@ -27,7 +27,7 @@ def watch_sessions(recorder: Recorder) -> None:
         result = original(session, fetches, feed_dict, *a, **k)
         if recorder.is_inside("evaluate", "predict"):  # of an Estimator; what it returns is recorded
             return result
-        recorder.values(FEED, list(fed_arrays(feed_dict)))
+        recorder.values(FEED, list(fed_arrays(session, feed_dict)))
         found = [(fetch, value) for fetch, value in pairs(fetches, result) if value is not None]
         recorder.values(FETCH, [(name_of(fetch), value) for fetch, value in found])
         for fetch, value in found:
@@ -45,14 +45,12 @@ def watch_sessions(recorder: Recorder) -> None:
     methods.wrap(_tf_recording.BaseSession, ("close",), close)
 
 
-def fed_arrays(feed_dict: Any) -> Iterator[tuple[str, Any]]:
-    """Yield name and value of each array of a feed_dict."""
-    for key, value in (feed_dict or {}).items():
-        values = value if hasattr(value, "_fields") else (value,)  # a sparse tensor has several
-        for number, each in enumerate(values):
-            array = np.asarray(each)
-            if array.dtype != object:
-                yield name_of(key) + (f" {number}" if number else ""), array
+def fed_arrays(session: Session, feed_dict: Any) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of each array of a feed_dict; a sparse tensor has several."""
+    for tensor, value in _tf_session.fed_values(session, feed_dict):
+        array = np.asarray(value)
+        if array.dtype != object:
+            yield plain_name(tensor), array
 
 
 def pairs(fetches: Fetches, result: Any) -> Iterator[tuple[Any, Any]]:
@@ -71,7 +69,7 @@ def pairs(fetches: Fetches, result: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def name_of(key: Any) -> str:
-    """Return the name of a fetch or of a key of a feed_dict."""
+    """Return the name of a fetch."""
     return key if isinstance(key, str) else plain_name(key)
 
 

@@ -2,10 +2,11 @@
 
 If a placeholder has an unknown dimension, the NPU recompiles for each new size that is fed. A placeholder without a
 shape, as ``tf.placeholder(tf.float32)``, counts too, unless its name says that it holds one number, such as
-``keep_prob``. The rule reports one finding for each file, with the number of such placeholders.
+``keep_prob``, and so does a sparse placeholder, whose number of values changes. The rule reports one finding for each
+file, with the number of such placeholders.
 
 Give every dimension, including the batch, and the shape ``[]`` for one number. Drop the last partial batch, or pad it
-with ``npu_shim.data.padded_batches``.
+with ``npu_shim.data.padded_batches``. Feed a dense tensor in place of a sparse one, or the same number of values each time.
 
 Reported::
 
@@ -14,6 +15,12 @@ Reported::
     x = tf.placeholder(tf.float32, [None, 784])
     y = tf.placeholder(tf.int64, shape=(None,), name='labels')
     scores = tf.placeholder(tf.float32)
+
+Reported::
+
+    import tensorflow as tf
+
+    adjacency = tf.sparse_placeholder(tf.float32, shape=[100, 100])
 
 Untouched::
 
@@ -44,7 +51,8 @@ from ...syntax.expressions import is_none, last_name
 from ..base import Context, Finding, Result
 
 CODE = "NPU234"
-CALLS = frozenset({"tensorflow.placeholder", "tensorflow.placeholder_with_default"})
+_SPARSE = "tensorflow.sparse_placeholder"
+CALLS = frozenset({"tensorflow.placeholder", "tensorflow.placeholder_with_default", _SPARSE})
 _NUMBERS = re.compile(
     r"bool|keep_?prob|dropout|learning_?rate|(?<![a-z])lr(?![a-z])|is_?train|training|"
     r"epsilon|momentum|temperature|clip_?range|phase|summary|global_?step"
@@ -55,8 +63,16 @@ _SIGNATURES = {"placeholder": ("dtype", "shape", "name"), "placeholder_with_defa
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if not _is_dynamic(context, call):
         return
-    places = [c for c in context.names.calls if _is_dynamic(context, c)]
+    places = [c for c in context.names.calls if _is_dynamic(context, c) and _is_sparse(context, c) == (name == _SPARSE)]
     if places[0].node is not call.node:
+        return
+    if name == _SPARSE:
+        placeholders = "sparse placeholder" if len(places) == 1 else f"{len(places)} sparse placeholders"
+        yield Finding(
+            call.node,
+            f"{placeholders}: the NPU recompiles for each new number of values. Feed dense tensors, or the same number "
+            "of values each time",
+        )
         return
     placeholders = "placeholder" if len(places) == 1 else f"{len(places)} placeholders"
     yield Finding(
@@ -66,7 +82,13 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     )
 
 
+def _is_sparse(context: Context, call: Call) -> bool:
+    return context.resolve(call.node.func, call.where) == _SPARSE
+
+
 def _is_dynamic(context: Context, call: Call) -> bool:
+    if _is_sparse(context, call):
+        return runs_on_npu(context, call.node)
     word = last_name(call.node.func)
     if word not in _SIGNATURES or context.resolve(call.node.func, call.where) not in CALLS:
         return False

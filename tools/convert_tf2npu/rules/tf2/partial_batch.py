@@ -25,6 +25,18 @@ Untouched::
 
     import tensorflow as tf
 
+    class Net(tf.keras.Model):
+        def fit(self, batches, labels):
+            for batch in zip(batches, labels):
+                self.step(batch)
+
+    def train(batches, labels):
+        Net().fit(batches, labels)
+
+Untouched::
+
+    import tensorflow as tf
+
     def train(model: tf.keras.Model, images, labels, n):
         model.fit(images[:n], labels[:n], batch_size=32)
         model.evaluate(images, labels)
@@ -66,10 +78,10 @@ from typing import Iterator
 
 from ...analysis.array_rows import integer_of, rows_of
 from ...analysis.device_placement import in_test
+from ...analysis.keras_methods import is_keras_method
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ...semantics.tf_types import Type
 from ...syntax.expressions import constant, is_none
 from ..base import Context, Finding, Result
 
@@ -84,7 +96,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     if (
         rows is None
         or "steps_per_epoch" in {keyword.arg for keyword in call.node.keywords}
-        or context.types.of(call.node.func.value, call.where) != Type.MODEL
+        or not is_keras_method(context, call)
         or not _may_leave_rest(context, call, rows, bound.args.get("batch_size"))
         or in_test(context, call.node)
         or not is_two(context)

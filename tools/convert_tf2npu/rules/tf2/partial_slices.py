@@ -78,11 +78,11 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
+from ...analysis.keras_methods import is_keras_method
 from ...analysis.slices import full_range, growing_slice, slice_of, text_of
 from ...analysis.tensorflow_version import is_two, may_be_two
 from ...analysis.tf_functions import function_call, is_traced, names_function
 from ...semantics.model import Call
-from ...semantics.tf_types import Type
 from ..base import Context, Finding, Result
 
 CODE = "NPU276"
@@ -128,7 +128,7 @@ def _bound(context: Context, call: Call, value: ast.expr) -> ast.expr:
 def _is_step(context: Context, call: Call) -> bool:
     function = call.node.func
     if isinstance(function, ast.Attribute) and function.attr in _ON_BATCH:
-        return context.types.of(function.value, call.where) == Type.MODEL
+        return is_keras_method(context, call)
     return function_call(context.names, call) is not None and not is_traced(context.names, call.node)
 
 

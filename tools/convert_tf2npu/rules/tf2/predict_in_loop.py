@@ -45,9 +45,9 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
+from ...analysis.keras_methods import is_keras_method
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
-from ...semantics.tf_types import Type
 from ..base import Context, Finding, Result
 
 CODE = "NPU273"
@@ -61,7 +61,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     loop = _loop(context, call.node)
     if (
         loop is None
-        or context.types.of(model, call.where) != Type.MODEL
+        or not is_keras_method(context, call)
         or _is_made_in(loop, model)
         or any(isinstance(node, ast.Attribute) and node.attr in ("fit", "fit_generator") for node in ast.walk(loop))
         or in_test(context, call.node)

@@ -47,6 +47,19 @@ Reported::
 Untouched::
 
     import tensorflow as tf
+
+    class Net(tf.keras.Model):
+        def fit(self, batches, epochs):
+            for batch in batches:
+                self.step(batch)
+
+    def train(batches):
+        model = Net()
+        model.fit(batches, 3)
+
+Untouched::
+
+    import tensorflow as tf
     import npu_shim.npu_device as npu
 
     npu.open().as_default()
@@ -70,12 +83,12 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
+from ...analysis.keras_methods import is_keras_method
 from ...analysis.keras_training import TRAINING_METHODS, compiled_names
 from ...analysis.parallel_training import DISTRIBUTE, is_parallel
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
-from ...semantics.tf_types import Type
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU307"
@@ -92,7 +105,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     model = function.value
     if isinstance(model, ast.Call) and context.resolve(model.func, call.where) == DISTRIBUTE + "data_parallel":
         return
-    if context.types.of(model, call.where) == Type.MODEL:
+    if is_keras_method(context, call):
         yield Change(
             call.node,
             f"{function.attr} trains on this rank's part of each batch",

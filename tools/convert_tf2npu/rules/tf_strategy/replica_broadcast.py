@@ -55,6 +55,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test, trains, updating
+from ...analysis.keras_methods import is_keras_method
 from ...analysis.parallel_training import is_eager
 from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call, Where
@@ -114,7 +115,7 @@ def _fix(context: Context, call: Call, updates: bool) -> str | None:
     if not isinstance(function, ast.Attribute) or function.attr not in _METHODS:
         return None
     owner = context.types.of(function.value, call.where)
-    if owner == Type.MODEL and function.attr == "train_on_batch":
+    if function.attr == "train_on_batch" and is_keras_method(context, call):
         return f"Before the loop run {broadcast} in the Keras session"
     if function.attr in _SUPERVISED and updates and owner is not None:
         return f"Unfinalize the graph and run {broadcast}"

@@ -73,6 +73,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test, trains
+from ...analysis.keras_methods import is_keras_method
 from ...analysis.parallel_training import is_eager
 from ...rewrite.call_edits import add_argument, rename, wrap
 from ...semantics.model import Call
@@ -126,7 +127,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         return
     kind = context.types.of(function.value, call.where)
     signature = _METHODS.get((kind, function.attr))
-    if signature is not None:
+    if signature is not None and (kind != Type.MODEL or is_keras_method(context, call)):
         yield from _appended(
             context, call, "hooks" if kind == Type.ESTIMATOR else "callbacks", signature, function.attr
         )

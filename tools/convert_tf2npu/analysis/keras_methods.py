@@ -1,0 +1,54 @@
+"""Tell the methods of Keras' models from those that a class of the project has in their place."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ..project.context import Context
+from ..semantics.model import Binding, Call, Where
+from ..semantics.module_index import Names
+from ..semantics.tf_types import Type
+
+
+def is_keras_method(context: Context, call: Call) -> bool:
+    """Return True for a call of a method of a Keras model, unless its class has its own method that does not call Keras'."""
+    function = call.node.func
+    return (
+        isinstance(function, ast.Attribute)
+        and context.types.of(function.value, call.where) == Type.MODEL
+        and not any(
+            _replaces(names, made, where, function.attr)
+            for names, made, where in _creations(context.names, function.value, call.where)
+        )
+    )
+
+
+def _creations(names: Names, value: ast.expr, where: Where) -> Iterator[tuple[Names, ast.Call, Where]]:
+    """Yield the calls that may create the object that an expression is, each with the names of its module."""
+    if isinstance(value, ast.Call):
+        yield names, value, where
+        return
+    found: list[tuple[Binding, Names]] = []
+    if isinstance(value, ast.Name):
+        found = [(binding, names) for binding in names.lookup(value.id, where) or ()]
+    elif isinstance(value, ast.Attribute):
+        owner = names.owner(value.value, where)
+        found = list(owner.names.held(owner.node, value.attr)) if owner else []
+    for binding, home in found:
+        if binding.kind == "value" and isinstance(binding.node, ast.Call):
+            yield home, binding.node, binding.where
+
+
+def _replaces(names: Names, made: ast.Call, where: Where, method: str) -> bool:
+    """Return True if an object is of a class of the project with a method that does not call the one of its base."""
+    definition = names.definition(made.func, where)
+    if definition is None or not isinstance(definition.node, ast.ClassDef):
+        return False
+    own = [held.binding.node for held in definition.names.held(definition.node, method) if held.binding.kind == "def"]
+    return bool(own) and not any(
+        isinstance(node, ast.Attribute) and node.attr == method and isinstance(node.value, ast.Call)
+        for function in own
+        if function is not None
+        for node in ast.walk(function)
+    )
