@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import tensorflow as tf
 from tensorflow.python.client import session as session_module
 from tensorflow.python.training.saver import BulkSaverBuilder as BulkSaverBuilder
 
@@ -28,7 +27,7 @@ def fetched_elements(session: types.Session, fetches: Fetches) -> list[Operation
 
 
 def fed_values(session: types.Session, feed_dict: FeedDict | None) -> list[tuple[Tensor, object]]:
-    """Return the tensors to which a feed_dict gives values, with these. Names, nesting and sparse tensors are resolved."""
+    """Return the tensors to which a feed_dict gives values, and the values. A sparse tensor has several."""
     found: list[tuple[Tensor, object]] = []
     for key, value in session_module.nest.flatten_dict_items(feed_dict or {}).items():
         feed = next(feed for kind, _, feed, _ in session_module._REGISTERED_EXPANSIONS if isinstance(key, kind))

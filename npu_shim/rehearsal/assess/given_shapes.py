@@ -26,7 +26,7 @@ def feed_shapes(feeds: Feeds) -> tuple[Any, ...]:
 
 
 def fed_sizes(feeds: Feeds) -> dict[str, Any]:
-    """Return the integers and short lists of integers that are fed, on which shapes may depend, by the name of the tensor."""
+    """Return the fed integers and short lists of integers, on which shapes may depend, by the name of the tensor."""
     return {
         tensor.name: value
         for tensor, value in feeds

@@ -57,7 +57,10 @@ def compare_with_one(whole: Recording, ranks: list[Recording], tolerance: float)
 
 
 def _mean(streams: list[Stream], factor: int) -> Stream:
-    """Return a multiple of the mean of streams: digests are linear, but for their norm, which is estimated, and their checksum."""
+    """Return `factor` times the mean of streams.
+
+    Digests are linear, but for their norm, which is estimated, and their checksum.
+    """
     values = []
     for several in zip(*(stream.values for stream in streams)):
         if len({value.shape for value in several}) > 1:

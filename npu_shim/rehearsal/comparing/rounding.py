@@ -11,8 +11,8 @@ scripts,
 It cannot change this vector by more than any tensor may differ.
 
 Such an optimizer also turns the rounding of a single element near zero into a step: 2.4e-5 of a bias that begins with
-zeros, in a vision transformer of which one script knows the batch size. So a variable may differ by ten times as much as
-other values from the first step at which its gradient differs at all.
+zeros, in a vision transformer of which one script knows the batch size. So a variable may differ by ten times as much
+as other values from the first step at which its gradient differs at all.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from ..semantics.tf_types import Type
 
 
 def is_keras_method(context: Context, call: Call) -> bool:
-    """Return True for a call of a method of a Keras model, unless its class has its own method that does not call Keras'."""
+    """Return True for a call of a method of a Keras model that its class does not replace."""
     function = call.node.func
     return (
         isinstance(function, ast.Attribute)
