@@ -6,7 +6,9 @@
 Every script is run twice. With dropout 0 nothing is random but what the seed
 fixes, so original and migrated script must print the same loss at every logged
 step. With the default dropout the two may draw different random masks, so only the
-accuracy at the end is compared. Exit code 0: everything within the stated
+accuracy at the end is compared. npu-shim verify does not replace this: it draws the
+masks of the original in both scripts and watches every update, so it shows neither
+the kernels of npu_shim nor the accuracy of a script that runs as users run it. Exit code 0: everything within the stated
 tolerance; 1: something was not, or a script failed; 2: wrong usage.
 """
 from __future__ import annotations

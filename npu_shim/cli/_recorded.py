@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import platform
@@ -9,6 +10,7 @@ import resource
 import sys
 from typing import Any
 
+from npu_shim import _env
 from npu_shim.cli import run
 from npu_shim.import_hook import script
 from npu_shim.rehearsal.recording import install, random_seeds
@@ -41,6 +43,8 @@ def main(arguments: list[str]) -> int:
     install.install(recorder, settings["seed"], settings["by_call_site"])
     begun = _rehearse(settings["half"], writer, folder) if settings.get("half") else []
     ended = "error"
+    if _env.alias():
+        importlib.import_module("npu_shim.alias")
     try:
         if settings["convert"] is None:
             script.prepare_path(os.path.dirname(os.path.realpath(target[0])))

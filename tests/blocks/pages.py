@@ -11,7 +11,7 @@ NEEDS = {
     "card": "an NPU",
     "cluster": "several hosts",
     "network": "packages or repositories from the network, or an environment of its own",
-    "tested": "nothing: the tests of the command run it, which takes longer than a page may",
+    "tested": "the public project of its page, or several trainings: the tests of the command run it",
 }
 ALONE = "alone"  # a Python block in a process of its own
 RUN = ("bash", "python")

@@ -180,12 +180,16 @@ def _reduced(pairs: Pairs) -> Pairs:
 
 
 def _rows(number: int, pairs: Pairs) -> Named:
-    """Return the gradients. Those of an embedding are the values of its rows."""
+    """Return the gradients. Those of an embedding are dense, because ranks have its rows in another order."""
     mark = "" if not number else f"{OF_OPTIMIZER}{number + 1}"
-    return [
-        (GRADIENT, plain_name(variable) + mark, tf.convert_to_tensor(getattr(gradient, "values", gradient)))
-        for gradient, variable in pairs
-    ]
+    return [(GRADIENT, plain_name(variable) + mark, dense(gradient, variable)) for gradient, variable in pairs]
+
+
+def dense(gradient: Gradient, variable: Variable) -> Tensor:
+    """Return a gradient as one tensor of the shape of its variable."""
+    if isinstance(gradient, tf.IndexedSlices):
+        return tf.math.unsorted_segment_sum(gradient.values, gradient.indices, tf.shape(variable)[0])
+    return tf.convert_to_tensor(gradient)
 
 
 def rate_of(optimizer: Optimizer) -> Named:

@@ -10,6 +10,7 @@ import tensorflow as tf
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of
 from npu_shim.rehearsal.recording.names import plain_name
+from npu_shim.rehearsal.recording.optimizers import dense
 from npu_shim.rehearsal.recording.recorder import INPUT, LOSS, TAPE, Recorder
 
 if TYPE_CHECKING:
@@ -29,8 +30,10 @@ def watch_tapes(recorder: Recorder) -> None:
         result = original(tape, target, sources, *args, **kwargs)
         rows = [(LOSS, f"target {n}" if n else "loss", value) for n, value in enumerate(_tensors(target))]
         for number, (source, value) in enumerate(zip(tf.nest.flatten(sources), tf.nest.flatten(result))):
-            name = plain_name(source) if hasattr(source, "assign") else f"source {number}"
-            rows += [(TAPE, name, tensor) for tensor in _tensors(getattr(value, "values", value))]
+            is_variable = hasattr(source, "assign")
+            name = plain_name(source) if is_variable else f"source {number}"
+            value = dense(value, source) if is_variable and value is not None else getattr(value, "values", value)
+            rows += [(TAPE, name, tensor) for tensor in _tensors(value)]
         if not tf.executing_eagerly() and recorder.takes_inputs(tf.compat.v1.get_default_graph()):
             found = inputs_of([value for _, _, value in rows], tf.compat.v1.get_default_graph())
             rows = [(INPUT, name, value) for name, value in found] + rows

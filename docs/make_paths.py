@@ -1,0 +1,186 @@
+"""Take the samples through assess, convert, verify and two ranks, for the table of docs/verify.md.
+
+``python docs/make_paths.py`` runs the commands with the TensorFlow of this Python and writes the table; some minutes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any, NamedTuple, Sequence
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+PAGE = os.path.join(HERE, "verify.md")
+_BEGIN, _END = "<!-- made by docs/make_paths.py -->\n", "<!-- end -->\n"
+_STEPS = "--steps=12"
+
+
+class Sample(NamedTuple):
+    """A sample and how it is run.
+
+    Attributes:
+        name: its folder.
+        flags: arguments of one process.
+        rank_flags: arguments of one process and of ranks when these are compared.
+        batch_size: of a rank; one process takes twice as many examples.
+        mode: the option -d of the migration tool, "" for none.
+    """
+
+    name: str
+    flags: Sequence[str] = ()
+    rank_flags: Sequence[str] = ("--dropout=0",)
+    batch_size: int = 64
+    mode: str = ""
+
+
+SAMPLES = (
+    Sample("digits_estimator"),
+    Sample("digits_session"),
+    Sample("text_keras"),
+    Sample("digits_fit"),
+    Sample("digits_loop"),
+    Sample("digits_horovod", rank_flags=("--optimizer=sgd",), batch_size=32, mode="horovod"),
+    Sample("digits_gan", rank_flags=(), mode="horovod"),
+)
+
+
+class Row(NamedTuple):
+    """A row of the table.
+
+    Attributes:
+        name, version: of the sample, and of TensorFlow.
+        operators, problems: nodes of the training steps, and what would not run on the device.
+        rewrites, findings: of the migration tool.
+        verdict, ranks_verdict: of verify, with one process and with two ranks.
+        difference, ranks_difference: the largest relative difference of a loss.
+        seconds: of the four commands together.
+    """
+
+    name: str
+    version: str
+    operators: int
+    problems: int
+    rewrites: int
+    findings: int
+    verdict: str
+    difference: float
+    ranks_verdict: str
+    ranks_difference: float
+    seconds: float
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run a command of npu-shim or of the tool in a process of its own.
+
+    Raises:
+        RuntimeError: it ends with another code than 0 or 1.
+    """
+    environment = {
+        **os.environ,
+        "NPU_SHIM_ALIAS": "1",  # for the Horovod scripts
+        "NPU_SHIM_FALLBACK": "silent",
+        "PYTHONPATH": os.pathsep.join([ROOT, os.path.join(ROOT, "tools"), os.environ.get("PYTHONPATH", "")]),
+    }
+    done = subprocess.run(
+        [sys.executable, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    if done.returncode not in (0, 1):
+        text = done.stdout.decode("utf-8", "replace")[-3000:]
+        raise RuntimeError(f"{' '.join(arguments)} ended with code {done.returncode}:\n{text}")
+
+
+def measure(sample: Sample, folder: str) -> Row:
+    """Run the four commands for a sample.
+
+    Args:
+        sample: which.
+        folder: an empty folder for reports.
+    """
+    begin = time.time()
+    path = os.path.join(ROOT, "samples", sample.name)
+    original = os.path.join(path, "original.py")
+    assessed, report = os.path.join(folder, "assess.json"), os.path.join(folder, "report")
+    run(["-m", "npu_shim", "assess", "--json", assessed, original, "--", *sample.flags])
+    mode = ["-d", sample.mode] if sample.mode else []
+    run([os.path.join(ROOT, "tools/convert_tf2npu/main.py"), "-i", original, "-o", folder, "-r", report, *mode])
+    verdict, difference = verify(
+        os.path.join(folder, "one"), [original, os.path.join(folder, "original.py")], [_STEPS, *sample.flags]
+    )
+    ranks = os.path.join(path, "distributed_npu.py")
+    scripts = [original, ranks if os.path.exists(ranks) else os.path.join(folder, "original.py")]
+    sizes = [
+        f"--original-arguments=--batch_size={2 * sample.batch_size}",
+        f"--migrated-arguments=--batch_size={sample.batch_size}",
+    ]
+    both = verify(os.path.join(folder, "two"), ["--ranks", "2", *sizes, *scripts], [_STEPS, *sample.rank_flags])
+    graphs = _read(assessed)
+    operators = [each for graph in graphs["graphs"] if graph["kind"] == "train" for each in graph["operators"]]
+    counts = _read(os.path.join(report, "report.json"))["summary"]
+    return Row(
+        sample.name,
+        graphs["tensorflow"],
+        sum(each["count"] for each in operators),
+        len(graphs["problems"]),
+        counts["rewrites"],
+        counts["findings"],
+        verdict,
+        difference,
+        *both,
+        time.time() - begin,
+    )
+
+
+def verify(report: str, arguments: Sequence[str], flags: Sequence[str]) -> tuple[str, float]:
+    """Return the verdict of verify, and the largest relative difference of a loss, or of a logged value without one."""
+    run(["-m", "npu_shim", "verify", "-r", report, *arguments, "--", *flags])
+    found = _read(os.path.join(report, "verify.json"))
+    streams = [each for each in found["streams"] if each["kind"] == "loss"]
+    return found["verdict"], max(each["largest_difference"] for each in streams)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the rows as Markdown."""
+    lines = [
+        "| sample | TensorFlow | operators, not on the device | changes, findings | verify | two ranks | seconds |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        name = f"[{row.name}](../samples/{row.name})"
+        lines.append(
+            f"| {name} | {row.version} | {row.operators}, {row.problems} | {row.rewrites}, {row.findings} "
+            f"| {row.verdict}, {_number(row.difference)} | {row.ranks_verdict}, {_number(row.ranks_difference)} "
+            f"| {row.seconds:.0f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _number(value: float) -> str:
+    return f"{value:.0e}" if value else "0"
+
+
+def _read(path: str) -> Any:
+    with open(path, encoding="utf-8") as stream:
+        return json.load(stream)
+
+
+def main() -> int:
+    """Write the table."""
+    rows = []
+    for sample in SAMPLES:
+        with tempfile.TemporaryDirectory() as folder:
+            rows.append(measure(sample, folder))
+    with open(PAGE, encoding="utf-8") as stream:
+        page = stream.read()
+    before, rest = page.split(_BEGIN)
+    with open(PAGE, "w", encoding="utf-8", newline="\n") as stream:
+        stream.write(before + _BEGIN + table(rows) + _END + rest.split(_END)[1])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
