@@ -68,6 +68,15 @@ def test_a_migrated_script_outside_the_copied_folder_runs_in_its_place(
     assert log == f"{tmp_path / 'migrated' / 'train.py'} ['train.py']\n"
 
 
+def test_the_alias_serves_both_scripts(tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any) -> None:
+    (tmp_path / "train.py").write_text("import npu_bridge\nprint(npu_bridge.__name__)\n")
+    monkeypatch.setenv("NPU_SHIM_ALIAS", "1")
+    assert main(["verify", "-r", str(tmp_path / "r"), str(tmp_path / "train.py"), str(tmp_path / "train.py")]) == 2
+    assert "No training step, log, summary or session run was recorded." in capsys.readouterr().out
+    for name in ("original", "migrated"):
+        assert "npu_bridge" in (tmp_path / "r" / name / "output.log").read_text()
+
+
 def test_a_script_that_fails_is_an_error_with_its_log(tmp_path: pathlib.Path, capsys: Any) -> None:
     (tmp_path / "train.py").write_text("import sys\nsys.exit(7)\n")
     assert main(["verify", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2
