@@ -51,6 +51,7 @@ suites=(
   "blocks      no      tf215,tf115              -                       tests/blocks"
   "sample      yes     -                        -                       -m smoke tests/samples"
   "faults      no      tf215                    tf115                   tests/distributed/test_faults.py"
+  "cluster     no      -                        tf215,tf115             tests/cluster"
   "many_faults no      -                        tf215                   NPU_SHIM_FAULTS=200 tests/distributed/test_faults.py"
   "rank_cases  no      -                        tf215,tf26,tf221        NPU_SHIM_RANK_CASES=all tests/distributed/test_converted.py"
   "rank_sizes  no      -                        tf215,tf115             NPU_SHIM_RANK_CASES=all tests/distributed/test_collective_ops.py tests/distributed/test_threads.py"

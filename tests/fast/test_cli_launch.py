@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import re
@@ -103,6 +104,23 @@ def test_ranks_of_this_host_are_those_of_its_server() -> None:
     assert assign_server_ranks(table, 1, "F") == [RankSlot(2, 4), RankSlot(3, 5)]
     assert assign_local_ranks(2, None) == [RankSlot(0, 0), RankSlot(1, 1)]
     assert assign_local_ranks(2, [6, 4]) == [RankSlot(0, 6), RankSlot(1, 4)]
+
+
+@pytest.mark.parametrize("pods", [["127.0.0.1", "10.244.0.8"], ["10.244.0.8", "127.0.0.1"]])
+def test_ranks_of_this_pod_are_those_of_its_address(pods: list[str]) -> None:
+    """Two pods of one host have its address, and an own one in container_ip."""
+    servers = [
+        {
+            "server_id": f"10.8.8.{k}",
+            "host_ip": "10.8.8.8",
+            "container_ip": pod,
+            "device": [{"device_id": str(k), "rank_id": str(k)}],
+        }
+        for k, pod in enumerate(pods)
+    ]
+    table = parse(json.dumps({"version": "1.0", "status": "completed", "server_count": "2", "server_list": servers}))
+    here = pods.index("127.0.0.1")
+    assert assign_server_ranks(table, None, "F") == [RankSlot(here, here)]
 
 
 @pytest.mark.parametrize(

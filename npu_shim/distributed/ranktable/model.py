@@ -78,8 +78,16 @@ class Server:
     @property
     def address(self) -> str:
         """Return the network address of the host: host_ip, or server_id without it."""
-        given = extra(self.extras, "host_ip")
-        return given if isinstance(given, str) and given else self.server_id
+        return self._text("host_ip") or self.server_id
+
+    @property
+    def pod_address(self) -> str:
+        """Return container_ip, the network address of the pod that has the devices; an empty string without it."""
+        return self._text("container_ip")
+
+    def _text(self, key: str) -> str:
+        given = extra(self.extras, key)
+        return given if isinstance(given, str) else ""
 
 
 @dataclass(frozen=True)
