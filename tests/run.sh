@@ -35,7 +35,7 @@ suites=(
   "card        yes     tf215,tf115,tf26,tf221   -                       tests/card --ignore=tests/card/test_two_cards.py"
   "two_cards   no      -                        tf115,tf26              tests/card/test_two_cards.py"
   "two_hosts   no      -                        tf215,tf115             tests/distributed/test_two_hosts.py"
-  "mpi         no      mpi                      -                       NPU_SHIM_TEST_BACKENDS=mpi tests/mpi/test_ranks.py tests/distributed/test_backend_collectives.py tests/distributed/test_backend_uneven.py tests/distributed/test_backend_random.py"
+  "mpi         no      -                        mpi                     NPU_SHIM_TEST_BACKENDS=mpi tests/mpi/test_ranks.py tests/distributed/test_backend_collectives.py tests/distributed/test_backend_uneven.py tests/distributed/test_backend_random.py"
   "mpi_hosts   no      -                        mpi                     tests/mpi/test_two_hosts.py"
   "cli         yes     tf215,tf115              tf26,tf221              tests/cli"
   "migrated    no      tf215,tf115              tf26,tf221              tests/migrated tests/lifted"
