@@ -29,6 +29,7 @@ class Sample(NamedTuple):
         rank_flags: arguments of one process and of ranks when these are compared.
         batch_size: of a rank; one process takes twice as many examples.
         mode: the option -d of the migration tool, "" for none.
+        whole_flags: arguments of the one process with which ranks are compared.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Sample(NamedTuple):
     rank_flags: Sequence[str] = ("--dropout=0",)
     batch_size: int = 64
     mode: str = ""
+    whole_flags: str = ""
 
 
 SAMPLES = (
@@ -44,7 +46,13 @@ SAMPLES = (
     Sample("text_keras"),
     Sample("digits_fit"),
     Sample("digits_loop"),
-    Sample("digits_horovod", rank_flags=("--optimizer=sgd",), batch_size=32, mode="horovod"),
+    Sample(
+        "digits_horovod",
+        rank_flags=("--optimizer=sgd",),
+        batch_size=32,
+        mode="horovod",
+        whole_flags="--learning_rate=0.002",
+    ),
     Sample("digits_gan", rank_flags=(), mode="horovod"),
 )
 
@@ -105,8 +113,8 @@ def measure(sample: Sample, folder: str) -> Row:
     path = os.path.join(ROOT, "samples", sample.name)
     original = os.path.join(path, "original.py")
     assessed, report = os.path.join(folder, "assess.json"), os.path.join(folder, "report")
-    run(["-m", "npu_shim", "assess", "--json", assessed, original, "--", *sample.flags])
-    mode = ["-d", sample.mode] if sample.mode else []
+    mode, alias = (["-d", sample.mode], ["--alias"]) if sample.mode else ([], [])
+    run(["-m", "npu_shim", "assess", *alias, "--json", assessed, original, "--", *sample.flags])
     run([os.path.join(ROOT, "tools/convert_tf2npu/main.py"), "-i", original, "-o", folder, "-r", report, *mode])
     verdict, difference = verify(
         os.path.join(folder, "one"), [original, os.path.join(folder, "original.py")], [_STEPS, *sample.flags]
@@ -114,7 +122,7 @@ def measure(sample: Sample, folder: str) -> Row:
     ranks = os.path.join(path, "distributed_npu.py")
     scripts = [original, ranks if os.path.exists(ranks) else os.path.join(folder, "original.py")]
     sizes = [
-        f"--original-arguments=--batch_size={2 * sample.batch_size}",
+        f"--original-arguments=--batch_size={2 * sample.batch_size} {sample.whole_flags}",
         f"--migrated-arguments=--batch_size={sample.batch_size}",
     ]
     both = verify(os.path.join(folder, "two"), ["--ranks", "2", *sizes, *scripts], [_STEPS, *sample.rank_flags])

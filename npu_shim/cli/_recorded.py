@@ -44,6 +44,7 @@ def main(arguments: list[str]) -> int:
     begun = _rehearse(settings["half"], writer, folder) if settings.get("half") else []
     ended = "error"
     if _env.alias():
+        importlib.import_module("tensorflow")  # the hooks need it before npu_shim imports it for a script of Horovod
         importlib.import_module("npu_shim.alias")
     try:
         if settings["convert"] is None:
