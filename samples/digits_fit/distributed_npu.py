@@ -68,8 +68,8 @@ def build_model():
 
 def main(_):
     tf.random.set_seed(FLAGS.seed)
-    ranks = npu.open().as_default()
     model_dir = FLAGS.model_dir or tempfile.mkdtemp(prefix='digits_fit_')
+    ranks = npu.open().as_default()
     (images, labels), test = load_data()
     dataset = tf.data.Dataset.from_tensor_slices((images, labels))
     dataset = dataset.shuffle(len(images), seed=FLAGS.seed).repeat()

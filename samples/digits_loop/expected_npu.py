@@ -66,8 +66,8 @@ class Net(tf.keras.Model):
 
 def main(_):
     tf.random.set_seed(FLAGS.seed)
-    npu.open().as_default()
     model_dir = FLAGS.model_dir or tempfile.mkdtemp(prefix='digits_loop_')
+    npu.open().as_default()
     (images, labels), (test_images, test_labels) = load_data()
     dataset = tf.data.Dataset.from_tensor_slices((images, labels))
     dataset = dataset.shuffle(len(images), seed=FLAGS.seed).repeat()

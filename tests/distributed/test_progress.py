@@ -70,7 +70,7 @@ def test_slowest_rank_and_the_line_of_a_stalled_one_are_named(tmp_path: pathlib.
         rf"Not reached by:\s+.*rank 1 \(process \d+\), at {path}:{line} in load, in no collective",
         done.stderr + done.stdout,
     )
-    assert re.search(r"npu-shim launch: rank 0  step 60  [\d.]+ steps/s  loss [\d.e-]+  \d+ MB", done.stderr)
+    assert re.search(r"npu-shim launch: rank 0  step 60  [\d.]+ steps/s +loss [\d.e-]+ +\d+ MB", done.stderr)
     found = re.search(r"npu-shim launch: rank 1  step 60  .*", done.stderr)
     assert found, done.stderr
     assert sorted(path.name for path in (tmp_path / "events").iterdir()) == ["rank_0", "rank_1"]
