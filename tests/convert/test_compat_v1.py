@@ -230,6 +230,14 @@ def test_names_that_another_rule_writes_are_lifted() -> None:
     assert "tf.compat.v1.train.MonitoredSession(session_creator=tf.compat.v1.train.ChiefSessionCreator(" in made
 
 
+def test_names_that_another_rule_writes_are_lifted_where_the_script_has_spaces_in_them() -> None:
+    text = (
+        "import os, tensorflow as tf\nif hasattr(tf.random, 'set_seed'):\n    tf.random.set_seed(1)\n"
+        "with tf. train . MonitoredSession(hooks=hooks) as sess:\n    sess.run(op)\n"
+    )
+    assert "session_creator=tf.compat.v1.train.ChiefSessionCreator(" in lifted(text, ALL)
+
+
 def test_names_that_another_rule_writes_are_lifted_if_a_function_imports_tensorflow() -> None:
     made = lifted(
         "def f(hooks):\n    import tensorflow as tf\n    return tf.train.MonitoredSession(hooks=hooks)\n"

@@ -324,6 +324,13 @@ def _given_later(context: Context, node: ast.Call) -> bool:
     )
 
 
+def _without_spaces(context: Context, node: ast.AST) -> str:
+    """Return a dotted name on one line, without the spaces and comments that the script may have around its dots."""
+    if isinstance(node, ast.Attribute):
+        return f"{_without_spaces(context, node.value)}.{node.attr}"
+    return context.source.segment(node)
+
+
 def _creator(context: Context, call: Call) -> Iterator[Result]:
     """Give a MonitoredSession a session creator, unless the script passes one."""
     bound = bind(call.node, _MONITORED)
@@ -338,7 +345,7 @@ def _creator(context: Context, call: Call) -> Iterator[Result]:
             "session_creator=tf.train.ChiefSessionCreator(config=npu_config_proto())",
         )
         return
-    creator = f"{context.source.segment(function.value)}.ChiefSessionCreator(config=npu_config_proto())"
+    creator = f"{_without_spaces(context, function.value)}.ChiefSessionCreator(config=npu_config_proto())"
     edit = (
         rename(context.source, given, creator)
         if given is not None
