@@ -6,8 +6,7 @@
 Both sides run in turns in the same processes, so that their ratio holds although
 the machine may be busy. Each is also checked: a wrong sum ends the run. Where
 TensorFlow can be imported, the op hccl_ops.allreduce in a session is measured too,
-and what carries it among hosts (here on one): the servers of npu_shim, and for
-comparison the collective op of TensorFlow; where PyTorch can, its all-reduce on gloo.
+and for comparison the collective op of TensorFlow; where PyTorch can, its all-reduce on gloo.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ import results
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-
-from npu_shim.distributed import addresses  # noqa: E402  (found through ROOT)
 
 # Bytes of a tensor, and how often it is reduced in each of five rounds
 SIZES = {"1 KB": (1 << 10, 200), "1 MB": (1 << 20, 40), "16 MB": (16 << 20, 10), "100 MB": (100 << 20, 4)}
@@ -96,9 +93,7 @@ def work(
     }
     if not args.without_tensorflow:
         backends["in a session"] = in_a_session(rank, size, job)
-        base = ports[size + 1]
-        backends["servers"] = through_servers(rank, size, job, base)
-        backends["TensorFlow's op"] = collective_op(rank, size, base + size)
+        backends["TensorFlow's op"] = collective_op(rank, size, ports[size + 1 :])
     if importlib.util.find_spec("torch"):
         backends["torch gloo"] = gloo(rank, size, ports[size])
     found: list[tuple[str, dict[str, float]]] = []
@@ -168,14 +163,7 @@ def in_a_session(rank: int, size: int, job: str) -> Prepare:
     return prepare
 
 
-def through_servers(rank: int, size: int, job: str, port: int) -> Prepare:
-    """The backend for several hosts, with a reused result buffer."""
-    from npu_shim.distributed import servers
-
-    return shared_by(servers.join(rank, size, job, addresses=[f"127.0.0.1:{port + r}" for r in range(size)]))
-
-
-def collective_op(rank: int, size: int, port: int) -> Prepare:
+def collective_op(rank: int, size: int, ports: list[int]) -> Prepare:
     """CollectiveReduce of TensorFlow's own runtime, in a session on a server of its own."""
     import tensorflow.compat.v1 as tf
     from tensorflow.python.ops import collective_ops
@@ -183,7 +171,7 @@ def collective_op(rank: int, size: int, port: int) -> Prepare:
     config = tf.ConfigProto()
     config.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
     config.device_filters.append(f"/job:worker/task:{rank}")
-    cluster = tf.train.ClusterSpec({"worker": [f"127.0.0.1:{port + r}" for r in range(size)]})
+    cluster = tf.train.ClusterSpec({"worker": [f"127.0.0.1:{port}" for port in ports]})
     server = tf.train.Server(cluster, job_name="worker", task_index=rank, config=config)
     made: dict[int, tuple[Any, Any]] = {}
 
@@ -223,9 +211,11 @@ def measure(ranks: int, args: argparse.Namespace) -> list[Row]:
     context = multiprocessing.get_context("fork")
     listeners = [_listener() for _ in range(ranks)]
     ports = [listener.getsockname()[1] for listener in listeners]
-    with _listener() as free:  # a port that nobody has, for gloo
-        ports.append(free.getsockname()[1])
-    ports.append(addresses.free_base_port(2 * ranks))
+    free = [_listener() for _ in range(1 + ranks)]  # ports that nobody has, for gloo and TensorFlow
+    for one in free:
+        ports.append(one.getsockname()[1])
+    for one in free:
+        one.close()
     answers = context.Queue()
     job = f"benchmark-{os.getpid()}-{ranks}"
     processes = [

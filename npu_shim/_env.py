@@ -40,15 +40,11 @@ VARIABLES = (
     ALIAS_VARIABLE,
     "NPU_SHIM_KERNELS",
     "NPU_SHIM_MEMORY",
-    "NPU_SHIM_COLLECTIVES",
     "NPU_SHIM_COMMITS",
     "NPU_SHIM_COLLECTIVE_TIMEOUT",
     "HCCL_CONNECT_TIMEOUT",
-    "HCCL_IF_BASE_PORT",
 )
 CONNECT_TIMEOUT_S, COLLECTIVE_TIMEOUT_S = 120, 60
-COLLECTIVES = ("auto", "shm", "mpi", "tensorflow")
-BASE_PORT = 60000
 
 
 class Placement(NamedTuple):
@@ -70,10 +66,8 @@ class Environment(NamedTuple):
     where they number the ranks. placement is set if these have ranks on several
     hosts. The timeouts limit
     the wait for other ranks to start and the wait in a collective. alias is "1" if imports of the vendor's packages
-    and Horovod are served (``npu_shim.alias``). collectives selects the collective backend on
-    the CPU. base_port is the first port of the ranks. commit_dir is the folder in which
-    elastic states survive a restart of the job. fallback is None if
-    NPU_SHIM_FALLBACK is not set.
+    and Horovod are served (``npu_shim.alias``). commit_dir is the folder in which elastic states survive a restart of
+    the job. fallback is None if NPU_SHIM_FALLBACK is not set.
     """
 
     rank_id: int | None
@@ -96,8 +90,6 @@ class Environment(NamedTuple):
     memory: str
     connect_timeout_s: int
     collective_timeout_s: int
-    collectives: str
-    base_port: int
     commit_dir: str | None
     defaulted: tuple[str, ...]
 
@@ -177,8 +169,6 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
         memory=env.choice("NPU_SHIM_MEMORY", MEMORY),
         connect_timeout_s=env.integer("HCCL_CONNECT_TIMEOUT", 1) or CONNECT_TIMEOUT_S,
         collective_timeout_s=env.integer("NPU_SHIM_COLLECTIVE_TIMEOUT", 1) or COLLECTIVE_TIMEOUT_S,
-        collectives=env.choice("NPU_SHIM_COLLECTIVES", COLLECTIVES),
-        base_port=env.integer("HCCL_IF_BASE_PORT", 1024, 65520) or BASE_PORT,
         commit_dir=env.text("NPU_SHIM_COMMITS"),
         defaulted=tuple(name for name, value in known.items() if value is None),
     )

@@ -26,7 +26,7 @@ set -euo pipefail
 # matrix has, so these two take both ways. With 3.9 (tf26) the suite python runs a few of them, and --nightly all.
 suites=(
   # suite      default all                      nightly                 tests
-  "distributed no      tf215,tf115              tf26,tf221              tests/distributed --ignore-glob=*/test_backend_* --ignore=tests/distributed/test_faults.py --ignore=tests/distributed/test_two_hosts.py"
+  "distributed no      tf215,tf115              tf26,tf221              tests/distributed --ignore-glob=*/test_backend_* --ignore=tests/distributed/test_faults.py"
   "shim        yes     tf215,tf26,tf115,tf221   -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
   "samples     no      tf215,tf115              -                       tests/samples"
   "backends    no      tf215                    tf115,tf26,tf221        tests/distributed/test_backend_*.py"
@@ -34,7 +34,6 @@ suites=(
   "convert     yes     tf115,tf215              tf26                    tests/convert"
   "card        yes     tf215,tf115,tf26,tf221   -                       tests/card --ignore=tests/card/test_two_cards.py"
   "two_cards   no      -                        tf115,tf26              tests/card/test_two_cards.py"
-  "two_hosts   no      -                        tf215,tf115             tests/distributed/test_two_hosts.py"
   "mpi         no      -                        mpi                     NPU_SHIM_TEST_BACKENDS=mpi tests/mpi/test_ranks.py tests/distributed/test_backend_collectives.py tests/distributed/test_backend_uneven.py tests/distributed/test_backend_random.py"
   "mpi_hosts   no      -                        mpi                     tests/mpi/test_two_hosts.py"
   "cli         yes     tf215,tf115              tf26,tf221              tests/cli"

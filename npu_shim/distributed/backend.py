@@ -1,8 +1,7 @@
 """This process's collective backend, connected when the first collective needs it.
 
 The ranks of one host exchange data through shared memory, the ranks of several
-hosts through TensorFlow servers; NPU_SHIM_COLLECTIVES selects another backend, such
-as MPI. The connection lasts until the process ends.
+hosts over MPI between the hosts. The connection lasts until the process ends.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from npu_shim import _env
 from npu_shim.distributed.world import WORLD, World, world
 
 if TYPE_CHECKING:
-    from npu_shim.distributed import mpi, servers, shm
+    from npu_shim.distributed import mpi, shm
     from npu_shim.distributed.collectives import ProcessGroup
 
-    Backend = Union[shm.Backend, mpi.Backend, servers.Backend]
+    Backend = Union[shm.Backend, mpi.Backend]
 
 _connecting = threading.Lock()
 _backend: Backend | None = None
@@ -28,7 +27,6 @@ def connect() -> Backend:
     """Return the backend of this process; the first call waits until all ranks have joined.
 
     Raises:
-        ValueError: NPU_SHIM_COLLECTIVES=shm, and the ranks are on several hosts.
         collectives.CollectiveError: the rendezvous failed.
     """
     global _backend
@@ -42,8 +40,7 @@ def _join(here: World, env: _env.Environment) -> Backend:
     from npu_shim import _script_frames
 
     pool_bytes = None if env.memory == "kept" else 0
-    name = backend_name(here, env)
-    if name == "shm":
+    if here.is_one_host:
         from npu_shim.distributed import shm
 
         # A process alone shares nothing, so that several of them may run at the same time.
@@ -57,50 +54,19 @@ def _join(here: World, env: _env.Environment) -> Backend:
             pool_bytes=pool_bytes,
             where=_script_frames.line_of_main_thread if here.size > 1 else None,
         )
-    if name == "mpi":
-        from npu_shim.distributed import mpi
+    from npu_shim.distributed import mpi
 
-        return mpi.join(
-            here.rank,
-            here.size,
-            env.job_id,
-            servers=here.servers,
-            connect_timeout_s=env.connect_timeout_s,
-            stall_timeout_s=env.collective_timeout_s,
-            world_name=WORLD,
-            pool_bytes=pool_bytes,
-            where=_script_frames.line_of_main_thread,
-        )
-    from npu_shim.distributed import servers
-    from npu_shim.distributed.addresses import addresses
-
-    return servers.join(
+    return mpi.join(
         here.rank,
         here.size,
         env.job_id,
-        addresses=addresses(here, env.base_port),
+        servers=here.servers,
         connect_timeout_s=env.connect_timeout_s,
         stall_timeout_s=env.collective_timeout_s,
         world_name=WORLD,
         pool_bytes=pool_bytes,
         where=_script_frames.line_of_main_thread,
     )
-
-
-def backend_name(here: World, env: _env.Environment) -> str:
-    """Return the name of the backend: 'shm', 'mpi' or 'tensorflow'.
-
-    Raises:
-        ValueError: NPU_SHIM_COLLECTIVES=shm, and the ranks are on several hosts.
-    """
-    if env.collectives == "auto":
-        return "shm" if here.is_one_host else "tensorflow"
-    if env.collectives == "shm" and not here.is_one_host:
-        raise ValueError(
-            f"NPU_SHIM_COLLECTIVES='shm' is not allowed: the {here.size} ranks of {here.source} are on "
-            f"{len(here.server_ids)} hosts. Unset it, or use a rank table with one server."
-        )
-    return env.collectives
 
 
 def process_group(name: str, ranks: Sequence[int]) -> ProcessGroup:

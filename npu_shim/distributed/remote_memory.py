@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 import numpy as np
 
 from npu_shim import _env, _tf
-from npu_shim.distributed.backend import backend_name, connect
+from npu_shim.distributed.backend import connect
 from npu_shim.distributed.shm.job_directory import job_directory, segment_path
 from npu_shim.distributed.world import world
 
@@ -269,7 +269,7 @@ def _mapped(key: int, size: int) -> Any:
         before = _memories.get(key, made[:0])
         made[: len(before)] = before
         return made
-    if backend_name(here, env) != "shm":
+    if not here.is_one_host:
         raise RuntimeError(
             f"the {here.size} ranks of {here.source} are on several hosts, which share no memory on the CPU. Run them "
             "on one host, or on NPUs with the vendor's package."

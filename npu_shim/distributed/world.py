@@ -23,7 +23,7 @@ THIS_HOST = "127.0.0.1"  # the server of all ranks without a rank table
 class World:
     """All ranks of the job, and the rank of this process.
 
-    ``servers`` has the server_id and ``addresses`` the host address of each rank.
+    ``servers`` has the server_id of each rank.
     ``device_id`` is the device of this rank. ``source`` names the variable that
     describes the job. ``table`` is None without a rank table.
     """
@@ -31,7 +31,6 @@ class World:
     rank: int
     size: int
     servers: tuple[str, ...]
-    addresses: tuple[str, ...]
     device_id: int
     source: str
     table: RankTable | None = None
@@ -108,7 +107,7 @@ def world_size(environ: Mapping[str, str] | None = None) -> int:
 
 
 def _without_table(rank: int, size: int, device_id: int, source: str) -> World:
-    return World(rank, size, (THIS_HOST,) * size, (THIS_HOST,) * size, device_id, source)
+    return World(rank, size, (THIS_HOST,) * size, device_id, source)
 
 
 def _table(env: _env.Environment) -> RankTable | None:
@@ -151,7 +150,6 @@ def _in_table(env: _env.Environment, table: RankTable) -> World:
         rank,
         table.size,
         tuple(server.server_id for server, _ in placed),
-        tuple(server.address for server, _ in placed),
         placed[rank][1].device_id,
         f"RANK_TABLE_FILE={env.rank_table_file}",
         table,
@@ -261,7 +259,6 @@ def _at_master(env: _env.Environment, size: int) -> World:
     return World(
         env.device_id,
         size,
-        (env.cm_chief_ip or THIS_HOST,) * size,
         (env.cm_chief_ip or THIS_HOST,) * size,
         env.device_id,
         "CM_CHIEF_IP",

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Mapping, Sequence
 
 from npu_shim import _env
-from npu_shim.distributed import addresses
 
 # Variables of another job, or of another description of the job: they would contradict the plan.
 _REMOVED = (
@@ -104,7 +103,6 @@ def processes(
     """
     environ = _env.process_environ() if environ is None else environ
     planned: list[RankProcess] = []
-    base_port = _base_port(len(slots), world_size, environ)
     for index, slot in enumerate(slots):
         own = {
             "JOB_ID": job_id,
@@ -115,8 +113,6 @@ def processes(
         }
         if rank_table:
             own["RANK_TABLE_FILE"] = os.path.abspath(rank_table)
-        if base_port is not None:
-            own["HCCL_IF_BASE_PORT"] = str(base_port)
         if threads is not None and not environ.get(OP_THREADS):
             own[OP_THREADS] = str(threads)
         if "PYTHONUNBUFFERED" not in environ:
@@ -132,13 +128,6 @@ def processes(
             )
         )
     return planned
-
-
-def _base_port(local: int, world_size: int, environ: Mapping[str, str]) -> int | None:
-    """Return a free base port if all ranks are on this host, so jobs do not conflict; hosts of one job share a port."""
-    if environ.get("NPU_SHIM_COLLECTIVES") != "tensorflow" or "HCCL_IF_BASE_PORT" in environ or local != world_size:
-        return None
-    return addresses.free_base_port(world_size)
 
 
 def share_cores(available: Sequence[int], count: int) -> list[tuple[int, ...]]:

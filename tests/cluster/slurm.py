@@ -5,6 +5,7 @@ It needs Debian's packages slurmctld, slurmd, slurm-client and munge, and root, 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import re
@@ -14,8 +15,6 @@ import socket
 import subprocess
 import time
 from typing import Callable
-
-from npu_shim.distributed.addresses import free_base_port
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scancel", "scontrol")
 CONF = """\
@@ -69,9 +68,9 @@ class Slurm:
         key = folder / "munge.key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
-        port = free_base_port(3)
+        port, port_1, port_2 = free_ports(3)
         (folder / "slurm.conf").write_text(
-            CONF.format(folder=folder, host=socket.gethostname(), port=port, port_1=port + 1, port_2=port + 2)
+            CONF.format(folder=folder, host=socket.gethostname(), port=port, port_1=port_1, port_2=port_2)
         )
         self.environ = {**os.environ, "PATH": self._path(), "SLURM_CONF": str(folder / "slurm.conf")}
         for name in [name for name in self.environ if name.startswith(("SLURM_", "SBATCH_")) and name != "SLURM_CONF"]:
@@ -149,6 +148,15 @@ class Slurm:
             if f"SLURM_CONF={self._folder}/slurm.conf".encode() in variables or str(self._folder).encode() in line:
                 if line.split(b"\0")[0].rpartition(b"/")[2].startswith((b"slurm", b"munged")):
                     os.kill(pid, signal.SIGTERM)
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports of this host that are free now."""
+    with contextlib.ExitStack() as probes:
+        made = [probes.enter_context(socket.socket()) for _ in range(count)]
+        for probe in made:
+            probe.bind(("", 0))
+        return [probe.getsockname()[1] for probe in made]
 
 
 def processes() -> list[tuple[int, list[bytes]]]:

@@ -12,11 +12,10 @@ from typing import Any, Callable, Iterator, NamedTuple
 
 import pytest
 
-from npu_shim.distributed.addresses import free_base_port
 from tests.distributed import forks, mpi_ranks, rank_process
 
 # The backends that tests run over; tests/run.sh has a suite for "mpi", whose ranks mpirun starts.
-BACKENDS = os.environ.get("NPU_SHIM_TEST_BACKENDS", "shm servers").split()
+BACKENDS = os.environ.get("NPU_SHIM_TEST_BACKENDS", "shm").split()
 IS_NIGHTLY = os.environ.get("NPU_SHIM_RANK_CASES") == "all"  # then tests of ranks run all their cases
 
 
@@ -86,12 +85,10 @@ class Rank:
 class Ranks:
     """The ranks of a job.
 
-    ``backend`` is 'shm', 'servers' or 'mpi'. Ranks that start later with the same ``job`` find
+    ``backend`` is 'shm' or 'mpi'. Ranks that start later with the same ``job`` find
     the others. ``stall_timeouts`` has the timeout of each rank in seconds, so that
     the rank that times out does not depend on the load of the machine.
     """
-
-    ports: dict[str, int] = {}  # port of rank 0 by job
 
     def __init__(
         self,
@@ -104,20 +101,11 @@ class Ranks:
     ) -> None:
         self.job = job or f"test-{uuid.uuid4().hex}"
         self.size, self.backend = size, backend
-        port = self.ports.setdefault(self.job, free_base_port(max(size, 4)))
         environment = options.pop("environment", {})
-        if options.get("tensorflow"):
-            environment = {
-                **environment,
-                "NPU_SHIM_COLLECTIVES": {"shm": "shm", "servers": "tensorflow"}[backend],
-                "HCCL_IF_BASE_PORT": str(port),
-            }
-        else:
+        if not options.get("tensorflow"):
             options["backend"] = backend
             if backend == "mpi":
                 options.setdefault("servers", mpi_ranks.SERVERS[size])
-            elif backend == "servers":
-                options["addresses"] = [f"127.0.0.1:{port + rank}" for rank in range(size)]
         self.launched = mpi_ranks.Launched(size) if backend == "mpi" else None
         self.ranks = [
             Rank(
@@ -169,7 +157,7 @@ class Ranks:
 def is_clean(ranks: Ranks) -> bool:
     """Return True if the job directory has been removed."""
     jobs = [f"{ranks.job} on server {rank}" for rank in range(ranks.size)] if ranks.backend == "mpi" else [ranks.job]
-    return ranks.backend == "servers" or not any(directory_of(job).exists() for job in jobs)
+    return not any(directory_of(job).exists() for job in jobs)
 
 
 def directory_of(job: str) -> pathlib.Path:
@@ -179,19 +167,13 @@ def directory_of(job: str) -> pathlib.Path:
     return pathlib.Path(job_directory(job))
 
 
-@pytest.fixture(params=[backend for backend in BACKENDS if backend != "mpi"])
-def backend(request: Any) -> str:
-    """Return the name of a collective backend."""
-    return request.param
-
-
 @pytest.fixture
-def ranks_of(backend: str) -> Iterator[Callable[..., Ranks]]:
+def ranks_of() -> Iterator[Callable[..., Ranks]]:
     """Yield a function ranks_of(size, ...) that starts ranks. After the test they end, and their cleanup is checked."""
     started: list[Ranks] = []
 
     def start(size: int, join: bool = True, **options: Any) -> Ranks:
-        started.append(Ranks(size, backend, **options))
+        started.append(Ranks(size, **options))
         if join:
             assert started[-1].joined() == [None] * len(started[-1].ranks)
         return started[-1]
@@ -205,11 +187,7 @@ def ranks_of(backend: str) -> Iterator[Callable[..., Ranks]]:
 
 @pytest.fixture(
     scope="module",
-    params=[
-        (backend, size)
-        for backend, size in [(b, n) for b in ("shm", "servers", "mpi") for n in (2, 3, 4)]
-        if backend in BACKENDS and (backend, size) != ("servers", 4)
-    ],
+    params=[(backend, size) for backend in BACKENDS for size in (2, 3, 4)],
     ids="{0[1]} ranks on {0[0]}".format,
 )
 def ranks(request: Any) -> Iterator[Ranks]:

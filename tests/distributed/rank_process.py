@@ -90,12 +90,5 @@ def _serve(pipe: Connection, rank: int, size: int, job: str, options: dict[str, 
 
 def _wait_for_pending(group: Any, other: int) -> None:
     """Return when another rank is in a collective that this rank has not reached."""
-    while not _pending_keys(group, other):
+    while not group._scheduler.announcements.keys_of(other):
         time.sleep(0.01)
-
-
-def _pending_keys(group: Any, other: int) -> list[str]:
-    if hasattr(group, "_scheduler"):
-        return list(group._scheduler.announcements.keys_of(other))
-    with group._office.lock:
-        return list(group._office.awaited(group._group, other))

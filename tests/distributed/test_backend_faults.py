@@ -11,7 +11,6 @@ import time
 
 import pytest
 
-from npu_shim.distributed.addresses import free_base_port
 from tests.distributed.conftest import Failed, directory_of, wait_for
 
 FOREVER = """
@@ -59,7 +58,6 @@ def test_rank_killed_in_the_rendezvous_is_named(ranks_of, size, seed):
             assert isinstance(result, Failed) and f"rank {victim}" in result.text, result
 
 
-@pytest.mark.parametrize("backend", ["shm"])
 def test_rank_killed_after_it_registered_is_named_at_once(ranks_of):
     """Although another rank is still missing."""
     ranks = ranks_of(3, join=False, only=[0, 1], connect_timeout_s=100)
@@ -124,16 +122,15 @@ def test_exit_with_an_error_is_reported_with_the_error(ranks_of):
     assert "has exited with FileNotFoundError: [Errno 2] No such file: 'train.csv'" in text
 
 
-def test_uncaught_error_of_a_script_reaches_the_other_ranks(tmp_path, repo_root, backend):
+def test_uncaught_error_of_a_script_reaches_the_other_ranks(tmp_path, repo_root):
     """Run a real script that joins and raises."""
     import subprocess
     import sys
 
     script = tmp_path / "script.py"
-    how = {"shm": "", "servers": f", addresses={[f'127.0.0.1:{free_base_port(2) + r}' for r in range(2)]}"}[backend]
     script.write_text(
-        f"import sys\nfrom npu_shim.distributed import {backend}\nimport numpy as np\n"
-        f"rank = int(sys.argv[1])\nbackend = {backend}.join(rank, 2, sys.argv[2]{how})\n"
+        "import sys\nfrom npu_shim.distributed import shm\nimport numpy as np\n"
+        "rank = int(sys.argv[1])\nbackend = shm.join(rank, 2, sys.argv[2])\n"
         "if rank:\n    open('/no/such/data.csv')\n"
         "backend.world.allreduce(np.ones(2), key='loss')\n"
     )
@@ -201,54 +198,13 @@ def test_stopped_rank_is_named(ranks_of):
     ranks.kill(1, signal.SIGCONT)
     assert result.kind == "Stalled" and f"rank 1 (process {pid(ranks, 1)})" in result.text
     assert ranks.ranks[1].result() == result
-    assert ranks.backend != "shm" or "without an answer: its process is stopped, or runs C code" in result.text
+    assert "without an answer: its process is stopped, or runs C code" in result.text
 
 
 def test_rank_that_does_not_join_is_named(ranks_of):
     ranks = ranks_of(3, join=False, only=[0, 2], connect_timeout_s=5)
     for result in ranks.joined():
         assert result.kind == "Stalled" and result.text.startswith("rank 1 did not join within 5 s")
-        assert ranks.backend == "shm" or ": no process listens at 127.0.0.1:" in result.text
-
-
-@pytest.mark.parametrize("backend", ["servers"])
-def test_reason_of_a_rank_that_gave_up_is_read_after_it_has_left(ranks_of):
-    port = free_base_port(3)
-    results = ranks_of(2).attempt(
-        """
-        import time
-        from npu_shim.distributed.servers.engine import join
-        from npu_shim.distributed.servers.peers import Peers
-        def look(self, ranks):
-            while rank == 1 and ranks and not self.all[0].gone:
-                time.sleep(0.01)
-        Peers.look = look
-        join(rank, 3, "another", addresses=addresses, connect_timeout_s=(1, 60)[rank])
-        """,
-        addresses=[f"127.0.0.1:{port + rank}" for rank in range(3)],
-    )
-    assert results[0] == results[1] and results[0].text.startswith("rank 2 did not join within 1 s")
-
-
-@pytest.mark.parametrize("backend", ["servers"])
-def test_silent_host_is_named_when_the_time_is_over(ranks_of):
-    """A host that does not answer may be cut off for a while. The ranks have two addresses of this machine."""
-    port = free_base_port(2)
-    cut_off = ranks_of(2).attempt(
-        """
-        from npu_shim.distributed.servers import join, peers
-        apart = join(rank, 2, "apart", addresses=addresses, stall_timeout_s=2)
-        if rank == 0:
-            peers.probe = lambda address: peers.SILENT
-            apart.world.barrier(key="end")
-        """,
-        addresses=[f"127.0.0.{rank + 1}:{port + rank}" for rank in range(2)],
-    )[0]
-    name = r"rank 1 \(process \d+ on 127\.0\.0\.2\)"
-    assert cut_off.kind == "Stalled" and re.search(
-        rf"Not reached by:\n  {name}, in no collective\n{name} does not answer at 127\.0\.0\.2:\d+: its host is off",
-        cut_off.text,
-    )
 
 
 def test_missing_rank_0_is_named(ranks_of):
@@ -283,23 +239,15 @@ def test_second_process_of_a_rank_is_rejected(ranks_of):
     second = ranks_of(2, join=False, job=ranks.job)
     for rank, result in enumerate(second.joined()):
         assert result.kind == "RankTaken"
-        if ranks.backend == "shm":
-            prefix = f"rank {rank} of job {ranks.job!r} is already running (process {pid(ranks, rank)} holds "
-            assert result.text.startswith(prefix) and "set another JOB_ID" in result.text
-        else:
-            assert re.match(
-                rf"rank {rank} cannot listen on port \d+ \(Address already in use\): another job may use "
-                r"it\. End that job, or export HCCL_IF_BASE_PORT",
-                result.text,
-            )
+        prefix = f"rank {rank} of job {ranks.job!r} is already running (process {pid(ranks, rank)} holds "
+        assert result.text.startswith(prefix) and "set another JOB_ID" in result.text
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
 
 
 def test_process_cannot_join_twice(ranks_of):
     ranks = ranks_of(2)
     results = ranks.attempt("join()")
-    reason = {"shm": "this process itself", "servers": "Address already in use"}[ranks.backend]
-    assert all(a.kind == "RankTaken" and reason in a.text for a in results)
+    assert all(a.kind == "RankTaken" and "this process itself" in a.text for a in results)
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
 
 
@@ -316,7 +264,6 @@ def test_new_run_starts_while_the_old_one_is_dying(ranks_of):
     assert new.joined() + root.joined() == [None, None]
 
 
-@pytest.mark.parametrize("backend", ["shm"])
 def test_files_of_a_killed_job_are_empty_and_removed_by_the_next_job(ranks_of, tmp_path):
     ranks = ranks_of(2, base=str(tmp_path))  # where no other job of this user cleans up
     ranks.run("world.allreduce(np.ones(1_000_000), key='k')")
@@ -378,7 +325,6 @@ def test_keyboard_interrupt_of_one_rank_reaches_the_others(ranks_of):
     assert f"a (allreduce sum of float64[3]): rank 0 (process {pid(ranks, 0)}) failed: KeyboardInterrupt" in result.text
 
 
-@pytest.mark.parametrize("backend", ["shm"])
 def test_too_little_shared_memory_raises(ranks_of):
     """Request slots that are larger than the memory of any machine."""
     ranks = ranks_of(2, join=False, chunk_bytes=1 << 40)
@@ -397,104 +343,6 @@ def test_directory_of_another_user_is_not_used(tmp_path, monkeypatch):
         rank_lock.make_directory(str(tmp_path / "link"))
 
 
-@pytest.mark.parametrize("backend", ["servers"])
-def test_web_proxy_is_not_used(ranks_of):
-    ranks = ranks_of(2, environment={"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"})
-    assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
-
-
 def test_job_id_may_be_any_string(ranks_of):
     ranks = ranks_of(2, job="a job/../with ünusual *characters*" + "x" * 500)
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
-
-
-SERVER_FAILS = """
-    from npu_shim import _tf
-    post, failed = backend._office._post, []
-    def get():
-        failed.append(post)
-        raise _tf.tf.errors.AbortedError(None, None, "given up")
-    """
-
-
-@pytest.mark.parametrize("backend", ["servers"])
-def test_server_that_aborts_a_receive_is_retried(ranks_of):
-    ranks = ranks_of(2)
-    assert (
-        ranks.run(
-            SERVER_FAILS
-            + """
-    post._get = get  # from the next message on
-    result = [int(world.allreduce(np.int32(1), key="k")) for _ in range(3)], len(failed)
-    """
-        )
-        == [([2, 2, 2], 1)] * 2
-    )
-
-
-@pytest.mark.parametrize("backend", ["servers"])
-def test_rank_that_cannot_receive_reports_the_reason(ranks_of):
-    ranks = ranks_of(2)
-    got = ranks.attempt(
-        "if rank == 1:\n"
-        + SERVER_FAILS
-        + """
-    post._get, post.listen = get, lambda: None
-for _ in range(3):
-    world.allreduce(np.int32(1), key="k")
-    """
-    )
-    reason = (
-        f"rank 1 (process {pid(ranks, 1)}) cannot receive messages, because its server failed (AbortedError: given up)"
-    )
-    assert [result.kind for result in got] == ["PeerLost", "CollectiveError"]
-    assert all(reason in result.text for result in got)
-
-
-HOST_IS_SILENT = """
-    import time
-    from npu_shim import _tf
-    from npu_shim.distributed.servers import peers
-    post, probe, asked = backend._office._post, peers.probe, []
-    really_put = post.put
-    def silent(address):
-        asked.append(address)
-        return peers.SILENT if len(asked) < 3 else probe(address)
-    def put(dest, *message):
-        if dest != rank and len(asked) < 3:
-            raise _tf.tf.errors.UnavailableError(None, None, "no route to host")
-        really_put(dest, *message)
-    post.put, peers.probe = put, silent
-    """
-
-
-@pytest.mark.parametrize("backend", ["servers"])
-def test_messages_to_a_temporarily_silent_host_are_not_lost(ranks_of):
-    ranks = ranks_of(2)
-    assert (
-        ranks.run(
-            HOST_IS_SILENT
-            + """
-    result = [int(world.allreduce(np.int32(1), key="k")) for _ in range(3)], len(asked) >= 3
-    """
-        )
-        == [([2, 2, 2], True)] * 2
-    )
-
-
-@pytest.mark.parametrize("backend", ["servers"])
-def test_exit_does_not_wait_for_a_silent_host(ranks_of):
-    ranks = ranks_of(2)
-    seconds, _ = ranks.run(
-        "if rank == 0:\n"
-        + HOST_IS_SILENT
-        + """
-    peers.probe = lambda address: peers.SILENT
-    sent = backend._office.send(1, 99)
-    assert not sent(0.5)
-    begin = time.monotonic()
-    backend.close()
-    result = time.monotonic() - begin
-    """
-    )
-    assert seconds < 4

@@ -15,15 +15,14 @@ SHAPES = [(), (0,), (7,), (2, 0, 3), (6, 5), (12, 4099)]
 
 
 # How a backend computes on each number of ranks is tested in test_backend_collectives.py.
-JOBS = [("shm", 4), ("servers", 2)] + IS_NIGHTLY * [("shm", 2), ("servers", 4)]
+SIZES = [4] + IS_NIGHTLY * [2]
 
 
-@pytest.fixture(scope="module", params=JOBS, ids="{0[1]} ranks on {0[0]}".format)
+@pytest.fixture(scope="module", params=SIZES, ids="{} ranks".format)
 def ranks(request):
     """Yield processes with TensorFlow, which connect at the first collective."""
-    backend, size = request.param
-    made = Ranks(size, backend, tensorflow=True)
-    assert made.joined(180) == [None] * size
+    made = Ranks(request.param, tensorflow=True)
+    assert made.joined(180) == [None] * request.param
     yield made
     made.end()
     assert is_clean(made)
@@ -400,28 +399,3 @@ def test_session_on_a_server_of_the_script(ranks):
                 result = int(sess.run(tf.constant(2) + rank))
         """)
     assert got == [2 + r for r in range(ranks.size)]
-
-
-def test_shared_memory_is_rejected_for_several_hosts(monkeypatch, tmp_path):
-    import json
-
-    from npu_shim import _env
-    from npu_shim.distributed import backend, world
-
-    table = {
-        "version": "1.0",
-        "status": "completed",
-        "server_count": "2",
-        "server_list": [
-            {"server_id": f"10.0.0.{s}", "device": [{"device_id": "0", "device_ip": f"10.1.0.{s}", "rank_id": str(s)}]}
-            for s in range(2)
-        ],
-    }
-    path = tmp_path / "table.json"
-    path.write_text(json.dumps(table))
-    for name, value in (("RANK_TABLE_FILE", str(path)), ("RANK_ID", "0"), ("RANK_SIZE", "2")):
-        monkeypatch.setenv(name, value)
-    assert backend.backend_name(world.world(), _env.read()) == "tensorflow"
-    monkeypatch.setenv("NPU_SHIM_COLLECTIVES", "shm")
-    with pytest.raises(ValueError, match="'shm' is not allowed: the 2 ranks of .* are on 2 hosts"):
-        backend.connect()

@@ -31,10 +31,9 @@ def trained(tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
 @pytest.mark.parametrize("way", WAYS)
 def test_two_ranks_train_the_cnn_like_one_process(way: str, trained: dict[int, list[dict[str, Any]]]) -> None:
     (one,), two = ([found[way] for found in trained[ranks]] for ranks in (1, 2))
-    assert two[0] == two[1] and two[2] == two[3]  # bit by bit, by either backend
+    assert two[0] == two[1]  # bit by bit
     assert len(one["losses"]) == 50 and one["losses"][-1] < 0.7 * one["losses"][0]
-    for rank in two[::2]:
-        np.testing.assert_allclose(rank["losses"], one["losses"], rtol=2e-4)
+    np.testing.assert_allclose(two[0]["losses"], one["losses"], rtol=2e-4)
     assert two[0]["values"].keys() == one["values"].keys() and one["values"]["global_step"] == 50
     for name, value in one["values"].items():
         # Adam divides by the root of squares that may be next to nothing, which makes more of how sums are rounded.
@@ -50,13 +49,13 @@ def test_all_interfaces_of_one_optimizer_have_one_result(trained: dict[int, list
 
 def test_device_starts_on_every_rank_and_overflow_is_shared(tmp_path_factory: Any) -> None:
     found = results("system_ranks.py", [], tmp_path_factory)
-    assert [rank["ranks"] for rank in found[2]] == 2 * [[0, 2, 0, 2], [1, 2, 1, 2]] and found[1][0]["ranks"] == [
+    assert [rank["ranks"] for rank in found[2]] == [[0, 2, 0, 2], [1, 2, 1, 2]] and found[1][0]["ranks"] == [
         0,
         1,
         0,
         1,
     ]
-    assert [rank["sum"] for rank in found[2]] == 4 * [[2, 1]] and found[1][0]["sum"] == [1, 0]
+    assert [rank["sum"] for rank in found[2]] == 2 * [[2, 1]] and found[1][0]["sum"] == [1, 0]
     for rank in found[1] + found[2]:  # global step, scale and weight: the second step is left out by all
         steps = np.array(rank["steps"])
         assert steps[:, 0].tolist() == [1, 1, 2, 3] and steps[0, 1] == 16 and (steps[1:, 1] < 16).all()

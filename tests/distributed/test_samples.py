@@ -15,7 +15,6 @@ import pytest
 import tensorflow as tf
 from convert_tf2npu.main import main
 
-from npu_shim.distributed.addresses import free_base_port
 from samples import training
 from tests.distributed.test_training import environment, forked
 
@@ -70,7 +69,6 @@ def train_8p(name: str, ranks: int, logs: pathlib.Path, *flags: str, **env: str)
         "RANK_SIZE": str(ranks),
         "JOB_ID": f"train_8p-{os.getpid()}",
         "LOG_DIR": str(logs),
-        "HCCL_IF_BASE_PORT": str(free_base_port(ranks)),
         "PYTHON": sys.executable,
         **env,
     }

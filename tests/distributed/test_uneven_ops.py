@@ -22,12 +22,11 @@ IMPORT = """
 """
 
 
-@pytest.fixture(scope="module", params=[("shm", 2), ("shm", 3), ("servers", 3)], ids="{0[1]} ranks on {0[0]}".format)
+@pytest.fixture(scope="module", params=[2, 3], ids="{} ranks".format)
 def ranks(request):
     """Yield processes with TensorFlow, which connect at the first collective."""
-    backend, size = request.param
-    made = Ranks(size, backend, tensorflow=True)
-    assert made.joined(180) == [None] * size
+    made = Ranks(request.param, tensorflow=True)
+    assert made.joined(180) == [None] * request.param
     made.run(IMPORT)
     yield made
     made.end()

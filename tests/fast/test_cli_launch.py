@@ -74,17 +74,6 @@ def test_ranks_on_the_same_processors_share_op_threads(
         assert made.full_environment(said).get(OP_THREADS) == wanted
 
 
-def test_ranks_of_one_host_get_free_ports() -> None:
-    outer = {"NPU_SHIM_COLLECTIVES": "tensorflow"}
-    made = processes([RankSlot(0, 0), RankSlot(1, 1)], 2, ["a"], "j", "", environ=outer)
-    ports = {process.environment["HCCL_IF_BASE_PORT"] for process in made}
-    assert len(ports) == 1 and 1024 < int(ports.pop()) < 32768
-    for slots, size, more in ([RankSlot(0, 0)], 2, {}), ([RankSlot(0, 0)], 1, {"HCCL_IF_BASE_PORT": "7000"}):
-        assert (
-            "HCCL_IF_BASE_PORT" not in processes(slots, size, ["a"], "j", "", environ={**outer, **more})[0].environment
-        )
-
-
 @pytest.mark.parametrize(
     "available, count, shares",
     [

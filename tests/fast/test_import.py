@@ -132,8 +132,6 @@ def test_private_attributes_are_used_by_tf_modules_only(repo_root):
 
 
 def test_the_environment_is_accessed_by_its_module_only(repo_root):
-    # gRPC reads the proxy variables itself when a server starts, so this module has to set them
-    allowed = {"_env.py", "distributed/servers/post.py"}
     for module, tree in trees(repo_root).items():
         used = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)} & {
             "environ",
@@ -141,7 +139,7 @@ def test_the_environment_is_accessed_by_its_module_only(repo_root):
             "getenv",
             "putenv",
         }
-        assert module in allowed or not used, f"{module} uses os.{sorted(used)}"
+        assert module == "_env.py" or not used, f"{module} uses os.{sorted(used)}"
 
 
 # Modules that look at frames. docs/architecture.md has the reasons.
@@ -175,7 +173,6 @@ STATE = {
     "distributed/groups.py": {"_groups"},
     "distributed/ranktable/reader.py": {"_read"},
     "distributed/remote_memory.py": {"_memories", "_names"},
-    "distributed/servers/post.py": {"_kept"},
     "distributed/shm/rank_lock.py": {"_held"},
     "npu_device/distribute/npu_callbacks.py": {"broadcast_registry"},
     "npu_device/train/optimizer/npu_loss_scale_optimizer.py": {"_with_agreement"},

@@ -157,9 +157,7 @@ def test_run_sh_runs_what_depends_on_tensorflow_in_every_environment(repo_root: 
     for file in set().union(*ran.values()):
         if file.rsplit("/", 1)[0] not in reports | once:
             some = (
-                file.endswith(
-                    ("test_blocks.py", "test_dropout.py", "test_faults.py", "test_two_hosts.py", "test_slurm.py")
-                )
+                file.endswith(("test_blocks.py", "test_dropout.py", "test_faults.py", "test_slurm.py"))
                 and "ops" not in file
             )
             if file == "tests/card/test_two_cards.py":

@@ -9,9 +9,6 @@ from typing import Any, Sequence
 
 import pytest
 
-from npu_shim import _env
-from npu_shim.distributed.addresses import addresses
-from npu_shim.distributed.backend import backend_name
 from npu_shim.distributed.world import THIS_HOST, world, world_size
 
 CHIEF = {"CM_CHIEF_IP": "10.0.0.1", "CM_CHIEF_PORT": "6000", "CM_CHIEF_DEVICE": "0"}
@@ -112,36 +109,11 @@ def test_rank_in_a_server_list(table: Any) -> None:
     assert (found.rank, found.size, found.local_rank, found.local_size) == (3, 5, 1, 3)
     assert found.device_id == 5  # the table beats ASCEND_DEVICE_ID
     assert found.servers == ("10.0.0.1",) * 2 + ("10.0.0.2",) * 3
-    assert found.addresses == found.servers and found.server_ids == ("10.0.0.1", "10.0.0.2")
+    assert found.server_ids == ("10.0.0.1", "10.0.0.2")
     assert found.local_ranks == (2, 3, 4) and found.ranks_beside(0) == (0, 1) and not found.is_one_host
     assert found.source == f"RANK_TABLE_FILE={path}" and found.table is not None
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.rank = 0  # type: ignore[misc]
-
-
-def test_host_address_may_differ_from_its_name(table: Any) -> None:
-    data = server_list([0])
-    data["server_list"][0].update(server_id="node_0", host_ip="172.16.0.9")
-    found = world({"RANK_TABLE_FILE": table(data)})
-    assert (found.servers, found.addresses) == (("node_0",), ("172.16.0.9",))
-
-
-@pytest.mark.parametrize(
-    "servers, backend, hosts",
-    [([[0, 1]], "shm", ["127.0.0.1"] * 2), ([[0, 1], [0, 1]], "tensorflow", ["10.0.0.1"] * 2 + ["10.0.0.2"] * 2)],
-)
-def test_backend_and_addresses_of_one_and_two_hosts(
-    servers: list[list[int]], backend: str, hosts: list[str], table: Any
-) -> None:
-    environ = {"RANK_TABLE_FILE": table(server_list(*servers)), "RANK_ID": "1"}
-    here = world(environ)
-    assert backend_name(here, _env.read(environ)) == backend
-    assert addresses(here, 60000) == [f"{host}:{60000 + rank}" for rank, host in enumerate(hosts)]
-
-
-def test_mpi_is_selected_by_its_variable(table: Any) -> None:
-    environ = {"RANK_TABLE_FILE": table(server_list([0, 1], [0, 1])), "RANK_ID": "3", "NPU_SHIM_COLLECTIVES": "mpi"}
-    assert backend_name(world(environ), _env.read(environ)) == "mpi"
 
 
 def test_ranks_that_alternate_between_servers(table: Any) -> None:

@@ -2,8 +2,8 @@
 
     unshare --user --map-root-user --net python two_hosts.py FOLDER COMMAND ...
 
-runs a command on the first host, and mpirun in it starts processes on the second one by start_there.py. FOLDER/code has
-its exit code.
+runs a command on the first host, and mpirun in it starts processes on the second one by start_there.py. The link goes
+down when a file FOLDER/cut appears. FOLDER/result.json has the exit code, and the seconds from then on.
 """
 
 from __future__ import annotations
@@ -35,8 +35,14 @@ def main(folder: pathlib.Path, command: list[str]) -> None:
         agent = f"{sys.executable} {pathlib.Path(__file__).resolve().parent / 'start_there.py'}"
         environ = {**os.environ, "HOSTS": str(hosts), "PRTE_MCA_plm_ssh_agent": agent}
         process = subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL)
-        process.wait()
-        (folder / "code").write_text(str(process.returncode))
+        cut: float | None = None
+        while process.poll() is None:
+            if cut is None and (folder / "cut").exists():
+                _ip([], "link set here down")
+                cut = time.monotonic()
+            time.sleep(0.05)
+        seconds = None if cut is None else time.monotonic() - cut
+        (folder / "result.json").write_text(json.dumps({"code": process.returncode, "seconds": seconds}))
     finally:
         other.kill()
         other.wait()

@@ -20,7 +20,7 @@ from npu_shim.distributed.mpi.algorithms import HostTransport
 from npu_shim.distributed.mpi.links import Links
 from npu_shim.distributed.mpi.order import LeaderOrder
 from npu_shim.distributed.mpi.span import Span
-from npu_shim.distributed.mpi.wire import Reached, Wire
+from npu_shim.distributed.mpi.wire import Reached, Wire, import_mpi
 from npu_shim.distributed.shm.algorithms import SharedMemoryGroup
 from npu_shim.distributed.shm.announcements import Announcements
 from npu_shim.distributed.shm.barrier import Barrier
@@ -196,6 +196,7 @@ def join(
             f"rank={rank}, size={size} and {len(servers)} servers are not allowed. Use a rank of 0 to size - 1, and "
             "one server for each rank."
         )
+    import_mpi()
     here = [other for other in range(size) if servers[other] == servers[rank]]
     local = shm.join(
         here.index(rank),

@@ -130,7 +130,7 @@ class Wire:
                 self._mpi.Finalize()
 
     def _initialize(self) -> None:
-        self._mpi = _import_mpi()
+        self._mpi = import_mpi()
         mpi = self._mpi
         self._finalizes = not mpi.Is_initialized()
         level = mpi.Init_thread(mpi.THREAD_MULTIPLE) if self._finalizes else mpi.Query_thread()
@@ -142,10 +142,11 @@ class Wire:
             )
         world = mpi.COMM_WORLD
         if world.size != self.size:
+            library = mpi.Get_library_version().splitlines()[0]
             raise Mismatch(
-                f"rank {self.rank} (process {os.getpid()}) is one of {world.size} MPI processes, but of {self.size} "
-                "ranks. Start all ranks with one mpirun of the MPI library that mpi4py uses "
-                f"({mpi.Get_library_version().splitlines()[0]})."
+                f"rank {self.rank} (process {os.getpid()}) is one of {world.size} MPI processes, but of "
+                f"{self.size} ranks on {len(set(self._hosts))} hosts, which only MPI connects. Start all with npu-shim "
+                f"launch --hostfile, or with one mpirun or srun --mpi=pmix of the MPI library of mpi4py ({library})."
             )
         self._control, self._data = world.Dup(), world.Dup()
         identities = self._control.allgather((self.rank, os.getpid()))
@@ -292,7 +293,7 @@ class Wire:
                 raise PeerLost(f"MPI lost the connection to another host: {error}.") from error
 
 
-def _import_mpi() -> Any:
+def import_mpi() -> Any:
     """Return mpi4py.MPI, without the initialization at import.
 
     Raises:
@@ -307,7 +308,8 @@ def _import_mpi() -> Any:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise CollectiveError(
-            f"mpi4py finds no MPI library on {socket.gethostname()}, or is not installed ({error}). Install both "
-            "with pip install 'npu_shim[mpi]'. For ranks without MPI export NPU_SHIM_COLLECTIVES=tensorflow."
+            f"ranks on several hosts need mpi4py and an MPI library, but one is missing on {socket.gethostname()} "
+            f"({error}). Install both with pip install 'npu_shim[mpi]', and start the ranks with npu-shim launch "
+            "--hostfile, mpirun or srun."
         ) from error
     return MPI
