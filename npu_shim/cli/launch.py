@@ -20,6 +20,7 @@ from npu_shim.cli import USAGE_ERROR, _progress, show
 from npu_shim.distributed.ranktable import hostfile, writer
 from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_text
+from npu_shim.launching.across_hosts import mpirun_process
 from npu_shim.launching.job import TIMED_OUT, Job
 from npu_shim.launching.job_ranks import JobRanks, ranks_here, ranks_in_table, ranks_of_hosts
 from npu_shim.launching.plan import RankProcess, processes, share_cores, share_threads
@@ -49,6 +50,9 @@ def main(arguments: list[str]) -> int:
         if not given and len(assignment.slots) < assignment.world_size:
             job_id = _job_of_table(assignment)
         available = sorted(os.sched_getaffinity(0))
+        if assignment.hosts and (args.progress or args.bind_cores):
+            option = "--progress" if args.progress else "--bind-cores"
+            raise ValueError(f"{option} needs all ranks on this host: mpirun starts those of several. Leave it out.")
         cores = share_cores(available, len(assignment.slots)) if args.bind_cores else None
         threads = None if _device.look().is_npu else share_threads(available, len(assignment.slots))
     except (OSError, ValueError) as error:
@@ -59,9 +63,16 @@ def main(arguments: list[str]) -> int:
         return TIMED_OUT
     except KeyboardInterrupt:  # while it waited for the rank table
         return _INTERRUPTED
-    plan = processes(
-        assignment.slots, assignment.world_size, command, job_id, log_dir, assignment.table, cores, threads=threads
-    )
+    if assignment.hosts:
+        try:
+            plan = [mpirun_process(assignment.hosts, command, job_id, log_dir, str(assignment.table))]
+        except ValueError as error:
+            _report(f"error: {error}")
+            return USAGE_ERROR
+    else:
+        plan = processes(
+            assignment.slots, assignment.world_size, command, job_id, log_dir, assignment.table, cores, threads=threads
+        )
     if args.dry_run:
         lines = [process.as_shell() for process in plan]
         if assignment.text is not None:
@@ -91,7 +102,9 @@ def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assign
         _report(f"error: --log-dir {log_dir} cannot be created: {error.strerror}. Name a writable folder.")
         return USAGE_ERROR
     here = (
-        f"{len(plan)} ranks"
+        f"{assignment.world_size} ranks on {len(assignment.hosts)} hosts"
+        if assignment.hosts
+        else f"{len(plan)} ranks"
         if len(plan) == assignment.world_size
         else f"ranks {plan[0].rank} to {plan[-1].rank} of {assignment.world_size}"
     )
@@ -105,7 +118,7 @@ def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assign
         plan, _report, sys.stdout.buffer, args.timeout, args.max_restarts, environ=environ, display=display
     ).run()
     if not code:
-        _report(f"all {len(plan)} ranks finished after {time.monotonic() - begin:.0f} s")
+        _report(f"all {len(assignment.slots)} ranks finished after {time.monotonic() - begin:.0f} s")
     return code
 
 
@@ -135,7 +148,7 @@ def _parser() -> argparse.ArgumentParser:
         "--hosts",
         metavar="HOST:SLOTS,...",
         help="as in horovodrun: the hosts of the ranks, which fill the slots of a host before those of the next one. "
-        "Run the command on each of several hosts; it starts the ranks of that host",
+        "mpirun starts the ranks of several hosts",
     )
     made.add_argument(
         "--hostfile", "-hostfile", metavar="FILE", help="the same from a file with lines such as 'host1 slots=8'"
@@ -143,7 +156,8 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--ranktable",
         metavar="FILE",
-        help="start the ranks of this host in this rank table; by default RANK_TABLE_FILE",
+        help="start the ranks of this host in this rank table, without NPUs those of all its hosts through mpirun; by "
+        "default RANK_TABLE_FILE",
     )
     made.add_argument(
         "--server-index",
@@ -226,7 +240,7 @@ def _assign(args: argparse.Namespace, log_dir: str) -> JobRanks:
             if args.hosts is not None
             else hostfile.parse_hostfile(read_text(args.hostfile), args.hostfile)
         )
-        return ranks_of_hosts(hostfile.fill(hosts, args.ranks), args.server_index, log_dir, _report)
+        return ranks_of_hosts(hostfile.fill(hosts, args.ranks), args.server_index, log_dir)
     if args.ranks is not None:
         if args.server_index is not None:
             raise ValueError("--server-index needs --ranktable: with --ranks all ranks are on this host.")

@@ -18,7 +18,7 @@ _LIBRARIES = re.compile(
 _SITE = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 _STANDARD_LIBRARY = os.path.join(sysconfig.get_path("stdlib"), "")
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
-_LOST_RANK = re.compile(r"\bPeerLost: .*?\brank (\d+) \(process \d+\)", re.DOTALL)
+_LOST_RANK = re.compile(r"\bPeerLost: .*?\brank (\d+) \(process \d+\b", re.DOTALL)
 
 
 def failure_lines(output: str) -> list[str]:

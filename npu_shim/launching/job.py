@@ -92,7 +92,7 @@ class Job:
         try:
             for process in self._processes:
                 header = (
-                    f"== rank {process.rank} of job {process.environment['JOB_ID']}, "
+                    f"== {process.name or _ranks([process.rank])} of job {process.environment['JOB_ID']}, "
                     f"{time.strftime('%Y-%m-%d %H:%M:%S')}" + (f", restart {restarts}" if restarts else "")
                 )
                 self._ranks.append(Rank(process, environ, pipe, header, progress))
@@ -159,9 +159,12 @@ class Job:
         others = [r.process.rank for r in self._ranks if r.poll() is None]
         output = rank.output()
         lines = failure.failure_lines(output)
-        shown = rank is self._ranks[0] and output.rstrip().endswith("\n".join(lines))  # and nothing was left out
+        # mpirun has shown what its ranks report
+        shown = (
+            bool(rank.process.name) or rank is self._ranks[0] and output.rstrip().endswith("\n".join(lines))
+        )  # and nothing was left out
         self._report(
-            f"rank {rank.process.rank} {how} after {time.monotonic() - self._begin:.0f} s"
+            f"{rank.process.name or _ranks([rank.process.rank])} {how} after {time.monotonic() - self._begin:.0f} s"
             + (f"; ending {_ranks(others)}" if others else "")
             + f". Its log is {rank.process.log}"
             + ("" if shown else " and ends with:")

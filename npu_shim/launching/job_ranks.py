@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 from npu_shim import _device
 from npu_shim.distributed.addresses import is_this_host
@@ -25,12 +25,14 @@ class JobRanks(NamedTuple):
         world_size: number of ranks on all hosts.
         table: path of the rank table.
         text: its text, if the command must write it.
+        hosts: the hosts on which mpirun starts the ranks; empty if this command starts its own.
     """
 
     slots: list[RankSlot]
     world_size: int
     table: str | None = None
     text: str | None = None
+    hosts: tuple[Host, ...] = ()
 
 
 def ranks_here(ranks: int, devices: Sequence[int] | None, log_dir: str) -> JobRanks:
@@ -55,23 +57,21 @@ def ranks_in_table(table: RankTable, path: str, server_index: int | None, pod_na
     Raises:
         ValueError: the server or pod does not exist, or none of them is this host.
     """
+    pods = any(server.pod_name or server.pod_address for server in table.servers)
+    if server_index is None and len(table.servers) > 1 and not pods and not _device.look().is_npu:
+        return _over_mpi(table, path, None)
     return JobRanks(assign_server_ranks(table, server_index, path, pod_name), table.size, path)
 
 
-def ranks_of_hosts(
-    hosts: Sequence[Host], server_index: int | None, log_dir: str, report: Callable[[str], None]
-) -> JobRanks:
-    """Return the ranks of this host in a job on the devices of several hosts.
-
-    The same command runs on each host. Each makes the same rank table, so that the job has the same name on all.
+def ranks_of_hosts(hosts: Sequence[Host], server_index: int | None, log_dir: str) -> JobRanks:
+    """Return the ranks of a job on the devices of several hosts, which mpirun starts.
 
     Args:
         hosts: with their devices, in the order of their ranks.
-        server_index: number of this host; None to find it by its name or address.
+        server_index: 0 if the only host is this one, whatever its name.
         log_dir: the folder for the rank table.
-        report: prints a line for the user: what the other hosts start.
     Raises:
-        ValueError: none of the hosts is this one, or the NPUs of other hosts have no known addresses.
+        ValueError: the only host is not this one, or the NPUs of other hosts have no known addresses.
     """
     if len(hosts) == 1 and (server_index == 0 or is_this_host(hosts[0].name)):
         devices = hosts[0].devices or ()
@@ -84,10 +84,22 @@ def ranks_of_hosts(
         )
     if len(hosts) == 1:
         raise ValueError(f"host {hosts[0].name} is not this host. Run the command on {hosts[0].name}.")
+    if server_index is not None:
+        raise ValueError("--server-index is not allowed: mpirun starts the ranks of all hosts. Leave it out.")
     table, _ = generate(hosts, {})
-    slots = assign_server_ranks(table, server_index, "the list of hosts")
-    for server in table.servers:
-        first, last = server.devices[0].rank, server.devices[-1].rank
-        if slots[0].rank != first:
-            report(f"run the same command on {server.server_id}, which starts ranks {first} to {last}")
-    return JobRanks(slots, table.size, os.path.join(log_dir, _TABLE_FILE), writer.render(table))
+    return _over_mpi(table, os.path.join(log_dir, _TABLE_FILE), writer.render(table))
+
+
+def _over_mpi(table: RankTable, path: str, text: str | None) -> JobRanks:
+    """Return all ranks of a table, for mpirun."""
+    devices = [device for server in table.servers for device in server.devices]
+    hosts = tuple(
+        Host(server.address or server.server_id, tuple(device.device_id for device in server.devices))
+        for server in table.servers
+    )
+    if [device.rank for device in devices] != list(range(table.size)):
+        raise ValueError(
+            f"{path} does not number its ranks host by host, as mpirun starts them. Create a table with npu-shim "
+            "ranktable make."
+        )
+    return JobRanks([RankSlot(device.rank, device.device_id) for device in devices], table.size, path, text, hosts)

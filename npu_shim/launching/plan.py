@@ -47,6 +47,7 @@ class RankProcess:
         removed: the variables of the launcher that it does not inherit.
         cores: the processors that it may use; those of the launcher when empty.
         log: the file for standard output and standard error.
+        name: for messages; that of the rank if empty.
     """
 
     rank: int
@@ -55,6 +56,7 @@ class RankProcess:
     removed: tuple[str, ...]
     cores: tuple[int, ...]
     log: str
+    name: str = ""
 
     def full_environment(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return all variables of the process.

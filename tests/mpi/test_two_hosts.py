@@ -16,51 +16,30 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from npu_shim import cli
 from tests.distributed import mpi_ranks
 from tests.mpi import two_hosts
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[1] / "distributed" / "scripts"
 UNSHARE = ["unshare", "--user", "--map-root-user", "--net"]
-VARIABLES = (
-    "PYTHONPATH",
-    "RANK_TABLE_FILE",
-    "NPU_SHIM_COLLECTIVE_TIMEOUT",
-    "NPU_SHIM_FALLBACK",
-    "TF_CPP_MIN_LOG_LEVEL",
-)
+VARIABLES = ("PYTHONPATH", "RANK_TABLE_FILE", "NPU_SHIM_FALLBACK", "TF_CPP_MIN_LOG_LEVEL")
 
 
 class Job:
-    """A script on two hosts with as many ranks on each."""
+    """A command on the first of two hosts that starts ranks on both."""
 
-    def __init__(self, folder: pathlib.Path, ranks_each: int, *command: str) -> None:
-        folder.mkdir()
+    def __init__(self, folder: pathlib.Path, *command: str, **variables: str) -> None:
+        folder.mkdir(exist_ok=True)
         self._folder = folder
-        table = folder / "table.json"
-        servers = [
-            {
-                "server_id": host,
-                "device": [
-                    {"device_id": str(i), "device_ip": f"10.1.{k}.{i}", "rank_id": str(ranks_each * k + i)}
-                    for i in range(ranks_each)
-                ],
-            }
-            for k, host in enumerate(two_hosts.ADDRESSES)
-        ]
-        table.write_text(
-            json.dumps({"version": "1.0", "status": "completed", "server_count": "2", "server_list": servers})
-        )
-        exported = [word for name in VARIABLES for word in ("-x", name)]
-        hosts = ",".join(f"{host}:{ranks_each}" for host in two_hosts.ADDRESSES)
-        mpirun = mpi_ranks.command(2 * ranks_each, "--host", hosts, *exported)
         with open(folder / "output", "wb") as stream:
             self._process = subprocess.Popen(
-                [*UNSHARE, sys.executable, two_hosts.__file__, str(folder), *mpirun, sys.executable, *command],
+                [*UNSHARE, sys.executable, two_hosts.__file__, str(folder), *command],
                 env={
                     **mpi_ranks.environment(),
-                    "RANK_TABLE_FILE": str(table),
                     "NPU_SHIM_COLLECTIVE_TIMEOUT": "15",
                     "NPU_SHIM_FALLBACK": "silent",
+                    "NPU_SHIM_JOB": str(folder),
+                    **variables,
                 },
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
@@ -73,12 +52,12 @@ class Job:
 
     def kill(self, rank: int) -> None:
         """Kill a rank."""
-        (pid,) = [pid for pid in self.processes() if has(pid, f"OMPI_COMM_WORLD_RANK={rank}")]
+        (pid,) = [pid for pid in self.processes() if has(pid, f"RANK_ID={rank}")]
         os.kill(pid, signal.SIGKILL)
 
     def processes(self) -> list[int]:
         """Return the processes of the job on both hosts."""
-        mark = f"RANK_TABLE_FILE={self._folder / 'table.json'}"
+        mark = f"NPU_SHIM_JOB={self._folder}"
         return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if has(pid, mark)]
 
     def end(self) -> Any:
@@ -100,11 +79,41 @@ def has(pid: int, variable: str) -> bool:
         return False  # it has ended
 
 
-def test_ranks_of_two_hosts_train_as_one_process(tmp_path: pathlib.Path) -> None:
-    ways = ["wrapper", "by_hand"]
+def by_mpirun(folder: pathlib.Path, *command: str) -> Job:
+    """Start two ranks on each host with mpirun and a rank table."""
+    folder.mkdir()
+    table = folder / "table.json"
+    hosts = [f"{host}:2" for host in two_hosts.ADDRESSES]
+    assert cli.main(["ranktable", "make", "--hosts", ",".join(hosts), "-o", str(table)]) == 0
+    exported = [word for name in VARIABLES for word in ("-x", name)]
+    mpirun = mpi_ranks.command(4, "--host", ",".join(hosts), *exported)
+    return Job(folder, *mpirun, sys.executable, *command, RANK_TABLE_FILE=str(table))
+
+
+def by_launch(folder: pathlib.Path, ranks_each: int, *command: str, form: str = "-H") -> Job:
+    """Start as many ranks on each host with npu-shim launch, with hosts as horovodrun, Open MPI or MPICH names them."""
+    folder.mkdir()
+    named = {"-H": ",", "slots": "\n", "colon": "\n"}[form].join(
+        f"{host} slots={ranks_each}" if form == "slots" else f"{host}:{ranks_each}" for host in two_hosts.ADDRESSES
+    )
+    if form != "-H":
+        (folder / "hosts").write_text(named)
+    hosts = ["-H", named] if form == "-H" else ["--hostfile", str(folder / "hosts")]
+    launch = [sys.executable, "-m", "npu_shim", "launch", "-np", str(2 * ranks_each), *hosts]
+    return Job(folder, *launch, "--log-dir", str(folder / "logs"), *command)
+
+
+@pytest.mark.parametrize("start", ["mpirun", "-H", "slots", "colon"])
+def test_ranks_of_two_hosts_train_as_one_process(start: str, tmp_path: pathlib.Path) -> None:
+    ways = ["wrapper", "by_hand"] if start in ("mpirun", "-H") else ["by_hand"]
     alone = {**mpi_ranks.environment(), "NPU_SHIM_FALLBACK": "silent"}
-    subprocess.run([sys.executable, str(SCRIPTS / "data_parallel.py"), str(tmp_path), *ways], env=alone, check=True)
-    job = Job(tmp_path / "job", 2, str(SCRIPTS / "data_parallel.py"), str(tmp_path), *ways)
+    command = [str(SCRIPTS / "data_parallel.py"), str(tmp_path), *ways]
+    subprocess.run([sys.executable, *command], env=alone, check=True)
+    job = (
+        by_mpirun(tmp_path / "job", *command)
+        if start == "mpirun"
+        else by_launch(tmp_path / "job", 2, *command, form=start)
+    )
     assert job.end()["code"] == 0, job.output[-4000:]
     one, *four = [
         json.loads((tmp_path / f"rank_{rank}_of_{size}.json").read_text())
@@ -126,7 +135,7 @@ def test_a_job_that_loses_a_host_ends_and_continues_from_its_checkpoint(fault: s
         "--log_every=20",
         f"--model_dir={tmp_path / 'model'}",
     ]
-    job = Job(tmp_path / "first", 1, *command)
+    job = by_launch(tmp_path / "first", 1, *command)
     give_up = time.monotonic() + 150
     while not (tmp_path / "model" / "model.ckpt-100.index").exists():
         assert time.monotonic() < give_up, job.output[-4000:]
@@ -144,11 +153,27 @@ def test_a_job_that_loses_a_host_ends_and_continues_from_its_checkpoint(fault: s
         name = r"rank [01] \(process \d+ on 10.77.0.[12]\) (does not answer|stopped in the middle of a collective)"
         assert re.search(name, job.output), job.output[-4000:]
     else:
-        assert "signal 9" in job.output, job.output[-4000:]
+        assert job.output.count("rank 1 on 10.77.0.2 was ended by SIGKILL") == 1, job.output[-4000:]
     assert last_step(tmp_path / "model") < 240
-    again = Job(tmp_path / "again", 1, *command)
+    again = by_launch(tmp_path / "again", 1, *command)
     assert again.end()["code"] == 0, again.output[-4000:]
     assert last_step(tmp_path / "model") == 240
+
+
+def test_error_of_a_rank_on_another_host_is_named_once(tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np\nfrom npu_shim.distributed import backend, world\n"
+        "rank, group = world.world().rank, backend.connect().world\n"
+        "group.allreduce(np.ones(3), key='first')\n"
+        "if rank == 3:\n    open('/no/such/data.csv')\n"
+        "group.allreduce(np.ones(3), key='loss')\n"
+    )
+    job = by_launch(tmp_path / "job", 2, str(script))
+    assert job.end()["code"] == 1, job.output
+    assert re.findall(r"rank \d on \S+ failed", job.output) == ["rank 3 on 10.77.0.2 failed"], job.output
+    assert "No such file or directory: '/no/such/data.csv'" in job.output
+    assert not job.processes()
 
 
 def last_step(folder: pathlib.Path) -> int:

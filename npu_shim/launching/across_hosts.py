@@ -1,0 +1,109 @@
+"""The command that starts the ranks of several hosts: mpirun of Open MPI or MPICH, with a host_rank for each rank."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import Mapping, Sequence
+
+from npu_shim import _env
+from npu_shim.distributed.ranktable import allocation
+from npu_shim.distributed.ranktable.generate import Host
+from npu_shim.launching import host_rank
+from npu_shim.launching.plan import RankProcess, RankSlot, processes
+
+_FORWARDED = ("PYTHON", "NPU_SHIM_", "HCCL_", "TF_", "OMP_", "KERAS_", "PATH", "LD_LIBRARY_PATH")
+# mpirun of Open MPI notices within 25 s that a host is unreachable; its own values are above 300 s.
+_KEEPALIVE = {
+    "PRTE_MCA_oob_tcp_keepalive_time": "10",
+    "PRTE_MCA_oob_tcp_keepalive_intvl": "5",
+    "PRTE_MCA_oob_tcp_keepalive_probes": "3",
+}
+
+
+def mpirun_process(
+    hosts: Sequence[Host],
+    command: Sequence[str],
+    job_id: str,
+    log_dir: str,
+    rank_table: str,
+    environ: Mapping[str, str] | None = None,
+) -> RankProcess:
+    """Return the process that starts all ranks of a job and ends with them.
+
+    Args:
+        hosts: with their devices, in the order of their ranks.
+        command: program and arguments, the same for each rank.
+        job_id: name of the job.
+        log_dir: the folder for the logs, on each host.
+        rank_table: path of the rank table, on each host.
+        environ: the variables of the launcher; those of this process when None.
+    Raises:
+        ValueError: there is no mpirun, or it is neither that of Open MPI nor that of MPICH.
+    """
+    environ = _env.process_environ() if environ is None else environ
+    size = sum(len(host.devices or ()) for host in hosts)
+    (rank,) = processes([RankSlot(0, 0)], size, command, job_id, log_dir, rank_table, environ=environ)
+    own = {
+        name: value
+        for name, value in rank.environment.items()
+        if name not in ("RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID", "DEVICE_ID")
+    }
+    forwarded = {
+        name: environ[name] for name in sorted(environ) if name.startswith(_FORWARDED) and name not in rank.removed
+    }
+    # env works in the same way with each mpirun, whose options for variables differ
+    words = ["env", *(f"{name}={value}" for name, value in {**forwarded, **own}.items())]
+    words += [sys.executable, "-m", host_rank.__name__, os.path.abspath(log_dir), *command]
+    mpirun = find_mpirun()
+    removed = ("RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID", "DEVICE_ID", *rank.removed)
+    return RankProcess(
+        rank=0,
+        command=(*mpirun_command(mpirun, allocation.run([mpirun, "--version"]), hosts), *words),
+        environment={**{name: value for name, value in _KEEPALIVE.items() if name not in environ}, **own},
+        removed=tuple(dict.fromkeys(name for name in removed if name in environ)),
+        cores=(),
+        log=os.path.join(log_dir, "mpirun.log"),
+        name="mpirun",
+    )
+
+
+def find_mpirun() -> str:
+    """Return the path of mpirun: beside this Python, or else on PATH.
+
+    Raises:
+        ValueError: there is none.
+    """
+    found = os.path.join(os.path.dirname(sys.executable), "mpirun")
+    path = found if os.access(found, os.X_OK) else shutil.which("mpirun")
+    if path is None:
+        raise ValueError(
+            "ranks on several hosts without NPUs need MPI, but there is no mpirun. Install it on each host with "
+            "pip install 'npu_shim[mpi]', or add the folder of Open MPI or MPICH to PATH."
+        )
+    return path
+
+
+def mpirun_command(mpirun: str, version: str, hosts: Sequence[Host]) -> list[str]:
+    """Return the beginning of the command that starts a process for each slot, host by host.
+
+    Args:
+        mpirun: its path.
+        version: what ``mpirun --version`` prints.
+        hosts: with their devices.
+    Raises:
+        ValueError: mpirun is neither that of Open MPI nor that of MPICH.
+    """
+    slots = ",".join(f"{host.name}:{len(host.devices or ())}" for host in hosts)
+    begin = [mpirun, "-np", str(sum(len(host.devices or ()) for host in hosts))]
+    if "Open MPI" in version or "OpenRTE" in version:
+        as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        return [*begin, "--host", slots, "--map-by", "slot", "--bind-to", "none", *as_root]
+    if "HYDRA" in version:
+        return [*begin, "-hosts", slots]
+    first = (version.strip().splitlines() or ["nothing"])[0]
+    raise ValueError(
+        f"{mpirun} --version prints {first!r}, but the command knows Open MPI and MPICH. Install one of them with "
+        "pip install 'npu_shim[mpi]'."
+    )

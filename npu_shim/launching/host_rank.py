@@ -1,0 +1,76 @@
+"""Run one rank that mpirun started on any host: write its log, show the output of rank 0, and name a failure once.
+
+python -m npu_shim.launching.host_rank LOG_DIR COMMAND ...
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from npu_shim import _env
+from npu_shim.distributed.world import world
+from npu_shim.launching.failure import failure_lines, lost_rank
+from npu_shim.launching.follow import Follower
+from npu_shim.launching.plan import OP_THREADS, share_threads
+
+_POLL_INTERVAL_S = 0.05
+
+
+def main(log_dir: str, command: list[str]) -> int:
+    """Run the command as the rank that the variables of mpirun and the rank table give.
+
+    Args:
+        log_dir: the folder for the log.
+        command: program and arguments.
+    Returns:
+        The exit code of the command, 128 + N if signal N ended it.
+    """
+    here = world()
+    device = str(here.device_id)
+    ranks = {
+        "RANK_ID": str(here.rank),
+        "RANK_SIZE": str(here.size),
+        "ASCEND_DEVICE_ID": device,
+        "DEVICE_ID": device,
+    }
+    environ = {**_env.process_environ(), **ranks}
+    threads = share_threads(sorted(os.sched_getaffinity(0)), here.local_size)
+    if threads is not None:
+        environ.setdefault(OP_THREADS, str(threads))
+    os.makedirs(log_dir, exist_ok=True)
+    path = os.path.join(log_dir, f"rank_{here.rank}.log")
+    ended: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: ended.append(number))  # mpirun sends it to the command, too
+    with open(path, "ab") as log:
+        log.write(f"== rank {here.rank} of job {environ['JOB_ID']}, {time.strftime('%Y-%m-%d %H:%M:%S')}\n".encode())
+        log.flush()
+        begin = log.tell()
+        # MPICH connects its processes by an open file, which the command needs.
+        process = subprocess.Popen(command, env=environ, stdout=log, stderr=subprocess.STDOUT, close_fds=False)
+    follower = Follower(path, begin, sys.stdout.buffer) if here.rank == 0 else None
+    code = None
+    while code is None:
+        is_ended = bool(ended)
+        code = process.poll()
+        if follower is not None:
+            follower.copy()
+        time.sleep(_POLL_INTERVAL_S)
+    with open(path, "rb") as log:
+        log.seek(begin)
+        output = log.read().decode("utf-8", "replace")
+    if code and not is_ended and lost_rank(output) is None:  # else the failure of another rank is the cause
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
+        lines = [f"npu-shim launch: rank {here.rank} on {here.servers[here.rank]} {how}. Its log is {path}"]
+        if here.rank:
+            lines[0] += " and ends with:"
+            lines += ["  " + line for line in failure_lines(output)]
+        sys.stderr.write("\n".join(lines) + "\n")
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))
