@@ -14,12 +14,6 @@ from npu_shim.launching import host_rank
 from npu_shim.launching.plan import RankProcess, RankSlot, processes
 
 _FORWARDED = ("PYTHON", "NPU_SHIM_", "HCCL_", "TF_", "OMP_", "KERAS_", "PATH", "LD_LIBRARY_PATH")
-# mpirun of Open MPI notices within 25 s that a host is unreachable; its own values are above 300 s.
-_KEEPALIVE = {
-    "PRTE_MCA_oob_tcp_keepalive_time": "10",
-    "PRTE_MCA_oob_tcp_keepalive_intvl": "5",
-    "PRTE_MCA_oob_tcp_keepalive_probes": "3",
-}
 
 
 def mpirun_process(
@@ -61,7 +55,7 @@ def mpirun_process(
     return RankProcess(
         rank=0,
         command=(*mpirun_command(mpirun, allocation.run([mpirun, "--version"]), hosts), *words),
-        environment={**{name: value for name, value in _KEEPALIVE.items() if name not in environ}, **own},
+        environment=own,
         removed=tuple(dict.fromkeys(name for name in removed if name in environ)),
         cores=(),
         log=os.path.join(log_dir, "mpirun.log"),
