@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterable, Mapping, Sequence
 
 import tensorflow as tf
@@ -125,3 +126,16 @@ def register_variable_collection(name: str) -> None:
             to_proto=_ops.get_to_proto_function(like),
             from_proto=_ops.get_from_proto_function(like),
         )
+
+
+def entered_graph() -> ContextManager[Any]:
+    """Return a context manager that enters the current graph once more; in eager code and functions it does nothing.
+
+    In a branch on the global graph, ``tf.init_scope`` of TensorFlow 2.6 otherwise leaves graph mode. Then an optimizer
+    creates its slots eagerly, and the graph cannot use them.
+    """
+    graph = v1.get_default_graph()
+    if tf.executing_eagerly() or getattr(graph, "building_function", False):
+        return contextlib.nullcontext()
+    entered: ContextManager[Any] = graph.as_default()
+    return entered

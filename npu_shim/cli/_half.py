@@ -73,7 +73,7 @@ def start(given: dict[str, Any]) -> None:
     Args:
         given: of settings().
     """
-    from npu_shim.rehearsal.recording.install import after_tensorflow
+    from npu_shim.import_hook.after_tensorflow import after_tensorflow
 
     _env.process_environ().setdefault("NPU_SHIM_KERNELS", "plain")  # compiled kernels have no ops to round
 

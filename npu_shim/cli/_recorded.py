@@ -13,6 +13,7 @@ from typing import Any
 from npu_shim import _env
 from npu_shim.cli import run
 from npu_shim.import_hook import script
+from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.recording import install, random_seeds
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
@@ -44,7 +45,6 @@ def main(arguments: list[str]) -> int:
     begun = _rehearse(settings["half"], writer, folder) if settings.get("half") else []
     ended = "error"
     if _env.alias():
-        importlib.import_module("tensorflow")  # the hooks need it before npu_shim imports it for a script of Horovod
         importlib.import_module("npu_shim.alias")
     try:
         if settings["convert"] is None:
@@ -73,7 +73,7 @@ def _rehearse(given: dict[str, Any], writer: Writer, folder: str) -> list[Any]:
         begun.append(Rehearsal(given, writer, folder))
         begun[0].start()
 
-    install.after_tensorflow(begin)
+    after_tensorflow(begin)
     return begun
 
 

@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> int:
 
 def _watch(folder: str) -> None:
     """Watch the numbers of the script as soon as it has imported TensorFlow."""
-    from npu_shim.rehearsal.recording.install import after_tensorflow
+    from npu_shim.import_hook.after_tensorflow import after_tensorflow
 
     def begin() -> None:
         from npu_shim.rehearsal.numerics.watch import watch_numerics

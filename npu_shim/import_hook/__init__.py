@@ -6,8 +6,8 @@
 * ``conversions`` converts them. ``lines`` compiles the migrated text with the
   line numbers of the original.
 * ``hook`` gives that code to the import system, ``children`` to the processes
-  of multiprocessing, ``autograph`` to TensorFlow. ``after_import`` acts when a
-  script imports TensorFlow.
+  of multiprocessing, ``autograph`` to TensorFlow. ``after_tensorflow`` acts
+  when a script has imported TensorFlow.
 * ``script`` runs a file or a module as Python itself would.
 
 It does not need TensorFlow.

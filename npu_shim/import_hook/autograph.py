@@ -11,12 +11,32 @@ from __future__ import annotations
 
 import linecache
 import sys
+from importlib.machinery import ModuleSpec
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Callable
 
 from npu_shim.import_hook.lines import Lookup
 
+_PARSER = ".python.autograph.pyct.parser"  # below tensorflow; in TensorFlow 1.15 below tensorflow_core
 _SUFFIX = " (migrated)"
+
+
+def follow(spec: ModuleSpec, migrated: Lookup) -> None:
+    """Make AutoGraph's parser read migrated text as soon as it is loaded.
+
+    Args:
+        spec: of any module that is about to be loaded; for other modules nothing changes.
+        migrated: returns the migrated form of a file, None if it is not converted.
+    """
+    if not (spec.name.startswith("tensorflow") and spec.name.endswith(_PARSER)):
+        return
+    load: Callable[[ModuleType], None] = getattr(spec.loader, "exec_module")
+
+    def load_parser(parser: ModuleType) -> None:
+        load(parser)
+        use_migrated_source(parser, migrated)
+
+    setattr(spec.loader, "exec_module", load_parser)
 
 
 def use_migrated_source(parser: ModuleType, migrated: Lookup) -> None:

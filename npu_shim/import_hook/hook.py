@@ -15,7 +15,8 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, Callable, Sequence
 
-from npu_shim.import_hook.after_import import Actions
+from npu_shim.import_hook import autograph
+from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.import_hook.conversions import Conversions
 from npu_shim.import_hook.lines import Migrated
 
@@ -55,7 +56,6 @@ class Finder:
     def __init__(self, conversions: Conversions, watch_shapes: bool) -> None:
         self.conversions = conversions
         self.watch_shapes = watch_shapes
-        self._actions = Actions(conversions.migrated, watch_shapes)
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -68,7 +68,7 @@ class Finder:
             if spec is not None:
                 if type(spec.loader) is SourceFileLoader:
                     spec.loader = self.loader(spec.loader)
-                    self._actions.prepare(spec)
+                    autograph.follow(spec, self.conversions.migrated)
                 return spec
         return None
 
@@ -92,7 +92,15 @@ def install(conversions: Conversions, watch_shapes: bool) -> Finder:
     finder = Finder(conversions, watch_shapes)
     sys.meta_path.insert(0, finder)
     _convert_in_runpy(finder)
+    if watch_shapes:
+        after_tensorflow(_watch_shapes)
     return finder
+
+
+def _watch_shapes() -> None:
+    from npu_shim.data import watch_shapes
+
+    watch_shapes()
 
 
 def _convert_in_runpy(finder: Finder) -> None:

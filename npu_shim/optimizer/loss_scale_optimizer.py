@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _device, _overflow, _tf
+from npu_shim import _device, _overflow, _tf, _tf_graph
 from npu_shim.distributed.world import WORLD, world_size
 from npu_shim.optimizer import float_status
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
@@ -126,6 +126,7 @@ def apply_if_finite(
         with tf.control_dependencies([opt.apply_gradients(pairs, global_step=global_step)]):
             return tf.constant(True)
 
-    applied = _tf.v1.cond(finite, update, lambda: tf.constant(False))
+    with _tf_graph.entered_graph():
+        applied = _tf.v1.cond(finite, update, lambda: tf.constant(False))
     with tf.control_dependencies([applied]):
         return tf.group(manager.update_loss_scale(finite), name=name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Sequence
 
@@ -12,6 +13,8 @@ from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.running import Run
+
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '(npu_bridge|npu_device|hccl|horovod)[.']")
 
 Report = Callable[[str], None]
 NOTHING_RECORDED = (
@@ -161,5 +164,14 @@ def not_completed(part: dict[str, Any]) -> str:
     """Return a sentence about a run that did not end as it should."""
     return (
         f"{part['script']} ended with exit code {part['exit_code']} after {part['steps']} recorded steps. "
-        f"See its output in {part['log']}."
+        f"{_missing_package(part['log'])}See its output in {part['log']}."
     )
+
+
+def _missing_package(log: str) -> str:
+    """Return the fix for a script that imports a package which npu_shim can serve; an empty string for others."""
+    with open(log, encoding="utf-8", errors="replace") as stream:
+        found = _MISSING.search(stream.read())
+    if found is None:
+        return ""
+    return f"{found.group(1)} is not installed: set NPU_SHIM_ALIAS=1, and npu_shim serves it. "

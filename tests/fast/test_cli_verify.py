@@ -77,6 +77,16 @@ def test_the_alias_serves_both_scripts(tmp_path: pathlib.Path, monkeypatch: Any,
         assert "npu_bridge" in (tmp_path / "r" / name / "output.log").read_text()
 
 
+def test_a_missing_package_that_npu_shim_serves_is_named_with_its_fix(
+    tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
+) -> None:
+    (tmp_path / "train.py").write_text("import npu_bridge.npu_init\n")
+    monkeypatch.delenv("NPU_SHIM_ALIAS", raising=False)
+    assert main(["verify", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2
+    out = capsys.readouterr().out
+    assert "npu_bridge is not installed: set NPU_SHIM_ALIAS=1, and npu_shim serves it. See its output in" in out
+
+
 def test_a_script_that_fails_is_an_error_with_its_log(tmp_path: pathlib.Path, capsys: Any) -> None:
     (tmp_path / "train.py").write_text("import sys\nsys.exit(7)\n")
     assert main(["verify", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2

@@ -5,11 +5,11 @@ from __future__ import annotations
 import atexit
 import os
 
+from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.progress.events import Events
 from npu_shim.rehearsal.progress.progress import Progress
 from npu_shim.rehearsal.progress.reporter import Reporter
 from npu_shim.rehearsal.progress.waits import Waits
-from npu_shim.rehearsal.recording.install import after_tensorflow
 
 
 def start(pipe: int | None, folder: str | None, rank: int) -> None:

@@ -1,0 +1,73 @@
+"""Actions that wait until a script has imported TensorFlow, because it may never import it."""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, Callable, Sequence
+
+Action = Callable[[], None]
+
+
+def after_tensorflow(act: Action) -> None:
+    """Call a function when TensorFlow is imported, or now if it is; several in the order of these calls.
+
+    The functions import parts of npu_shim. So if a part of npu_shim imports TensorFlow, they wait until it is loaded.
+    """
+    waiting = next((each for each in sys.meta_path if isinstance(each, _Waiting)), None)
+    if waiting is not None:
+        waiting.acts.append(act)
+    elif _is_loaded():
+        act()
+    else:
+        sys.meta_path.insert(0, _Waiting(act))
+
+
+class _Waiting:
+    """A module finder that acts after the import of TensorFlow, once.
+
+    Attributes:
+        acts: functions to call.
+    """
+
+    def __init__(self, act: Action) -> None:
+        self.acts = [act]
+        self._loading = 0
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of TensorFlow, or of a part of npu_shim, with a loader that acts; None for other modules."""
+        if name != "tensorflow" and not name.startswith("npu_shim."):
+            return None
+        for finder in sys.meta_path[sys.meta_path.index(self) + 1 :] if self in sys.meta_path else []:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find else None
+            if spec is not None:
+                self._follow(spec)
+                return spec
+        return None
+
+    def _follow(self, spec: ModuleSpec) -> None:
+        load: Callable[[ModuleType], Any] | None = getattr(spec.loader, "exec_module", None)
+        if load is None:
+            return
+
+        def exec_module(module: ModuleType) -> None:
+            self._loading += 1
+            try:
+                load(module)
+            finally:
+                self._loading -= 1
+                if not self._loading and self in sys.meta_path and _is_loaded():
+                    sys.meta_path.remove(self)
+                    for act in self.acts:
+                        act()
+
+        setattr(spec.loader, "exec_module", exec_module)
+
+
+def _is_loaded() -> bool:
+    """Return True for TensorFlow itself, False for a replacement in the script's tests."""
+    return hasattr(sys.modules.get("tensorflow"), "__version__")
