@@ -16,10 +16,10 @@ from ..semantics.tf_types import Type
 from ..semantics.version_evidence import had_gelu
 from ..tf_api.canonical_names import canonical
 from ..tf_api.v1_fate import NEW, V1, became
+from .commands import RUNNERS
 from .describing import describes
 from .keras_training import TRAINING_METHODS
 from .near_frameworks import is_near_framework
-from .program_start import RUNNERS
 from .tensorflow_evidence import trains_as_keras
 
 SWITCHES = frozenset({"tensorflow.disable_v2_behavior", "tensorflow.disable_eager_execution"})

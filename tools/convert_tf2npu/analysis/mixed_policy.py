@@ -14,7 +14,7 @@ from ..syntax.expressions import constant
 from ..tf_api.canonical_names import canonical
 from .opening import opens_device
 from .optimizers import MADE, is_keras, role
-from .program_start import first_work
+from .program_start import first_works
 
 KERAS = tuple("tensorflow.keras.mixed_precision." + path for path in ("", "experimental."))
 KERAS_OPTIMIZERS = frozenset(home + "LossScaleOptimizer" for home in KERAS)
@@ -63,11 +63,13 @@ def _is_setting(context: Context, call: Call) -> bool:
     statement = context.names.parents.get(call.node)
     if not isinstance(statement, ast.Expr) or not opens_device(context):
         return False
-    first = first_work(context)
-    if first is None or len(call.node.args) != 1 or not _is_float16(context, call.node.args[0], call.where):
+    if len(call.node.args) != 1 or not _is_float16(context, call.node.args[0], call.where):
         return False
     parents = context.names.parents
-    return parents.get(statement) is parents.get(first) and statement.lineno < first.lineno
+    return any(
+        parents.get(statement) is parents.get(first) and statement.lineno < first.lineno
+        for first in first_works(context)
+    )
 
 
 def _is_float16(context: Context, policy: ast.expr, where: Where) -> bool:

@@ -8,27 +8,49 @@ from typing import Sequence
 from ..project.context import Context
 from ..rewrite.insertion import is_main_guard
 from ..rewrite.preamble import before_devices, is_flag, is_harmless, is_value
+from ..semantics.mentions import mentions
 from ..semantics.module_index import Names
 from ..syntax.expressions import constant
+from .commands import RUNNERS, commands
+from .entry_points import scripts_with
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-# Functions that call the function they are given, as in app.run(main).
-RUNNERS = frozenset({"absl.app.run", "tensorflow.app.run", "fire.Fire", "sys.exit", "asyncio.run"})
 
 
 def first_work(context: Context) -> ast.stmt | None:
-    """Return the statement, which may be in the function that the program starts; None if there is none."""
+    """Return the statement, which may be in the function that the program starts; None unless there is exactly one."""
+    found = first_works(context)
+    return found[0] if len(found) == 1 else None
+
+
+def first_works(context: Context) -> list[ast.stmt]:
+    """Return the statement, or those in the functions of which the program starts one, as the commands of click."""
     names = context.names
     found = _first(names, names.tree.body)
-    entered: set[ast.AST] = set()
-    while found is not None and found not in entered:
+    return _followed(names, found, set()) if found is not None else []
+
+
+def _followed(names: Names, found: ast.stmt, entered: set[ast.AST]) -> list[ast.stmt]:
+    """Return the statements that begin the work which a statement starts."""
+    while found not in entered:
         entered.add(found)
         body = found.body if isinstance(found, ast.If) and is_main_guard(found) else _started(names, found)
         inner = _first(names, body) if body else None
         if inner is None:
-            return found if not body or not is_main_guard(found) else body[0]
+            firsts = [_first(names, function.body) for function in commands(names, found)]
+            starts = [
+                _own(names, first, start) for first in firsts if first for start in _followed(names, first, entered)
+            ]
+            return list(dict.fromkeys(starts)) or [found if not body or not is_main_guard(found) else body[0]]
         found = inner
-    return found
+    return [found]
+
+
+def _own(names: Names, first: ast.stmt, start: ast.stmt) -> ast.stmt:
+    """Return the place in a command, not the one in a function that other commands may call, too."""
+    function = next((node for node in names.ancestors(start) if isinstance(node, ast.FunctionDef)), None)
+    is_shared = function is not None and len(names.mentions(function.name)) > 1
+    return first if is_shared and names.places[start].scope is not names.places[first].scope else start
 
 
 def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
@@ -40,7 +62,7 @@ def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
             continue
         if is_main_guard(statement):
             return statement
-        if is_harmless(names, statement):
+        if is_harmless(names, statement) and not commands(names, statement):
             continue
         later = _until_main(body[index:])
         behind = index + 1 + before_devices(names, later)
@@ -92,7 +114,18 @@ def _body(names: Names, function: ast.AST, statement: ast.stmt) -> Sequence[ast.
     definition = names.definition(function, names.places[statement]) if isinstance(function, ast.Name) else None
     if definition is None or definition.names is not names or not isinstance(definition.node, ast.FunctionDef):
         return None
-    return definition.node.body
+    body = definition.node.body
+    # The script that imports the function opens the device itself.
+    return None if _is_of_scripts(names, definition.node) and before_devices(names, body) < 0 else body
+
+
+def _is_of_scripts(names: Names, function: ast.FunctionDef) -> bool:
+    """Return True if other scripts of the project call a function, tests left out."""
+    project = names.project
+    if project is None or names.path not in project.paths or not project.importers(names.path):
+        return False
+    others = {path for script in scripts_with(project, names.path) for path in project.reached(script)} - {names.path}
+    return bool(others) and any(mention.names.path in others for mention in mentions(function, names) or ())
 
 
 def _is_string(statement: ast.stmt) -> bool:

@@ -8,7 +8,7 @@ from ..semantics.mentions import mentions
 from ..semantics.model import Call, Where
 from ..semantics.module_index import Names
 from ..syntax.expressions import last_part
-from .program_start import RUNNERS
+from .commands import RUNNERS
 
 FUNCTION = "tensorflow.function"
 STEPS = frozenset({"train_step", "test_step", "predict_step"})

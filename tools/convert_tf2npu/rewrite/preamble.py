@@ -92,11 +92,11 @@ _VALUE_NAMES = SETTINGS + FLAGS + ("tensorflow.keras.initializers.", "tensorflow
 _VARIABLES = frozenset({"os.environ", "sys.path"})  # a script assigns to them or to their items
 # Modules whose functions build nothing with TensorFlow: their results are paths, arguments, numbers, loggers.
 _VALUES = frozenset(
-    """argparse collections configparser contextlib copy csv dataclasses datetime functools getpass glob hashlib io
-itertools json logging math ml_collections numpy operator os pathlib pkg_resources platform pprint random re shlex
-shutil socket string subprocess sys tempfile textwrap time traceback types typing uuid warnings yaml""".split()
+    """argparse click collections configparser contextlib copy csv dataclasses datetime functools getpass glob hashlib
+io itertools json logging math ml_collections numpy operator os pathlib pkg_resources platform pprint random re
+shlex shutil socket string subprocess sys tempfile textwrap time traceback types typing uuid warnings yaml""".split()
 )
-_VALUE_CLASSES = frozenset({"transformers.HfArgumentParser"})
+_VALUE_CLASSES = frozenset({"transformers.HfArgumentParser", "typer.Typer"})
 _BUILTINS = frozenset(
     """abs any all bool dict enumerate filter float getattr hasattr int isinstance len list map max min open print range
 repr reversed round set sorted str sum tuple vars zip""".split()

@@ -2,7 +2,8 @@
 
 Eager code, tf.function and Keras run on the NPU once the device is the default. The rule adds two lines to the script
 that starts the training: the import, and ``npu.open().as_default()`` behind flags, settings and seeds and before the
-first tensor, dataset, model or strategy. Modules that are only imported and tests stay unchanged.
+first tensor, dataset, model or strategy. Modules that are only imported and tests stay unchanged. In a program of
+several commands (click, typer, fire) each command that uses TensorFlow opens the device.
 
 A program is one of TensorFlow 2 if it shows this, for example by tf.GradientTape, tf.function, ``loss.numpy()`` or a
 name that TensorFlow 1 does not have. The message names the first evidence. A program that only trains a Keras model
@@ -199,7 +200,7 @@ from typing import Iterator
 
 from ...analysis.opening import opens_for_both, own_opening, starts_training
 from ...analysis.parallel_training import shuffles_apart
-from ...analysis.program_start import first_work
+from ...analysis.program_start import first_works
 from ...analysis.tensorflow_evidence import Evidence
 from ...analysis.tensorflow_version import Version, verdict
 from ...rewrite.insertion import line_before
@@ -229,26 +230,21 @@ def check_file(context: Context) -> Iterator[Result]:
             f"this program of {_why(context, found.version, found.evidence)} trains on the CPU in eager code. "
             "Convert it with --tf 2 if it does not build graphs",
         )
-    first = first_work(context) if opens else None
-    if first is None:
-        return
     name = device_name(context.names)
-    place = line_before(context, first)
-    if place is None:
-        yield Finding(
-            first,
-            f"this program of {_why(context, found.version, found.evidence)} runs on the CPU. Write "
-            f"npu.{_CALL} before its first tensor, with import npu_shim.npu_device as npu",
-        )
-        return
-    position, indent = place
-    lines = [f"{name}.{_CALL}"] + [f"{name}.{_SHARED}"] * shuffles_apart(context)
-    yield Change(
-        first,
-        f"NPU device opened: {_why(context, found.version, found.evidence)}",
-        (Edit(position, position, "".join(indent + line + context.source.newline for line in lines)),),
-        (name,),
-    )
+    why = _why(context, found.version, found.evidence)
+    for first in first_works(context) if opens else ():
+        place = line_before(context, first)
+        if place is None:
+            yield Finding(
+                first,
+                f"this program of {why} runs on the CPU. Write npu.{_CALL} before its first tensor, with "
+                "import npu_shim.npu_device as npu",
+            )
+            continue
+        position, indent = place
+        lines = [f"{name}.{_CALL}"] + [f"{name}.{_SHARED}"] * shuffles_apart(context)
+        text = "".join(indent + line + context.source.newline for line in lines)
+        yield Change(first, f"NPU device opened: {why}", (Edit(position, position, text),), (name,))
 
 
 def _why(context: Context, version: Version, evidence: Evidence | None) -> str:

@@ -1,0 +1,125 @@
+"""The places where programs of several commands, or of several scripts, open the device."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.main import main
+
+OPEN = "npu.open().as_default()"
+CLICK = """import click
+import tensorflow as tf
+
+@click.group()
+def cli():
+    pass
+
+@cli.command()
+def train(gpu):
+    for device in tf.config.list_physical_devices('GPU'):
+        tf.config.experimental.set_memory_growth(device, True)
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.fit(x, y, epochs=2)
+
+@cli.command('score')
+def score():
+    predict()
+
+@cli.command()
+def check():
+    predict()
+
+@cli.command()
+def clean():
+    remove('logs')
+
+def predict():
+    tf.keras.models.load_model('model').predict(x)
+
+if __name__ == '__main__':
+    cli()
+"""
+TYPER = CLICK.replace("import click", "import typer").replace("@click.group()\ndef cli", "def unused")
+TYPER = TYPER.replace("import tensorflow as tf\n", "import tensorflow as tf\n\ncli = typer.Typer()\n")
+CLASS = """import fire
+import tensorflow as tf
+
+class Trainer:
+    def __init__(self, rate=0.1):
+        self.rate = rate
+        self.model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
+    def train(self):
+        self.model.fit(x, y, epochs=2)
+
+if __name__ == '__main__':
+    fire.Fire(Trainer)
+"""
+DICT = """import fire
+import tensorflow as tf
+
+def train(steps='1'):
+    steps = int(steps)
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.fit(x, y, epochs=steps)
+
+def show():
+    print('nothing')
+
+fire.Fire({'train': train, 'show': show})
+"""
+ALL = DICT.replace("{'train': train, 'show': show}", "")
+ELSEWHERE = CLICK.replace("    cli()\n", "    cli.add_command(other.command)\n    cli()\n")
+MODEL = "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])"
+SCORE = "predict()"
+
+
+@pytest.mark.parametrize(
+    ("script", "behind"),
+    [
+        pytest.param(CLICK, [MODEL, SCORE, SCORE], id="each command of a click group that uses TensorFlow"),
+        pytest.param(TYPER, [MODEL, SCORE, SCORE], id="each command of typer that uses TensorFlow"),
+        pytest.param(CLASS, ["self." + MODEL], id="the constructor of a class that fire makes"),
+        pytest.param(DICT, [MODEL], id="the function that fire calls"),
+        pytest.param(ALL, [MODEL], id="the functions of a script that fire starts"),
+        pytest.param(
+            ELSEWHERE, ["cli.add_command(other.command)"], id="before a group with a command of another module"
+        ),
+    ],
+)
+def test_a_program_of_several_commands_opens_the_device_in_those_that_use_it(script: str, behind: list[str]) -> None:
+    converted = (Converter(Settings()).convert(script.encode()).new or b"").decode()
+    lines = [line.strip() for line in converted.splitlines()]
+    assert [lines[index + 1] for index, line in enumerate(lines) if line == OPEN] == behind
+    assert Converter(Settings()).convert(converted.encode()).new is None
+
+
+STEP = "import tensorflow as tf\n\ndef train(rate):\n    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+STEP += "    model.fit(x, y, epochs=2)\n\nif __name__ == '__main__':\n    train(0.1)\n"
+GROWTH = "    tf.config.experimental.set_memory_growth(gpu, True)\n"
+
+
+@pytest.mark.parametrize(
+    ("train", "starts", "behind"),
+    [
+        pytest.param(STEP, "main.py", ["train(0.1)"], id="outside the function that another script calls"),
+        pytest.param(STEP, "test_train.py", [MODEL], id="inside the function that a test calls"),
+        pytest.param(
+            STEP.replace("    model =", GROWTH + "    model =", 1), "main.py", [MODEL], id="behind the settings of GPUs"
+        ),
+    ],
+)
+def test_a_function_that_another_script_starts_does_not_open_the_device(
+    tmp_path: pathlib.Path, train: str, starts: str, behind: list[str]
+) -> None:
+    source, out = tmp_path / "source", tmp_path / "out"
+    source.mkdir()
+    (source / "train.py").write_text(train)
+    (source / starts).write_text("from train import train\n\nif __name__ == '__main__':\n    train(0.2)\n")
+    assert main(["-i", str(source), "-o", str(out)]) == 0
+    lines = [line.strip() for line in (out / "train.py").read_text().splitlines()]
+    assert [lines[index + 1] for index, line in enumerate(lines) if line == OPEN] == behind
+    assert (OPEN in (out / starts).read_text()) == (starts == "main.py")

@@ -1,0 +1,124 @@
+"""Find the functions that a command-line program may start: those of a click group, of typer and of fire."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterable
+
+from ..semantics.model import Where
+from ..semantics.module_index import Names
+from .near_frameworks import near_frameworks
+
+_FIRE = "fire.Fire"
+# Functions that call the function they are given, as in app.run(main).
+RUNNERS = frozenset({"absl.app.run", "tensorflow.app.run", _FIRE, "typer.run", "sys.exit", "asyncio.run"})
+
+
+def commands(names: Names, statement: ast.stmt) -> list[ast.FunctionDef]:
+    """Return the functions of this file of which a statement starts one, as ``cli()`` and ``fire.Fire()`` do.
+
+    Returns:
+        those that use TensorFlow; none if the program may start functions that are not known.
+    """
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call):
+        return []
+    where = names.place(call)
+    if names.resolve(call.func, where) == _FIRE:
+        found = _of_fire(names, call, where)
+    elif isinstance(call.func, ast.Name) and _is_group(names, call.func, where):
+        found = _of_group(names, call.func.id)
+    else:
+        found = None
+    return [function for function in found or () if _uses_tensorflow(names, function, set())]
+
+
+def _is_group(names: Names, node: ast.Name, where: Where) -> bool:
+    """Return True if a name is a function that click.group decorates, or a typer.Typer."""
+    bindings = names.lookup(node.id, where) or []
+    found = bindings[0] if len(bindings) == 1 else None
+    if found is None or found.node is None:
+        return False
+    if found.kind == "value":
+        made = found.node
+        return isinstance(made, ast.Call) and names.resolve(made.func, found.where) == "typer.Typer"
+    return found.kind == "def" and any(
+        names.resolve(_function(decorator), found.where) == "click.group"
+        for decorator in getattr(found.node, "decorator_list", ())
+    )
+
+
+def _of_group(names: Names, group: str) -> list[ast.FunctionDef] | None:
+    """Return the commands of a group and of its groups; None if it has others."""
+    found: list[ast.FunctionDef] = []
+    for each in names.functions:
+        for decorator in getattr(each.node, "decorator_list", ()):
+            maker = _function(decorator)
+            if not isinstance(maker, ast.Attribute) or getattr(maker.value, "id", "") != group:
+                continue
+            assert isinstance(each.node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            inner = _of_group(names, each.node.name) if maker.attr == "group" else []
+            if inner is None or not isinstance(each.node, ast.FunctionDef):
+                return None
+            found += inner or [each.node]
+    for call in names.calls:
+        function = call.node.func
+        if isinstance(function, ast.Attribute) and getattr(function.value, "id", "") == group:
+            if function.attr == "add_command" and call.node.args:
+                added = _functions(names, call.node.args[:1], call.where)
+                if added is None:
+                    return None
+                found += added
+            elif function.attr in ("add_command", "add_typer"):
+                return None
+    return found
+
+
+def _of_fire(names: Names, call: ast.Call, where: Where) -> list[ast.FunctionDef] | None:
+    component = next(iter([*call.args, *(k.value for k in call.keywords if k.arg == "component")]), None)
+    if isinstance(component, ast.Dict):
+        return _functions(names, component.values, where)
+    if component is not None:
+        definition = names.definition(component, where) if isinstance(component, ast.Name) else None
+        if definition is None or definition.names is not names or not isinstance(definition.node, ast.ClassDef):
+            return None
+        return [s for s in definition.node.body if isinstance(s, ast.FunctionDef) and s.name == "__init__"]
+    own = [s for s in names.tree.body if isinstance(s, ast.FunctionDef)]
+    return [function for function in own if not function.name.startswith("_") and not names.mentions(function.name)]
+
+
+def _functions(names: Names, nodes: Iterable[ast.expr], where: Where) -> list[ast.FunctionDef] | None:
+    """Return the functions of this file that expressions name; None if one names something else."""
+    found: list[ast.FunctionDef] = []
+    for node in nodes:
+        definition = names.definition(node, where) if isinstance(node, ast.Name) else None
+        if definition is None or definition.names is not names or not isinstance(definition.node, ast.FunctionDef):
+            return None
+        found.append(definition.node)
+    return found
+
+
+def _function(decorator: ast.expr) -> ast.expr:
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
+
+
+def _uses_tensorflow(names: Names, node: ast.AST, seen: set[ast.AST]) -> bool:
+    """Return True if code names TensorFlow, or something of the project that may."""
+    if node in seen:
+        return False
+    seen.add(node)
+    for part in ast.walk(node):
+        if not isinstance(part, (ast.Name, ast.Attribute)):
+            continue
+        where = names.place(part)
+        if (names.resolve(part, where) or "").partition(".")[0] == "tensorflow":
+            return True
+        definition = names.definition(part, where)
+        if definition is None:
+            continue
+        if definition.names is names:
+            if _uses_tensorflow(names, definition.node, seen):
+                return True
+        elif names.project is None or definition.names.path in names.project.once(near_frameworks):
+            return True
+    return False
