@@ -18,6 +18,7 @@ from npu_shim.launching.follow import Follower
 from npu_shim.launching.plan import OP_THREADS, share_threads
 
 _POLL_INTERVAL_S = 0.05
+_GRACE_S = 10.0
 
 
 def main(log_dir: str, command: list[str]) -> int:
@@ -29,6 +30,8 @@ def main(log_dir: str, command: list[str]) -> int:
     Returns:
         The exit code of the command, 128 + N if signal N ended it.
     """
+    starter = os.getppid()
+    begin_of_starter = _begin_of(starter)
     here = world()
     device = str(here.device_id)
     ranks = {
@@ -69,7 +72,42 @@ def main(log_dir: str, command: list[str]) -> int:
             lines[0] += " and ends with:"
             lines += ["  " + line for line in failure_lines(output)]
         sys.stderr.write("\n".join(lines) + "\n")
+    if code:
+        _end_later(starter, begin_of_starter)
     return code if code >= 0 else 128 - code
+
+
+def _end_later(starter: int, begin: str) -> None:
+    """Kill the process that started a rank which failed if it has not ended after a while.
+
+    mpirun and its daemons end a job when one rank fails, but those of Open MPI 5 wait for a host that is unreachable.
+
+    Args:
+        starter: the process.
+        begin: when it began.
+    """
+    if os.fork():
+        return
+    os.setsid()  # else it ends with the rank
+    streams = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(streams, stream)
+    deadline = time.monotonic() + _GRACE_S
+    while time.monotonic() < deadline:
+        if _begin_of(starter) != begin:  # its number may belong to another process now
+            os._exit(0)
+        time.sleep(_POLL_INTERVAL_S)
+    os.kill(starter, signal.SIGKILL)
+    os._exit(0)
+
+
+def _begin_of(pid: int) -> str:
+    """Return when a process began, in ticks; empty if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
 
 
 if __name__ == "__main__":

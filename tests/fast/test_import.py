@@ -76,6 +76,7 @@ PRIVATE = {
     "cli/assess.py": {"_exit"},
     "cli/ranktable.py": {"_SubParsersAction"},  # the type of argparse.add_subparsers, for an annotation
     "estimator/static_batches.py": {"_extract_batch_length"},  # of its parent class, which predict() replaces
+    "launching/host_rank.py": {"_exit"},
     "launching/progress/display.py": {"_exit"},
     "rehearsal/recording/writer.py": {"_exit"},
     "import_hook/hook.py": {"_get_code_from_file"},  # runpy.run_path has no hook
