@@ -20,6 +20,8 @@ KERNELS = ("compiled", "plain")
 MEMORY = ("kept", "returned")
 ALIAS_VARIABLE = "NPU_SHIM_ALIAS"
 ALIASES = ("0", "1")
+REHEARSAL_VARIABLE = "NPU_SHIM_REHEARSAL"
+REHEARSALS = ("0", "1")
 DEFAULT_JOB_ID = "local"
 # Every variable that read() reads, without those of mpirun, srun and torchrun (_mpirun.VARIABLES)
 VARIABLES = (
@@ -41,6 +43,7 @@ VARIABLES = (
     "NPU_SHIM_KERNELS",
     "NPU_SHIM_MEMORY",
     "NPU_SHIM_COMMITS",
+    REHEARSAL_VARIABLE,
     "NPU_SHIM_COLLECTIVE_TIMEOUT",
     "HCCL_CONNECT_TIMEOUT",
 )
@@ -67,7 +70,8 @@ class Environment(NamedTuple):
     hosts. The timeouts limit
     the wait for other ranks to start and the wait in a collective. alias is "1" if imports of the vendor's packages
     and Horovod are served (``npu_shim.alias``). commit_dir is the folder in which elastic states survive a restart of
-    the job. fallback is None if NPU_SHIM_FALLBACK is not set.
+    the job. rehearsal is True if the ranks of all servers of the rank table are processes of this host
+    (``npu-shim launch --rehearse``). fallback is None if NPU_SHIM_FALLBACK is not set.
     """
 
     rank_id: int | None
@@ -91,6 +95,7 @@ class Environment(NamedTuple):
     connect_timeout_s: int
     collective_timeout_s: int
     commit_dir: str | None
+    rehearsal: bool
     defaulted: tuple[str, ...]
 
     @property
@@ -170,6 +175,7 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
         connect_timeout_s=env.integer("HCCL_CONNECT_TIMEOUT", 1) or CONNECT_TIMEOUT_S,
         collective_timeout_s=env.integer("NPU_SHIM_COLLECTIVE_TIMEOUT", 1) or COLLECTIVE_TIMEOUT_S,
         commit_dir=env.text("NPU_SHIM_COMMITS"),
+        rehearsal=env.choice(REHEARSAL_VARIABLE, REHEARSALS) == "1",
         defaulted=tuple(name for name, value in known.items() if value is None),
     )
 

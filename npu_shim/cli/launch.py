@@ -22,7 +22,15 @@ from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_text
 from npu_shim.launching.across_hosts import mpirun_process
 from npu_shim.launching.job import TIMED_OUT, Job
-from npu_shim.launching.job_ranks import JobRanks, ranks_here, ranks_in_table, ranks_of_hosts
+from npu_shim.launching.host_memory import memory_warning
+from npu_shim.launching.job_ranks import (
+    JobRanks,
+    ranks_here,
+    ranks_in_rehearsal,
+    ranks_in_table,
+    ranks_of_hosts,
+    ranks_of_hosts_in_rehearsal,
+)
 from npu_shim.launching.plan import RankProcess, processes, share_cores, share_threads
 from npu_shim.launching.progress.display import Display
 from npu_shim.launching.table_wait import TABLE_TIMEOUT_S, TableTimeout, wait_for_table
@@ -101,14 +109,13 @@ def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assign
     except OSError as error:
         _report(f"error: --log-dir {log_dir} cannot be created: {error.strerror}. Name a writable folder.")
         return USAGE_ERROR
-    here = (
-        f"{assignment.world_size} ranks on {len(assignment.hosts)} hosts"
-        if assignment.hosts
-        else f"{len(plan)} ranks"
-        if len(plan) == assignment.world_size
-        else f"ranks {plan[0].rank} to {plan[-1].rank} of {assignment.world_size}"
+    warning = None if assignment.hosts else memory_warning(len(plan))
+    if warning:
+        _report(warning)
+    _report(
+        f"job {plan[0].environment['JOB_ID']}: {_ranks_here(plan, assignment)}, logs in {log_dir}; "
+        f"showing rank {plan[0].rank}"
     )
-    _report(f"job {plan[0].environment['JOB_ID']}: {here}, logs in {log_dir}; showing rank {plan[0].rank}")
     begin = time.monotonic()
     environ = {**_env.process_environ()}
     if args.max_restarts:
@@ -120,6 +127,18 @@ def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assign
     if not code:
         _report(f"all {len(assignment.slots)} ranks finished after {time.monotonic() - begin:.0f} s")
     return code
+
+
+def _ranks_here(plan: list[RankProcess], assignment: JobRanks) -> str:
+    """Return the ranks that this command starts, for the first line of a job."""
+    if assignment.hosts:
+        return f"{assignment.world_size} ranks on {len(assignment.hosts)} hosts"
+    if len(plan) < assignment.world_size:
+        return f"ranks {plan[0].rank} to {plan[-1].rank} of {assignment.world_size}"
+    servers = {slot.server for slot in assignment.slots} - {None}
+    if not servers:
+        return f"{len(plan)} ranks"
+    return f"rehearsal of {len(plan)} ranks of {len(servers)} server{'s' if len(servers) > 1 else ''} on this host"
 
 
 def _report(line: str) -> None:
@@ -166,6 +185,11 @@ def _parser() -> argparse.ArgumentParser:
         help="index of this host in the rank table, from 0; by default found by its address",
     )
     made.add_argument(
+        "--rehearse",
+        action="store_true",
+        help="start the ranks of all servers of the rank table, or of all hosts of -H, on this host without NPUs",
+    )
+    made.add_argument(
         "--table-timeout",
         type=_seconds,
         default=TABLE_TIMEOUT_S,
@@ -178,7 +202,8 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--log-dir",
         metavar="DIR",
-        help="folder for the logs rank_0.log and so on, which grow with each run; by default npu_shim_logs/JOB_ID",
+        help="folder for the logs rank_0.log and so on (server_0_rank_0.log with --rehearse), which grow with each run; "
+        "by default npu_shim_logs/JOB_ID",
     )
     made.add_argument("--job-id", metavar="ID", help="name of the job; by default JOB_ID or a new name")
     made.add_argument("--bind-cores", action="store_true", help="bind each rank to its own processors")
@@ -232,6 +257,8 @@ def _assign(args: argparse.Namespace, log_dir: str) -> JobRanks:
         given = ["--ranks", "--ranktable"]
     if len(given) > 1:
         raise ValueError(f"{given[0]} and {given[1]} are both given, but one of them describes the job. Keep one.")
+    if args.rehearse and args.server_index is not None:
+        raise ValueError("--rehearse starts the ranks of all servers, and --server-index those of one. Keep one.")
     if args.hosts is not None or args.hostfile is not None:
         if args.devices is not None:
             raise ValueError("--devices needs --ranks alone. Name the devices of a host as HOST:FIRST-LAST.")
@@ -240,8 +267,13 @@ def _assign(args: argparse.Namespace, log_dir: str) -> JobRanks:
             if args.hosts is not None
             else hostfile.parse_hostfile(read_text(args.hostfile), args.hostfile)
         )
-        return ranks_of_hosts(hostfile.fill(hosts, args.ranks), args.server_index, log_dir)
+        filled = hostfile.fill(hosts, args.ranks)
+        if args.rehearse:
+            return ranks_of_hosts_in_rehearsal(filled, log_dir)
+        return ranks_of_hosts(filled, args.server_index, log_dir)
     if args.ranks is not None:
+        if args.rehearse:
+            raise ValueError("--rehearse needs --ranktable or -H: with --ranks all ranks are on this host.")
         if args.server_index is not None:
             raise ValueError("--server-index needs --ranktable: with --ranks all ranks are on this host.")
         return ranks_here(args.ranks, args.devices, log_dir)
@@ -254,6 +286,8 @@ def _assign(args: argparse.Namespace, log_dir: str) -> JobRanks:
     if args.devices is not None:
         raise ValueError("--devices needs --ranks: a rank table has its own devices.")
     table = wait_for_table(path, 0 if args.dry_run else args.table_timeout, _report)
+    if args.rehearse:
+        return ranks_in_rehearsal(table, path)
     return ranks_in_table(table, path, args.server_index, _variable("POD_NAME"))
 
 

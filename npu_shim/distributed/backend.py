@@ -40,7 +40,7 @@ def _join(here: World, env: _env.Environment) -> Backend:
     from npu_shim import _script_frames
 
     pool_bytes = None if env.memory == "kept" else 0
-    if here.is_one_host:
+    if here.is_one_host or env.rehearsal:
         from npu_shim.distributed import shm
 
         # A process alone shares nothing, so that several of them may run at the same time.

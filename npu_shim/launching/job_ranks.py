@@ -63,6 +63,39 @@ def ranks_in_table(table: RankTable, path: str, server_index: int | None, pod_na
     return JobRanks(assign_server_ranks(table, server_index, path, pod_name), table.size, path)
 
 
+def ranks_in_rehearsal(table: RankTable, path: str, text: str | None = None) -> JobRanks:
+    """Return the ranks of all servers of a rank table, for a rehearsal on this host.
+
+    Args:
+        table: all ranks of the job.
+        path: of the rank table.
+        text: its text, if the command must write it.
+    Raises:
+        ValueError: this host has NPUs.
+    """
+    if _device.look().is_npu:
+        raise ValueError("--rehearse needs a host without NPUs: servers cannot share them. Run it on another host.")
+    slots = [
+        RankSlot(device.rank, device.device_id, index)
+        for index, server in enumerate(table.servers)
+        for device in server.devices
+    ]
+    return JobRanks(sorted(slots, key=lambda slot: slot.rank), table.size, path, text)
+
+
+def ranks_of_hosts_in_rehearsal(hosts: Sequence[Host], log_dir: str) -> JobRanks:
+    """Return the ranks of all hosts, for a rehearsal on this one.
+
+    Args:
+        hosts: with their devices, in the order of their ranks.
+        log_dir: the folder for the rank table.
+    Raises:
+        ValueError: see ranks_in_rehearsal().
+    """
+    table, _ = generate(hosts, {})
+    return ranks_in_rehearsal(table, os.path.join(log_dir, _TABLE_FILE), writer.render(table))
+
+
 def ranks_of_hosts(hosts: Sequence[Host], server_index: int | None, log_dir: str) -> JobRanks:
     """Return the ranks of a job on the devices of several hosts, which mpirun starts.
 

@@ -24,16 +24,29 @@ _REMOVED = (
     "CM_WORKER_SIZE",
     "CM_WORKER_IP",
     "TF_CONFIG",
+    _env.REHEARSAL_VARIABLE,
 )
 OP_THREADS = "TF_NUM_INTRAOP_THREADS"  # of TensorFlow; a session config with its own value has precedence
 
 
 @dataclass(frozen=True)
 class RankSlot:
-    """A rank of the job and its device on this host."""
+    """A rank of the job and its device.
+
+    Attributes:
+        rank: its rank.
+        device: number of the device on its server.
+        server: index of its server in the rank table, if this host rehearses all servers; else None.
+    """
 
     rank: int
     device: int
+    server: int | None = None
+
+    @property
+    def log_name(self) -> str:
+        """Return the file name of its log."""
+        return f"rank_{self.rank}.log" if self.server is None else f"server_{self.server}_rank_{self.rank}.log"
 
 
 @dataclass(frozen=True)
@@ -95,7 +108,7 @@ def processes(
         world_size: number of ranks on all hosts.
         command: program and arguments, the same for each rank.
         job_id: name of the job.
-        log_dir: the folder for the logs, ``rank_0.log`` and so on.
+        log_dir: the folder for the logs; RankSlot.log_name is the name of each.
         rank_table: path of the rank table; None without one.
         cores: the processors of each rank, in the order of slots; None to bind no rank.
         environ: the variables of the launcher; those of this process when None.
@@ -115,6 +128,8 @@ def processes(
         }
         if rank_table:
             own["RANK_TABLE_FILE"] = os.path.abspath(rank_table)
+        if slot.server is not None:
+            own[_env.REHEARSAL_VARIABLE] = "1"
         if threads is not None and not environ.get(OP_THREADS):
             own[OP_THREADS] = str(threads)
         if "PYTHONUNBUFFERED" not in environ:
@@ -126,7 +141,7 @@ def processes(
                 environment=own,
                 removed=tuple(name for name in _REMOVED if name in environ and name not in own),
                 cores=tuple(cores[index]) if cores else (),
-                log=os.path.join(log_dir, f"rank_{slot.rank}.log"),
+                log=os.path.join(log_dir, slot.log_name),
             )
         )
     return planned

@@ -1,0 +1,37 @@
+"""The memory that the ranks of a job need on this host."""
+
+from __future__ import annotations
+
+import re
+
+# A rank of a small model, measured in all four TensorFlow versions (benchmarks/launch.py); larger models need more.
+RANK_BYTES = 400 << 20
+_AVAILABLE = re.compile(r"^MemAvailable:\s+(\d+) kB$", re.MULTILINE)
+
+
+def memory_warning(ranks: int, available: int | None = None) -> str | None:
+    """Return a warning if the ranks probably need more memory than this host has.
+
+    Args:
+        ranks: number of ranks on this host.
+        available: bytes that processes can get; those of this host when None.
+    Returns:
+        The warning; None if the memory suffices, or its size is unknown.
+    """
+    available = _available_bytes() if available is None else available
+    needed = ranks * RANK_BYTES
+    if available is None or needed <= available:
+        return None
+    return (
+        f"warning: {ranks} ranks of a small model need about {needed / 1e9:.0f} GB, and {available / 1e9:.0f} GB are "
+        f"free. Use a table with at most {max(1, available // RANK_BYTES)} ranks, or a host with more memory."
+    )
+
+
+def _available_bytes() -> int | None:
+    try:
+        with open("/proc/meminfo") as file:
+            found = _AVAILABLE.search(file.read())
+    except OSError:
+        return None
+    return None if found is None else int(found.group(1)) * 1024
