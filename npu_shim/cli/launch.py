@@ -17,6 +17,7 @@ import time
 
 from npu_shim import _device, _env
 from npu_shim.cli import USAGE_ERROR, _progress, show
+from npu_shim.cli._preload import preload_environment
 from npu_shim.distributed.ranktable import hostfile, writer
 from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_text
@@ -120,9 +121,17 @@ def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assign
     environ = {**_env.process_environ()}
     if args.max_restarts:
         environ["NPU_SHIM_COMMITS"] = os.path.join(os.path.abspath(log_dir), "commits")
+    preload = None if args.no_preload else preload_environment(_target(args), plan, environ, _report)
     display = Display("npu-shim launch") if args.progress else None
     code = Job(
-        plan, _report, sys.stdout.buffer, args.timeout, args.max_restarts, environ=environ, display=display
+        plan,
+        _report,
+        sys.stdout.buffer,
+        args.timeout,
+        args.max_restarts,
+        environ=environ,
+        display=display,
+        preload=preload,
     ).run()
     if not code:
         _report(f"all {len(assignment.slots)} ranks finished after {time.monotonic() - begin:.0f} s")
@@ -207,6 +216,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--job-id", metavar="ID", help="name of the job; by default JOB_ID or a new name")
     made.add_argument("--bind-cores", action="store_true", help="bind each rank to its own processors")
+    made.add_argument(
+        "--no-preload",
+        action="store_true",
+        help="start each rank as a new Python; by default, ranks on the CPU are forked from a process that has imported "
+        "TensorFlow",
+    )
     made.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time")
     made.add_argument(
         "--max-restarts",
@@ -229,15 +244,20 @@ def _command(args: argparse.Namespace) -> list[str]:
         folder = os.path.abspath(args.tensorboard) if args.tensorboard else None
         settings = json.dumps({"folder": folder, "alias": _env.alias()})
         python = [sys.executable, "-m", "npu_shim.cli._watched", settings]
+    return [*python, *_target(args)]
+
+
+def _target(args: argparse.Namespace) -> list[str]:
+    """Return the script, or -m and the module, with its arguments."""
     if args.module:
-        return [*python, "-m", *args.module]
+        return ["-m", *args.module]
     if args.script and _PYTHON.match(args.script[0]):
-        return _command(_after_python(args))
+        return _target(_after_python(args))
     if not args.script:
         raise ValueError("no script is given. Pass a script, or -m and a module, after the options.")
     if not os.path.exists(args.script[0]):
         raise ValueError(f"{args.script[0]!r} does not exist. Pass the path of a script, or -m and a module.")
-    return [*python, *args.script]
+    return list(args.script)
 
 
 def _after_python(args: argparse.Namespace) -> argparse.Namespace:

@@ -76,6 +76,8 @@ def _new_main() -> ModuleType:
         module.__dict__["__annotations__"] = {}
     module.__loader__ = BuiltinImporter
     sys.modules["__main__"] = module
+    if "__mp_main__" in sys.modules:  # of multiprocessing, the same module by another name
+        sys.modules["__mp_main__"] = module
     return module
 
 

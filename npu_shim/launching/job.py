@@ -12,6 +12,7 @@ from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
 from npu_shim import _env
 from npu_shim.launching import failure, guardian
 from npu_shim.launching.follow import Follower
+from npu_shim.launching.fork_server import ForkServer
 from npu_shim.launching.plan import RankProcess
 from npu_shim.launching.progress.display import Display
 from npu_shim.launching.rank import Rank
@@ -36,6 +37,8 @@ class Job:
         grace: seconds between terminating and killing a rank.
         environ: the variables of the launcher; those of this process when None.
         display: shows the progress of the ranks; None if nobody wants it.
+        preload: environment variables with which a process imports TensorFlow, from which the ranks are forked; None
+            to start each rank as a new Python.
     """
 
     def __init__(
@@ -48,7 +51,9 @@ class Job:
         grace: float = 10.0,
         environ: Mapping[str, str] | None = None,
         display: Display | None = None,
+        preload: Mapping[str, str] | None = None,
     ) -> None:
+        self._preload = preload
         self._display = display
         self._processes = processes
         self._report = report
@@ -69,10 +74,9 @@ class Job:
             ended it), 128 + N if signal N ended the job, or 124 after a timeout.
         """
         try:
-            with self._collect_signals():
+            with self._collect_signals(), _guardian() as pipe, self._start_fork_server(pipe) as fork_server:
                 for restarts in range(self._max_restarts + 1):
-                    with _guardian() as pipe:
-                        code, again = self._once(restarts, pipe)
+                    code, again = self._once(restarts, pipe, fork_server)
                     if not again or restarts == self._max_restarts:
                         break
                     self._report(
@@ -84,10 +88,38 @@ class Job:
                 self._display.end()
         return code
 
-    def _once(self, restarts: int, pipe: int) -> tuple[int, bool]:
+    @contextmanager
+    def _start_fork_server(self, pipe: int) -> Iterator[ForkServer | None]:
+        """Yield the process that ranks are forked from; None if they start as new processes."""
+        if self._preload is None:
+            yield None
+            return
+        try:
+            progress = None if self._display is None else self._display.pipe
+            made = ForkServer(self._processes[0].command[1:], self._preload, pipe, progress)
+        except OSError as error:
+            self._report(f"ranks start as plain processes: {error}")
+            yield None
+            return
+        try:
+            problem = made.wait(self._is_over)
+            if problem:
+                self._report(f"ranks start as plain processes: {problem}")
+            yield None if problem else made
+        finally:
+            made.close()
+
+    def _is_over(self) -> bool:
+        """Return True if a signal or the time limit ends the job."""
+        is_late = self._timeout is not None and time.monotonic() - self._begin > self._timeout
+        return is_late or any(number in ENDING_SIGNALS for number in self._signals)
+
+    def _once(self, restarts: int, pipe: int, fork_server: ForkServer | None) -> tuple[int, bool]:
         """Start all ranks and wait for them. Return the exit code, and True if a restart may help."""
         environ = {**self._environ, RESTART_VARIABLE: str(restarts)}
         self._ranks = []
+        if fork_server is not None and self._is_over():
+            return self._end_early(), False
         progress = None if self._display is None else self._display.pipe
         try:
             for process in self._processes:
@@ -95,13 +127,20 @@ class Job:
                     f"== {process.name or _ranks([process.rank])} of job {process.environment['JOB_ID']}, "
                     f"{time.strftime('%Y-%m-%d %H:%M:%S')}" + (f", restart {restarts}" if restarts else "")
                 )
-                self._ranks.append(Rank(process, environ, pipe, header, progress))
+                self._ranks.append(Rank(process, environ, pipe, header, progress, fork_server))
             return self._watch(Follower(self._ranks[0].process.log, self._ranks[0].begin, self._output))
         except (OSError, subprocess.SubprocessError) as error:
             self._report(f"rank {process.rank} cannot start: {error}")
             return NOT_STARTED, False
         finally:
             self._end_all(signal.SIGTERM)
+
+    def _end_early(self) -> int:
+        """Report the end of a job before its ranks have started. Return the exit code."""
+        number = next((each for each in self._signals if each in ENDING_SIGNALS), None)
+        how = f"timeout after {self._timeout:g} s (--timeout)" if number is None else signal.Signals(number).name
+        self._report(f"{how}: the ranks have not started")
+        return TIMED_OUT if number is None else 128 + number
 
     def _watch(self, follower: Follower) -> tuple[int, bool]:
         while True:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 from typing import Mapping
 
+from npu_shim.launching.fork_server import Forked, ForkServer
 from npu_shim.launching.plan import RankProcess
 from npu_shim.launching.progress.status import PIPE_VARIABLE, Status, encode, send
 
@@ -20,6 +21,7 @@ class Rank:
         guardian: file descriptor of the pipe to the guardian.
         header: first line of this run in the log; the output starts at byte ``begin``.
         progress: file descriptor of the pipe to the display; None without one.
+        fork_server: forks the process; None to start a new Python.
     Raises:
         OSError: the process cannot be started, or its log cannot be written.
     """
@@ -31,6 +33,7 @@ class Rank:
         guardian: int,
         header: str,
         progress: int | None = None,
+        fork_server: ForkServer | None = None,
     ) -> None:
         self.process = process
         with open(process.log, "ab") as log:
@@ -48,23 +51,27 @@ class Rank:
             variables = process.full_environment(environ)
             if progress is not None:
                 variables[PIPE_VARIABLE] = str(progress)
-            self._popen = subprocess.Popen(
-                process.command,
-                env=variables,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                pass_fds=() if progress is None else (progress,),
-                preexec_fn=prepare_child,
-            )
+            self._process: subprocess.Popen[bytes] | Forked
+            if fork_server is not None:
+                self._process = fork_server.fork(process.log, variables, process.cores)
+            else:
+                self._process = subprocess.Popen(
+                    process.command,
+                    env=variables,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    pass_fds=() if progress is None else (progress,),
+                    preexec_fn=prepare_child,
+                )
         self._guardian, self._progress = guardian, progress
         self.code: int | None = None
 
     @property
     def pid(self) -> int:
         """Return the id of its first process."""
-        return self._popen.pid
+        return self._process.pid
 
     def poll(self) -> int | None:
         """Return its exit code, 128 + N if signal N ended it; None while it runs.
@@ -72,7 +79,7 @@ class Rank:
         Processes that it has started and that still run are killed.
         """
         if self.code is None:
-            code = self._popen.poll()
+            code = self._process.poll()
             if code is None:
                 return None
             self.code = code if code >= 0 else 128 - code

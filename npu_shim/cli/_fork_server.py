@@ -1,0 +1,166 @@
+"""The process that ranks are forked from: it imports TensorFlow once, and runs the script in each fork.
+
+``launching/fork_server.py`` starts it. It has one thread and no session, and a fork of it becomes a rank that a script
+cannot distinguish from a new Python.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import socket
+import sys
+import time
+from typing import Any, Collection
+
+from npu_shim.import_hook import script
+from npu_shim.import_hook.preloaded import TENSORFLOW, Preloaded, hides
+
+
+def main(before: Collection[str]) -> None:
+    """Import TensorFlow, fork the ranks that the launcher asks for, and run the script in each.
+
+    It returns in the launcher's process at its end, and in a rank when its script returns.
+
+    Args:
+        before: the names of the modules of a new Python.
+    """
+    settings: dict[str, Any] = json.loads(sys.argv[1])
+    command = sys.argv[2:]
+    environ = dict(os.environ)
+    is_module = command[0] == "-m"
+    script.prepare_path(os.getcwd() if is_module else os.path.dirname(os.path.realpath(command[0])))
+    link = socket.socket(fileno=settings["link"])
+    problem = _import_tensorflow(before) or _threads()
+    _send(link, {"problem": problem})
+    added = {name: value for name, value in os.environ.items() if environ.get(name) != value}
+    gc.collect()
+    gc.freeze()  # a collection would write to the memory that ranks share
+    requests = link.makefile("rb")
+    while True:
+        line = requests.readline()
+        if not line:
+            os._exit(0)
+        if _fork(link, settings["guardian"]):
+            break
+    rank = json.loads(line)
+    requests.close()
+    link.close()
+    _become(rank, command)
+    noise = rank["noise"]
+    preloaded = Preloaded(
+        before,
+        environ,
+        added,
+        lambda reason: _start_again(reason, command, rank["environ"]),
+        lambda: _write(2, noise),
+    )
+    preloaded.hide()
+    if is_module:
+        script.run_module(command[1], command[2:])
+    else:
+        script.run_file(command[0], command[1:], None)
+
+
+def _import_tensorflow(before: Collection[str]) -> str | None:
+    """Import TensorFlow as the script would. Return why its ranks cannot share it; None if they can."""
+    try:
+        importlib.import_module(TENSORFLOW)
+    except Exception as error:  # what its import raises, the script raises as well
+        return f"the import of TensorFlow fails with {type(error).__name__}: {error}"
+    folder = os.path.join(sys.path[0], "")
+    for name, module in list(sys.modules.items()):
+        if name in before or "." in name:
+            continue
+        hidden = hides(name, module)
+        if hidden:
+            return f"{hidden} hides the module {name}"
+        spec = getattr(module, "__spec__", None)
+        origin = spec.origin if spec is not None and spec.has_location else None
+        if origin and origin.startswith(folder) and not name.startswith((TENSORFLOW, "npu_shim")):
+            rest = origin[len(folder) :].split(os.sep)
+            if not {"site-packages", "dist-packages"} & set(rest):
+                return f"TensorFlow imports {origin}"
+    return None
+
+
+def _threads() -> str | None:
+    """Return the threads that a fork would lose, None if there are none."""
+    child = os.fork()  # OpenBLAS ends its threads at a fork, and starts them when it needs them
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+    count = len(os.listdir("/proc/self/task"))
+    return None if count == 1 else f"the import of TensorFlow starts {count - 1} threads"
+
+
+def _fork(link: socket.socket, guardian: int | None) -> bool:
+    """Fork a rank from a process that ends, so that the launcher adopts it. Return True in the rank."""
+    read, write = os.pipe()
+    forking = os.fork()
+    if forking:
+        os.close(write)
+        os.waitpid(forking, 0)
+        with os.fdopen(read) as answer:
+            _send(link, json.loads(answer.read()))
+        return False
+    forking = os.getpid()
+    try:
+        pid = os.fork()
+        answer = {"pid": pid, "problem": None}
+    except OSError as error:
+        pid, answer = -1, {"problem": f"the process cannot be forked: {error.strerror}"}
+    if pid:
+        _write(write, json.dumps(answer).encode())
+        os._exit(0)
+    os.close(read)
+    os.close(write)
+    os.setsid()
+    if guardian is not None:
+        # The guardian must know the group even if the launcher is killed at this moment.
+        os.write(guardian, b"+%d\n" % os.getpid())
+        os.close(guardian)
+    while os.getppid() == forking:  # a script may look at its parent
+        time.sleep(0.0005)
+    return True
+
+
+def _become(rank: dict[str, Any], command: list[str]) -> None:
+    """Give this process the streams, the variables and the random numbers of a rank."""
+    size = os.fstat(2).st_size
+    rank["noise"] = os.pread(2, size, 0)
+    log = os.open(rank["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+    if rank["cores"]:
+        os.sched_setaffinity(0, rank["cores"])
+    os.environ.clear()
+    os.environ.update(rank["environ"])
+    if hasattr(sys, "orig_argv"):
+        setattr(sys, "orig_argv", [sys.executable, *command])
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed()  # random, uuid and tempfile notice a fork themselves
+    processes = sys.modules.get("multiprocessing")
+    if processes is not None:
+        processes.current_process().authkey = os.urandom(32)
+
+
+def _start_again(reason: str, command: list[str], environ: dict[str, str]) -> None:
+    """Replace this process by a new Python."""
+    _write(2, f"npu-shim launch: this rank starts again as a plain process: {reason}\n".encode())
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os.execve(sys.executable, [sys.executable, *command], environ)
+
+
+def _send(link: socket.socket, message: dict[str, Any]) -> None:
+    link.sendall(json.dumps(message).encode("utf-8") + b"\n")
+
+
+def _write(descriptor: int, text: bytes) -> None:
+    while text:
+        text = text[os.write(descriptor, text) :]

@@ -1,0 +1,57 @@
+"""Decide how the ranks of a job start: forked from a process with TensorFlow, or each as a new Python."""
+
+from __future__ import annotations
+
+import os
+from typing import Callable, Mapping, Sequence
+
+from npu_shim import _device
+from npu_shim.import_hook import reachable
+from npu_shim.import_hook.before_tensorflow import before_tensorflow
+from npu_shim.launching.plan import RankProcess
+
+
+def preload_environment(
+    target: Sequence[str], plan: Sequence[RankProcess], environ: Mapping[str, str], report: Callable[[str], None]
+) -> dict[str, str] | None:
+    """Return the environment variables with which a process imports TensorFlow for all ranks.
+
+    Args:
+        target: the script, or ``-m`` and the module, with its arguments.
+        plan: the ranks of this host.
+        environ: the variables of the launcher.
+        report: prints a line for the user: why a script that imports TensorFlow cannot share the import.
+    Returns:
+        The variables, with those that the script itself sets before it imports TensorFlow; None if each rank must be a
+        new Python: one rank, ranks on NPUs, a script without TensorFlow, variables that only the script knows, or ranks
+        bound to processors, by which libraries choose their number of threads.
+    """
+    if len(plan) < 2 or _device.look().is_npu:
+        return None
+    before = before_tensorflow(*_files(target))
+    if not before.imports_tensorflow:
+        return None
+    problem = before.problem and f"{before.problem} sets environment variables before TensorFlow is imported"
+    if plan[0].cores:
+        problem = "--bind-cores gives each rank its own processors"
+    if problem:
+        report(f"ranks start as plain processes: {problem}")
+        return None
+    environments = [process.full_environment(environ) for process in plan]
+    common = {
+        name: value
+        for name, value in environments[0].items()
+        if all(other.get(name) == value for other in environments)
+    }
+    return before.environment(common)
+
+
+def _files(target: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the files that start, and the folders of the script's own modules."""
+    if target[0] == "-m":
+        folder = os.getcwd()
+        return reachable.files_of_module(target[1], [folder]), [folder]
+    path = os.path.realpath(target[0])
+    if os.path.isdir(path):
+        return [os.path.join(path, "__main__.py")], [path]
+    return [path], [os.path.dirname(path)]

@@ -1,0 +1,156 @@
+"""A process that has imported TensorFlow and from which ranks are forked: the side of the launcher.
+
+The launcher is the parent of the ranks: the process that forks one ends at once, and the launcher adopts the orphans among
+its descendants (PR_SET_CHILD_SUBREAPER). So it waits for ranks as for processes that it has started itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from typing import Any, Callable, Mapping, Sequence
+
+_SET_SUBREAPER = 36  # of prctl
+_POLL_INTERVAL_S = 0.05
+_LAST_LINES = 3
+# Runs before any other import, so that the process knows the modules of a new Python.
+_CODE = (
+    "import sys; before = set(sys.modules); sys.path.insert(0, {root!r}); "
+    "from npu_shim.cli._fork_server import main; sys.path.remove({root!r}); main(before)"
+)
+
+
+class ForkServer:
+    """The process that ranks are forked from. It imports TensorFlow while the launcher goes on.
+
+    Args:
+        command: what the ranks run: a script or ``-m`` and a module, and the arguments.
+        environ: the environment variables of the import.
+        guardian: file descriptor of the pipe to the guardian; None without one.
+        progress: file descriptor of the pipe to the display; None without one.
+    Raises:
+        OSError: the process cannot be started.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environ: Mapping[str, str], guardian: int | None, progress: int | None = None
+    ) -> None:
+        _adopt_orphans(True)
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        self._link, theirs = socket.socketpair()
+        self._buffer = b""
+        self._output = tempfile.TemporaryFile()
+        passed = [fd for fd in (theirs.fileno(), guardian, progress) if fd is not None]
+        settings = json.dumps({"link": theirs.fileno(), "guardian": guardian})
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _CODE.format(root=root), settings, *command],
+                env=dict(environ),
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                pass_fds=passed,
+            )
+        self._guardian = guardian
+        if guardian is not None:
+            os.write(guardian, b"+%d\n" % self._process.pid)
+
+    def wait(self, stop: Callable[[], bool]) -> str | None:
+        """Wait until the process has imported TensorFlow.
+
+        Args:
+            stop: returns True to stop waiting.
+        Returns:
+            Why ranks cannot be forked; None if they can, or if stop() returned True.
+        """
+        while not stop():
+            if select.select([self._link], [], [], _POLL_INTERVAL_S)[0]:
+                answer = self._receive()
+                return self._last_lines() if answer is None else answer["problem"]
+        return None
+
+    def fork(self, log: str, environ: Mapping[str, str], cores: Sequence[int]) -> Forked:
+        """Fork a rank.
+
+        Args:
+            log: path of the file for its output, which is appended.
+            environ: all its environment variables.
+            cores: the processors that it may use; those of this process when empty.
+        Returns:
+            The rank, a child of this process.
+        Raises:
+            OSError: it cannot be forked.
+        """
+        request = json.dumps({"log": log, "environ": dict(environ), "cores": list(cores)})
+        try:
+            self._link.sendall(request.encode("utf-8") + b"\n")
+        except BrokenPipeError:
+            raise OSError(self._last_lines()) from None
+        answer = self._receive()
+        if answer is None or answer["problem"]:
+            raise OSError(self._last_lines() if answer is None else answer["problem"])
+        return Forked(answer["pid"])
+
+    def close(self) -> None:
+        """End the process. Ranks go on."""
+        self._link.close()
+        self._process.send_signal(signal.SIGKILL)  # it has nothing to clean up
+        self._process.wait()
+        self._output.close()
+        _adopt_orphans(False)
+        if self._guardian is not None:
+            try:
+                os.write(self._guardian, b"-%d\n" % self._process.pid)
+            except BrokenPipeError:  # the guardian was killed
+                return
+
+    def _receive(self) -> dict[str, Any] | None:
+        """Return the next message, None if the process has ended."""
+        while b"\n" not in self._buffer:
+            new = self._link.recv(1 << 16)
+            if not new:
+                return None
+            self._buffer += new
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return json.loads(line)
+
+    def _last_lines(self) -> str:
+        self._output.seek(0)
+        lines = self._output.read().decode("utf-8", "replace").split("\n")
+        said = " ".join(line.strip() for line in lines[-_LAST_LINES:] if line.strip())
+        return f"the process that imports TensorFlow has ended: {said or 'it printed nothing'}"
+
+
+class Forked:
+    """A rank that was forked: as much of ``subprocess.Popen`` as the launcher needs."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        """Return its exit code, -N if signal N ended it; None while it runs."""
+        if self._code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        return self._code
+
+
+def _adopt_orphans(is_wanted: bool) -> None:
+    """Make this process the parent of descendants whose parent has ended.
+
+    Raises:
+        OSError: the kernel does not support it.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_SET_SUBREAPER, ctypes.c_ulong(is_wanted), 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER) failed")
