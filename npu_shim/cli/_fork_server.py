@@ -6,6 +6,7 @@ cannot distinguish from a new Python.
 
 from __future__ import annotations
 
+import array
 import gc
 import importlib
 import json
@@ -27,27 +28,24 @@ def main(before: Collection[str]) -> None:
     Args:
         before: the names of the modules of a new Python.
     """
-    settings: dict[str, Any] = json.loads(sys.argv[1])
-    command = sys.argv[2:]
+    link, command = socket.socket(fileno=int(sys.argv[1])), sys.argv[2:]
     environ = dict(os.environ)
     is_module = command[0] == "-m"
     script.prepare_path(os.getcwd() if is_module else os.path.dirname(os.path.realpath(command[0])))
-    link = socket.socket(fileno=settings["link"])
     problem = _import_tensorflow(before) or _threads()
     _send(link, {"problem": problem})
     added = {name: value for name, value in os.environ.items() if environ.get(name) != value}
     gc.collect()
     gc.freeze()  # a collection would write to the memory that ranks share
-    requests = link.makefile("rb")
     while True:
-        line = requests.readline()
+        line, guardian = _receive(link)
         if not line:
             os._exit(0)
-        if _fork(link, settings["guardian"]):
+        if _fork(link, guardian):
             break
-    rank = json.loads(line)
-    requests.close()
+        os.close(guardian)
     link.close()
+    rank: dict[str, Any] = json.loads(line)
     _become(rank, command)
     noise = rank["noise"]
     preloaded = Preloaded(
@@ -70,7 +68,7 @@ def _import_tensorflow(before: Collection[str]) -> str | None:
         importlib.import_module(TENSORFLOW)
     except Exception as error:  # what its import raises, the script raises as well
         return f"the import of TensorFlow fails with {type(error).__name__}: {error}"
-    folder = os.path.join(sys.path[0], "")
+    folder = sys.path[0]
     for name, module in list(sys.modules.items()):
         if name in before or "." in name:
             continue
@@ -78,11 +76,11 @@ def _import_tensorflow(before: Collection[str]) -> str | None:
         if hidden:
             return f"{hidden} hides the module {name}"
         spec = getattr(module, "__spec__", None)
-        origin = spec.origin if spec is not None and spec.has_location else None
-        if origin and origin.startswith(folder) and not name.startswith((TENSORFLOW, "npu_shim")):
-            rest = origin[len(folder) :].split(os.sep)
-            if not {"site-packages", "dist-packages"} & set(rest):
-                return f"TensorFlow imports {origin}"
+        if spec is None or not spec.has_location:
+            continue
+        place = os.path.dirname(spec.origin)
+        if folder == (place if spec.submodule_search_locations is None else os.path.dirname(place)):
+            return f"TensorFlow imports {spec.origin}"  # each rank would run it, with its own variables
     return None
 
 
@@ -96,32 +94,42 @@ def _threads() -> str | None:
     return None if count == 1 else f"the import of TensorFlow starts {count - 1} threads"
 
 
-def _fork(link: socket.socket, guardian: int | None) -> bool:
+def _receive(link: socket.socket) -> tuple[bytes, int]:
+    """Return the next request and the file descriptor of the pipe to the guardian; no bytes at the end."""
+    line, descriptors = b"", array.array("i")
+    while not line.endswith(b"\n"):
+        new, ancillary, _, _ = link.recvmsg(1 << 16, socket.CMSG_LEN(descriptors.itemsize))
+        if not new:
+            return b"", -1
+        line += new
+        for _, _, data in ancillary:
+            descriptors.frombytes(data)
+    return line, descriptors[0]
+
+
+def _fork(link: socket.socket, guardian: int) -> bool:
     """Fork a rank from a process that ends, so that the launcher adopts it. Return True in the rank."""
     read, write = os.pipe()
     forking = os.fork()
     if forking:
         os.close(write)
         os.waitpid(forking, 0)
-        with os.fdopen(read) as answer:
-            _send(link, json.loads(answer.read()))
+        with os.fdopen(read) as stream:
+            _send(link, json.loads(stream.read()))
         return False
     forking = os.getpid()
     try:
-        pid = os.fork()
-        answer = {"pid": pid, "problem": None}
+        pid, problem = os.fork(), None
     except OSError as error:
-        pid, answer = -1, {"problem": f"the process cannot be forked: {error.strerror}"}
+        pid, problem = -1, f"the process cannot be forked: {error.strerror}"
     if pid:
-        _write(write, json.dumps(answer).encode())
+        _write(write, json.dumps({"pid": pid, "problem": problem}).encode())
         os._exit(0)
     os.close(read)
     os.close(write)
     os.setsid()
-    if guardian is not None:
-        # The guardian must know the group even if the launcher is killed at this moment.
-        os.write(guardian, b"+%d\n" % os.getpid())
-        os.close(guardian)
+    os.write(guardian, b"+%d\n" % os.getpid())  # it must know the group even if the launcher is killed at this moment
+    os.close(guardian)
     while os.getppid() == forking:  # a script may look at its parent
         time.sleep(0.0005)
     return True

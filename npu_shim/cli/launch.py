@@ -22,8 +22,8 @@ from npu_shim.distributed.ranktable import hostfile, writer
 from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_text
 from npu_shim.launching.across_hosts import mpirun_process
-from npu_shim.launching.job import TIMED_OUT, Job
 from npu_shim.launching.host_memory import memory_warning
+from npu_shim.launching.job import TIMED_OUT, Job
 from npu_shim.launching.job_ranks import (
     JobRanks,
     ranks_here,
@@ -211,16 +211,16 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--log-dir",
         metavar="DIR",
-        help="folder for the logs rank_0.log and so on (server_0_rank_0.log with --rehearse), which grow with each run; "
-        "by default npu_shim_logs/JOB_ID",
+        help="folder for the logs rank_0.log and so on (server_0_rank_0.log with --rehearse), which grow with each "
+        "run; by default npu_shim_logs/JOB_ID",
     )
     made.add_argument("--job-id", metavar="ID", help="name of the job; by default JOB_ID or a new name")
     made.add_argument("--bind-cores", action="store_true", help="bind each rank to its own processors")
     made.add_argument(
         "--no-preload",
         action="store_true",
-        help="start each rank as a new Python; by default, ranks on the CPU are forked from a process that has imported "
-        "TensorFlow",
+        help="start each rank as a new Python; by default, ranks on the CPU are forked from a process that has "
+        "imported TensorFlow",
     )
     made.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time")
     made.add_argument(

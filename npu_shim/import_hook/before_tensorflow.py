@@ -166,7 +166,7 @@ def _index(target: ast.Subscript) -> ast.AST:
 def _text(node: ast.AST | None) -> str | None:
     """Return the value of a literal string, None for anything else."""
     try:
-        value = ast.literal_eval(node) if node is not None else None  # type: ignore[arg-type]
+        value = ast.literal_eval(node) if node is not None else None
     except (ValueError, TypeError):
         return None
     return value if isinstance(value, str) else None

@@ -12,14 +12,17 @@ import importlib
 import os
 import sys
 import sysconfig
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Callable, Collection, Mapping, Sequence
 
 TENSORFLOW = "tensorflow"
 # Read when devices, sessions or ranks are created, not by an import.
-READ_LATER = ("CUDA_", "RANK_", "HCCL_", "ASCEND_", "DEVICE_", "NPU_SHIM_", "CM_", "GE_", "JOB_ID", "TF_CONFIG", "POD_")
-READ_LATER += ("TF_FORCE_GPU_ALLOW_GROWTH", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "PYTHONUNBUFFERED")
+READ_LATER: tuple[str, ...] = (
+    *("CUDA_", "RANK_", "HCCL_", "ASCEND_", "DEVICE_", "NPU_SHIM_", "CM_", "GE_", "JOB_ID", "TF_CONFIG", "POD_"),
+    *("TF_FORCE_GPU_ALLOW_GROWTH", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "PYTHONUNBUFFERED"),
+)
 # Read by TensorFlow and Keras only.
 _OF_TENSORFLOW = ("TF_", "TF2_", "XLA_", "KERAS_", "AUTOGRAPH_", "CUDA_")
 _FAMILY = (TENSORFLOW, "keras", "tf_keras")  # names that begin so import TensorFlow
@@ -112,7 +115,7 @@ class Preloaded:
         return None
 
 
-class _Loader:
+class _Loader(Loader):
     """Load a module that exists."""
 
     def __init__(self, finder: Preloaded, module: ModuleType) -> None:

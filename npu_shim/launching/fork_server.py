@@ -1,11 +1,12 @@
 """A process that has imported TensorFlow and from which ranks are forked: the side of the launcher.
 
-The launcher is the parent of the ranks: the process that forks one ends at once, and the launcher adopts the orphans among
-its descendants (PR_SET_CHILD_SUBREAPER). So it waits for ranks as for processes that it has started itself.
+The launcher is the parent of the ranks: the process that forks one ends at once, and the launcher adopts the orphans
+among its descendants (PR_SET_CHILD_SUBREAPER). So it waits for ranks as for processes that it has started itself.
 """
 
 from __future__ import annotations
 
+import array
 import ctypes
 import json
 import os
@@ -17,7 +18,7 @@ import sys
 import tempfile
 from typing import Any, Callable, Mapping, Sequence
 
-_SET_SUBREAPER = 36  # of prctl
+_SET_DEATH_SIGNAL, _SET_SUBREAPER = 1, 36  # of prctl
 _POLL_INTERVAL_S = 0.05
 _LAST_LINES = 3
 # Runs before any other import, so that the process knows the modules of a new Python.
@@ -33,35 +34,28 @@ class ForkServer:
     Args:
         command: what the ranks run: a script or ``-m`` and a module, and the arguments.
         environ: the environment variables of the import.
-        guardian: file descriptor of the pipe to the guardian; None without one.
         progress: file descriptor of the pipe to the display; None without one.
     Raises:
         OSError: the process cannot be started.
     """
 
-    def __init__(
-        self, command: Sequence[str], environ: Mapping[str, str], guardian: int | None, progress: int | None = None
-    ) -> None:
-        _adopt_orphans(True)
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str], progress: int | None = None) -> None:
+        _prctl(_SET_SUBREAPER, True)
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         self._link, theirs = socket.socketpair()
         self._buffer = b""
         self._output = tempfile.TemporaryFile()
-        passed = [fd for fd in (theirs.fileno(), guardian, progress) if fd is not None]
-        settings = json.dumps({"link": theirs.fileno(), "guardian": guardian})
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _CODE.format(root=root), settings, *command],
+                [sys.executable, "-c", _CODE.format(root=root), str(theirs.fileno()), *command],
                 env=dict(environ),
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                pass_fds=passed,
+                pass_fds=[fd for fd in (theirs.fileno(), progress) if fd is not None],
+                preexec_fn=lambda: _prctl(_SET_DEATH_SIGNAL, signal.SIGKILL),  # if the launcher is killed
             )
-        self._guardian = guardian
-        if guardian is not None:
-            os.write(guardian, b"+%d\n" % self._process.pid)
 
     def wait(self, stop: Callable[[], bool]) -> str | None:
         """Wait until the process has imported TensorFlow.
@@ -77,21 +71,23 @@ class ForkServer:
                 return self._last_lines() if answer is None else answer["problem"]
         return None
 
-    def fork(self, log: str, environ: Mapping[str, str], cores: Sequence[int]) -> Forked:
+    def fork(self, log: str, environ: Mapping[str, str], cores: Sequence[int], guardian: int) -> Forked:
         """Fork a rank.
 
         Args:
             log: path of the file for its output, which is appended.
             environ: all its environment variables.
             cores: the processors that it may use; those of this process when empty.
+            guardian: file descriptor of the pipe to the guardian.
         Returns:
             The rank, a child of this process.
         Raises:
             OSError: it cannot be forked.
         """
-        request = json.dumps({"log": log, "environ": dict(environ), "cores": list(cores)})
+        request = json.dumps({"log": log, "environ": dict(environ), "cores": list(cores)}).encode("utf-8") + b"\n"
+        descriptor = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [guardian]))]
         try:
-            self._link.sendall(request.encode("utf-8") + b"\n")
+            self._link.sendall(request[self._link.sendmsg([request], descriptor) :])
         except BrokenPipeError:
             raise OSError(self._last_lines()) from None
         answer = self._receive()
@@ -105,12 +101,7 @@ class ForkServer:
         self._process.send_signal(signal.SIGKILL)  # it has nothing to clean up
         self._process.wait()
         self._output.close()
-        _adopt_orphans(False)
-        if self._guardian is not None:
-            try:
-                os.write(self._guardian, b"-%d\n" % self._process.pid)
-            except BrokenPipeError:  # the guardian was killed
-                return
+        _prctl(_SET_SUBREAPER, False)
 
     def _receive(self) -> dict[str, Any] | None:
         """Return the next message, None if the process has ended."""
@@ -145,12 +136,12 @@ class Forked:
         return self._code
 
 
-def _adopt_orphans(is_wanted: bool) -> None:
-    """Make this process the parent of descendants whose parent has ended.
+def _prctl(option: int, value: int) -> None:
+    """Set an attribute of this process.
 
     Raises:
         OSError: the kernel does not support it.
     """
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_SET_SUBREAPER, ctypes.c_ulong(is_wanted), 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER) failed")
+    if libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0):
+        raise OSError(ctypes.get_errno(), f"prctl({option}) failed")

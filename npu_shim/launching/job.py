@@ -74,9 +74,10 @@ class Job:
             ended it), 128 + N if signal N ended the job, or 124 after a timeout.
         """
         try:
-            with self._collect_signals(), _guardian() as pipe, self._start_fork_server(pipe) as fork_server:
+            with self._collect_signals(), self._start_fork_server() as fork_server:
                 for restarts in range(self._max_restarts + 1):
-                    code, again = self._once(restarts, pipe, fork_server)
+                    with _guardian() as pipe:
+                        code, again = self._once(restarts, pipe, fork_server)
                     if not again or restarts == self._max_restarts:
                         break
                     self._report(
@@ -89,15 +90,15 @@ class Job:
         return code
 
     @contextmanager
-    def _start_fork_server(self, pipe: int) -> Iterator[ForkServer | None]:
+    def _start_fork_server(self) -> Iterator[ForkServer | None]:
         """Yield the process that ranks are forked from; None if they start as new processes."""
         if self._preload is None:
             yield None
             return
         try:
             progress = None if self._display is None else self._display.pipe
-            made = ForkServer(self._processes[0].command[1:], self._preload, pipe, progress)
-        except OSError as error:
+            made = ForkServer(self._processes[0].command[1:], self._preload, progress)
+        except (OSError, subprocess.SubprocessError) as error:
             self._report(f"ranks start as plain processes: {error}")
             yield None
             return

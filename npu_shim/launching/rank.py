@@ -53,7 +53,7 @@ class Rank:
                 variables[PIPE_VARIABLE] = str(progress)
             self._process: subprocess.Popen[bytes] | Forked
             if fork_server is not None:
-                self._process = fork_server.fork(process.log, variables, process.cores)
+                self._process = fork_server.fork(process.log, variables, process.cores, guardian)
             else:
                 self._process = subprocess.Popen(
                     process.command,

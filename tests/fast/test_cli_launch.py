@@ -432,13 +432,25 @@ def test_invalid_rank_table_raises_without_a_wait(text: str, message: str, tmp_p
 
 # --- jobs --------------------------------------------------------------------------
 class Launched:
-    """A launcher in a separate process; its processes have a mark in their environment."""
+    """A launcher in a separate process; its processes have a mark in their environment.
 
-    def __init__(self, folder: pathlib.Path, script: str, *arguments: str, **env: str) -> None:
+    ``forked`` ranks import an empty TensorFlow, so that they are forked from a process that has imported it.
+    ``others`` is the number of processes besides the launcher and the ranks.
+    """
+
+    def __init__(self, folder: pathlib.Path, forked: bool, script: str, *arguments: str, **env: str) -> None:
         (folder / "a.py").write_text(
-            'import os, signal, subprocess, sys, time\nrank = os.environ["RANK_ID"]\n' + script
+            "import tensorflow\n" * forked
+            + 'import os, signal, subprocess, sys, time\nrank = os.environ["RANK_ID"]\n'
+            + script
         )
+        library = folder / "library" / "tensorflow"
+        library.mkdir(parents=True, exist_ok=True)
+        (library / "__init__.py").write_text("")
+        env.setdefault("PYTHONPATH", os.pathsep.join([str(library.parent), os.environ.get("PYTHONPATH", "")]))
+        self.others = 2 if forked else 1  # the guardian, and the process that ranks are forked from
         self.mark = f"{os.getpid()}-{folder}"
+        self.environ = {**os.environ, MARK: self.mark, **env}
         given = ["--log-dir", "logs", *arguments] + ([] if "-m" in arguments else ["a.py"])
         self.process = subprocess.Popen(
             [sys.executable, "-m", "npu_shim", "launch", *given],
@@ -446,7 +458,7 @@ class Launched:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             universal_newlines=True,
-            env={**os.environ, MARK: self.mark, **env},
+            env=self.environ,
             preexec_fn=lambda: [
                 signal.signal(n, signal.SIG_DFL) for n in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
             ],
@@ -484,12 +496,12 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-@pytest.fixture
-def launch(tmp_path: pathlib.Path) -> Iterator[Callable[..., Launched]]:
+@pytest.fixture(params=[False, True], ids=["new processes", "forked"])
+def launch(request: Any, tmp_path: pathlib.Path) -> Iterator[Callable[..., Launched]]:
     started: list[Launched] = []
 
     def start(script: str, *arguments: str, **env: str) -> Launched:
-        started.append(Launched(tmp_path, script, *arguments, **env))
+        started.append(Launched(tmp_path, request.param, script, *arguments, **env))
         return started[-1]
 
     yield start
@@ -568,10 +580,10 @@ def test_of_two_failed_ranks_the_one_that_a_signal_ended_is_reported(launch: Any
         "if rank == '1':\n    os.kill(os.getpid(), signal.SIGKILL)\nsys.exit(3)",
         *("--ranks", "2"),
     )
-    until(lambda: len(job.left()) == 3)  # two ranks and the guardian
+    until(lambda: len(job.left()) == 2 + job.others)
     job.process.send_signal(signal.SIGSTOP)
     (job.folder / "go").touch()
-    until(lambda: len(job.left()) == 1)
+    until(lambda: len(job.left()) == job.others)
     job.process.send_signal(signal.SIGCONT)
     done = job.end()
     assert done.returncode == 137 and "rank 1 was ended by SIGKILL" in done.stderr, done.stderr
@@ -640,7 +652,7 @@ def test_no_process_is_left_when_the_launcher_is_killed(launch: Any) -> None:
     )
     job = launch(stubborn + WITH_CHILD + WAIT, "--ranks", "3")
     job.wait_for("ready_0", "ready_1", "ready_2")
-    assert len(job.left()) == 3 * 2 + 1  # ranks, their children, the guardian
+    assert len(job.left()) == 3 * 2 + job.others  # ranks and their children
     job.process.kill()
     until(lambda: job.left() == set())
 
@@ -683,19 +695,20 @@ def test_job_continues_when_its_output_is_closed(launch: Any, tmp_path: pathlib.
 
 
 def test_dry_run_prints_shell_commands(launch: Any, tmp_path: pathlib.Path) -> None:
-    done = launch(
+    job = launch(
         'print(rank, os.environ["RANK_SIZE"], sorted(os.sched_getaffinity(0)), os.environ.get("CM_CHIEF_IP"))',
         "--ranks",
         "2",
         "--bind-cores",
         "--dry-run",
         CM_CHIEF_IP="1.2.3.4",
-    ).end()
+    )
+    done = job.end()
     assert done.returncode == 0 and not (tmp_path / "logs").exists()
     (tmp_path / "logs").mkdir()
     cores = share_cores(sorted(os.sched_getaffinity(0)), 2)
     for rank, line in enumerate(done.stdout.splitlines()):
-        subprocess.run(line, shell=True, cwd=str(tmp_path), check=True, env={**os.environ, "CM_CHIEF_IP": "1.2.3.4"})
+        subprocess.run(line, shell=True, cwd=str(tmp_path), check=True, env=job.environ)
         assert (tmp_path / "logs" / f"rank_{rank}.log").read_text() == f"{rank} 2 {list(cores[rank])} None\n"
     assert rank == 1
 

@@ -15,7 +15,7 @@ from npu_shim.distributed import backend, mpi, shm
 from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.world import world
 from npu_shim.launching.host_memory import RANK_BYTES, memory_warning
-from npu_shim.launching.job_ranks import ranks_of_hosts_in_rehearsal, ranks_of_hosts
+from npu_shim.launching.job_ranks import ranks_of_hosts, ranks_of_hosts_in_rehearsal
 from npu_shim.launching.plan import processes
 
 TWO_SERVERS = "10.0.0.8:4-5,10.0.0.9:0-2"
@@ -41,9 +41,8 @@ def run(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[st
     return subprocess.run(
         [sys.executable, "-m", "npu_shim", "launch", "--log-dir", "logs", *arguments, "a.py"],
         cwd=str(folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
+        capture_output=True,
+        text=True,
         env={**os.environ, "PYTHONPATH": root},
         timeout=120,
     )
