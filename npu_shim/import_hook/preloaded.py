@@ -21,7 +21,9 @@ TENSORFLOW = "tensorflow"
 # Read when devices, sessions or ranks are created, not by an import.
 READ_LATER: tuple[str, ...] = (
     *("CUDA_", "RANK_", "HCCL_", "ASCEND_", "DEVICE_", "NPU_SHIM_", "CM_", "GE_", "JOB_ID", "TF_CONFIG", "POD_"),
-    *("TF_FORCE_GPU_ALLOW_GROWTH", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "PYTHONUNBUFFERED"),
+    *("TF_FORCE_GPU_ALLOW_GROWTH", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "TF_CPU_ALLOCATOR_USE_BFC"),
+    *("TF_CPU_BFC_MEM_LIMIT_IN_MB", "PYTHONUNBUFFERED"),
+    *("KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"),  # scikit-learn sets them, for a second OpenMP library
 )
 # Read by TensorFlow and Keras only.
 _OF_TENSORFLOW = ("TF_", "TF2_", "XLA_", "KERAS_", "AUTOGRAPH_", "CUDA_")
@@ -105,7 +107,7 @@ class Preloaded:
         for name in sorted({*os.environ, *self._environ}):
             same = os.environ.get(name) in (self._environ.get(name), self._added.get(name, self._environ.get(name)))
             if not same and not name.startswith(ignored):
-                return f"the script sets {name} before it imports {top}"
+                return f"the script, or a module that it imports, sets {name} before it imports {top}"
         if sys.path == self._path:
             return None
         for each in self._tops if everything else {top}:

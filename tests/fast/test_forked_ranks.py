@@ -217,7 +217,7 @@ def test_a_wrong_prediction_starts_the_rank_again(text: str, launch: Launch) -> 
     assert seen(job) == seen(launch(script, preload=False))
     for log in job.logs:
         assert re.search(
-            r"^npu-shim launch: this rank starts again as a plain process: (the script sets \w+ before it imports \w+"
+            r"^npu-shim launch: this rank starts again as a plain process: (the script, or a module that it imports, sets \w+ before it imports \w+"
             r"|\S*own/helper_of_tensorflow.py in the search path of the script hides the module)",
             log,
             re.MULTILINE,
