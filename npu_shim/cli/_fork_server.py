@@ -16,6 +16,7 @@ import sys
 import time
 from typing import Any, Collection
 
+from npu_shim import _env
 from npu_shim.import_hook import script
 from npu_shim.import_hook.preloaded import TENSORFLOW, Preloaded, hides
 
@@ -29,12 +30,12 @@ def main(before: Collection[str]) -> None:
         before: the names of the modules of a new Python.
     """
     link, command = socket.socket(fileno=int(sys.argv[1])), sys.argv[2:]
-    environ = dict(os.environ)
+    environ = dict(_env.process_environ())
     is_module = command[0] == "-m"
     script.prepare_path(os.getcwd() if is_module else os.path.dirname(os.path.realpath(command[0])))
     problem = _import_tensorflow(before) or _threads()
     _send(link, {"problem": problem})
-    added = {name: value for name, value in os.environ.items() if environ.get(name) != value}
+    added = {name: value for name, value in _env.process_environ().items() if environ.get(name) != value}
     gc.collect()
     gc.freeze()  # a collection would write to the memory that ranks share
     while True:
@@ -145,8 +146,9 @@ def _become(rank: dict[str, Any], command: list[str]) -> None:
     os.close(log)
     if rank["cores"]:
         os.sched_setaffinity(0, rank["cores"])
-    os.environ.clear()
-    os.environ.update(rank["environ"])
+    environ = _env.process_environ()
+    environ.clear()
+    environ.update(rank["environ"])
     if hasattr(sys, "orig_argv"):
         setattr(sys, "orig_argv", [sys.executable, *command])
     numpy = sys.modules.get("numpy")

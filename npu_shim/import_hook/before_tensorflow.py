@@ -1,4 +1,4 @@
-"""What a script does before it imports TensorFlow, read from its statements.
+"""The environment variables that a script sets before it imports TensorFlow, read from its statements.
 
 The answer is a prediction, with which a process imports TensorFlow for several ranks. ``preloaded`` checks it when the
 script comes to the import.

@@ -1,4 +1,4 @@
-"""Modules that a process has imported before its script: a script imports them in no time, or is told that it must not.
+"""Modules that a process has imported before its script, which takes them over or starts again without them.
 
 A rank that is forked from a process with TensorFlow must behave as a new Python. So the modules are hidden at first: a
 module appears in ``sys.modules`` when the script imports it. At that moment the environment variables and the search
@@ -16,6 +16,8 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Callable, Collection, Mapping, Sequence
+
+from npu_shim import _env
 
 TENSORFLOW = "tensorflow"
 # Read when devices, sessions or ranks are created, not by an import.
@@ -89,7 +91,7 @@ class Preloaded:
         if reason:
             self._start_again(reason)
         if everything:
-            os.environ.update(self._added)
+            _env.process_environ().update(self._added)
             self._first()
         elif top.startswith(_FAMILY):
             importlib.import_module(TENSORFLOW)  # other finders may wait for it
@@ -104,8 +106,10 @@ class Preloaded:
     def _difference(self, top: str, everything: bool) -> str | None:
         """Return why an import of a package now would differ from its import in the past; None if it would not."""
         ignored = READ_LATER if everything else READ_LATER + _OF_TENSORFLOW
-        for name in sorted({*os.environ, *self._environ}):
-            same = os.environ.get(name) in (self._environ.get(name), self._added.get(name, self._environ.get(name)))
+        environ = _env.process_environ()
+        for name in sorted({*environ, *self._environ}):
+            at_import = self._environ.get(name)
+            same = environ.get(name) in (at_import, self._added.get(name, at_import))
             if not same and not name.startswith(ignored):
                 return f"the script, or a module that it imports, sets {name} before it imports {top}"
         if sys.path == self._path:

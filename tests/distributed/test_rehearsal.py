@@ -109,9 +109,7 @@ def test_ranks_of_all_servers_train_on_one_host(servers: int, devices: int, tmp_
     assert places == [[rank, rank % devices, devices, rank % devices] for rank in range(servers * devices)]
 
 
-@pytest.mark.parametrize(
-    "sample", IS_NIGHTLY * ["digits_session"] + IS_NIGHTLY * IS_TF2 * ["digits_fit", "digits_loop"]
-)
+@pytest.mark.parametrize("sample", ["digits_session"] + IS_NIGHTLY * IS_TF2 * ["digits_fit", "digits_loop"])
 def test_samples_train_on_two_servers(sample: str, tmp_path: pathlib.Path) -> None:
     script = str(training.ROOT / "samples" / sample / "distributed_npu.py")
     table = str(training.ROOT / "samples" / "ranktables" / "rank_table_2x8p.json")

@@ -73,6 +73,7 @@ def test_private_tensorflow_modules_are_imported_by_tf_modules_only(repo_root):
 # Private attributes of other packages outside the _tf* modules. docs/architecture.md has the reasons.
 PRIVATE = {
     "_script_frames.py": {"_current_frames"},  # documented, but with an underscore, as _getframe
+    "cli/_fork_server.py": {"_exit"},
     "cli/assess.py": {"_exit"},
     "cli/ranktable.py": {"_SubParsersAction"},  # the type of argparse.add_subparsers, for an annotation
     "estimator/static_batches.py": {"_extract_batch_length"},  # of its parent class, which predict() replaces
