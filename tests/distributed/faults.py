@@ -138,24 +138,27 @@ class Launched:
         return self._said.read_text(errors="replace")
 
     def processes(self) -> dict[int, str]:
-        """Return the processes of the job except the launcher, each with its RANK_ID (empty if it has none)."""
+        """Return the processes of the job except the launcher, each with the name of the log that it writes to.
+
+        A forked rank shows the variables of the process that it was forked from, without its own RANK_ID.
+        """
         found: dict[int, str] = {}
         for name in filter(str.isdigit, os.listdir("/proc")):
             try:
                 environ = pathlib.Path("/proc", name, "environ").read_bytes().split(b"\0")
+                output = os.path.basename(os.readlink(f"/proc/{name}/fd/1"))
                 dead = pathlib.Path("/proc", name, "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
             except OSError:  # it has ended, or belongs to another user
                 continue
             if f"{MARK}={self.mark}".encode() in environ and not dead and int(name) != self.process.pid:
-                ranks = [entry[8:].decode() for entry in environ if entry.startswith(b"RANK_ID=")]
-                found[int(name)] = ranks[0] if ranks else ""
+                found[int(name)] = output
         return found
 
     def rank(self, rank: int) -> int | None:
         """Wait for the process of a rank and return it; None if the job is over."""
         while self.process.poll() is None:
-            for process, rank_id in self.processes().items():
-                if rank_id == str(rank):
+            for process, output in self.processes().items():
+                if output == f"rank_{rank}.log":
                     return process
             time.sleep(0.005)
         return None

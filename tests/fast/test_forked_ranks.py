@@ -36,6 +36,9 @@ class Job:
         self.logs = ["\n".join(path.read_text().splitlines()[1:]) for path in sorted((folder / "logs").glob("*.log"))]
 
 
+_SET_BY_SCRIPTS = ("TF_CPP_MIN_LOG_LEVEL", "OMP_NUM_THREADS", "SET_IN_FUNCTION", "CUDA_VISIBLE_DEVICES")
+
+
 @pytest.fixture
 def launch(tmp_path: pathlib.Path) -> Launch:
     """Return a function that runs a script on two ranks, in a mode, with a small library named tensorflow."""
@@ -45,6 +48,8 @@ def launch(tmp_path: pathlib.Path) -> Launch:
         (library / name / "__init__.py").write_text(text)
     (library / "helper_of_tensorflow.py").write_text("")
     (tmp_path / "scripts").mkdir()
+    # The scripts set these; another test of this process may have set them, too.
+    inherited = {name: value for name, value in os.environ.items() if name not in _SET_BY_SCRIPTS}
 
     def start(script: str, *command: str, preload: bool = True, **env: str) -> Job:
         (tmp_path / "scripts" / "a.py").write_text(script)
@@ -58,7 +63,7 @@ def launch(tmp_path: pathlib.Path) -> Launch:
             stderr=subprocess.PIPE,
             text=True,
             timeout=120,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(library), str(ROOT), str(ROOT / "tools")]), **env},
+            env={**inherited, "PYTHONPATH": os.pathsep.join([str(library), str(ROOT), str(ROOT / "tools")]), **env},
         )
         found = Job(tmp_path, done)
         for path in (tmp_path / "logs").glob("*.log"):
