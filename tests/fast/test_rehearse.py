@@ -12,10 +12,10 @@ import pytest
 
 from npu_shim import _device, _env, cli
 from npu_shim.distributed import backend, mpi, shm
-from npu_shim.distributed.ranktable.generate import parse_hosts
+from npu_shim.distributed.ranktable import reader
 from npu_shim.distributed.world import world
 from npu_shim.launching.host_memory import RANK_BYTES, memory_warning
-from npu_shim.launching.job_ranks import ranks_of_hosts, ranks_of_hosts_in_rehearsal
+from npu_shim.launching.job_ranks import ranks_in_rehearsal, ranks_in_table
 from npu_shim.launching.plan import processes
 
 TWO_SERVERS = "10.0.0.8:4-5,10.0.0.9:0-2"
@@ -63,15 +63,15 @@ def test_each_rank_has_the_variables_of_its_server(job: tuple[str, str], table: 
 
 
 def test_a_rank_has_the_environment_of_its_real_server_and_one_variable_more(table: pathlib.Path) -> None:
-    hosts = parse_hosts(TWO_SERVERS)
+    servers, path = reader.read(str(table)), str(table)
 
     def environments(ranks: Any) -> dict[int, dict[str, str]]:
         made = processes(ranks.slots, ranks.world_size, ["a"], "j", "logs", ranks.table, environ={})
         return {process.rank: dict(process.environment) for process in made}
 
-    rehearsed = environments(ranks_of_hosts_in_rehearsal(hosts, "logs"))
+    rehearsed = environments(ranks_in_rehearsal(servers, path))
     for index in range(2):
-        for rank, real in environments(ranks_of_hosts(hosts, index, "logs", lambda line: None)).items():
+        for rank, real in environments(ranks_in_table(servers, path, index, "")).items():
             assert rehearsed.pop(rank) == {**real, "NPU_SHIM_REHEARSAL": "1"}
     assert rehearsed == {}
 
@@ -87,7 +87,7 @@ def test_ranks_of_several_servers_share_memory_only_in_a_rehearsal(table: pathli
 
 def test_variables_of_an_outer_rehearsal_are_removed(table: pathlib.Path) -> None:
     outer = {"NPU_SHIM_REHEARSAL": "1"}
-    (first, *_) = ranks_of_hosts(parse_hosts(TWO_SERVERS), 0, "logs", lambda line: None).slots
+    (first, *_) = ranks_in_table(reader.read(str(table)), str(table), 0, "").slots
     (made,) = processes([first], 5, ["a"], "j", "logs", environ=outer)
     assert "NPU_SHIM_REHEARSAL" not in made.full_environment(outer)
 
