@@ -19,6 +19,8 @@ from npu_shim.launching.plan import OP_THREADS, share_threads
 
 _POLL_INTERVAL_S = 0.05
 _GRACE_S = 10.0
+# mpirun and the daemons by which it starts processes, of Open MPI and MPICH
+_STARTERS = ("mpirun", "mpiexec", "mpiexec.hydra", "prterun", "prted", "orterun", "orted", "hydra_pmi_proxy")
 
 
 def main(log_dir: str, command: list[str]) -> int:
@@ -31,7 +33,7 @@ def main(log_dir: str, command: list[str]) -> int:
         The exit code of the command, 128 + N if signal N ended it.
     """
     starter = os.getppid()
-    begin_of_starter = _begin_of(starter)
+    begin_of_starter = _begin_of_starter(starter)
     here = world()
     device = str(here.device_id)
     ranks = {
@@ -72,7 +74,7 @@ def main(log_dir: str, command: list[str]) -> int:
             lines[0] += " and ends with:"
             lines += ["  " + line for line in failure_lines(output)]
         sys.stderr.write("\n".join(lines) + "\n")
-    if code:
+    if code and begin_of_starter:
         _end_later(starter, begin_of_starter)
     return code if code >= 0 else 128 - code
 
@@ -94,20 +96,21 @@ def _end_later(starter: int, begin: str) -> None:
         os.dup2(streams, stream)
     deadline = time.monotonic() + _GRACE_S
     while time.monotonic() < deadline:
-        if _begin_of(starter) != begin:  # its number may belong to another process now
+        if _begin_of_starter(starter) != begin:  # its number may belong to another process now
             os._exit(0)
         time.sleep(_POLL_INTERVAL_S)
     os.kill(starter, signal.SIGKILL)
     os._exit(0)
 
 
-def _begin_of(pid: int) -> str:
-    """Return when a process began, in ticks; empty if there is none."""
+def _begin_of_starter(pid: int) -> str:
+    """Return when a process of MPI began, in ticks; empty for another process, or if there is none."""
     try:
         with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[19]
+            before, _, after = file.read().rpartition(")")
     except OSError:
         return ""
+    return after.split()[19] if before.partition("(")[2] in _STARTERS else ""
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import pytest
 from npu_shim import _device, cli
 from npu_shim.distributed.ranktable import generate, rootinfo
 from npu_shim.distributed.ranktable.reader import parse
-from npu_shim.launching import across_hosts
+from npu_shim.launching import across_hosts, host_rank
 from npu_shim.launching.assignment import assign_local_ranks, assign_server_ranks
 from npu_shim.launching.plan import OP_THREADS, RankSlot, processes, share_cores, share_threads
 from npu_shim.launching.table_wait import TableTimeout, wait_for_table
@@ -767,3 +767,19 @@ def test_killed_guardian_does_not_end_the_job(launch: Any, tmp_path: pathlib.Pat
     (tmp_path / "go").touch()
     done = job.end()
     assert done.returncode == 0 and "restart 1 of 1" in done.stderr
+
+
+def test_only_a_process_of_mpi_is_ended_with_a_failed_rank(tmp_path: pathlib.Path) -> None:
+    assert host_rank._begin_of_starter(os.getpid()) == ""
+    program = tmp_path / "mpirun"
+    program.write_text("#!/bin/sh\necho ready\nread line\n")
+    program.chmod(0o755)
+    starter = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert starter.stdout is not None and starter.stdout.readline() == b"ready\n"
+        begin = host_rank._begin_of_starter(starter.pid)
+        assert begin.isdigit() and begin == host_rank._begin_of_starter(starter.pid)
+    finally:
+        starter.kill()
+        starter.communicate()
+    assert host_rank._begin_of_starter(starter.pid) == ""
