@@ -70,6 +70,26 @@ def ranks() -> list[Panel]:
     ] + [Panel("All-reduce of " + size, "ranks", "ms", lines) for size, lines in sums.items()]
 
 
+def scale() -> list[Panel]:
+    """Steps on more and more ranks of one host, and what a model says of many hosts."""
+    rows = results.kept("scale")
+    steps = [row for row in rows if "step_s" in row]
+    names = list(dict.fromkeys(row["model"] for row in rows if "model" in row))
+    per_rank = [(row["ranks"], row["step_s"] / row["ranks"] * 1e3) for row in steps]
+    return [Panel("A step, measured, by ranks", "ranks", "ms for each rank", {"the ranks": per_rank})] + [
+        Panel(
+            f"Calculated: {name}",
+            "ranks",
+            "ms",
+            {
+                form: _points([row for row in rows if row.get("model") == name], "ranks", f"{form}_s", 1e3)
+                for form in ("ring", "tree", "hierarchical")
+            },
+        )
+        for name in names
+    ]
+
+
 def variables() -> list[Panel]:
     """The same number of bytes in more and more gradients."""
     rows = results.kept("variables")
@@ -105,6 +125,7 @@ def _points(rows: list[dict[str, Any]], x: str, y: str, scale: float = 1.0) -> l
 FIGURES: dict[str, Callable[[], list[Panel]]] = {
     "files": files,
     "ranks": ranks,
+    "scale": scale,
     "variables": variables,
     "elements": elements,
 }

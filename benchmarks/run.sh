@@ -15,7 +15,7 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 
 all_tf='tf115 tf26 tf215 tf221'
-names=(gelu dropout imports launch large_graphs steps loops rehearsal progress collectives fusion variables ranks tool_throughput tool_growth plots)
+names=(gelu dropout imports launch large_graphs steps loops rehearsal progress collectives fusion variables ranks scale tool_throughput tool_growth plots)
 
 envs_of() {  # NAME: where its figures come from
   case "$1" in
@@ -23,6 +23,7 @@ envs_of() {  # NAME: where its figures come from
     large_graphs) echo tf115 ;;
     collectives) echo gloo ;;
     fusion | variables | ranks | tool_throughput | tool_growth) echo tf215 ;;
+    scale) echo mpi ;;
     plots) echo reports ;;
     *) return 1 ;;
   esac
@@ -35,7 +36,7 @@ while [ $# -gt 0 ]; do
   case "$1" in
     --env)
       [ $# -ge 2 ] && python_version_of "$2" > /dev/null ||
-        usage_error "--env ${2:-} needs the name of an environment: one of $all_tf gloo reports"
+        usage_error "--env ${2:-} needs the name of an environment: one of $all_tf gloo mpi reports"
       only=$2
       shift ;;
     --quick) mode=--quick ;;
