@@ -22,6 +22,7 @@ SCRIPT = """
 import json, os, sys
 import numpy as np
 import tensorflow.compat.v1 as tf
+from npu_shim.estimator.npu import npu_plugin
 from npu_shim.npu_init import npu_distributed_optimizer_wrapper
 from npu_shim.hccl.manage.api import get_local_rank_id, get_local_rank_size, get_rank_id, get_rank_size
 
@@ -35,6 +36,7 @@ with tf.Session() as session:
     for _ in range(4):
         session.run(train)
     found = session.run(weight)
+assert npu_plugin.malloc_shared_memory("rows", [size], tf.float32)[1] == 4 * size  # all servers share the host's
 assert np.allclose(found, (size - 1) / 2 * (1 - 0.5**4), rtol=1e-12), found
 print("place", json.dumps([rank, get_local_rank_id(), get_local_rank_size(), int(os.environ["DEVICE_ID"])]))
 """
