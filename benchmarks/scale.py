@@ -16,6 +16,7 @@ no contention, no switches and no overlap of sums with computing.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -37,7 +38,7 @@ RESNET_BYTES = 25_557_032 * 4  # trainable parameters of ResNet-50 v1 with 1,000
 SIZES = tuple(1 << power for power in range(10, 25, 2))
 _ROOT = results.RESULTS.parent.parent
 
-# Each rank: its step, the all-reduces of a step, and its memory when all are alive.
+# Rank 0: the seconds of a step, its all-reduces and their bytes.
 STEPS = """
 import json, sys, time
 import numpy as np
@@ -215,9 +216,9 @@ def model(link: Link, host: Link, steps: Sequence[tuple[str, float, float]]) -> 
         steps: of each model its name, the all-reduces of a step and the bytes of all of them.
     """
     forms: dict[str, Callable[[int, float], float]] = {
-        "ring_s": lambda ranks, size: ring(link, ranks, size),
-        "tree_s": lambda ranks, size: tree(link, ranks, size),
-        "hierarchical_s": lambda ranks, size: hierarchical(link, host, ranks, size),
+        "ring_s": functools.partial(ring, link),
+        "tree_s": functools.partial(tree, link),
+        "hierarchical_s": functools.partial(hierarchical, link, host),
     }
     return [
         {

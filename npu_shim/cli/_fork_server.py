@@ -24,7 +24,7 @@ from npu_shim.import_hook.preloaded import TENSORFLOW, Preloaded, hides
 def main(before: Collection[str]) -> None:
     """Import TensorFlow, fork the ranks that the launcher asks for, and run the script in each.
 
-    It returns in the launcher's process at its end, and in a rank when its script returns.
+    It ends this process when the launcher closes the link. It returns in a rank when the script returns.
 
     Args:
         before: the names of the modules of a new Python.
@@ -47,14 +47,13 @@ def main(before: Collection[str]) -> None:
         os.close(guardian)
     link.close()
     rank: dict[str, Any] = json.loads(line)
-    _become(rank, command)
-    noise = rank["noise"]
+    printed = _become(rank, command)
     preloaded = Preloaded(
         before,
         environ,
         added,
         lambda reason: _start_again(reason, command, rank["environ"]),
-        lambda: _write(2, noise),
+        lambda: _write(2, printed),
     )
     preloaded.hide()
     if is_module:
@@ -136,10 +135,13 @@ def _fork(link: socket.socket, guardian: int) -> bool:
     return True
 
 
-def _become(rank: dict[str, Any], command: list[str]) -> None:
-    """Give this process the streams, the variables and the random numbers of a rank."""
-    size = os.fstat(2).st_size
-    rank["noise"] = os.pread(2, size, 0)
+def _become(rank: dict[str, Any], command: list[str]) -> bytes:
+    """Give this process the streams, the variables and the random numbers of a rank.
+
+    Returns:
+        what the import of TensorFlow printed.
+    """
+    printed = os.pread(2, os.fstat(2).st_size, 0)
     log = os.open(rank["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     os.dup2(log, 1)
     os.dup2(log, 2)
@@ -157,6 +159,7 @@ def _become(rank: dict[str, Any], command: list[str]) -> None:
     processes = sys.modules.get("multiprocessing")
     if processes is not None:
         processes.current_process().authkey = os.urandom(32)
+    return printed
 
 
 def _start_again(reason: str, command: list[str], environ: dict[str, str]) -> None:

@@ -82,6 +82,11 @@ SCORE = "predict()"
     [
         pytest.param(CLICK, [MODEL, SCORE, SCORE], id="each command of a click group that uses TensorFlow"),
         pytest.param(TYPER, [MODEL, SCORE, SCORE], id="each command of typer that uses TensorFlow"),
+        pytest.param(
+            CLICK.replace("@cli.command()\ndef train", "@train.group()\n@cli.group()\ndef train"),
+            ["cli()"],
+            id="before a group in itself",
+        ),
         pytest.param(CLASS, ["self." + MODEL], id="the constructor of a class that fire makes"),
         pytest.param(DICT, [MODEL], id="the function that fire calls"),
         pytest.param(ALL, [MODEL], id="the functions of a script that fire starts"),

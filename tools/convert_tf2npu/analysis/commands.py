@@ -27,7 +27,7 @@ def commands(names: Names, statement: ast.stmt) -> list[ast.FunctionDef]:
     if names.resolve(call.func, where) == _FIRE:
         found = _of_fire(names, call, where)
     elif isinstance(call.func, ast.Name) and _is_group(names, call.func, where):
-        found = _of_group(names, call.func.id)
+        found = _of_group(names, call.func.id, ())
     else:
         found = None
     return [function for function in found or () if _uses_tensorflow(names, function, set())]
@@ -48,8 +48,10 @@ def _is_group(names: Names, node: ast.Name, where: Where) -> bool:
     )
 
 
-def _of_group(names: Names, group: str) -> list[ast.FunctionDef] | None:
-    """Return the commands of a group and of its groups; None if it has others."""
+def _of_group(names: Names, group: str, outer: tuple[str, ...]) -> list[ast.FunctionDef] | None:
+    """Return the commands of a group and of its groups; None if it has others, or is one of the outer groups."""
+    if group in outer:
+        return None
     found: list[ast.FunctionDef] = []
     for each in names.functions:
         for decorator in getattr(each.node, "decorator_list", ()):
@@ -57,7 +59,7 @@ def _of_group(names: Names, group: str) -> list[ast.FunctionDef] | None:
             if not isinstance(maker, ast.Attribute) or getattr(maker.value, "id", "") != group:
                 continue
             assert isinstance(each.node, (ast.FunctionDef, ast.AsyncFunctionDef))
-            inner = _of_group(names, each.node.name) if maker.attr == "group" else []
+            inner = _of_group(names, each.node.name, (*outer, group)) if maker.attr == "group" else []
             if inner is None or not isinstance(each.node, ast.FunctionDef):
                 return None
             found += inner or [each.node]

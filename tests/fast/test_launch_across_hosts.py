@@ -1,0 +1,113 @@
+"""``npu-shim launch`` on several hosts without NPUs: the command line of mpirun, and the rank that it starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from npu_shim import cli
+from npu_shim.launching import across_hosts, host_rank
+
+OPEN_MPI_RANK_2 = " ".join(
+    f"OMPI_COMM_WORLD_{name}={value}" for name, value in zip(("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE"), (2, 3, 0, 1))
+)
+
+
+def starter(folder: pathlib.Path, version: str, body: str, monkeypatch: Any) -> pathlib.Path:
+    """Put an mpirun on PATH, in front of all others; it prints a version, or runs a shell script."""
+    path = folder / "bin" / "mpirun"
+    path.parent.mkdir()
+    path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && {{ echo "{version}"; exit; }}\n{body}\n')
+    path.chmod(0o755)
+    monkeypatch.setattr(across_hosts, "find_mpirun", lambda: str(path))
+    return path
+
+
+@pytest.mark.parametrize(
+    "version, options",
+    [
+        ("mpirun (Open MPI) 5.0.11", "-np 3 --host 127.0.0.1:2,192.0.2.9:1 --map-by slot --bind-to none"),
+        ("HYDRA build details:", "-np 3 -hosts 127.0.0.1:2,192.0.2.9:1"),
+    ],
+)
+def test_mpirun_starts_the_ranks_of_several_hosts(
+    version: str, options: str, tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
+) -> None:
+    """The mpirun of the test starts one of the three ranks."""
+    monkeypatch.chdir(tmp_path)
+    run = f'while [ "$1" != env ]; do shift; done\n{OPEN_MPI_RANK_2} exec "$@"'
+    mpirun = starter(tmp_path, version, run, monkeypatch)
+    names = ("JOB_ID", "RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID", "NPU_SHIM_FALLBACK")
+    (tmp_path / "a.py").write_text(
+        f"import os, sys\nfrom npu_shim.distributed.world import world\nprint([os.environ[n] for n in {names}])\n"
+        "print(world().servers, world().local_rank, 'TF_CONFIG' in os.environ)\nsys.exit(int(sys.argv[1]))"
+    )
+    monkeypatch.setenv("NPU_SHIM_FALLBACK", "silent")
+    monkeypatch.setenv("TF_CONFIG", "{}")
+    line = ["launch", "-np", "3", "-H", "127.0.0.1:2,192.0.2.9:2", "--job-id", "j", "--log-dir", "logs"]
+    assert cli.main([*line, "--dry-run", "a.py", "0"]) == 0
+    assert f"{mpirun} {options} " in capsys.readouterr().out
+    assert cli.main([*line, "a.py", "0"]) == 0
+    assert "job j: 3 ranks on 2 hosts, logs in logs" in capsys.readouterr().err
+    assert (tmp_path / "logs" / "rank_2.log").read_text().splitlines()[1:] == [
+        "['j', '2', '3', '0', 'silent']",
+        "('127.0.0.1', '127.0.0.1', '192.0.2.9') 0 False",
+    ]
+    assert cli.main([*line, "a.py", "7"]) == 7
+    assert "mpirun failed with exit code 7" in capsys.readouterr().err
+    said = (tmp_path / "logs" / "mpirun.log").read_text()
+    assert "npu-shim launch: rank 2 on 192.0.2.9 failed with exit code 7. Its log is" in said
+
+
+def test_ranks_of_several_hosts_need_an_mpirun_that_the_command_knows(
+    tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text("")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    line = ["launch", "-H", "127.0.0.1:2,192.0.2.9:2", "a.py"]
+    assert cli.main(line) == 2
+    assert "there is no mpirun. Install it on each host with pip install 'npu_shim[mpi]'" in capsys.readouterr().err
+    starter(tmp_path, "aprun 7", "", monkeypatch)
+    assert cli.main(line) == 2
+    assert "--version prints 'aprun 7', but the command knows Open MPI and MPICH." in capsys.readouterr().err
+    assert cli.main([*line[:-1], "--bind-cores", "a.py"]) == 2
+    assert "--bind-cores needs all ranks on this host" in capsys.readouterr().err
+
+
+def test_ranks_of_a_table_in_another_order_than_its_hosts(
+    tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text("")
+    assert cli.main(["ranktable", "make", "--hosts", "10.8.8.8:2,10.9.9.9:2", "-o", "t.json"]) == 0
+    table = json.loads((tmp_path / "t.json").read_text())
+    for server in table["server_list"]:
+        for device in server["device"]:
+            device["rank_id"] = str(3 - int(device["rank_id"]))
+    (tmp_path / "t.json").write_text(json.dumps(table))
+    assert cli.main(["launch", "--ranktable", "t.json", "a.py"]) == 2
+    assert "t.json does not number its ranks host by host, as mpirun starts them." in capsys.readouterr().err
+
+
+def test_only_a_process_of_mpi_is_ended_with_a_failed_rank(tmp_path: pathlib.Path) -> None:
+    assert host_rank._begin_of_starter(os.getpid()) == ""
+    program = tmp_path / "mpirun"
+    program.write_text("#!/bin/sh\necho ready\nread line\n")
+    program.chmod(0o755)
+    starter = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert starter.stdout is not None and starter.stdout.readline() == b"ready\n"
+        begin = host_rank._begin_of_starter(starter.pid)
+        assert begin.isdigit() and begin == host_rank._begin_of_starter(starter.pid)
+    finally:
+        starter.kill()
+        starter.communicate()
+    assert host_rank._begin_of_starter(starter.pid) == ""
