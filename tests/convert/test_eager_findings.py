@@ -251,3 +251,57 @@ def test_a_table_for_the_input_pipeline() -> None:
 )
 def test_layers_of_the_input_pipeline(text: str, found: list[int]) -> None:
     assert lines(STEP + text, "NPU278") == found
+
+
+AGENT = (
+    TF
+    + """class Agent:
+    def __init__(self):
+        self._train_fn = {}
+    def train(self, x):
+        return self._train_fn(x)
+    def _train(self, x):
+        raise NotImplementedError
+"""
+)
+LEARNER = """from agent import Agent
+import tensorflow as tf
+class Learner(Agent):
+    def {}(self, x):
+        with tf.GradientTape() as tape:
+            loss = self.model(x)
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, self.variables), self.variables))
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "method", "main", "count"),
+    [
+        ("tf.function(self._train)", "_train", "", 0),
+        ("wrapped()(self._train)", "_train", "", 0),
+        ("lambda x: self._train(x)", "_train", "", 1),
+        ("None", "_step", "learner.Learner()._step(x)", 1),
+        ("None", "_step", "", 0),
+    ],
+)
+def test_a_step_may_be_traced_by_the_class_whose_method_it_overrides(
+    tmp_path: pathlib.Path, base: str, method: str, main: str, count: int
+) -> None:
+    (tmp_path / "agent.py").write_text(AGENT.format(base))
+    (tmp_path / "learner.py").write_text(LEARNER.format(method))
+    (tmp_path / "main.py").write_text("import learner\nlearner.Learner().train(x)\n" + main + "\n")
+    project = Project([str(tmp_path / name) for name in ("agent.py", "learner.py", "main.py")])
+    path = tmp_path / "learner.py"
+    result = Converter(Settings(select=("NPU247",)), project).convert(path.read_bytes(), str(path))
+    assert len(result.diagnostics) == count
+
+
+@pytest.mark.parametrize(("user", "count"), [("main.py", 1), ("step_test.py", 0)])
+def test_a_step_that_only_tests_call_is_not_reported(tmp_path: pathlib.Path, user: str, count: int) -> None:
+    step = "def step(x):\n    with tf.GradientTape() as t:\n        y = m(x)\n    o.apply_gradients(t.gradient(y, v))\n"
+    (tmp_path / "steps.py").write_text(TF + step)
+    (tmp_path / user).write_text("from steps import step\nstep(1)\n")
+    path = tmp_path / "steps.py"
+    project = Project([str(path), str(tmp_path / user)])
+    result = Converter(Settings(select=("NPU247",)), project).convert(path.read_bytes(), str(path))
+    assert len(result.diagnostics) == count

@@ -65,11 +65,16 @@ def host_functions(names: Names) -> frozenset[ast.AST]:
 
 
 def in_test(context: Context, node: ast.AST) -> bool:
+    """Return True if an expression of the file that is being converted belongs to a test."""
+    return belongs_to_test(context.names, node)
+
+
+def belongs_to_test(names: Names, node: ast.AST) -> bool:
     """Return True if an expression belongs to a test."""
     return (
-        context.names.once(_is_beside)
-        and "test" in _words(os.path.basename(context.names.path))
-        or any(isinstance(parent, ast.ClassDef) and _is_test(parent) for parent in context.names.ancestors(node))
+        names.once(_is_beside)
+        and "test" in _words(os.path.basename(names.path))
+        or any(isinstance(parent, ast.ClassDef) and _is_test(parent) for parent in names.ancestors(node))
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from typing import Iterator
 
 from ..semantics.mentions import mentions
 from ..semantics.model import Call, Where
 from ..semantics.module_index import Names
 from ..syntax.expressions import last_part
 from .commands import RUNNERS
+from .device_placement import belongs_to_test
 
 FUNCTION = "tensorflow.function"
 STEPS = frozenset({"train_step", "test_step", "predict_step"})
@@ -119,6 +121,12 @@ def _may_be(names: Names, function: ast.FunctionDef, seen: set[ast.AST]) -> bool
     parent = names.parents.get(function)
     if isinstance(parent, ast.ClassDef) and function.name in _COMPILED_METHODS:
         return True
+    return any(
+        _is_used_in_traced(theirs, each, seen) for theirs, each in [(names, function), *_overridden(names, function)]
+    )
+
+
+def _is_used_in_traced(names: Names, function: ast.FunctionDef, seen: set[ast.AST]) -> bool:
     found = mentions(function, names)
     if found is None:
         return True  # in a file that cannot be read
@@ -130,6 +138,31 @@ def _may_be(names: Names, function: ast.FunctionDef, seen: set[ast.AST]) -> bool
         if not isinstance(call, ast.Call) or mention.node is not call.func:
             return True  # passed to other code, as to tf.function or strategy.run
         if any(_may_be(user, around, seen) for around in functions_around(user, mention.node)):
+            return True
+    return False
+
+
+def _overridden(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names, ast.FunctionDef]]:
+    """Yield the methods of base classes in the project that a method overrides: code that calls them calls it, too."""
+    owner = names.parents.get(function)
+    if not isinstance(owner, ast.ClassDef):
+        return
+    for base in owner.bases:
+        definition = names.definition(base, names.places[owner])
+        if definition is None or not isinstance(definition.node, ast.ClassDef):
+            continue
+        for held in definition.names.held(definition.node, function.name):
+            method = held.binding.node
+            if isinstance(method, ast.FunctionDef) and method is not function:
+                yield held.names, method
+                yield from _overridden(held.names, method)
+
+
+def is_used(names: Names, function: ast.FunctionDef) -> bool:
+    """Return True if the project uses a function outside its tests, as far as names show."""
+    for theirs, method in [(names, function), *_overridden(names, function)]:
+        found = mentions(method, theirs)
+        if found is None or any(not belongs_to_test(mention.names, mention.node) for mention in found):
             return True
     return False
 

@@ -2,7 +2,7 @@
 
 Outside tf.function TensorFlow runs each operation by itself, and the NPU compiles and starts it by itself, which takes
 many times as long as one graph. Put the step into a function with ``@tf.function``. Methods that Keras compiles
-(``train_step``), and functions that a tf.function calls, are not reported.
+(``train_step``), functions that a tf.function calls, and steps that nothing in the project calls are not reported.
 
 Reported::
 
@@ -63,6 +63,29 @@ Untouched::
 
     def compiled():
         return tf.function(update)
+
+Untouched::
+
+    import tensorflow as tf
+
+    class Agent:
+        def __init__(self):
+            self.train = tf.function(self._train)
+
+    class Learner(Agent):
+        def _train(self, x):
+            with tf.GradientTape() as tape:
+                loss = loss_of(self.model(x))
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, self.variables), self.variables))
+
+Untouched::
+
+    import tensorflow as tf
+
+    def update_of_a_library(model, optimizer, x):
+        with tf.GradientTape() as tape:
+            loss = loss_of(model(x))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.variables), model.variables))
 """
 
 from __future__ import annotations
@@ -72,7 +95,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
-from ...analysis.tf_functions import functions_around, may_be_traced
+from ...analysis.tf_functions import functions_around, is_used, may_be_traced
 from ..base import Context, Finding, Result
 
 CODE = "NPU247"
@@ -82,16 +105,29 @@ def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
     if "GradientTape" not in text or "apply_gradients" not in text or not is_two(context):
         return
+    names = context.names
     reported: set[ast.AST | None] = set()
-    for call in context.names.calls:
+    for call in names.calls:
         if context.called.get(call.node) != "tensorflow.GradientTape" or in_test(context, call.node):
             continue
-        around = functions_around(context.names, call.node)
+        around = functions_around(names, call.node)
         innermost = around[0] if around else None
-        if innermost in reported or any(may_be_traced(context.names, function) for function in around):
+        if innermost in reported or any(may_be_traced(names, function) for function in around):
             continue
         reported.add(innermost)
+        if innermost is not None and not _in_loop(context, call.node, innermost) and not is_used(names, innermost):
+            continue  # a step for code outside the project, which may trace it
         yield Finding(
             call.node,
             "this training step runs operation by operation. Put it into a function with @tf.function",
         )
+
+
+def _in_loop(context: Context, node: ast.AST, function: ast.FunctionDef) -> bool:
+    """Return True if an expression is in a loop of a function: a training loop and no step."""
+    for parent in context.names.ancestors(node):
+        if parent is function:
+            return False
+        if isinstance(parent, (ast.For, ast.While)):
+            return True
+    return False
