@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 tf = _tf.tf
 
 _MAX_SHAPES_SHOWN = 4  # of one source, in the summary
+_WATCH = "npu_shim_watch"  # attribute of the run that a watch puts in the place of a session's
 Shape = Tuple[int, ...]
 
 
@@ -150,8 +151,11 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
     Args:
         summary_at_exit: log a summary with all counts when the process ends.
     Returns:
-        The ShapeWatch with the counts.
+        The ShapeWatch with the counts. A second call returns that of the first.
     """
+    running: ShapeWatch | None = getattr(_tf_session.BaseSession.run, _WATCH, None)
+    if running:
+        return running
     watch = ShapeWatch()
 
     def watched(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -165,12 +169,14 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
         ) -> Any:
             return watch.run(self, original, fetches, feed_dict, options, run_metadata)
 
+        setattr(run, _WATCH, watch)
         return run
 
     def traced(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if getattr(self.python_function, "__module__", "").startswith(KERAS_MODULES):
+            # A function that exec has defined has None as its module.
+            if (getattr(self.python_function, "__module__", None) or "").startswith(KERAS_MODULES):
                 watch.training.note_call((args, kwargs))
             return watch.functions.call(self, original, args, kwargs)
 

@@ -158,9 +158,8 @@ def _is_called_by(modules: tuple[str, ...], functions: frozenset[str] | None) ->
     """
     frame = sys._getframe(2)
     while frame is not None:
-        if (functions is None or frame.f_code.co_name in functions) and frame.f_globals.get("__name__", "").startswith(
-            modules
-        ):
+        module = frame.f_globals.get("__name__") or ""
+        if (functions is None or frame.f_code.co_name in functions) and module.startswith(modules):
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False

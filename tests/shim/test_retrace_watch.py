@@ -30,6 +30,14 @@ def traces(watch: Any) -> dict[str, dict[str, int]]:
 
 if tf.__version__ >= "2":
 
+    def test_a_function_without_a_module_is_watched(watch: Any) -> None:
+        names: dict[str, Any] = {"tf": tf}
+        exec("def double(x):\n    return 2 * x", names)
+        assert names["double"].__module__ is None
+        double = tf.function(names["double"])
+        assert [float(tf.reduce_sum(double(tf.ones([rows])))) for rows in (1, 2)] == [2, 4]
+        assert traces(watch) == {"double": {"float32 [1]": 1, "float32 [2]": 1}}
+
     def test_shapes_and_python_values_are_traced_again(watch: Any, log: Any) -> None:
         @tf.function
         def step(x: Any, rate: Any) -> Any:

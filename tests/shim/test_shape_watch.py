@@ -56,6 +56,13 @@ def test_a_sparse_placeholder_has_the_shape_of_its_values(watch):
     assert told == "the feed of x/indices, x/values" and counts == {((1, 2), (1,)): 1, ((2, 2), (2,)): 1}
 
 
+def test_a_second_call_returns_the_watch_that_runs(watch):
+    assert watch_shapes() is watch
+    npu_shim.uninstall()
+    after = watch_shapes(summary_at_exit=False)
+    assert after is not watch and watch_shapes() is after
+
+
 @pytest.mark.parametrize("drop", [True, False])
 def test_iterators(watch, log, drop):
     data = np.arange(10, dtype=np.float32)
