@@ -54,6 +54,16 @@ def test_python_numbers_that_trace_again(call: str, count: int) -> None:
         (KERAS + "model.fit(d)\nmodel.export('x')\n", 1),
         (STEP + "class M(tf.keras.Model):\n    def train_step(self, d):\n        return self.compute_loss(d)\n", 1),
         (
+            STEP + "class M(tf.keras.Model):\n    @tf.function\n    def compute_loss(self, d):\n        return d\n"
+            "model = M()\nprint(model.compute_loss(d))\n",
+            0,
+        ),
+        (
+            STEP + "class M(tf.keras.Model):\n    def call(self, d):\n        return d\n"
+            "model = M()\nprint(model.compute_loss(d))\n",
+            1,
+        ),
+        (
             STEP + "class M(tf.keras.Model):\n    def compute_loss(self, d):\n        return d\n"
             "    def train_step(self, d):\n        return self.compute_loss(d)\n",
             0,

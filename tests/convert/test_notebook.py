@@ -155,6 +155,15 @@ def test_processes_give_notebooks_what_one_gives(tmp_path: Any) -> None:
         assert b"npu_config_proto" in path.read_bytes()
 
 
+def test_the_device_is_opened_behind_cells_before_the_import_of_tensorflow() -> None:
+    install = "import sys\ndef run(line):\n    execute(line)\nif 'google.colab' in sys.modules:\n    run('pip install x')\n"
+    drive = "from google.colab import drive\ndrive.mount('/content')\n!ls\n"
+    train = "model = tf.keras.Sequential()\nmodel.fit(x, x)\n"
+    after = cells(converted(notebook(install, drive, IMPORT + "\n", train)))
+    assert after[:2] == [install, drive]
+    assert after[2:] == [f"{IMPORT}\nimport npu_shim.npu_device as npu\n", "npu.open().as_default()\n" + train]
+
+
 def test_escapes_and_spellings_of_lines_that_stay_keep_their_bytes() -> None:
     raw = (
         b'\xef\xbb\xbf{"nbformat": 4,\r\n "cells": [ {"source": ["import tensorflow as tf\\n"\r\n  , '

@@ -356,6 +356,32 @@ def test_place_behind_arguments_that_a_star_import_checks(tmp_path: pathlib.Path
             "        tf.config.experimental.set_memory_growth(gpu, True)\nmodel = tf.keras.Sequential()\nmodel.fit(x, x)\n",
             "set_memory_growth(gpu, True)\nnpu.open().as_default()\nmodel",
         ),
+        # behind the devices that TensorFlow lists
+        (
+            "from tensorflow.python.client import device_lib\nprint(device_lib.list_local_devices())\n"
+            + TF
+            + "for gpu in tf.config.list_physical_devices('GPU'):\n"
+            "    tf.config.experimental.set_memory_growth(gpu, True)\nmodel = tf.keras.Sequential()\nmodel.fit(x, x)\n",
+            "set_memory_growth(gpu, True)\nnpu.open().as_default()\nmodel",
+        ),
+        # behind what runs before the import of TensorFlow
+        (
+            "import subprocess\ndef run(line):\n    subprocess.Popen(line).wait()\nrun('pip install tensorflow')\n"
+            + TF
+            + "model = tf.keras.Sequential()\nmodel.fit(x, x)\n",
+            "import npu_shim.npu_device as npu\nnpu.open().as_default()\nmodel",
+        ),
+        # but not behind another module, which may use it, or a function that does
+        (
+            "import zoo\nzoo.start()\n" + TF + "model = tf.keras.Sequential()\nmodel.fit(x, x)\n",
+            "npu.open().as_default()\nzoo.start()",
+        ),
+        (
+            "def load():\n    import tensorflow as tf\n    return tf.zeros([1])\nx = load()\n"
+            + TF
+            + "model = tf.keras.Sequential()\nmodel.fit(x, x)\n",
+            "npu.open().as_default()\nx = load()",
+        ),
         # but not behind TensorFlow's first use
         (
             TF + "import conf\nparams = conf.read(tf.zeros([1]))\ntf.config.set_visible_devices(params.gpus, 'GPU')\n"

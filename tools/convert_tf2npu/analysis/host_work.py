@@ -25,7 +25,7 @@ logging. placeholder python_io. read_file reset_default_graph squeeze train.Byte
 train.Feature train.Features train.FloatList train.Int64List""".split()
 )
 # Modules that build no graphs.
-_PLAIN = frozenset(
+PLAIN_MODULES = frozenset(
     """PIL absl argparse base64 collections copy csv cv2 datetime errno functools glob gzip h5py hashlib imageio io
 itertools json logging lxml math matplotlib multiprocessing numpy os pandas pathlib pickle random re scipy shutil six
 skimage string struct subprocess sys tarfile tempfile tensorflow threading time tqdm typing urllib uuid warnings xml
@@ -56,7 +56,7 @@ def is_on_host(context: Context, node: ast.AST) -> bool:
     return (
         any(name.startswith(_CODECS) for name in called)
         and all(name.startswith(_AROUND) for name in called)
-        and _imported(context.names.tree) <= _PLAIN
+        and _imported(context.names.tree) <= PLAIN_MODULES
     )
 
 

@@ -13,8 +13,10 @@ from ..semantics.module_index import Names
 from ..syntax.expressions import constant
 from .commands import RUNNERS, commands
 from .entry_points import scripts_with
+from .host_work import PLAIN_MODULES
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_WITHOUT_TENSORFLOW = PLAIN_MODULES - {"tensorflow"} | {"IPython", "ipywidgets", "platform", "seaborn", "signal"}
 
 
 def first_work(context: Context) -> ast.stmt | None:
@@ -26,8 +28,33 @@ def first_work(context: Context) -> ast.stmt | None:
 def first_works(context: Context) -> list[ast.stmt]:
     """Return the statement, or those in the functions of which the program starts one, as the commands of click."""
     names = context.names
-    found = _first(names, names.tree.body)
+    found = _first(names, names.tree.body[_without_frameworks(names) :])
     return _followed(names, found, set()) if found is not None else []
+
+
+def _without_frameworks(names: Names) -> int:
+    """Return the number of statements at the top before the first import of a module that may use TensorFlow.
+
+    They build nothing, as the cells of a notebook that install packages. 0 if a function imports such a module.
+    """
+    body = names.tree.body
+    first = next((index for index, statement in enumerate(body) if _may_bring_tensorflow(statement)), 0)
+    before = [s for s in body[:first] if any(map(_may_import_tensorflow, ast.walk(s)))]
+    return 0 if before else first
+
+
+def _may_bring_tensorflow(statement: ast.stmt) -> bool:
+    return not isinstance(statement, _DEFINITIONS) and any(map(_may_import_tensorflow, ast.walk(statement)))
+
+
+def _may_import_tensorflow(node: ast.AST) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return bool(node.level) or not _is_plain(node.module or "")
+    return isinstance(node, ast.Import) and not all(_is_plain(alias.name) for alias in node.names)
+
+
+def _is_plain(module: str) -> bool:
+    return module.startswith("google.colab") or module.partition(".")[0] in _WITHOUT_TENSORFLOW
 
 
 def _followed(names: Names, found: ast.stmt, entered: set[ast.AST]) -> list[ast.stmt]:

@@ -74,8 +74,8 @@ _OTHER_SETTINGS = (
 _QUESTIONS = frozenset(
     """
 tensorflow.__version__.startswith tensorflow.executing_eagerly tensorflow.keras.mixed_precision.Policy
-tensorflow.test.gpu_device_name tensorflow.test.is_gpu_available horovod.init horovod.local_rank
-horovod.local_size horovod.rank horovod.size""".split()
+tensorflow.python.client.device_lib.list_local_devices tensorflow.test.gpu_device_name
+tensorflow.test.is_gpu_available horovod.init horovod.local_rank horovod.local_size horovod.rank horovod.size""".split()
 )
 # What describes something, and builds nothing until it is used.
 _DESCRIPTIONS = frozenset(

@@ -61,6 +61,7 @@ import functools
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
+from ...analysis.keras_methods import is_keras_method
 from ...analysis.tensorflow_version import is_two, may_be_two
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
@@ -168,7 +169,8 @@ def _method(context: Context, call: Call) -> str:
     assert isinstance(function, ast.Attribute)
     kind = context.types.of(function.value, call.where)
     if kind in _METHODS and function.attr in _METHODS[kind]:  # type: ignore[index]
-        if not _defines(context, call, function):
+        is_defined = context.names.definition(function, call.where) is not None
+        if not is_defined and (kind == Type.DATASET or is_keras_method(context, call)):
             return f"{'data.Dataset' if kind == Type.DATASET else 'keras.Model'}.{function.attr}"
     owner = context.names.owner(function.value, call.where)
     if (
@@ -182,10 +184,6 @@ def _method(context: Context, call: Call) -> str:
     ):
         return f"keras.Model.{function.attr}"
     return ""
-
-
-def _defines(context: Context, call: Call, function: ast.Attribute) -> bool:
-    return context.names.definition(function, call.where) is not None
 
 
 def _is_tested(context: Context, node: ast.AST) -> bool:

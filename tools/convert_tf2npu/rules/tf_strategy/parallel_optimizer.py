@@ -77,6 +77,23 @@ Untouched::
 Untouched::
 
     import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    class Agent:
+        def __init__(self):
+            self.actor = Actor()
+            self.actor.compile(optimizer=npu.distribute.distributed_optimizer(tf.keras.optimizers.Adam(0.001)))
+
+        @tf.function
+        def learn(self, states):
+            with tf.GradientTape() as tape:
+                loss = -tf.reduce_mean(self.actor(states))
+            gradients = tape.gradient(loss, self.actor.trainable_variables)
+            self.actor.optimizer.apply_gradients(zip(gradients, self.actor.trainable_variables))
+
+Untouched::
+
+    import tensorflow as tf
 
     def rate(step):
         tf.print(step.numpy())
@@ -93,7 +110,8 @@ from ...analysis.optimizers import AROUND, MADE, Key, already_wrapped, is_keras,
 from ...analysis.parallel_training import applies, has_loop, has_own_strategy, is_parallel, of_keras_fit
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
-from ...semantics.model import Call
+from ...semantics.model import Call, Where
+from ...semantics.signatures import bind
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
 from ..base import Change, Context, Finding, Result
@@ -148,10 +166,26 @@ def _clips(call: ast.Call) -> bool:
 def _is_known(context: Context, call: Call) -> bool:
     """Return True if the file or project creates the optimizer that applies gradients."""
     assert isinstance(call.node.func, ast.Attribute)
+    optimizer = call.node.func.value
+    values = [(optimizer, call.where), *_compiled_with(context, optimizer)]
     return any(
         isinstance(origin.node, ast.Call) and role(origin.node, origin.where, origin.names) is not None
-        for origin in origins(call.node.func.value, call.where, context.names)
+        for value, where in values
+        for origin in origins(value, where, context.names)
     )
+
+
+def _compiled_with(context: Context, optimizer: ast.expr) -> Iterator[tuple[ast.expr, Where]]:
+    """Yield the optimizers with which the file compiles a model, of which an expression is the attribute optimizer."""
+    if not isinstance(optimizer, ast.Attribute) or optimizer.attr != "optimizer":
+        return
+    model = ast.dump(optimizer.value)
+    for call in context.names.calls:
+        function = call.node.func
+        if isinstance(function, ast.Attribute) and function.attr == "compile" and ast.dump(function.value) == model:
+            given = bind(call.node, ("optimizer",)).args.get("optimizer")
+            if given is not None:
+                yield given, call.where
 
 
 def _normalizes(name: str) -> bool:
