@@ -156,7 +156,9 @@ def test_processes_give_notebooks_what_one_gives(tmp_path: Any) -> None:
 
 
 def test_the_device_is_opened_behind_cells_before_the_import_of_tensorflow() -> None:
-    install = "import sys\ndef run(line):\n    execute(line)\nif 'google.colab' in sys.modules:\n    run('pip install x')\n"
+    install = (
+        "import sys\ndef run(line):\n    execute(line)\nif 'google.colab' in sys.modules:\n    run('pip install x')\n"
+    )
     drive = "from google.colab import drive\ndrive.mount('/content')\n!ls\n"
     train = "model = tf.keras.Sequential()\nmodel.fit(x, x)\n"
     after = cells(converted(notebook(install, drive, IMPORT + "\n", train)))

@@ -114,6 +114,35 @@ def test_a_strategy_shards_and_reduces_by_itself() -> None:
     assert "shard_batches" not in new and "distributed_optimizer" not in new
 
 
+@pytest.mark.parametrize(
+    ("choice", "codes"),
+    [
+        ("if gpus > 1:\n    strategy = {}\nelse:\n    strategy = None\n", ["NPU302"]),
+        ("if gpus < 2:\n    strategy = None\nelse:\n    strategy = {}\n", ["NPU302"]),
+        ("strategy = {} if gpus > 1 else None\n", ["NPU302"]),
+        ("strategy = None\nif gpus > 1:\n    strategy = {}\nelse:\n    raise ValueError(gpus)\n", []),
+        ("if gpus > 1:\n    strategy = {}\nelse:\n    other = None\n", []),
+    ],
+)
+def test_a_path_without_a_strategy_is_reported(choice: str, codes: list[str]) -> None:
+    loop = "for x, y in data:\n    strategy.run(train_step, (x, y))\n"
+    text = START.replace(DATASET, DATASET + choice.format("tf.distribute.MirroredStrategy()"))
+    new, findings = converted(text + loop)
+    assert choice.format("npu.distribute.NPUStrategy()") in new and findings == codes
+    assert converted(new)[1] == codes
+
+
+def test_an_attribute_that_the_class_compiles_is_reported() -> None:
+    trainer = "class Trainer:\n    def __init__(self, model):\n        self.model = model\n"
+    trainer += "    def prepare(self):\n        self.model.compile(loss='mse', optimizer='sgd')\n"
+    other = "class Regression:\n    def __init__(self, model):\n        self.model = model\n"
+    train = "    def train(self, x, y):\n        return self.model.fit(x, y)\n"
+    _, findings = converted(
+        HEAD + trainer + train + other + train + "import zoo\nTrainer(zoo.make()).train(x, y)\n" + STEP
+    )
+    assert findings.count("NPU307") == 1
+
+
 def test_random_numbers_are_shared_where_no_seed_is_set() -> None:
     for seed, shares in (
         ("tf.random.set_seed(1)\n", False),

@@ -199,6 +199,33 @@ def test_a_module_beside_others_of_tensorflow_1(tmp_path: pathlib.Path) -> None:
     assert not any("tensorflow" in path.read_text() for path in tmp_path.iterdir())  # NPU228 reports the package
 
 
+def test_the_session_that_a_script_gives_the_package_keras_is_the_only_one() -> None:
+    script = TF + "from keras import backend as K\nfrom keras.models import Sequential\n"
+    script += "K.set_session(tf.Session(config=tf.ConfigProto()))\n"
+    script += "def train():\n    model = Sequential()\n    model.fit(x, x)\n"
+    new = Converter().convert(script.encode()).new
+    assert new is not None and b"npu_config_proto(config_proto=" in new and b"keras_sess" not in new
+
+
+def test_scripts_that_share_a_training_module_have_one_version(tmp_path: pathlib.Path) -> None:
+    """The script that shows nothing does not open the device where the shared module sets a session for another one."""
+    files = {
+        "net.py": "from keras.models import Sequential\ndef build():\n    return Sequential()\n"
+        "def train(model, x):\n    model.fit(x, x, epochs=2, validation_data=(x, x))\n",
+        "settings.py": TF + "def session():\n    return tf.Session(config=tf.ConfigProto())\n",
+        "search.py": "import keras\nfrom net import build, train\nfrom settings import session\n"
+        "keras.backend.set_session(session())\ntrain(build(), x)\n",
+        "train.py": "from net import build, train\ntrain(build(), x)\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert main(["-i", str(tmp_path), "--in-place", "--no-cache"]) == 0
+    after = {name: (tmp_path / name).read_text() for name in files}
+    assert after["train.py"] == files["train.py"] and after["search.py"] == files["search.py"]
+    assert "session(config=npu_config_proto(config_proto=" in after["settings.py"].replace("Session", "session")
+    assert "set_keras_session_npu_config()" in after["net.py"]
+
+
 def test_a_project(tmp_path: pathlib.Path) -> None:
     """The module of the model shows nothing; the script that imports it does, and only that opens the device."""
     files = {

@@ -7,7 +7,7 @@ from typing import Iterator
 
 from ..project.context import Context
 from ..rewrite.insertion import is_main_guard
-from ..semantics.model import Call
+from ..semantics.model import Call, Where
 from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from .device_placement import in_test
@@ -16,6 +16,7 @@ from .tensorflow_evidence import trains_as_keras
 TRAINING_METHODS = frozenset({"fit", "fit_generator", "train_on_batch"})
 _SETS_SESSION = frozenset(
     {
+        "keras.backend.set_session",  # of the package, with TensorFlow 1
         "tensorflow.keras.backend.set_session",
         "npu_shim.npu_init.set_keras_session_npu_config",
         "npu_shim.npu_init.npu_clear_session",
@@ -36,29 +37,39 @@ def first_training(context: Context) -> Call | None:
 def first_possible_training(context: Context) -> Call | None:
     """Return the first training call of an object of unknown type that is compiled or trained as only Keras does."""
     calls_keras = any(name.startswith("tensorflow.keras.") for name in context.called.values())
-    compiled = compiled_names(context.names) if calls_keras else set()
+    compiled = context.names.once(_compiled) if calls_keras else frozenset()
     for call in _training_calls(context):
         model = call.node.func.value  # type: ignore[attr-defined]
-        is_compiled = (
+        may_be_keras = (
             isinstance(model, ast.Name)
-            and (model.id, id(call.where.scope)) in compiled
+            and _key(context.names, model, call.where) in compiled
             and context.types.of(model, call.where) is None
         )
-        if (is_compiled or trains_as_keras(context.names, call)) and not in_test(context, call.node):
+        if (may_be_keras or trains_as_keras(context.names, call)) and not in_test(context, call.node):
             return call
     return None
 
 
-def compiled_names(names: Names) -> set[tuple[str, int]]:
-    """Return the variables, each with its scope, that the file compiles as Keras models."""
-    return {
-        (c.node.func.value.id, id(c.where.scope))
+def is_compiled(names: Names, model: ast.expr, where: Where) -> bool:
+    """Return True if the file compiles what an expression holds, a variable or an attribute, as a Keras model."""
+    return isinstance(model, (ast.Name, ast.Attribute)) and _key(names, model, where) in names.once(_compiled)
+
+
+def _compiled(names: Names) -> frozenset[tuple[str, int]]:
+    return frozenset(
+        _key(names, c.node.func.value, c.where)
         for c in names.calls
         if isinstance(c.node.func, ast.Attribute)
         and c.node.func.attr == "compile"
-        and isinstance(c.node.func.value, ast.Name)
+        and isinstance(c.node.func.value, (ast.Name, ast.Attribute))
         and {"loss", "optimizer"} & {k.arg for k in c.node.keywords}
-    }
+    )
+
+
+def _key(names: Names, value: ast.Name | ast.Attribute, where: Where) -> tuple[str, int]:
+    """Return a variable with its scope, or an attribute with the class or the scope that has it."""
+    owner = names.owner(value.value, where) if isinstance(value, ast.Attribute) else None
+    return ast.dump(value), id(owner.node if owner else where.scope)
 
 
 def sets_session(context: Context) -> bool:

@@ -145,7 +145,7 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
         if version == Version.UNKNOWN:
             version, evidence = _version(program.decisive(program.importing))
         if version == Version.UNKNOWN:  # what its scripts import besides may decide for TensorFlow 1
-            beside = _version(program.decisive(program.beside))
+            beside = _version(program.decisive(program.beside | program.beside_trainers))
             version, evidence = beside if beside[0] == Version.ONE else (version, evidence)
     if tf:
         version = Version.ONE if tf == "1" else Version.TWO
@@ -186,6 +186,14 @@ class _Program:
     @property
     def beside(self) -> frozenset[str]:
         return frozenset().union(*(self._project.reached(path) for path in self.started if self._project))
+
+    @property
+    def beside_trainers(self) -> frozenset[str]:
+        """The imports of the scripts that share a training module with this file: they have one version."""
+        project = self._project
+        trainers = [path for path in sorted(self.imported) if self._has(path, "trains")]
+        scripts = {script for path in trainers if project for script in scripts_with(project, path)} - {self._path}
+        return frozenset().union(*(project.reached(script) for script in scripts if project))
 
     @property
     def is_started(self) -> bool:

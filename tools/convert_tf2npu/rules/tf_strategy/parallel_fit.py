@@ -84,7 +84,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.keras_methods import is_keras_method
-from ...analysis.keras_training import TRAINING_METHODS, compiled_names
+from ...analysis.keras_training import TRAINING_METHODS, is_compiled
 from ...analysis.parallel_training import DISTRIBUTE, is_parallel
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
@@ -112,8 +112,9 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
             wrap(context.source, model, f"{name}.distribute.data_parallel(", ")"),
             (name,),
         )
-    elif isinstance(model, ast.Name) and (model.id, id(call.where.scope)) in compiled_names(context.names):
+    elif is_compiled(context.names, model, call.where) and context.types.of(model, call.where) is None:
+        text = context.source.segment(model)
         yield Finding(
             call.node,
-            f"each rank trains on its own. Write {name}.distribute.data_parallel({model.id}).{function.attr}(...)",
+            f"each rank trains on its own. Write {name}.distribute.data_parallel({text}).{function.attr}(...)",
         )

@@ -19,6 +19,8 @@ The rule reports these strategies:
 * Strategies for TPUs, and run configurations with a strategy of unknown kind. For synchronous training, write
   ``npu_strategy.NPUStrategy()``.
 * Strategies in programs of TensorFlow 1 that are eager. Call ``tf.compat.v1.disable_v2_behavior()`` at the start.
+* ``None`` in place of a strategy, as for a single GPU, in a training loop of TensorFlow 2: ranks that see no GPUs take
+  this path, and each trains on its own. Use the strategy and its scope on all paths.
 
 Options: -d tf_strategy
 
@@ -114,16 +116,18 @@ Untouched::
 
 from __future__ import annotations
 
+import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.eager import uses_eager
-from ...analysis.parallel_training import is_default_strategy, is_parallel
+from ...analysis.parallel_training import has_loop, is_default_strategy, is_parallel
 from ...analysis.strategies import NAMES, REPLICAS, strategies_by_argument
 from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import rename
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
+from ...syntax.expressions import is_none
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU302"
@@ -142,6 +146,13 @@ def check_file(context: Context) -> Iterator[Result]:
     for call in context.names.calls:
         name = context.resolve(call.node.func, call.where) or ""
         kind = NAMES.get(name)
+        other = _none_instead(call.node, context) if is_parallel(context) and has_loop(context) else None
+        if other is not None and (kind == REPLICAS or name.endswith(".NPUStrategy")):
+            yield Finding(
+                other,
+                "without a strategy each rank trains on its own. Use "
+                f"{device_name(context.names)}.distribute.NPUStrategy() and its scope on this path, too",
+            )
         if is_parallel(context) and is_default_strategy(context.names, call.node, name):
             kind = REPLICAS
         if kind is None or in_test(context, call.node):
@@ -171,6 +182,27 @@ def check_file(context: Context) -> Iterator[Result]:
                 (rename(context.source, call.node, _NEW),),
                 ("npu_strategy",),
             )
+
+
+def _none_instead(call: ast.Call, context: Context) -> ast.AST | None:
+    """Return the None that a script has in place of a strategy on the other path of a condition."""
+    parent = context.names.parents.get(call)
+    if isinstance(parent, ast.IfExp):
+        return next((value for value in (parent.body, parent.orelse) if is_none(value)), None)
+    condition = context.names.parents.get(parent) if isinstance(parent, ast.Assign) else None
+    if not isinstance(condition, ast.If) or not isinstance(parent, ast.Assign):
+        return None
+    held = {ast.dump(target) for target in parent.targets}
+    return next(
+        (
+            other
+            for other in [*condition.body, *condition.orelse]
+            if isinstance(other, ast.Assign)
+            and is_none(other.value)
+            and not held.isdisjoint(map(ast.dump, other.targets))
+        ),
+        None,
+    )
 
 
 def _configuration(context: Context, call: Call) -> Iterator[Result]:
