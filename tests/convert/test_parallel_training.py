@@ -41,13 +41,26 @@ def converted(text: str) -> tuple[str, list[str]]:
         ("for i, (x, y) in data.enumerate():\n    train_step(x, y)\n", f"for i, (x, y) in {SHARDED}.enumerate():\n"),
         ("for x, y in data.take(3):\n    train_step(x, y)\n", "in npu.distribute.shard_batches(data.take(3)):\n"),
         ("for x, y in tqdm(data, 'train'):\n    train_step(x, y)\n", f"in tqdm({SHARDED}, 'train'):\n"),
+        (
+            "for i, x in tqdm(zip(range(9), data), total=9):\n    train_step(x, x)\n",
+            f"in tqdm(zip(range(9), {SHARDED}), total=9):\n",
+        ),
         ("batches = iter(data)\nfor _ in range(9):\n    train_step(*next(batches))\n", f"batches = iter({SHARDED})\n"),
         (
             "def epoch(data):\n    for x, y in data:\n        train_step(x, y)\nepoch(data)\n",
             f"for x, y in {SHARDED}:\n",
         ),
     ],
-    ids=["loop", "enumerate", "method enumerate", "take", "progress bar", "iterator", "in a function"],
+    ids=[
+        "loop",
+        "enumerate",
+        "method enumerate",
+        "take",
+        "progress bar",
+        "numbered progress bar",
+        "iterator",
+        "in a function",
+    ],
 )
 def test_the_data_of_a_training_loop_is_sharded(loop: str, after: str) -> None:
     new, findings = converted(START + loop)
@@ -71,6 +84,17 @@ def test_other_loops_stay(loop: str) -> None:
 def test_batches_of_unknown_origin_are_reported() -> None:
     new, findings = converted(START + "for x, y in batches:\n    train_step(x, y)\n")
     assert "shard_batches" not in new and findings == ["NPU309"]
+
+
+def test_an_optimizer_that_a_class_takes_as_any_argument_is_known() -> None:
+    net = "class Net(tf.keras.Model):\n    def __init__(self, **settings):\n        super().__init__()\n"
+    net += "        self.__dict__.update(settings)\n    def learn(self, g):\n"
+    net += "        self.apply_gradients(g)\n    def apply_gradients(self, g):\n"
+    net += "        self.optimizer.apply_gradients(zip(g, self.variables))\n"
+    made = "net = Net(optimizer=tf.keras.optimizers.SGD(0.1))\nfor x, y in data:\n    net.learn(x)\n"
+    new, findings = converted(HEAD + DATASET + net + made)
+    assert f"Net(optimizer={OPTIMIZER})" in new and findings == []
+    assert converted(HEAD + DATASET + net + made.replace("Net(", "Net(rate=1, other"))[1] == ["NPU308"]
 
 
 def test_a_step_in_the_loop_itself() -> None:

@@ -171,7 +171,7 @@ def _dataset(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
             return inner.value
         return node
     if isinstance(node, ast.Call) and last_name(node.func) in _AROUND:
-        found = [arg for arg in node.args if context.types.of(arg, where) == Type.DATASET]
+        found = [dataset for dataset in (_dataset(context, arg, where) for arg in node.args) if dataset is not None]
         return found[0] if len(found) == 1 else None
     return None
 

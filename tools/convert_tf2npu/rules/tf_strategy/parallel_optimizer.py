@@ -164,10 +164,12 @@ def _clips(call: ast.Call) -> bool:
 
 
 def _is_known(context: Context, call: Call) -> bool:
-    """Return True if the file or project creates the optimizer that applies gradients."""
+    """Return True if the file or project creates the optimizer, or has the method, that applies gradients."""
+    if context.names.definition(call.node.func, call.where) is not None:
+        return True
     assert isinstance(call.node.func, ast.Attribute)
     optimizer = call.node.func.value
-    values = [(optimizer, call.where), *_compiled_with(context, optimizer)]
+    values = [(optimizer, call.where), *_compiled_with(context, optimizer), *_passed_as(context, optimizer, call.where)]
     return any(
         isinstance(origin.node, ast.Call) and role(origin.node, origin.where, origin.names) is not None
         for value, where in values
@@ -186,6 +188,18 @@ def _compiled_with(context: Context, optimizer: ast.expr) -> Iterator[tuple[ast.
             given = bind(call.node, ("optimizer",)).args.get("optimizer")
             if given is not None:
                 yield given, call.where
+
+
+def _passed_as(context: Context, optimizer: ast.expr, where: Where) -> Iterator[tuple[ast.expr, Where]]:
+    """Yield the keyword arguments of a class that takes any, of which an expression may be the attribute."""
+    owner = context.names.owner(optimizer.value, where) if isinstance(optimizer, ast.Attribute) else None
+    if owner is None or owner.names.held(owner.node, optimizer.attr):  # type: ignore[attr-defined]
+        return
+    for call in context.names.calls:
+        given = [k.value for k in call.node.keywords if k.arg == optimizer.attr]  # type: ignore[attr-defined]
+        made = context.names.definition(call.node.func, call.where) if given else None
+        if made is not None and made.node is owner.node:
+            yield given[0], call.where
 
 
 def _normalizes(name: str) -> bool:
