@@ -315,3 +315,33 @@ def test_a_step_that_only_tests_call_is_not_reported(tmp_path: pathlib.Path, use
     project = Project([str(path), str(tmp_path / user)])
     result = Converter(Settings(select=("NPU247",)), project).convert(path.read_bytes(), str(path))
     assert len(result.diagnostics) == count
+
+
+XLA = "import os\n" + TF
+
+
+@pytest.mark.parametrize(
+    ("statement", "rest"),
+    [
+        ("os.environ['TF_XLA_FLAGS'] = '--tf_xla_cpu_global_jit --tf_xla_auto_jit=2'", ""),
+        ("os.environ.setdefault('TF_XLA_FLAGS', '--tf_xla_auto_jit=fusible')", ""),
+        ("if fast:\n    os.environ['TF_XLA_FLAGS'] = '--tf_xla_auto_jit=2'", "if fast:\n    pass\n"),
+    ],
+)
+def test_the_variable_that_turns_xla_on_is_removed(statement: str, rest: str) -> None:
+    assert changed(XLA + statement + "\n", "NPU112") == XLA + rest
+
+
+@pytest.mark.parametrize(
+    ("statement", "count"),
+    [
+        ("os.environ['TF_XLA_FLAGS'] = '--tf_xla_auto_jit=2 ' + more", 1),
+        ("env = dict(os.environ, TF_XLA_FLAGS='--tf_xla_auto_jit=2')", 1),
+        ("os.environ['TF_XLA_FLAGS'] = '--tf_xla_enable_xla_devices'", 0),
+        ("os.environ['TF_XLA_FLAGS'] = '--tf_xla_auto_jit=0'", 0),
+        ("parser.add_argument('--xla', help='as TF_XLA_FLAGS=--tf_xla_auto_jit=2')", 0),
+    ],
+)
+def test_other_values_of_the_variable_of_xla(statement: str, count: int) -> None:
+    assert changed(XLA + statement + "\n", "NPU112") == ""
+    assert len(lines(XLA + statement + "\n", "NPU112")) == count

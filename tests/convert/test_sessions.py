@@ -235,3 +235,48 @@ def test_a_module_of_tests_gets_no_session_of_keras(user: str, codes: list[str],
     converter = Converter(Settings(select=("NPU105",)), project)
     result = converter.convert(script.encode(), str(tmp_path / "checks.py"))
     assert [each.code for each in result.diagnostics] == codes
+
+
+CONFIG = "import tensorflow as tf\nconfig = tf.compat.v1.ConfigProto()\n"
+SESSION = CONFIG + "s = tf.compat.v1.Session(config=config)\n"
+INTERACTIVE = CONFIG + "s = tf.compat.v1.InteractiveSession(config=config)\n"
+SET = "tf.compat.v1.keras.backend.set_session(s)\n"
+FIT = "m = tf.keras.models.load_model('m')\nm.fit(x, y)\n"
+STEP = "@tf.function\ndef step(x):\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        (SESSION + FIT, ["NPU279", "NPU121"]),
+        (SESSION + "s.close()\n" + FIT, ["NPU279", "NPU121"]),
+        (CONFIG + "tf.compat.v1.Session(config=config)\n" + FIT, ["NPU279", "NPU121"]),
+        (INTERACTIVE + STEP + FIT, ["NPU279", "NPU121"]),
+        (SESSION + SET + STEP + FIT, ["NPU279", "NPU121"]),
+        # Keras takes these sessions in graph mode, and nothing shows that there is none.
+        (SESSION + SET + FIT, ["NPU101", "NPU121"]),
+        (INTERACTIVE + FIT, ["NPU101", "NPU121"]),
+        # The program runs them.
+        (SESSION + "s.run(y)\n" + FIT, ["NPU101", "NPU105"]),
+        (INTERACTIVE + "y.eval()\n" + FIT, ["NPU101", "NPU105"]),
+        (CONFIG + "with tf.compat.v1.Session(config=config):\n    run()\n" + FIT, ["NPU101", "NPU105"]),
+        (CONFIG + "s = tf.compat.v1.Session(graph=g, config=config)\n" + FIT, ["NPU101", "NPU105"]),
+        (SESSION + "keep(s)\n" + FIT, ["NPU101", "NPU105"]),
+        (SESSION + "tf.compat.v1.disable_eager_execution()\n" + FIT, ["NPU101", "NPU105"]),
+    ],
+)
+def test_sessions_for_the_memory_of_gpus(text: str, codes: list[str]) -> None:
+    """A session that nothing runs shows no version. Eager code needs no configuration of it."""
+    settings = Settings(select=("NPU101", "NPU105", "NPU121", "NPU279"))
+    result = Converter(settings).convert(text.encode())
+    assert sorted(each.code for each in result.diagnostics) == sorted(codes)
+    again = Converter(settings).convert(result.new or b"")
+    assert again.new is None
+
+
+def test_a_session_that_another_file_imports_is_in_use(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "setup_gpu.py").write_text(SESSION)
+    (tmp_path / "train.py").write_text("from setup_gpu import s\nimport tensorflow as tf\ns.run(y)\n")
+    project = Project([str(tmp_path / "setup_gpu.py"), str(tmp_path / "train.py")])
+    found = Converter(project=project).convert(SESSION.encode(), str(tmp_path / "setup_gpu.py")).diagnostics
+    assert [each.code for each in found] == ["NPU101"]

@@ -11,6 +11,7 @@ from ..semantics.tf_types import Type
 from ..syntax.expressions import last_name, last_part
 from ..tf_api.canonical_names import canonical, is_only_version2, is_version1, of_keras
 from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, became, rest_of
+from .idle_sessions import SET_SESSION, Use, use_of
 
 _TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
 # Arguments that fit has in Keras and hardly anywhere else.
@@ -35,7 +36,7 @@ _GRAPHS = (
 )
 # Those of compat.v1 that run in eager code, too.
 _ALSO_EAGER = ("tensorflow.get_variable", "tensorflow.layers.")
-_SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession", "tensorflow.keras.backend.set_session"})
+_SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession", SET_SESSION})
 # Names that the tool writes in programs of version 1, so that a second run finds the same version.
 _WRITTEN = frozenset(
     "npu_shim.npu_init." + name
@@ -74,7 +75,7 @@ class FileEvidence(NamedTuple):
 
     Attributes:
         one: of version 1, in which the program builds graphs.
-        session: a session of compat.v1. Programs of version 2 make one to limit the memory of GPUs.
+        session: a session of compat.v1 that the program may run.
         eager: of a tape or a tf.function.
         two: of version 2.
         trains: the file trains a Keras model, or computes gradients eagerly or in a tf.function.
@@ -107,11 +108,13 @@ def evidence_of(names: Names) -> FileEvidence:
         if dotted in _WRITTEN:
             one = one or _evidence(names, last_part(dotted), node)
         elif dotted == "npu_shim.npu_init.npu_config_proto":
-            session = session or _evidence(names, "npu_config_proto", node)
+            if session is None and use_of(names, _around(names, node)) == Use.PROGRAM:
+                session = _evidence(names, "npu_config_proto", node)
         if not name.startswith(("tensorflow.", "tensorflow_estimator.")) and not of_keras(name):
             continue
         if dotted in _SESSIONS and is_version1(name):
-            session = session or (None if _is_switched(names, node) else _evidence(names, name, node))
+            if session is None and not _is_switched(names, node) and use_of(names, node) == Use.PROGRAM:
+                session = _evidence(names, name, node)
         elif one is None and _is_one(name, dotted, node):
             decides = dotted.startswith("tensorflow.disable_") or not _is_switched(names, node)
             if decides and is_version1(name) and dotted.startswith(_ALSO_EAGER):
@@ -144,6 +147,12 @@ def _names(names: Names) -> Iterator[tuple[str, ast.AST]]:
             spelled = names.spelled(base, where)
             if spelled:
                 yield spelled, base
+
+
+def _around(names: Names, node: ast.AST) -> ast.AST:
+    """Return the call that takes a configuration, or the configuration."""
+    parent = names.parents.get(node, node)
+    return names.parents.get(parent, parent) if isinstance(parent, ast.keyword) else parent
 
 
 def _is_one(name: str, dotted: str, node: ast.AST) -> bool:

@@ -6,6 +6,7 @@ that import it. ``--tf`` overrides the answer, and with ``--compat-v1`` it is ve
 
 from __future__ import annotations
 
+import ast
 import enum
 import re
 from typing import Iterable, NamedTuple
@@ -15,6 +16,7 @@ from ..semantics.module_index import ModuleIndex, Names
 from .describing import describes
 from .device_placement import in_test
 from .entry_points import is_started, scripts_with
+from .idle_sessions import Use, use_of
 from .keras_backends import has_other_backend
 from .near_frameworks import near_frameworks
 from .tensorflow_evidence import Evidence, FileEvidence, evidence_of
@@ -77,6 +79,15 @@ def is_eager(context: Context) -> bool:
 def _has_eager_user(names: Names) -> bool:
     program = _Program(names)
     return program.first("eager", program.importing) is not None
+
+
+def is_idle(context: Context, node: ast.AST) -> bool:
+    """Return True if a call makes a session of tf.compat.v1 that nothing runs, as it is in eager code."""
+    use = use_of(context.names, node)
+    if use == Use.PROGRAM:
+        return False
+    version = verdict(context).version
+    return version == Version.TWO or version == Version.UNKNOWN and use == Use.NOTHING
 
 
 def is_on_cpu(context: Context) -> bool:

@@ -8,7 +8,8 @@ The rule reports a session whose configuration is not visible, because it is hid
 later. Wrap this configuration in ``npu_config_proto(config_proto=...)``.
 
 Sessions stay on the host in a file that only codes images, such as the preparation of a dataset, and in functions that
-build TensorRT graphs.
+build TensorRT graphs. Sessions that programs of TensorFlow 2 make for the memory of GPUs, and that nothing runs, are not
+changed (NPU279).
 
 Before::
 
@@ -167,6 +168,15 @@ Untouched::
 
 Untouched::
 
+    import tensorflow as tf
+
+    config = tf.compat.v1.ConfigProto()
+    config.gpu_options.allow_growth = True
+    session = tf.compat.v1.Session(config=config)
+    model = tf.keras.models.load_model('model')
+
+Untouched::
+
     import requests
     import tensorflow as tf
 
@@ -214,6 +224,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.host_work import is_on_host
+from ...analysis.tensorflow_version import is_idle
 from ...rewrite.call_edits import add_argument, rename
 from ...rewrite.session_config import configure_session
 from ...semantics.model import Call
@@ -256,7 +267,7 @@ def _makes_session(context: Context, call: Call) -> bool:
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     short = last_part(name)
-    if is_on_host(context, call.node):
+    if is_on_host(context, call.node) or is_idle(context, call.node):
         return
     if short == "MonitoredSession":
         yield from _creator(context, call)

@@ -1,8 +1,9 @@
 """Disable XLA.
 
 The NPU compiles the graph itself, so XLA must not compile parts of it. ``npu_config_proto`` disables XLA in session
-configurations. The rule disables it in all other places. It reports a call whose arguments are hidden behind ``*`` or
-``**``. Pass the argument that disables XLA there.
+configurations. The rule disables it in all other places. ``TF_XLA_FLAGS`` overrides these settings, so the rule removes an
+assignment that turns automatic compilation on. It reports such a value in another expression, and a call whose arguments
+are hidden behind ``*`` or ``**``. Pass the argument that disables XLA there.
 
 Before::
 
@@ -34,6 +35,35 @@ After::
     def build(model: tf.keras.Model):
         model.compile('adam', 'mse', jit_compile=False)
 
+Before::
+
+    import os
+    import tensorflow as tf
+
+    os.environ['TF_CPP_MIN_LOG_LEVEL'] = '2'
+    os.environ['TF_XLA_FLAGS'] = '--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit'
+
+After::
+
+    import os
+    import tensorflow as tf
+
+    os.environ['TF_CPP_MIN_LOG_LEVEL'] = '2'
+
+Reported::
+
+    import os
+    import tensorflow as tf
+
+    os.environ.update({'TF_XLA_FLAGS': '--tf_xla_auto_jit=1'})
+
+Untouched::
+
+    import os
+    import tensorflow as tf
+
+    os.environ['TF_XLA_FLAGS'] = '--tf_xla_auto_jit=-1'
+
 Untouched::
 
     import jax
@@ -53,9 +83,11 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import re
 from typing import Iterator
 
 from ...rewrite.call_edits import add_argument, rename
+from ...rewrite.removal import remove_statements
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
@@ -76,6 +108,47 @@ _SWITCHES: dict[str, tuple[tuple[str, ...], str, bool]] = {
 }
 CALLS = frozenset(_SWITCHES)
 METHODS = frozenset({"compile"})
+_VARIABLE = "TF_XLA_FLAGS"
+_AUTOMATIC = re.compile(r"--(?:.* --)?tf_xla_auto_jit=(?!-1\b|0\b)")
+_SETTERS = frozenset({"os.environ.setdefault", "os.environ.__setitem__", "os.putenv"})
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    """Remove a value of TF_XLA_FLAGS that turns XLA on, or report it where it is part of another statement."""
+    if _VARIABLE not in context.source.text or "tf_xla_auto_jit" not in context.source.text:
+        return
+    names = context.names
+    for node in ast.walk(names.tree):
+        value = (constant(node) or ("",))[0]
+        if not isinstance(value, str) or not _AUTOMATIC.match(value):
+            continue
+        statement = next(parent for parent in names.ancestors(node) if isinstance(parent, ast.stmt))
+        if not any(_VARIABLE == getattr(p, "arg", (constant(p) or [""])[0]) for p in ast.walk(statement)):
+            continue
+        if _sets(context, statement, node):
+            edits = remove_statements(context.source, names, [statement])
+            yield Change(statement, f"{_VARIABLE} removed, which turns XLA on", tuple(edits))
+        else:
+            yield Finding(node, f"XLA must be off on the NPU. Remove --tf_xla_auto_jit from {_VARIABLE}")
+
+
+def _sets(context: Context, statement: ast.stmt, value: ast.AST) -> bool:
+    """Return True if a statement does nothing but give TF_XLA_FLAGS a value."""
+    where = context.names.places[statement]
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        return (
+            statement.value is value
+            and isinstance(target, ast.Subscript)
+            and context.resolve(target.value, where) == "os.environ"
+        )
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and len(statement.value.args) == 2
+        and statement.value.args[1] is value
+        and context.resolve(statement.value.func, where) in _SETTERS
+    )
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:

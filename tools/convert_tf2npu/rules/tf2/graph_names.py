@@ -2,7 +2,8 @@
 
 On the NPU, calls of ``tf.compat.v1`` that build or run graphs must not be mixed with eager code: they create variables
 and sessions that the NPU's eager device does not know. Use the names of TensorFlow 2. Logging, flags, files and
-configurations are harmless, and so is code that builds a graph of its own. The rule reports one finding for each name in a file.
+configurations are harmless, and so is code that builds a graph of its own. The rule reports one finding for each name in a
+file. It reports a session that is made for the memory of GPUs, and that nothing runs, in all programs of TensorFlow 2.
 
 Reported::
 
@@ -25,6 +26,17 @@ Reported::
         with tf.GradientTape() as tape:
             loss = model(x)
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+Reported::
+
+    import tensorflow as tf
+
+    config = tf.compat.v1.ConfigProto()
+    config.gpu_options.allow_growth = True
+    session = tf.compat.v1.Session(config=config)
+
+    model = tf.keras.models.load_model('model')
+    model.fit(dataset)
 
 Untouched::
 
@@ -63,7 +75,7 @@ import functools
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.tensorflow_version import is_eager
+from ...analysis.tensorflow_version import is_eager, is_idle
 from ...tf_api.v1_fate import V1, rest_of
 from ..base import Context, Finding, Result
 
@@ -110,8 +122,8 @@ def check_file(context: Context) -> Iterator[Result]:
         spelled = context.names.spelled(call.node.func, call.where) or ""
         if not spelled.startswith(V1 + ".") or _in_graph(context, call.node) or in_test(context, call.node):
             continue
-        if not is_eager(context):
-            return
+        if not is_eager(context) and not is_idle(context, call.node):
+            continue
         reported.add(found)
         yield Finding(
             call.node, f"tf.compat.v1.{rest_of(spelled)} must not be mixed with eager code. {_INSTEAD[found]}"
