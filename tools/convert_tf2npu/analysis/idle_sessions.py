@@ -44,7 +44,7 @@ def _use_of(names: Names, node: ast.AST) -> Use:
     if name == SET_SESSION and len(node.args) == 1 and not node.keywords:
         made = _made(names, node.args[0], where)
         return Use.PROGRAM if made is None else use_of(names, made)
-    if name not in _MAKERS or node.args or any(keyword.arg != "config" for keyword in node.keywords):
+    if name not in _MAKERS or node.args or [keyword.arg for keyword in node.keywords] != ["config"]:
         return Use.PROGRAM
     if any(getattr(call.node.func, "attr", getattr(call.node.func, "id", "")) in _DEFAULTS for call in names.calls):
         return Use.PROGRAM
