@@ -190,7 +190,7 @@ def test_the_sarif_has_the_exit_code(text: str, code: int, tmp_path: pathlib.Pat
 
 def test_all_reports_name_the_files_that_stay_on_the_cpu(tmp_path: pathlib.Path) -> None:
     """No report is an all-clear where no script opens the NPU device."""
-    run = sarif_of(tmp_path, "import tensorflow as tf\n@tf.function\ndef f(x):\n    return tf.abs(x)\n")
+    run = sarif_of(tmp_path, "import tensorflow as tf\n@tf.function\ndef f(x):\n    return tf.abs(x)\nf(1)\n")
     line = "No script opens the NPU for a.py: TensorFlow 2 runs there on the CPU. "
     (notification,) = run["invocations"][0]["toolExecutionNotifications"]
     assert notification["level"] == "warning" and notification["message"]["text"].startswith(line)

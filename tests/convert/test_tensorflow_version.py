@@ -125,7 +125,7 @@ def test_the_version_in_pyproject(value: str, tmp_path: pathlib.Path, capsys: py
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({"a.py": TF + "@tf.function\ndef f(x):\n    return tf.nn.relu(x)\n"}, "a.py"),
+        ({"a.py": TF + "@tf.function\ndef f(x):\n    return tf.nn.relu(x)\nf(x)\n"}, "a.py"),
         (
             {"a.py": TF + "print(tf.zeros([3]).numpy())\n", "b.py": TF + "print(tf.ones([3]).numpy())\n"},
             "a.py and 1 other file",
@@ -135,17 +135,6 @@ def test_the_version_in_pyproject(value: str, tmp_path: pathlib.Path, capsys: py
         ({"test_a.py": TF + "print(tf.zeros([3]).numpy())\n"}, ""),
         ({"a.py": TF + "with tf.Session() as s:\n    s.run(tf.zeros([3]))\n"}, ""),
         ({"a.py": TF + "x = tf.zeros([3])\n"}, ""),
-        # a package and the script that installs it
-        (
-            {
-                "b.py": TF
-                + "class Trainer:\n    def run(self, x):\n        "
-                + KERAS.replace(TF, "").replace("\n", "\n        ")
-                + "\n",
-                "setup.py": "from setuptools import setup\nfrom b import __version__\nsetup(version=__version__)\n",
-            },
-            "b.py",
-        ),
         # a module of a script that trains, and one of none
         ({"a.py": "from b import f\n" + KERAS, "b.py": TF + "@tf.function\ndef f(x):\n    return tf.nn.relu(x)\n"}, ""),
         # a module of a script that a test imports
@@ -169,6 +158,53 @@ def test_code_that_stays_on_the_cpu(
     said = capsys.readouterr().err
     assert ("No script opens the NPU for" in said) == bool(expected)
     assert f"{expected}: TensorFlow 2 runs there on the CPU" in said if expected else True
+
+
+FUNCTION = TF + "@tf.function\ndef f(x):\n    return tf.nn.relu(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a.py": FUNCTION}, "a.py"),
+        ({"a.py": FUNCTION, "b.py": "from a import f\n" + FUNCTION.replace("def f", "def g")}, "a.py and 1 other file"),
+        ({"a.py": FUNCTION, "b.py": "from a import f\nf(x)\n"}, ""),  # a script opens nothing
+        ({"a.py": FUNCTION, "b.py": "from a import f\n" + KERAS}, ""),
+        ({"a.py": FUNCTION, "b.py": '"""Usage:\n\nfrom a import f\n"""\n' + KERAS}, "a.py"),
+        ({"a.py": FUNCTION, "a_test.py": "from a import f\nf(x)\n"}, ""),
+        (
+            {
+                "b.py": TF
+                + "class Trainer:\n    def run(self, x):\n        "
+                + KERAS.replace(TF, "").replace("\n", "\n        ")
+                + "\n",
+                "setup.py": "from setuptools import setup\nfrom b import __version__\nsetup(version=__version__)\n",
+            },
+            "b.py",
+        ),
+    ],
+)
+def test_modules_that_no_script_imports(
+    files: dict[str, str], expected: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A library has no script that could open the NPU; the program that imports it must."""
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    main(["-i", str(tmp_path), "--no-cache"])
+    said = capsys.readouterr().err
+    assert ("No script imports" in said) == bool(expected)
+    assert f"{expected}. Write npu.open().as_default() in the program that does" in said if expected else True
+
+
+def test_an_import_in_a_string_makes_no_module(tmp_path: pathlib.Path) -> None:
+    """The script is started as a program, although the docstring of another file has a line that imports it."""
+    fit = "def main():\n    model.fit(x, y)\n\nmain()\n"
+    folder, out = tmp_path / "src", tmp_path / "out"
+    folder.mkdir()
+    (folder / "train.py").write_text(KERAS.replace("model.fit(x, y)\n", fit))
+    (folder / "other.py").write_text('"""Call it:\n\nimport train\n"""\nimport numpy\n')
+    main(["-i", str(folder), "-o", str(out), "--no-cache"])
+    assert "npu.open()" in (out / "train.py").read_text()
 
 
 def test_the_package_keras_in_a_program_of_tensorflow_1(tmp_path: pathlib.Path) -> None:

@@ -98,6 +98,18 @@ def is_started(context: Context) -> bool:
     names = context.names
     if context.main:
         return not names.path or os.path.realpath(names.path) == os.path.realpath(context.main)
+    return names.once(_is_program)
+
+
+def is_program(project: ModuleIndex, path: str) -> bool:
+    """Return True if a file of a project looks like a program that users start."""
+    if b"__main__" in project.raw(path):
+        return True
+    module = project.module(path) if project.concerns(project.raw(path), path) else None
+    return module is not None and module.names.once(_is_program)
+
+
+def _is_program(names: Names) -> bool:
     if any(is_main_guard(statement) for statement in names.tree.body):
         return True
     if names.project and names.path and names.project.importers(names.path):

@@ -14,8 +14,8 @@ from typing import Iterable, NamedTuple
 from ..project.context import Context
 from ..semantics.module_index import ModuleIndex, Names
 from .describing import describes
-from .device_placement import in_test
-from .entry_points import is_started, scripts_with
+from .device_placement import serves_tests
+from .entry_points import is_program, is_started, scripts_with
 from .idle_sessions import Use, use_of
 from .keras_backends import has_other_backend
 from .near_frameworks import near_frameworks
@@ -90,20 +90,27 @@ def is_idle(context: Context, node: ast.AST) -> bool:
     return version == Version.TWO or version == Version.UNKNOWN and use == Use.NOTHING
 
 
-def is_on_cpu(context: Context) -> bool:
-    """Return True if a file belongs to a program of TensorFlow 2 in which nothing opens the NPU device.
+def on_cpu(context: Context) -> str:
+    """Return "script" if a file belongs to a program of TensorFlow 2 in which nothing opens the NPU device.
 
     A script that trains is not among them, unless it chooses another backend of Keras: the tool opens the device there.
     Tests are not either.
+
+    Returns:
+        "script"; "module" for a file of TensorFlow 2 that no script of the project imports; "" for others.
     """
     if not may_be_two(context):
-        return False
+        return ""
     found = verdict(context)
-    if not found.is_two or found.opens or in_test(context, context.names.tree):
-        return False
-    if found.trains and is_started(context):
-        return has_other_backend(context.names)
-    return not (found.is_trained and _Program(context.names).is_started)
+    if not found.is_two or found.opens or serves_tests(context):
+        return ""
+    started = is_started(context)
+    if found.trains and started:
+        return "script" if has_other_backend(context.names) else ""
+    program = _Program(context.names)
+    if found.is_trained and program.is_started:
+        return ""
+    return "script" if started or program.is_imported_by_programs else "module"
 
 
 def may_be_two(context: Context) -> bool:
@@ -214,6 +221,12 @@ class _Program:
             project and b"__main__" in project.raw(path) and not project.once(describes, path)
             for path in self.importing
         )
+
+    @property
+    def is_imported_by_programs(self) -> bool:
+        """True if a program that users start imports the file, directly or not. Each such file is analysed."""
+        project = self._project
+        return project is not None and any(project.once(is_program, path) for path in self.started)
 
     @property
     def starting(self) -> frozenset[str]:

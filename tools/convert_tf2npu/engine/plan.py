@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..analysis.keras_backends import has_other_backend
 from ..analysis.keras_package import imports_keras
-from ..analysis.tensorflow_version import is_of_graphs, is_on_cpu, is_two
+from ..analysis.tensorflow_version import is_of_graphs, is_two, on_cpu
 from ..project.project import Project
 from ..rewrite.npu_imports import import_edits
 from ..rules.base import Change, Context, Result, Rule
@@ -36,7 +36,7 @@ class Plan(NamedTuple):
     calls: Calls
     listed: tuple[ApiCall, ...]
     is_two: bool
-    on_cpu: bool
+    on_cpu: str
 
 
 class Planner:
@@ -86,7 +86,7 @@ class Planner:
             counts(found),
             tuple(listed),
             bool(listed) and is_two(context),
-            bool(found) and is_on_cpu(context),
+            on_cpu(context) if found else "",
         )
 
     def _context(self, raw: bytes, path: str) -> _Context:

@@ -82,7 +82,8 @@ class FileResult(NamedTuple):
         calls: the counts of its calls.
         listed: the calls, if a report needs them.
         is_two: True if it belongs to a program of TensorFlow 2; known if the calls are listed.
-        on_cpu: True if it calls TensorFlow 2 and nothing in its program opens the NPU device.
+        on_cpu: "script" if it calls TensorFlow 2 and nothing in its program opens the NPU device, "module" if it is in
+            no program of the project; "" otherwise.
         edits: the edits of a script; empty in a run over a folder.
     """
 
@@ -91,7 +92,7 @@ class FileResult(NamedTuple):
     calls: Calls = Calls()
     listed: tuple[ApiCall, ...] = ()
     is_two: bool = False
-    on_cpu: bool = False
+    on_cpu: str = ""
     edits: tuple[Edit, ...] = ()
 
     @property

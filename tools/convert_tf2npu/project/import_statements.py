@@ -18,6 +18,11 @@ _BY_OTHER_MEANS = ("import_module", "__import__", "LazyLoader", "sys.modules")
 _INSIDE_LINE = re.compile(r"[:;](?=[ \t]*(?:from|import)[ \t])")
 _QUOTED = re.compile(r'["\']([.\w]+)["\']')
 _COMMENT = re.compile(r"#[^\n]*")
+_QUOTES = ('"""', "'''")
+# A string over several lines. What may have its quotes in it matches before it.
+_LONG = re.compile(
+    r"""#[^\n]*|("{3}(?:[^\\]|\\.)*?"{3}|'{3}(?:[^\\]|\\.)*?'{3})|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.DOTALL
+)
 _NAME = re.compile(r"[A-Za-z_*]")
 
 
@@ -82,12 +87,31 @@ def all_statements_in(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _lines_with_imports(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each line with the word import, without a look at every line."""
+    """Yield the start and the end of each line with the word import, without a look at every line.
+
+    Lines inside a string, such as an example in a docstring, are not among them.
+    """
+    strings: list[tuple[int, int]] | None = None
+    counts, counted = [0, 0], 0
     found = text.find("import")
     while found >= 0:
+        start = text.rfind("\n", 0, found) + 1
         end = text.find("\n", found) % (len(text) + 1)  # the text's end for the last
-        yield text.rfind("\n", 0, found) + 1, end
+        counts = [count + text.count(quotes, counted, start) for count, quotes in zip(counts, _QUOTES)]
+        counted = start
+        if any(count % 2 for count in counts):
+            strings = _long_strings(text) if strings is None else strings
+            around = next((last for first, last in strings if first < start and found < last), None)
+            if around is not None:
+                found = text.find("import", around)
+                continue
+        yield start, end
         found = text.find("import", end)
+
+
+def _long_strings(text: str) -> list[tuple[int, int]]:
+    """Return the start and the end of each string in triple quotes."""
+    return [match.span(1) for match in _LONG.finditer(text) if match.group(1)]
 
 
 def _inside_line(text: str, start: int, end: int) -> Iterator[tuple[str, str]]:

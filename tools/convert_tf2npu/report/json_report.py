@@ -71,7 +71,7 @@ def _fields(report: Report) -> Iterator[tuple[str, Any]]:
                 "uri": file.uri,
                 "changed": file.result.new is not None,
                 "readable": not file.result.unreadable,
-                "on_cpu": file.result.on_cpu,
+                "on_cpu": bool(file.result.on_cpu),
                 "tensorflow_calls": _calls(file.result.calls),
                 "diagnostics": [_diagnostic(d) for d in file.result.diagnostics],
             }

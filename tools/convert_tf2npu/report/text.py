@@ -53,6 +53,14 @@ def statistics(results: Sequence[Named], registry: Registry) -> Iterator[str]:
         yield f"{number:6}  {code}  {title}{kinds}"
 
 
+_ON_CPU = {
+    "script": "No script opens the NPU for {}: TensorFlow 2 runs there on the CPU. "
+    "Write npu.open().as_default() in the script that starts the program.",
+    "module": "No script imports {}. Write npu.open().as_default() in the program that does: "
+    "TensorFlow 2 runs on the CPU without it.",
+}
+
+
 def summary(results: Sequence[Named]) -> list[str]:
     """Return sentences about a run: its TensorFlow calls, its files, and those that the NPU does not run."""
     calls = Calls.sum(result.calls for _, result in results)
@@ -71,15 +79,14 @@ def summary(results: Sequence[Named]) -> list[str]:
 
 
 def on_cpu(results: Sequence[Named]) -> list[str]:
-    """Return a sentence about the files of TensorFlow 2 that no script runs on the NPU, if there are any."""
-    found = [path for path, result in results if result.on_cpu]
-    if not found:
-        return []
-    whole = printable(found[0]) + (f" and {count(len(found) - 1, 'other file')}" if len(found) > 1 else "")
-    return [
-        f"No script opens the NPU for {whole}: TensorFlow 2 runs there on the CPU. "
-        "Write npu.open().as_default() in the script that starts the program."
-    ]
+    """Return sentences about the files of TensorFlow 2 that no script runs on the NPU: scripts, and modules of none."""
+    lines = []
+    for kind, sentence in _ON_CPU.items():
+        found = [path for path, result in results if result.on_cpu == kind]
+        if found:
+            whole = printable(found[0]) + (f" and {count(len(found) - 1, 'other file')}" if len(found) > 1 else "")
+            lines.append(sentence.format(whole))
+    return lines
 
 
 def calls_sentence(calls: Calls, files: int) -> str:
