@@ -21,7 +21,7 @@ from npu_shim._vendor_paths import TABLE
 from npu_shim.config.session import session_option
 from npu_shim.npu_device import npu_device as device, settings
 from npu_shim.npu_device.compat.utils import SessionConfigBuilder
-from npu_shim.npu_device.distribute import npu_callbacks, rank_callbacks, weight_update_grouping
+from npu_shim.npu_device.distribute import keras_models, npu_callbacks, rank_callbacks, weight_update_grouping
 from npu_shim.npu_device.state import STATE
 from npu_shim.npu_device.train import npu_convert, replacement
 from npu_shim.npu_device.utils import file_deduplication, npu_wrapper, scope
@@ -568,6 +568,15 @@ if VERSION >= (2, 0):
         for event in (restoring.on_train_batch_end, restoring.on_epoch_end):
             event(0, {})
         restoring.on_train_end({})
+
+    @pytest.mark.parametrize("takes", ["x, callbacks=None, **kwargs", "x, **kwargs", "*args, **kwargs"])
+    def test_the_callbacks_of_a_fit_that_passes_its_arguments_on_are_changed(takes: str) -> None:
+        """A subclass may take the arguments of Keras' fit by names or as ``**kwargs``."""
+        bound = inspect.signature(eval(f"lambda {takes}: None")).bind_partial([1.0], callbacks=["own"], epochs=2)
+        given = keras_models._arguments_of_fit(bound)
+        given["callbacks"] = [*given["callbacks"], "agreement"]
+        passed = inspect.signature(lambda x, callbacks, epochs: None).bind(*bound.args, **bound.kwargs).arguments
+        assert dict(passed) == {"x": [1.0], "callbacks": ["own", "agreement"], "epochs": 2}
 
     def test_the_step_is_skipped_if_a_gradient_is_not_finite() -> None:
         variable = tf.Variable(1.0)

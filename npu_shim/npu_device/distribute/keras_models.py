@@ -114,14 +114,15 @@ class _Parallel:
         """Train with this rank's data and callbacks."""
         self.prepare()
         bound = inspect.signature(self._fit).bind_partial(*args, **kwargs)
-        given = bound.arguments
+        given = _arguments_of_fit(bound)
+        x = given.get("x", args[0] if args else None)
         logs_every_step, expected = reads_batches(given.get("callbacks")), _BATCHES
-        if isinstance(given.get("x"), tf.data.Dataset) and not self._is_of_strategy:
-            check_are_batches(given["x"])
-            if are_even(given["x"]):
+        if isinstance(x, tf.data.Dataset) and not self._is_of_strategy:
+            check_are_batches(x)
+            if "x" in given and are_even(x):
                 expected = _EVEN_SLICES
-                given["x"] = slice_of_batches(given["x"], *place())
-            elif is_sharded(given["x"], place()[1]):
+                given["x"] = slice_of_batches(x, *place())
+            elif is_sharded(x, place()[1]):
                 expected = _SHARDS
         self._expect(expected, logs_every_step)
         given["callbacks"] = for_this_rank(given.get("callbacks"), place()[0])
@@ -137,3 +138,12 @@ class _Parallel:
         if (self._expected, self._logs_every_step) != (data, logs_every_step):
             self._expected, self._logs_every_step = data, logs_every_step
             self._model.train_function = None  # traced for another kind of step
+
+
+def _arguments_of_fit(bound: inspect.BoundArguments) -> dict[str, Any]:
+    """Return the arguments that Keras' fit() gets, which are in ``**kwargs`` of a subclass that passes them on."""
+    parameters = bound.signature.parameters
+    rest = [name for name, parameter in parameters.items() if parameter.kind == inspect.Parameter.VAR_KEYWORD]
+    if "callbacks" in parameters or not rest:
+        return bound.arguments
+    return bound.arguments.setdefault(rest[0], {})
