@@ -1,4 +1,4 @@
-"""``npu-shim verify`` of scripts that import a part of npu_shim before TensorFlow."""
+"""``npu-shim verify`` of scripts that import a part of npu_shim before TensorFlow, and of Keras models on ranks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,33 @@ with v1.Session() as session:
 """
 
 
+KERAS = """
+import npu_shim.horovod.keras as hvd
+import numpy as np
+import tensorflow as tf
+
+hvd.init()
+x = np.random.RandomState(0).rand(32, 4).astype("float32")
+model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(4,), kernel_initializer="ones")])
+model.compile(hvd.DistributedOptimizer(tf.keras.optimizers.SGD(0.1)), "mse")
+model.fit(x, x.sum(1), batch_size=8, epochs=2, verbose=0, shuffle=False)
+"""
+
+
+def verified(script: str, folder: pathlib.Path, alias: str) -> Any:
+    """Verify a script, and return the report."""
+    (folder / "train.py").write_text(script)
+    done = subprocess.run(
+        [sys.executable, "-m", "npu_shim", "verify", "-r", "r", "train.py"],
+        cwd=str(folder),
+        env={**training.environment(), "NPU_SHIM_ALIAS": alias},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((folder / "r" / "verify.json").read_text())
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize(
     "first, alias",
@@ -38,15 +66,14 @@ with v1.Session() as session:
     ],
 )
 def test_a_part_of_npu_shim_may_import_tensorflow(first: str, alias: str, tmp_path: pathlib.Path) -> None:
-    (tmp_path / "train.py").write_text(SCRIPT.replace("IMPORT", first))
-    done = subprocess.run(
-        [sys.executable, "-m", "npu_shim", "verify", "-r", "r", "train.py"],
-        cwd=str(tmp_path),
-        env={**training.environment(), "NPU_SHIM_ALIAS": alias},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads((tmp_path / "r" / "verify.json").read_text())
+    found = verified(SCRIPT.replace("IMPORT", first), tmp_path, alias)
     assert found["original"]["steps"] == found["migrated"]["steps"] == 3
     assert {"loss", "gradient", "variable"} <= {stream["kind"] for stream in found["streams"]}
+
+
+def test_both_scripts_have_the_same_final_variables(tmp_path: pathlib.Path) -> None:
+    """In TensorFlow 1, the migrated script closes the session of Keras, and the original does not."""
+    found = verified(KERAS, tmp_path, "0")
+    assert found["only_original"] == found["only_migrated"] == []
+    assert len([stream for stream in found["streams"] if stream["kind"] == "final variable"]) == 2
+    assert found["original"]["steps"] == 8

@@ -11,7 +11,7 @@ import tensorflow as tf
 from npu_shim import _tf_keras
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
-from npu_shim.rehearsal.recording.recorder import FINAL, LOG, METRIC, PREDICTION, Watcher
+from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, Watcher
 
 if TYPE_CHECKING:
     from npu_shim._types import KerasCallback, KerasModel
@@ -126,4 +126,4 @@ def _logged(when: str, logs: Any) -> list[tuple[str, Any]]:
 def _final(recorder: Watcher, model: KerasModel) -> None:
     """Record the weights of a model after fit."""
     weights = list(model.weights)
-    recorder.values(FINAL, zip(map(plain_name, weights), model.get_weights()))
+    recorder.final(zip(map(plain_name, weights), model.get_weights()))

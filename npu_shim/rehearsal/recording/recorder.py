@@ -31,17 +31,23 @@ class Watcher:
     Attributes:
         records_tensors: False if only scalars are wanted; then nothing is changed that computes them.
         steps: number of training steps so far.
+        final_step: the step of the last final variables.
     """
 
     records_tensors = True
 
     def __init__(self) -> None:
-        self.steps = 0
+        self.steps = self.final_step = 0
         self._inside = threading.local()
 
     def values(self, kind: str, values: Iterable[tuple[str, Any]], step: int | None = None) -> None:
         """Take named values of one kind, of the current step if it is None."""
         raise NotImplementedError
+
+    def final(self, values: Iterable[tuple[str, Any]]) -> None:
+        """Take the variables of a model or a session that has been trained."""
+        self.final_step = self.steps
+        self.values(FINAL, values)
 
     def ends_batch(self, batch: int) -> bool:
         """Return True if the logs of this batch of Keras' fit are wanted."""

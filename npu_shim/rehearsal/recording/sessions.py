@@ -10,7 +10,7 @@ import tensorflow as tf
 from npu_shim import _tf_recording, _tf_session
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
-from npu_shim.rehearsal.recording.recorder import FEED, FETCH, FINAL, SUMMARY, Recorder
+from npu_shim.rehearsal.recording.recorder import FEED, FETCH, SUMMARY, Recorder
 from npu_shim.rehearsal.recording.summaries import scalars_of
 
 if TYPE_CHECKING:
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 def watch_sessions(recorder: Recorder) -> None:
-    """Record each run of a session, and its variables when it closes after a training step."""
-    recorded_until = [0]
+    """Record each run of a session, and its variables when it closes after a training step.
+
+    After Keras' fit they are not recorded again: a migrated script closes the session of Keras, an original may not.
+    """
 
     def run(
         original: Callable[..., Any], session: Session, fetches: Fetches, feed_dict: Any = None, *a: Any, **k: Any
@@ -36,9 +38,8 @@ def watch_sessions(recorder: Recorder) -> None:
         return result
 
     def close(original: Callable[..., Any], session: Session) -> Any:
-        if recorder.steps > recorded_until[0]:
-            recorded_until[0] = recorder.steps
-            recorder.values(FINAL, list(_variables(session)))
+        if recorder.steps > recorder.final_step:
+            recorder.final(_variables(session))
         return original(session)
 
     methods.wrap(_tf_recording.BaseSession, ("run",), run)
