@@ -56,7 +56,7 @@ def operator_types() -> list[str]:
 def has_cpu_kernel(op_type: str) -> bool:
     """Return True if this TensorFlow has the operator with a kernel for CPUs."""
     found = _kernels.get_registered_kernels_for_op(op_type)
-    return any(kernel.device_type == "CPU" for kernel in found.kernel)
+    return any(kernel.device_type in ("CPU", "DEFAULT") for kernel in found.kernel)
 
 
 def ancestors(ops: Iterable[Operation]) -> list[Operation]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from npu_shim import _patches
+from npu_shim import _patches, _tf_graph
 from npu_shim.rehearsal.assess import (
     capture,
     flat,
@@ -18,6 +18,7 @@ from npu_shim.rehearsal.assess import (
     operators,
     partition,
     precision,
+    table,
     training_ops,
     work,
 )
@@ -58,6 +59,18 @@ def test_flops_of_lenet_are_those_computed_by_hand() -> None:
     assert matrix == 3 * lenet_forward(16), "forward, and a gradient for the input and the weights of each layer"
     assert done.unknown == {}
     assert {"Conv2D", "MatMul", "BiasAdd"} & set(done.by_profiler) == {"Conv2D", "MatMul"}
+
+
+def test_kernels_for_all_devices_are_kernels_for_cpus() -> None:
+    assert _tf_graph.has_cpu_kernel("IdentityN") and _tf_graph.has_cpu_kernel("MatMul")
+    assert not _tf_graph.has_cpu_kernel("NoSuchOperator")
+
+
+def test_work_without_a_formula_is_not_shown_as_none() -> None:
+    row = {"op": "FFT", "flops": 0}
+    assert (table.work_text(row, {"FFT"}), table.work_text(row, set())) == ("not counted", "0 FLOP")
+    assert table.work_text({"op": "MatMul", "flops": 2000}, {"MatMul"}) == "2.00 kFLOP"
+    assert [table.duration(seconds) for seconds in (2e-9, 2e-7, 0.0)] == ["less than 0.01 us", "0.20 us", "0.00 us"]
 
 
 def test_shapes_are_those_of_the_values_that_are_fed() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from npu_shim.rehearsal.assess.operators import MEANINGS
-from npu_shim.rehearsal.assess.table import amount, duration, shape_text
+from npu_shim.rehearsal.assess.table import amount, duration, memory_text, partition_text, shape_text, work_text
 from npu_shim.rehearsal.web import Html, clean, page, section, table
 
 
@@ -67,6 +67,7 @@ def _graph(graph: dict[str, Any]) -> list[str]:
     for title, heads, cells in sections:
         if cells:
             parts.append(section(title, heads, cells))
+    not_counted = {row["op"] for row in graph["work"]["unknown"]}
     rows = [
         (
             row["op"],
@@ -74,7 +75,7 @@ def _graph(graph: dict[str, Any]) -> list[str]:
             Html(
                 f'<span class="badge {row["status"]}" title="{clean(MEANINGS[row["status"]])}">{row["status"]}</span>'
             ),
-            amount(row["flops"], "FLOP"),
+            work_text(row, not_counted),
             amount(row["bytes"], "B"),
             ", ".join(row["lines"]),
         )
@@ -89,9 +90,9 @@ def _facts(graph: dict[str, Any]) -> list[tuple[str, ...]]:
     facts = [
         ("nodes", f"{graph['nodes']:,}"),
         ("inputs", ", ".join(f"{each['name']} {shape_text(each['shape'])}" for each in graph["inputs"])),
-        ("device clusters", ", ".join(str(n) for n in graph["partition"]["clusters"])),
+        ("partition", partition_text(graph["partition"])),
         ("variables", f"{graph['variables']['count']:,}, {amount(graph['variables']['bytes'], 'B', 1024)}"),
-        ("activations", f"{amount(graph['memory']['peak'], 'B', 1024)} at {graph['memory']['at']}"),
+        ("activations", memory_text(graph["memory"])),
         ("work per step", f"{amount(done['flops'], 'FLOP')}; matrix unit {amount(done['matrix_flops'], 'FLOP')}"),
         ("bytes per step", amount(done["bytes"], "B")),
         ("not counted", ", ".join(f"{row['op']} ({row['why']})" for row in done["unknown"])),

@@ -27,12 +27,37 @@ def duration(seconds: float) -> str:
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
         if seconds * factor >= 1:
             return f"{seconds * factor:.2f} {unit}"
-    return f"{seconds * 1e6:.2f} us"
+    return f"{seconds * 1e6:.2f} us" if seconds >= 1e-8 or not seconds else "less than 0.01 us"
 
 
 def shape_text(shape: Sequence[Any] | None) -> str:
     """Return a shape with ? for what is not known."""
     return "unknown rank" if shape is None else "[" + ", ".join("?" if n is None else str(n) for n in shape) + "]"
+
+
+def partition_text(parts: dict[str, Any]) -> str:
+    """Return the number and the sizes of the device clusters, and the number of nodes on the host."""
+    clusters = parts["clusters"]
+    more = ", ..." if len(clusters) > 6 else ""
+    sizes = f" ({', '.join(f'{size:,}' for size in clusters[:6])}{more} nodes)" if clusters else ""
+    on_host = sum(row["count"] for row in parts["host"])
+    return f"{_count(len(clusters), 'device cluster')}{sizes}, {_count(on_host, 'node')} of the step on the host"
+
+
+def memory_text(peak: dict[str, Any]) -> str:
+    """Return the most bytes of activations, where they live, and the number of tensors without a size."""
+    unknown = f"; {_count(peak['unknown'], 'tensor')} of unknown size" if peak["unknown"] else ""
+    return f"{amount(peak['peak'], 'B', 1024)} at {peak['at']}{unknown}"
+
+
+def work_text(row: dict[str, Any], not_counted: set[str]) -> str:
+    """Return the operations of a row of operators.
+
+    Args:
+        row: of an operator type.
+        not_counted: the types that have nodes without a count.
+    """
+    return "not counted" if row["op"] in not_counted and not row["flops"] else amount(row["flops"], "FLOP")
 
 
 def _page(found: dict[str, Any]) -> Iterator[str]:
@@ -59,22 +84,10 @@ def _page(found: dict[str, Any]) -> Iterator[str]:
 def _graph(graph: dict[str, Any]) -> Iterator[str]:
     yield f"== {graph['name']} ({graph['kind']}), {graph['line']}: {graph['nodes']:,} nodes"
     yield "inputs         " + (", ".join(f"{i['name']} {shape_text(i['shape'])}" for i in graph["inputs"]) or "none")
-    parts = graph["partition"]
-    clusters = parts["clusters"]
-    yield (
-        f"partition      {_count(len(clusters), 'device cluster')}"
-        + (
-            f" ({', '.join(str(n) for n in clusters[:6])}{', ...' if len(clusters) > 6 else ''} nodes)"
-            if clusters
-            else ""
-        )
-        + f", {_count(sum(row['count'] for row in parts['host']), 'node')} of the step on the host"
-    )
+    yield f"partition      {partition_text(graph['partition'])}"
     variables = graph["variables"]
     yield f"variables      {variables['count']:,}, {amount(variables['bytes'], 'B', 1024)}"
-    peak = graph["memory"]
-    unknown = f"; {peak['unknown']} tensors of unknown size" if peak["unknown"] else ""
-    yield f"activations    {amount(peak['peak'], 'B', 1024)} at {peak['at']}{unknown}"
+    yield f"activations    {memory_text(graph['memory'])}"
     done = graph["work"]
     yield (
         f"work per step  {amount(done['flops'], 'FLOP')}, of which {amount(done['matrix_flops'], 'FLOP')} on the "
@@ -109,16 +122,16 @@ def _graph(graph: dict[str, Any]) -> Iterator[str]:
         now = f", {shape_text(row['in_this_run'])} in this run" if row["in_this_run"] is not None else ""
         yield f"dynamic shape  {row['op']} {row['name']} {shape_text(row['shape'])}{now}{_at(row['lines'])}"
     yield ""
-    yield from _table(graph["operators"])
+    yield from _table(graph["operators"], {row["op"] for row in done["unknown"]})
 
 
-def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
+def _table(rows: list[dict[str, Any]], not_counted: set[str]) -> Iterator[str]:
     shown = rows[:_MOST] + [row for row in rows[_MOST:] if row["status"] in ("host", "unclear")]
     width = max(len(row["op"]) for row in shown)
     yield f"{'operator'.ljust(width)}  {'number':>6}  {'status':8}  {'FLOP':>12}  {'bytes':>10}"
     for row in shown:
         yield (
-            f"{row['op'].ljust(width)}  {row['count']:6}  {row['status']:8}  {amount(row['flops'], 'FLOP'):>12}  "
+            f"{row['op'].ljust(width)}  {row['count']:6}  {row['status']:8}  {work_text(row, not_counted):>12}  "
             f"{amount(row['bytes'], 'B'):>10}{_at(row['lines'])}"
         )
     hidden = len(rows) - len(shown)

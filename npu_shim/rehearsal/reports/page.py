@@ -60,7 +60,11 @@ def _body(result: Result) -> Iterator[str]:
     rows = [[name, *(value(part) for part in both)] for name, value in PARTS]
     rows.append(["arguments", *(" ".join(part["arguments"]) for part in both)])
     yield section("Environment", ["", *names], rows)
-    rows = [[name, str(value)] for name, value in result["settings"].items()]
+    words = {None: "-", True: "yes", False: "no"}
+    rows = [
+        [name, words[value] if value is None or isinstance(value, bool) else str(value)]
+        for name, value in result["settings"].items()
+    ]
     yield section("Settings", ["setting", "value"], rows)
     alone = [
         [side, f"{each['kind']} {each['name']}", str(each["values"])]
