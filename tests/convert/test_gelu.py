@@ -137,3 +137,20 @@ def test_comments_of_the_formula_are_kept() -> None:
         "def act(x):\n    # see the paper\n    y = x + 0.044715 * x ** 3  # the cube\n"
         "    return 0.5 * x * (1 + tf.tanh(0.7978845608 * y))\n"
     ).endswith("def act(x):\n    # see the paper\n    # the cube\n    return npu_unary_ops.gelu(x)\n")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "tf.nn.gelu(x, approximate=mode)",
+        "tf.keras.activations.gelu(x)",
+        "tf.keras.layers.Activation('gelu')",
+        "tf.keras.layers.Activation(activation=tf.nn.gelu)",
+        "tf.keras.layers.Dense(3, activation='gelu')",
+    ],
+)
+def test_gelu_of_tensorflow_2_is_reported_with_the_one_of_npu_device(use: str) -> None:
+    step = "@tf.function\ndef step(x):\n    return x\n"
+    result = Converter().convert((HEAD + step + f"y = {use}\n").encode())
+    (found,) = [each for each in result.diagnostics if each.code == "NPU108"]
+    assert found.kind == FINDING and "npu.ops.gelu" in found.message and "up to 0.021" in found.message

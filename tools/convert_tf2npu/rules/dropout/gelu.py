@@ -8,7 +8,7 @@ The rule reports the erf form of gelu, which is another function with a differen
 
 In programs of TensorFlow 2 the rule reports all forms and converts none. There the gelu of the NPU, ``npu.ops.gelu``,
 computes x / (1 + exp(-1.702 x)) in functions and models and another form in eager code. It differs from the tanh and the
-erf form by up to 0.02, and the vendor has no gradient for the tanh form in TensorFlow 2. Try it in a training of your
+erf form by up to 0.021, and the vendor has no gradient for the tanh form in TensorFlow 2. Try it in a training of your
 model before you use it.
 
 Before::
@@ -160,10 +160,11 @@ _OF_TENSORFLOW = frozenset({"tensorflow.nn.gelu", "tensorflow.keras.activations.
 CALLS = _OF_TENSORFLOW | {"tensorflow.tanh", "tensorflow.sigmoid", "tensorflow.erf", "tensorflow.math.erf"}
 _COMMENT = re.compile(r"[ \t]*(#[^\r\n]*)")
 _LAYERS = ("tensorflow.keras.layers.", "tensorflow.layers.")
+_ACTIVATION = "tensorflow.keras.layers.Activation"
 _ERF = "erf form of gelu. Use {} (tanh form) if a difference of up to 5e-4 is acceptable"
 _OPERATOR = "npu_unary_ops.gelu"
 _FAST = (
-    "the NPU has a faster gelu. Use {} (import npu_shim.npu_device as npu) if a difference of up to 0.02 is acceptable"
+    "the NPU has a faster gelu. Use {} (import npu_shim.npu_device as npu) if a difference of up to 0.021 is acceptable"
 )
 _DONE = "gelu replaced with the NPU operator"
 
@@ -173,15 +174,13 @@ def check_file(context: Context) -> Iterator[Result]:
     if "gelu" not in context.source.text:
         return
     for call in context.names.calls:
-        for keyword in call.node.keywords:
-            if (
-                keyword.arg == "activation"
-                and (
-                    constant(keyword.value) == ("gelu",) or context.resolve(keyword.value, call.where) in _OF_TENSORFLOW
-                )
-                and (context.resolve(call.node.func, call.where) or "").startswith(_LAYERS)
-            ):
-                yield _finding(context, keyword.value, "activation=")
+        given = [(keyword.value, "activation=") for keyword in call.node.keywords if keyword.arg == "activation"]
+        layer = context.resolve(call.node.func, call.where) or ""
+        if layer == _ACTIVATION:
+            given += [(value, "") for value in call.node.args[:1]]
+        for value, before in given if layer.startswith(_LAYERS) else ():
+            if constant(value) == ("gelu",) or context.resolve(value, call.where) in _OF_TENSORFLOW:
+                yield _finding(context, value, before)
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -204,7 +203,12 @@ def _of_tensorflow(context: Context, node: ast.Call) -> Iterator[Result]:
     bound = bind(node, ("features", "approximate", "name"))
     approximate = constant(bound.args.get("approximate"))
     if bound.hidden or "approximate" in bound.args and approximate is None or not node.args:
-        yield Finding(node, "the form of this gelu is not visible. For approximate=True write npu_unary_ops.gelu(x)")
+        if is_two(context):
+            yield _finding(context, node)
+        else:
+            yield Finding(
+                node, "the form of this gelu is not visible. For approximate=True write npu_unary_ops.gelu(x)"
+            )
     elif approximate and approximate[0] and not is_two(context):
         yield Change(
             node,
