@@ -22,7 +22,7 @@ y = tf.exp(tf.matmul(tf.ones([2, 1]), w))
 train = v1.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(y))
 with v1.Session() as session:
     session.run(v1.global_variables_initializer())
-    print(sys.argv[1:], session.run([y, train])[0][0, 0])
+    print(sys.argv[1:], float(session.run([y, train])[0][0, 0]))  # NumPy 2 prints large numbers differently
 """
 
 
