@@ -40,8 +40,8 @@ Before::
     import os
     import tensorflow as tf
 
-    os.environ['TF_CPP_MIN_LOG_LEVEL'] = '2'
     os.environ['TF_XLA_FLAGS'] = '--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit'
+    os.environ['TF_CPP_MIN_LOG_LEVEL'] = '2'
 
 After::
 
