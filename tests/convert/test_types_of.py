@@ -57,6 +57,8 @@ MADE = {
         "from tensorflow.python.keras.models import Sequential\nprobe(Sequential())",
         "from tensorflow.keras.applications.resnet50 import ResNet50\nprobe(ResNet50(weights=None))",
         "class Net(tf.keras.Model):\n    pass\nprobe(Net())",
+        "tf.model = tf.keras.Sequential()\nprobe(tf.model)",
+        "class A:\n    pass\na = A()\na.net = tf.keras.Sequential()\ndef f():\n    probe(a.net)",
         "class Net(tf.keras.Model):\n    def f(self):\n        probe(self)",
         "class Base(tf.keras.Model):\n    pass\nclass Net(Base):\n    pass\nprobe(Net())",
         "def build(n):\n    m = tf.keras.Sequential()\n    m.add(n)\n    return m\nm = build(3)\nprobe(m)",

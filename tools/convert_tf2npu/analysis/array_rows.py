@@ -1,4 +1,4 @@
-"""Find the number of rows of an array that a script loads from Keras or makes with NumPy."""
+"""Find the number of rows of an array that a script loads from Keras, makes with NumPy, or writes as a list."""
 
 from __future__ import annotations
 
@@ -52,6 +52,8 @@ def _rows(context: Context, node: ast.AST | None, where: Where, depth: int) -> i
         return _rows(context, node.left, where, depth + 1)
     if isinstance(node, ast.Subscript):
         return _sliced(context, node, where, depth + 1)
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return None if any(isinstance(row, ast.Starred) for row in node.elts) else len(node.elts)
     if not isinstance(node, ast.Call):
         return None
     name = context.resolve(node.func, where) or ""

@@ -35,6 +35,7 @@ def _creations(names: Names, value: ast.expr, where: Where) -> Iterator[tuple[Na
     elif isinstance(value, ast.Attribute):
         owner = names.owner(value.value, where)
         found = list(owner.names.held(owner.node, value.attr)) if owner else []
+        found = found or [(binding, names) for binding in names.assigned(value, where)]
     for binding, home in found:
         if binding.kind == "value" and isinstance(binding.node, ast.Call):
             yield home, binding.node, binding.where

@@ -185,6 +185,14 @@ def _may_be_method(node: ast.AST, where: Where, user: Names) -> bool:
     return found is None or found.is_definition
 
 
+def default_of(parameter: Binding) -> ast.expr | None:
+    """Return the default of a parameter of a function."""
+    function = parameter.where.scope.node
+    return (
+        _defaults(function).get(getattr(parameter.node, "arg", "")) if isinstance(function, ast.FunctionDef) else None
+    )
+
+
 def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
     """Return the defaults of the parameters of a function."""
     args, made = function.args, {}

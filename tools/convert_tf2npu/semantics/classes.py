@@ -132,6 +132,20 @@ class Classes:
             self._held[key] = own + of_objects
         return [HeldBinding(binding, other or names) for binding, other in self._held[key]]
 
+    def assigned(self, node: ast.Attribute, where: Where) -> list[Binding]:
+        """Return what this module assigns to an attribute of a variable, as in ``tf.model = Sequential()``."""
+        names, value = self._names, node.value
+        bindings = names.lookup(value.id, where) if isinstance(value, ast.Name) else None
+        if not isinstance(value, ast.Name) or not bindings or any(b.kind == "arg" for b in bindings):
+            return []
+        return [
+            held.binding
+            for held in names.attributes.get(node.attr, ())
+            if isinstance(held.target.value, ast.Name)
+            and held.target.value.id == value.id
+            and names.lookup(value.id, held.binding.where) == bindings
+        ]
+
     def _bases(self, owner: ast.ClassDef) -> Iterator[ClassDefinition]:
         """Yield the classes of the project that a class of this module derives from."""
         for base in owner.bases:

@@ -205,6 +205,10 @@ class Names(ABC):
         """Return the bindings of an attribute of a class of this module, in the class or its bases."""
 
     @abstractmethod
+    def assigned(self, node: ast.Attribute, where: Where) -> list[Binding]:
+        """Return what this module assigns to an attribute of a variable, as in ``tf.model = Sequential()``."""
+
+    @abstractmethod
     def ancestry(self, owner: ast.ClassDef) -> frozenset[str]:
         """Return the names of the classes outside the project that a class of this module derives from."""
 

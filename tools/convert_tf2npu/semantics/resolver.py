@@ -84,6 +84,9 @@ class Resolver(Names):
     def held(self, owner: ast.ClassDef, name: str) -> list[HeldBinding]:
         return self._classes.held(owner, name)
 
+    def assigned(self, node: ast.Attribute, where: Where) -> list[Binding]:
+        return self._classes.assigned(node, where)
+
     def ancestry(self, owner: ast.ClassDef) -> frozenset[str]:
         return self._classes.ancestry(owner)
 

@@ -213,10 +213,15 @@ class TypeInference(Types):
             if base and base.is_module_of_project:
                 return self._of_module(base.path, node.attr)
             found = self.inferred(node.value, where)
+            if found is Type.IN_PROGRESS:
+                return found
             if not isinstance(found, Instance):
-                return found if found in (None, Type.IN_PROGRESS) else ATTRIBUTES.get((found, node.attr))
+                known = None if found is None else ATTRIBUTES.get((found, node.attr))
+                return known or self.joined(self._names.assigned(node, where))
             owner = ClassDefinition(found.owner, found.names)
         held = owner.names.held(owner.node, node.attr)
+        if not held:
+            return self.joined(self._names.assigned(node, where))
         return _join([names.types.binding(b) for b, names in held if not (b.kind == "value" and is_none(b.node))])
 
     def instance(self, owner: ast.ClassDef) -> AnyType:

@@ -132,6 +132,7 @@ class _Search:
             module = names.project.module(base.path) if base and base.is_module_of_project else None
             if module is not None:
                 held = [HeldBinding(b, module.names) for b in module.names.module.bindings.get(node.attr, ())]
+        held = held or [HeldBinding(b, names) for b in names.assigned(node, where)]
         for binding, its_names in held:
             yield from self._binding(binding, its_names, node)
         if not held:

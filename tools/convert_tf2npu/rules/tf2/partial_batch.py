@@ -21,6 +21,18 @@ Reported::
     def train(model: tf.keras.Model, x, y):
         model.fit(x[:133], y[:133], 33)
 
+Reported::
+
+    import tensorflow as tf
+
+    class State:
+        pass
+
+    state = State()
+    state.model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    state.model.compile('adam', 'mse')
+    state.model.fit(images, labels, batch_size=32)
+
 Untouched::
 
     import tensorflow as tf
@@ -48,6 +60,17 @@ Untouched::
     def train(model: tf.keras.Model):
         (x_train, y_train), _ = tf.keras.datasets.mnist.load_data()
         model.fit(x_train / 255.0, y_train, batch_size=100)
+
+Untouched::
+
+    import numpy as np
+    import tensorflow as tf
+
+    x_data = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    y_data = np.array([[0], [1], [1], [0]], dtype=np.float32)
+
+    def train(model: tf.keras.Model):
+        model.fit(x_data, y_data, epochs=1000)
 
 Untouched::
 
@@ -135,4 +158,5 @@ def _may_leave_rest(context: Context, call: Call, rows: ast.expr, size: ast.expr
     value = integer_of(context, size, call.where) if size is not None and not is_none(size) else 32
     if number is None or not isinstance(share, (int, float)) or value is None or value < 1:
         return not isinstance(rows, ast.Subscript)
-    return int(number * (1 - share)) % value != 0
+    trained = int(number * (1 - share))
+    return trained > value and trained % value != 0  # else all rows are one batch

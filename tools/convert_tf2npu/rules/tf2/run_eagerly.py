@@ -2,7 +2,8 @@
 
 With ``run_eagerly=True`` Keras runs each operation of the model by itself, and the NPU compiles and starts each by
 itself. The switch is for debugging. The rule sets it to False for models that consist of layers alone. It reports other
-models, whose methods may contain code that cannot run in a tf.function, and ``tf.config.run_functions_eagerly(True)``.
+models, whose methods may contain code that cannot run in a tf.function, variables and parameters that are True by
+default, and ``tf.config.run_functions_eagerly(True)``.
 
 Before::
 
@@ -26,6 +27,32 @@ After::
     def predict(x):
         return model(x)
 
+Reported::
+
+    import tensorflow as tf
+
+    def build(optimizer, run_eagerly=True):
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile(optimizer, 'mse', run_eagerly=run_eagerly)
+        return model
+
+    @tf.function
+    def predict(model, x):
+        return model(x)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def build(optimizer, run_eagerly=False):
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile(optimizer, 'mse', run_eagerly=run_eagerly)
+        return model
+
+    @tf.function
+    def predict(model, x):
+        return model(x)
+
 Untouched::
 
     import tensorflow as tf
@@ -39,7 +66,7 @@ Untouched::
     def predict(x):
         return build()(x)
 
-Untouched::
+Reported::
 
     import tensorflow as tf
 
@@ -64,10 +91,12 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import rename
+from ...semantics.call_sites import default_of
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant
+from ...syntax.source import one_line
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU122"
@@ -89,14 +118,27 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     assert isinstance(call.node.func, ast.Attribute)
     switch = next((keyword.value for keyword in call.node.keywords if keyword.arg == "run_eagerly"), None)
-    if switch is None or constant(switch) != (True,) or in_test(context, call.node) or not is_two(context):
+    if switch is None or not _is_on(context, switch, call) or in_test(context, call.node) or not is_two(context):
         return
     if context.types.of(call.node.func.value, call.where) != Type.MODEL:
         return
-    if _is_of_layers(context, call):
+    if constant(switch) is None:
+        text = one_line(context.source.segment(switch))
+        yield Finding(call.node, f"the model runs operation by operation if {text} is True. Make it False by default")
+    elif _is_of_layers(context, call):
         yield Change(call.node, "model run as a function", (rename(context.source, switch, "False"),))
     else:
         yield Finding(call.node, "the model runs operation by operation. Pass run_eagerly=False")
+
+
+def _is_on(context: Context, switch: ast.expr, call: Call) -> bool:
+    """Return True if a switch is True, if a variable is, or if it is the default of a parameter that is not passed."""
+    made = origins(switch, call.where, context.names)
+    if made and all(constant(origin.node) == (True,) for origin in made):
+        return True
+    bound = context.names.lookup(switch.id, call.where) or [] if isinstance(switch, ast.Name) else []
+    is_unknown = len(made) == 1 and made[0].node is switch
+    return is_unknown and len(bound) == 1 and bound[0].kind == "arg" and constant(default_of(bound[0])) == (True,)
 
 
 def _is_of_layers(context: Context, call: Call) -> bool:
