@@ -82,8 +82,8 @@ class Row(NamedTuple):
     seconds: float
 
 
-def run(arguments: Sequence[str]) -> None:
-    """Run a command of npu-shim or of the tool in a process of its own.
+def run(arguments: Sequence[str], folder: str = HERE) -> None:
+    """Run a command of npu-shim or of the tool in a process of its own, in a folder.
 
     Raises:
         RuntimeError: it ends with another code than 0 or 1.
@@ -95,7 +95,12 @@ def run(arguments: Sequence[str]) -> None:
         "PYTHONPATH": os.pathsep.join([ROOT, os.path.join(ROOT, "tools"), os.environ.get("PYTHONPATH", "")]),
     }
     done = subprocess.run(
-        [sys.executable, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        [sys.executable, *arguments],
+        env=environment,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
     )
     if done.returncode not in (0, 1):
         text = done.stdout.decode("utf-8", "replace")[-3000:]
@@ -126,9 +131,9 @@ def measure(sample: Sample, folder: str) -> Row:
         f"--migrated-arguments=--batch_size={sample.batch_size}",
     ]
     both = verify(os.path.join(folder, "two"), ["--ranks", "2", *sizes, *scripts], [_STEPS, *sample.rank_flags])
-    graphs = _read(assessed)
+    graphs = read(assessed)
     operators = [each for graph in graphs["graphs"] if graph["kind"] == "train" for each in graph["operators"]]
-    counts = _read(os.path.join(report, "report.json"))["summary"]
+    counts = read(os.path.join(report, "report.json"))["summary"]
     return Row(
         sample.name,
         graphs["tensorflow"],
@@ -143,10 +148,10 @@ def measure(sample: Sample, folder: str) -> Row:
     )
 
 
-def verify(report: str, arguments: Sequence[str], flags: Sequence[str]) -> tuple[str, float]:
-    """Return the verdict of verify, and the largest relative difference of a loss, or of a logged value without one."""
-    run(["-m", "npu_shim", "verify", "-r", report, *arguments, "--", *flags])
-    found = _read(os.path.join(report, "verify.json"))
+def verify(report: str, arguments: Sequence[str], flags: Sequence[str], folder: str = HERE) -> tuple[str, float]:
+    """Return the verdict of verify in a folder, and the largest relative difference of a loss."""
+    run(["-m", "npu_shim", "verify", "-r", report, *arguments, "--", *flags], folder)
+    found = read(os.path.join(report, "verify.json"))
     streams = [each for each in found["streams"] if each["kind"] == "loss"]
     return found["verdict"], max(each["largest_difference"] for each in streams)
 
@@ -161,17 +166,19 @@ def table(rows: Sequence[Row]) -> str:
         name = f"[{row.name}](../samples/{row.name})"
         lines.append(
             f"| {name} | {row.version} | {row.operators}, {row.problems} | {row.rewrites}, {row.findings} "
-            f"| {row.verdict}, {_number(row.difference)} | {row.ranks_verdict}, {_number(row.ranks_difference)} "
+            f"| {row.verdict}, {number(row.difference)} | {row.ranks_verdict}, {number(row.ranks_difference)} "
             f"| {row.seconds:.0f} |"
         )
     return "\n".join(lines) + "\n"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Return a difference with one digit, 0 without one."""
     return f"{value:.0e}" if value else "0"
 
 
-def _read(path: str) -> Any:
+def read(path: str) -> Any:
+    """Return the JSON of a file."""
     with open(path, encoding="utf-8") as stream:
         return json.load(stream)
 
