@@ -129,6 +129,28 @@ for number in range(4):
 print(json.dumps({"losses": [float(each) for each in losses], "weights": w.numpy().ravel().tolist()}))
 """
 
+SCALED = """
+import json
+import tensorflow as tf
+
+w = tf.Variable(tf.ones([4, 1]))
+optimizer = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.SGD(0.01))
+
+
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((x @ w - 1.0) ** 2)
+        scaled = (getattr(optimizer, "get_scaled_loss", None) or optimizer.scale_loss)(loss)
+    gradients = getattr(optimizer, "get_unscaled_gradients", list)([tape.gradient(scaled, w)])
+    optimizer.apply_gradients([(gradients[0], w)])
+    return loss
+
+
+compiled = tf.function(step)
+losses = [float(call(tf.ones([8, 4]))) for call in [step] * 5 + [compiled] * 5]
+print(json.dumps({"losses": losses, "weights": w.numpy().ravel().tolist()}))
+"""
+
 
 def run(tmp_path: pathlib.Path, script: str, options: list[str], *arguments: str) -> tuple[dict[str, Any], str]:
     """Return what a script prints, and its last line of progress."""
@@ -211,3 +233,7 @@ if not tf.__version__.startswith("1."):
         for tag in ("summary/inside", "summary/outside") if HAS_TENSORBOARD else ():
             assert np.allclose(list(made[tag].values()), found["losses"][:10])
         assert made["learning_rate"][10] == pytest.approx(0.0052, rel=0.05)  # before or after the count of the step
+
+    def test_a_loss_is_shown_without_its_scale(tmp_path: pathlib.Path) -> None:
+        found, made, _ = watched(tmp_path, SCALED)
+        assert np.allclose(list(made["loss"].values()), found["losses"]) and len(made["loss"]) == 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import pathlib
+import re
 from typing import Any, Callable
 
 import numpy as np
@@ -58,7 +59,8 @@ def test_the_log_of_zero_is_named_with_its_line_and_inputs(tmp_path: pathlib.Pat
     assert [step.is_bad for step in watch.steps] == [False, False, True]
     assert watch.problems[0] == "1 of 3 steps have Inf or NaN in the loss or the gradients."
     page = (tmp_path / "numerics.html").read_text()
-    assert "Gradient norms by variable" in page and "Log" in page and "://" not in page
+    assert "Gradient norms by variable" in page and "Gradient norms by layer" in page
+    assert "Log" in page and "://" not in page and ">step 3<" in page
     found = scalars(tmp_path)
     assert [step for step, _ in found["numerics/loss"]] == [1, 2, 3]
     assert found["numerics/gradient_norm/layer/weights"][0][1] == pytest.approx(watch.steps[0].norm)
@@ -87,6 +89,32 @@ def test_exploding_gradients_are_a_problem_with_the_variable(tmp_path: pathlib.P
     )
     (problem,) = watch.problems
     assert problem.startswith("The gradients explode: in step 9") and "'layer/weights'" in problem
+    assert re.search(r", [1-9]\.\de\+\d\d times the median", problem)
+
+
+def test_an_input_that_is_not_finite_is_reported_as_such(tmp_path: pathlib.Path) -> None:
+    feeds = [np.full((2, 4), value, "f4") for value in (1, np.nan)]
+    watch = train_in_a_session(
+        tmp_path, lambda x, w: tf.reduce_mean(tf.matmul(x, w)), lambda: v1.train.GradientDescentOptimizer(0.1), feeds
+    )
+    assert watch.first.op_type == "MatMul" and watch.first.inputs[0] == "x:0 8 NaN of 8"
+    assert watch.problems[1].endswith(
+        "Its input has them already: look at what is fed, and at the update of the step before."
+    )
+
+
+def test_the_op_of_an_update_is_named_that_gives_variables_inf(tmp_path: pathlib.Path) -> None:
+    class Squares(v1.train.Optimizer):  # its update overflows before the loss does
+        def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Any = None) -> Any:
+            return tf.group(*[v1.assign_add(v, tf.square(tf.square(g))) for g, v in grads_and_vars])
+
+    feeds = [np.full((2, 4), value, "f4") for value in (1e-3, 1e12, 1)]
+    watch = train_in_a_session(
+        tmp_path, lambda x, w: tf.reduce_mean(tf.matmul(x, w)), lambda: Squares(False, "squares"), feeds
+    )
+    assert [step.is_bad for step in watch.steps] == [False, False, True]
+    assert watch.first == watch.steps[2].ops[0]
+    assert watch.first.op_type == "Square" and not watch.first.has_bad_input
 
 
 def test_a_loss_scale_that_adapts_is_no_problem_and_one_that_does_not_recover_is(tmp_path: pathlib.Path) -> None:
@@ -120,7 +148,7 @@ def test_inf_that_does_not_reach_the_loss_is_no_problem(tmp_path: pathlib.Path) 
 
     watch = train_in_a_session(tmp_path, loss_of, lambda: v1.train.AdamOptimizer(1e-3), [np.ones((2, 4), "f4")] * 2)
     assert watch.problems == [] and watch.first is None
-    assert "Inf or NaN that reached neither the loss nor a gradient" in (tmp_path / "numerics.html").read_text()
+    assert "Inf or NaN while the loss and the gradients were finite" in (tmp_path / "numerics.html").read_text()
 
 
 def trained(watched: bool, folder: pathlib.Path) -> Any:
@@ -196,6 +224,7 @@ if IS_TF2:
         assert [step.scale for step in watch.steps] == [2.0**15, 2.0**15, 2.0**14]
         assert [step.skipped for step in watch.steps] == [False, True, False]
         assert watch.steps[0].norm == pytest.approx(2**0.5)
+        assert watch.steps[0].loss == 3.0  # not that times the scale
 
 
 def test_contents_are_the_counts_and_the_range_of_the_rest() -> None:

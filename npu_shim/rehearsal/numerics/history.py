@@ -25,6 +25,7 @@ class BadOp(NamedTuple):
         outputs: what is in its outputs: the number of Inf and NaN, and the range of the finite elements.
         inputs: the same of its inputs.
         order: the place among all ops that were made.
+        has_bad_input: True if an input has Inf or NaN already.
     """
 
     name: str
@@ -33,6 +34,7 @@ class BadOp(NamedTuple):
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
     order: int
+    has_bad_input: bool
 
     def __str__(self) -> str:
         where = f" ({self.lines[0]})" if self.lines else ""
@@ -103,20 +105,30 @@ class History:
                 self._pending.setdefault(op.key, op)
 
     def step(
-        self, optimizer: int, loss: float | None, scale: float | None, skipped: bool, norms: dict[str, float]
+        self,
+        optimizer: int,
+        loss: float | None,
+        scale: float | None,
+        skipped: bool,
+        norms: dict[str, float],
+        place: int,
     ) -> Step:
-        """Note an update of an optimizer. The ops that were noted since the update before belong to it."""
+        """Note an update of an optimizer. The ops that were noted since the update before belong to it.
+
+        Args:
+            optimizer, loss, scale, skipped, norms: of the step.
+            place: of the reading of the gradients among all ops that were made. Later ones belong to the update before.
+        """
         with self._lock:
             number = self._counts[optimizer] = self._counts.get(optimizer, 0) + 1
-            ops = self._take()
+            ops = self._from_the_cause(self._take(), place)
             made = Step(number, optimizer, loss, scale, skipped, norms, tuple(ops[:_MOST_OPS]))
             self.count += 1
             self.skipped += skipped
             self._skipped_in_a_row = self._skipped_in_a_row + 1 if skipped else 0
             self.bad += made.is_bad
             if made.is_bad and self.first is None:
-                causes = [op for op in ops if op.key not in self.harmless] or ops
-                self.first = (number, causes[0]) if causes else None
+                self.first = (number, ops[0]) if ops else None
             if not made.is_bad:
                 self.harmless.update((op.key, op) for op in ops)
                 self._compare(made)
@@ -143,7 +155,11 @@ class History:
         if self.bad and not self.only_scaled_overflows:
             yield f"{self.bad} of {self.count} steps have Inf or NaN in the loss or the gradients."
         if self.first is not None and not (self.bad and self.only_scaled_overflows):
-            yield f"The first op with Inf or NaN, in step {self.first[0]}: {self.first[1]}."
+            yield f"The first op with Inf or NaN, in step {self.first[0]}: {self.first[1]}." + (
+                " Its input has them already: look at what is fed, and at the update of the step before."
+                if self.first[1].has_bad_input
+                else ""
+            )
         if self._skipped_in_a_row >= SKIPPED_AT_END:
             last = self.steps[-1].scale
             yield (
@@ -153,8 +169,9 @@ class History:
         if self._largest_jump is not None:
             times, step = self._largest_jump
             name = max(step.norms, key=lambda each: step.norms[each])
+            ratio = f"{times:.0f}" if times < 1e6 else f"{times:.1e}"
             yield (
-                f"The gradients explode: in step {step.step} their norm is {step.norm:.3g}, {times:.0f} times the "
+                f"The gradients explode: in step {step.step} their norm is {step.norm:.3g}, {ratio} times the "
                 f"median of the steps before. The largest is that of {name!r}, {step.norms[name]:.3g}."
             )
 
@@ -167,6 +184,12 @@ class History:
     def only_scaled_overflows(self) -> bool:
         """True if each step with Inf or NaN was skipped, as an adapting loss scale needs it, and a good one follows."""
         return self.bad == self.skipped and self._skipped_in_a_row < SKIPPED_AT_END
+
+    def _from_the_cause(self, ops: list[BadOp], place: int) -> list[BadOp]:
+        """Return the ops with harmless ones last, and those of an update that made variables bad first."""
+        ordered = sorted(ops, key=lambda op: op.key in self.harmless)
+        updates = [op for op in ops if op.order > place] if ordered and ordered[0].has_bad_input else []
+        return updates + [op for op in ordered if op not in updates]
 
     def _take(self) -> list[BadOp]:
         ops = sorted(self._pending.values(), key=lambda op: op.order)

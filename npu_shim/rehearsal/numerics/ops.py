@@ -35,6 +35,7 @@ _NO_CHECK = frozenset(
     "StridedSlice StridedSliceGrad Switch TemporaryVariable TensorListGetItem TensorListStack Tile Transpose "
     "TruncatedNormal Unpack VarHandleOp Variable VariableV2 While ZerosLike".split()
 )
+_FUNCTION = "__"  # begins the type of an op that calls a tf.function
 _MOST_INPUTS = 6
 
 
@@ -44,17 +45,22 @@ class OpWatch(_tf_op_creation.OpHook):
     Args:
         history: receives the ops with Inf or NaN.
         is_open: returns False when the watch is closed.
+        order: numbers the ops.
     """
 
-    def __init__(self, history: History, is_open: Callable[[], bool]) -> None:
+    def __init__(self, history: History, is_open: Callable[[], bool], order: itertools.count[int]) -> None:
         self._history = history
         self._is_open = is_open
-        self._order = itertools.count()
+        self._order = order
         self._folder = os.getcwd()
 
     def outputs(self, op_type: str, op: Operation | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
         """Check the outputs of an op."""
-        checked = [] if op_type in _NO_CHECK else [each for each in outputs if _is_checked(each)]
+        checked = (
+            []
+            if op_type in _NO_CHECK or op_type.startswith(_FUNCTION)
+            else [each for each in outputs if _is_checked(each)]
+        )
         if not checked:
             return list(outputs)
         if op is None:
@@ -103,7 +109,8 @@ class OpWatch(_tf_op_creation.OpHook):
         order: int,
     ) -> None:
         given = tuple(f"{each} {contents(value)}" for each, value in zip(names, inputs))
-        self._history.bad_op(BadOp(name, op_type, lines, tuple(map(contents, outputs)), given, order))
+        from_outside = not all(map(is_finite, inputs))
+        self._history.bad_op(BadOp(name, op_type, lines, tuple(map(contents, outputs)), given, order, from_outside))
 
 
 def is_finite(array: np.ndarray) -> bool:

@@ -6,6 +6,7 @@ loss scale only runs if no gradient has Inf or NaN.
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import weakref
@@ -19,12 +20,14 @@ from npu_shim._overflow import OVERFLOW
 from npu_shim._tf_numpy_function import array_function
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
+from npu_shim.rehearsal.recording.scaled_losses import ScaledLosses
 
 if TYPE_CHECKING:
     from npu_shim._types import Optimizer
 
 v1 = tf.compat.v1
-Note = Callable[..., None]  # number of the optimizer, loss or None, scale or None, skipped, norms by name
+# number of the optimizer, loss or None, scale or None, skipped, norms by name, place of the reading among the ops
+Note = Callable[..., None]
 
 
 class Scale(NamedTuple):
@@ -42,11 +45,14 @@ class OptimizerWatch:
     Args:
         note: called with each update.
         is_open: returns False when the watch is closed.
+        order: numbers the ops.
     """
 
-    def __init__(self, note: Note, is_open: Callable[[], bool]) -> None:
+    def __init__(self, note: Note, is_open: Callable[[], bool], order: itertools.count[int]) -> None:
         self._note = note
         self._is_open = is_open
+        self._order = order
+        self._scaled = ScaledLosses()
         self._losses: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._eager_loss: float | None = None
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
@@ -59,6 +65,7 @@ class OptimizerWatch:
             methods.wrap(owner, ("apply_gradients",), self.apply_gradients)
             methods.wrap(owner, ("apply",), self.apply)
         methods.wrap(tf.GradientTape, ("gradient",), self.gradient)
+        self._scaled.watch()
 
     def losses(self, original: Callable[..., Any], optimizer: Optimizer, loss: Any, *args: Any, **kwargs: Any) -> Any:
         """Remember the loss that the outermost optimizer differentiates."""
@@ -98,7 +105,9 @@ class OptimizerWatch:
         return self._around(optimizer, list(zip(grads, used)), lambda: original(optimizer, grads, given, **kwargs))
 
     def _remember(self, loss: Any) -> None:
-        loss = next((each for each in tf.nest.flatten(loss) if isinstance(each, tf.Tensor)), None)
+        loss = self._scaled.unscaled(
+            next((each for each in tf.nest.flatten(loss) if isinstance(each, tf.Tensor)), None)
+        )
         if loss is None:
             return
         if tf.executing_eagerly():
@@ -122,13 +131,14 @@ class OptimizerWatch:
     def _read(self, optimizer: Optimizer, pairs: list[Any]) -> Any:
         """Read the values of an update. Return the op that does it in a graph."""
         number = self._numbers.setdefault(optimizer, len(self._numbers))
+        place = next(self._order)
         names = [plain_name(variable) for _, variable in pairs]
         scale = scale_of(optimizer)
         values = [] if scale is None else [tf.convert_to_tensor(scale.value)]
         gradients = [tf.convert_to_tensor(getattr(gradient, "values", gradient)) for gradient, _ in pairs]
         if tf.executing_eagerly():
             arrays = [np.asarray(each) for each in values + gradients]
-            self._record(number, names, self._eager_loss, scale, arrays)
+            self._record(number, names, self._eager_loss, scale, arrays, place)
             return None
         graph = v1.get_default_graph()
         found = self._losses.get(graph, lambda: None)()
@@ -136,13 +146,19 @@ class OptimizerWatch:
 
         def record(*arrays: np.ndarray) -> list[np.ndarray]:
             value = float(np.mean(arrays[0], dtype=np.float64)) if loss else None
-            self._record(number, names, value, scale, list(arrays[len(loss) :]))
+            self._record(number, names, value, scale, list(arrays[len(loss) :]), place)
             return []
 
         return array_function(record, loss + values + gradients, [])
 
     def _record(
-        self, number: int, names: list[str], loss: float | None, scale: Scale | None, arrays: list[np.ndarray]
+        self,
+        number: int,
+        names: list[str],
+        loss: float | None,
+        scale: Scale | None,
+        arrays: list[np.ndarray],
+        place: int,
     ) -> None:
         if not self._is_open():
             return
@@ -154,7 +170,7 @@ class OptimizerWatch:
         overflows = not all(map(math.isfinite, norms.values()))
         overflows |= scale is not None and scale.asks_flag and OVERFLOW.flag
         skipped = scale is not None and scale.skips and overflows
-        self._note(number, loss, value, skipped, norms)
+        self._note(number, loss, value, skipped, norms, place)
 
 
 def norm_of(array: np.ndarray) -> float:

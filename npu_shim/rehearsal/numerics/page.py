@@ -6,9 +6,9 @@ import statistics
 from typing import Iterator
 
 import npu_shim
-from npu_shim.rehearsal.numerics.history import BadOp, History, Step, finite
+from npu_shim.rehearsal.numerics.history import BadOp, History, Step, finite, layer_norms
 from npu_shim.rehearsal.reports.chart import Line, chart
-from npu_shim.rehearsal.web import clean, page, section
+from npu_shim.rehearsal.web import Html, clean, page, section
 
 _MOST_ROWS = 30
 
@@ -41,9 +41,12 @@ def _body(history: History) -> Iterator[str]:
     for number, steps in sorted(by_optimizer.items()):
         mark = f" of optimizer {number + 1}" if len(by_optimizer) > 1 else ""
         yield from _curves(mark, steps)
-        yield section(
-            f"Gradient norms by variable{mark}", ["variable", "first", "median", "largest", "last"], _norms(steps)
-        )
+        for what, norms in (
+            ("layer", [layer_norms(step.norms) for step in steps]),
+            ("variable", [step.norms for step in steps]),
+        ):
+            head = [what, "first", "median", "largest", "last"]
+            yield section(f"Gradient norms by {what}{mark}", head, _norms(norms), (1, 2, 3, 4))
     bad = [step for step in history.steps if step.is_bad][:_MOST_ROWS]
     if bad:
         rows = [
@@ -56,7 +59,7 @@ def _body(history: History) -> Iterator[str]:
     if history.harmless:
         rows = [_op_cells(op) for op in list(history.harmless.values())[:_MOST_ROWS]]
         head = ["op", "line", "outputs", "inputs"]
-        yield section("Inf or NaN that reached neither the loss nor a gradient", head, rows)
+        yield section("Inf or NaN while the loss and the gradients were finite", head, rows)
 
 
 def _curves(mark: str, steps: list[Step]) -> Iterator[str]:
@@ -72,13 +75,15 @@ def _curves(mark: str, steps: list[Step]) -> Iterator[str]:
         ]
         if shown:
             name = f"{title}{mark}"
-            yield f"<h2>{clean(name)}</h2>\n" + chart(f"{name} by step", [Line(title, "one", shown)], logarithmic)
+            yield f"<h2>{clean(name)}</h2>\n" + chart(
+                f"{name} by step", [Line(title, "one", shown)], logarithmic, (steps[0].step, steps[-1].step)
+            )
 
 
-def _norms(steps: list[Step]) -> list[list[str]]:
+def _norms(by_step: list[dict[str, float]]) -> list[list[str]]:
     rows = []
-    for name in dict.fromkeys(name for step in steps for name in step.norms):
-        all_norms = [step.norms[name] for step in steps if name in step.norms]
+    for name in dict.fromkeys(name for norms in by_step for name in norms):
+        all_norms = [norms[name] for norms in by_step if name in norms]
         norms = finite(all_norms)
         middle, largest = (statistics.median(norms), max(norms)) if norms else (float("nan"), float("nan"))
         rows.append([name, *(f"{value:.4g}" for value in (all_norms[0], middle, largest, all_norms[-1]))])
@@ -88,4 +93,5 @@ def _norms(steps: list[Step]) -> list[list[str]]:
 def _op_cells(op: BadOp | None) -> list[str]:
     if op is None:
         return ["not found: the values came from the outside", "", "", ""]
-    return [f"{op.op_type} {op.name}".strip(), ", ".join(op.lines), "; ".join(op.outputs), "; ".join(op.inputs)]
+    lines = Html("<br>".join(f'<span class="place">{clean(line)}</span>' for line in op.lines))
+    return [f"{op.op_type} {op.name}".strip(), lines, "; ".join(op.outputs), "; ".join(op.inputs)]

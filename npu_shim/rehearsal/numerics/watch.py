@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import itertools
 import os
 import sys
 from types import TracebackType
@@ -44,8 +45,9 @@ class NumericsWatch:
         self._is_open = True
         os.makedirs(self.folder, exist_ok=True)
         self._events = Events(self.folder)
-        self._ops = OpWatch(self._history, lambda: self._is_open)
-        self._optimizers = OptimizerWatch(self._note, lambda: self._is_open)
+        order = itertools.count()
+        self._ops = OpWatch(self._history, lambda: self._is_open, order)
+        self._optimizers = OptimizerWatch(self._note, lambda: self._is_open, order)
 
     def start(self) -> NumericsWatch:
         """Watch what is created from now on."""
@@ -100,10 +102,16 @@ class NumericsWatch:
         self.close()
 
     def _note(
-        self, optimizer: int, loss: float | None, scale: float | None, skipped: bool, norms: dict[str, float]
+        self,
+        optimizer: int,
+        loss: float | None,
+        scale: float | None,
+        skipped: bool,
+        norms: dict[str, float],
+        place: int,
     ) -> None:
         before = self._history.first
-        made = self._history.step(optimizer, loss, scale, skipped, norms)
+        made = self._history.step(optimizer, loss, scale, skipped, norms, place)
         self._events.add(made, made.step % self._every == 0 or made.step == 1)
         if self._noted is not None:
             self._noted(made)

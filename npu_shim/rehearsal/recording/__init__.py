@@ -4,5 +4,6 @@
 * ``writer`` writes them, a line of JSON for each event. ``recorder`` counts the steps.
 * ``methods`` replaces methods of a class and of its subclasses.
 * ``optimizers``, ``tapes``, ``sessions``, ``keras_models``, ``estimators`` and ``summaries`` are the hooks.
+* ``scaled_losses`` finds the loss before a loss scale.
 * ``install`` installs them when the script imports TensorFlow. ``random_seeds`` makes two runs draw the same numbers.
 """

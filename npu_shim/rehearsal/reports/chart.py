@@ -18,17 +18,18 @@ class Line(NamedTuple):
     points: list[tuple[int, float]]
 
 
-def chart(title: str, lines: Sequence[Line], logarithmic: bool) -> str:
+def chart(title: str, lines: Sequence[Line], logarithmic: bool, steps: tuple[int, int] | None = None) -> str:
     """Return the chart with a key below it.
 
     Args:
         title: for readers of screens.
         lines: at least one with points.
         logarithmic: True for a logarithmic vertical axis; all values must then be positive.
+        steps: the first and the last one of the horizontal axis; those of the points without it.
     """
     points = [point for line in lines for point in line.points]
     scale: Callable[[float], float] = math.log10 if logarithmic else float
-    left, right = min(x for x, _ in points), max(x for x, _ in points)
+    left, right = steps or (min(x for x, _ in points), max(x for x, _ in points))
     low, high = min(scale(y) for _, y in points), max(scale(y) for _, y in points)
     if logarithmic:
         low, high = math.floor(low), math.ceil(high)  # whole powers of ten, four equal parts
@@ -46,7 +47,7 @@ def chart(title: str, lines: Sequence[Line], logarithmic: bool) -> str:
     for number in range(5):
         level = low + (high - low) * number / 4
         y = _HEIGHT - _BOTTOM - number / 4 * (_HEIGHT - _TOP - _BOTTOM)
-        text = f"{10**level:.0e}" if logarithmic else f"{level:.4g}"
+        text = f"{10**level:.0e}" if logarithmic else f"{level:.3g}" if abs(level) >= 1e5 else f"{level:.4g}"
         parts.append(f'<line class="axis" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
     for step, anchor in ((left, "start"), ((left + right) // 2, "middle"), (right, "end")):

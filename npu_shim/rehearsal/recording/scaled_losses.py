@@ -1,0 +1,40 @@
+"""Find the loss behind one that an optimizer has multiplied by its loss scale, for a tape to differentiate."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, Callable
+
+import tensorflow as tf
+
+from npu_shim import _tf_keras
+from npu_shim.rehearsal.recording import methods
+
+if TYPE_CHECKING:
+    from npu_shim._types import Optimizer
+
+
+class ScaledLosses:
+    """Hooks around the methods of Keras' optimizers that scale a loss. They keep the last loss."""
+
+    def __init__(self) -> None:
+        self._scaled: Callable[[], Any] = lambda: None
+        self._plain: Callable[[], Any] = lambda: None
+
+    def watch(self) -> None:
+        """Put the hooks around the methods of all optimizers of this process."""
+        for owner in _tf_keras.optimizer_classes():
+            methods.wrap(owner, ("get_scaled_loss", "scale_loss"), self._scale)
+
+    def unscaled(self, loss: Any) -> Any:
+        """Return the loss before it was scaled; the loss itself if no optimizer has scaled it."""
+        plain = self._plain() if loss is not None and self._scaled() is loss else None
+        return loss if plain is None else plain
+
+    def _scale(self, original: Callable[..., Any], optimizer: Optimizer, loss: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(optimizer, loss, *args, **kwargs)
+        if isinstance(loss, tf.Tensor) and isinstance(result, tf.Tensor):
+            self._scaled = weakref.ref(result)
+            # Scripts reuse the name of an eager loss for the scaled one. A graph keeps its tensors.
+            self._plain = (lambda: loss) if tf.executing_eagerly() else weakref.ref(loss)
+        return result
