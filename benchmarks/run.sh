@@ -15,13 +15,13 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 
 all_tf='tf115 tf26 tf215 tf221'
-names=(gelu dropout imports launch large_graphs steps loops rehearsal progress collectives fusion variables ranks scale tool_throughput tool_growth plots)
+names=(gelu dropout imports launch large_graphs steps loops rehearsal progress collectives hosts fusion variables ranks scale tool_throughput tool_growth plots)
 
 envs_of() {  # NAME: where its figures come from
   case "$1" in
     gelu | dropout | imports | launch | steps | loops | rehearsal | progress) echo "$all_tf" ;;
     large_graphs) echo tf115 ;;
-    collectives) echo gloo ;;
+    collectives | hosts) echo gloo ;;
     fusion | variables | ranks | tool_throughput | tool_growth) echo tf215 ;;
     scale) echo mpi ;;
     plots) echo reports ;;

@@ -112,6 +112,31 @@ def test_groups_run_in_different_orders(ranks_of: Callable[..., Ranks]) -> None:
     )
 
 
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_large_reductions_of_hosts_of_one_rank_have_the_bits_of_rank_order(
+    size: int, dtype: str, ranks_of: Callable[..., Ranks]
+) -> None:
+    """Blocks of one array, and blocks that span several, in more than two chunks, of which the last is short."""
+    ranks = ranks_of(size, servers=list("abc"[:size]))
+    counts = [3_000_000, 5, 40_001, 0, 2_500_000]
+    inputs = [
+        [
+            np.random.RandomState(10 * rank + index).standard_normal(count).astype(dtype)
+            for index, count in enumerate(counts)
+        ]
+        for rank in range(size)
+    ]
+    results = ranks.run(
+        """result = (world.allreduce(xs[rank], key="a"), world.reduce(xs[rank], root=1, key="r"))""", xs=inputs
+    )
+    total = [functools.reduce(np.add, (x.astype(np.float32) for x in each)).astype(dtype) for each in zip(*inputs)]
+    for rank, (everywhere, at_root) in enumerate(results):
+        expected = total if rank == 1 else inputs[rank]
+        assert [x.tobytes() for x in everywhere] == [x.tobytes() for x in total]
+        assert [x.tobytes() for x in at_root] == [x.tobytes() for x in expected]
+
+
 def test_ranks_that_alternate_between_hosts(ranks_of: Callable[..., Ranks]) -> None:
     """A sum then has another order than on one host, but the same bits on every rank."""
     ranks = ranks_of(4, servers=["a", "b", "a", "b"], chunk_bytes=8192)

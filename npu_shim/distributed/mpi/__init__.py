@@ -16,6 +16,7 @@ span          the members of a group by host
 order         the order of a group's collectives, on which the leaders agree
 links         the data between the leaders within one collective
 algorithms    the collectives: shared memory and links together
+exchange      large reductions of hosts with one rank each
 backend       this process as a rank of the job
 ============  ==================================================================
 """

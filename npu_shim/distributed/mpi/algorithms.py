@@ -5,7 +5,8 @@ of the host before, in rank order, and the last sends the result back. Each
 direction of a link carries a tensor once, as in a ring, and the result has the bits
 that one host computes if the ranks are numbered host by host. Chunks follow one
 another, so all hosts work at the same time. For a small reduction, the hosts
-exchange the tensors of all ranks, and every rank reduces them.
+exchange the tensors of all ranks, and every rank reduces them. Hosts of one rank each
+share no memory; their large reductions are in exchange.py.
 
 A slot has two areas: the first is for the tensor of its rank, and the second, in
 the slot of the leader, for partial results and other data of other hosts.
@@ -21,13 +22,14 @@ from npu_shim.distributed.collectives.buffer_list import BufferList
 from npu_shim.distributed.collectives.buffer_pool import empty
 from npu_shim.distributed.collectives.reductions import Combiner
 from npu_shim.distributed.collectives.transport import Transport
+from npu_shim.distributed.mpi.exchange import Exchange
 from npu_shim.distributed.mpi.links import Links
 from npu_shim.distributed.mpi.span import Span
 from npu_shim.distributed.shm.algorithms import split_chunk
 from npu_shim.distributed.shm.barrier import Barrier
 
 _BYTES = np.dtype(np.uint8)
-_SMALL_BYTES = 64 << 10  # of all ranks together
+_SMALL_BYTES = 512 << 10  # of all ranks together: a second message would take longer than its part of the data
 
 
 class HostTransport(Transport):
@@ -51,6 +53,9 @@ class HostTransport(Transport):
         if source.count * dtype.itemsize * self._size <= min(self._area_bytes, _SMALL_BYTES):
             if source.count:
                 self._reduce_small(source, out, dtype, combine)
+            return
+        if self._links is not None and self._size == len(self._span.hosts):
+            Exchange(self._span, self._links, source, out, dtype, combine).run()
             return
         chain = _Chain(self._span, self._barrier, self._links, self._area_bytes, source, out, dtype, combine)
         chain.run()

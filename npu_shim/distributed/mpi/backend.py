@@ -17,7 +17,7 @@ from npu_shim.distributed.collectives.open_groups import OpenGroups
 from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.distributed.collectives.transport import GroupBackend, Transport
 from npu_shim.distributed.mpi.algorithms import HostTransport
-from npu_shim.distributed.mpi.links import Links
+from npu_shim.distributed.mpi.links import SPINS, Links
 from npu_shim.distributed.mpi.order import LeaderOrder
 from npu_shim.distributed.mpi.span import Span
 from npu_shim.distributed.mpi.wire import Reached, Wire, import_mpi
@@ -110,8 +110,9 @@ class Backend:
         order = LeaderOrder(self._wire, number, span) if is_remote and span.is_leader else None
         if is_remote and order is None:
             timeout_s += _LEADER_FIRST_S
-        barrier = Barrier(segment, place, peers, timeout_s)
-        scheduler = Scheduler(segment, place, peers, barrier, timeout_s, order)
+        waiting = {"spins": SPINS} if is_remote else {}
+        barrier = Barrier(segment, place, peers, timeout_s, **waiting)
+        scheduler = Scheduler(segment, place, peers, barrier, timeout_s, order, **waiting)
         links = None
         if order is not None:
             order.announcements = self._announcements[number] = scheduler.announcements

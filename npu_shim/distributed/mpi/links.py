@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, List, Tuple
 
 import numpy as np
 
@@ -14,7 +14,11 @@ from npu_shim.distributed.shm.barrier import wait_until
 from npu_shim.distributed.shm.liveness import Peers
 from npu_shim.distributed.shm.segment import Segment
 
-_SPINS = 5000  # MPI moves data in these calls only
+Transfers = List[Tuple[int, Any]]  # hosts and requests of MPI
+
+# A link is slower than memory, so who spins for its data takes the processor from those who could send them.
+SPINS = 20
+_MAX_SLEEP_S = 1e-4  # MPI moves data only while it is asked whether they are there
 
 
 class Links:
@@ -34,7 +38,8 @@ class Links:
     ) -> None:
         self._wire, self._order, self._span = wire, order, span
         self._peers, self._segment, self._timeout_s = peers, segment, timeout_s
-        self._sends: list[list[tuple[int, Any]]] = [[], []]  # hosts and requests by half of the slots
+        self._sends: list[Transfers] = [[], []]  # by half of the slots
+        self._receives: list[Any] = []  # requests, which keep their memory after an error, too
 
     def send(self, host: int, data: np.ndarray, half: int) -> None:
         """Start to send an array, which lies in a half of the slots."""
@@ -44,22 +49,33 @@ class Links:
 
     def receive(self, parts: list[tuple[int, np.ndarray]]) -> None:
         """Receive arrays from hosts, and return when all are complete."""
+        self.wait(self.start(parts))
+
+    def start(self, parts: list[tuple[int, np.ndarray]]) -> Transfers:
+        """Start to receive arrays from hosts."""
         tag = self._order.tags[self._span.own]
-        self._wait(
-            [(host, self._wire.receive(self._span.leaders[host], tag, data)) for host, data in parts if data.size]
-        )
+        started = [(host, self._wire.receive(self._span.leaders[host], tag, data)) for host, data in parts if data.size]
+        self._receives += [request for _, request in started]
+        return started
 
     def flush(self, half: int) -> None:
         """Return when the arrays in a half of the slots may be changed."""
         sends, self._sends[half] = self._sends[half], []
-        self._wait(sends)
+        self.wait(sends)
 
-    def _wait(self, transfers: list[tuple[int, Any]]) -> None:
+    def wait(self, transfers: Transfers) -> None:
+        """Return when transfers are complete."""
         if transfers:
             requests = [request for _, request in transfers]
-            wait_until(lambda: self._wire.is_done(requests), lambda waited_s: self._check(waited_s, transfers), _SPINS)
+            wait_until(
+                lambda: self._wire.is_done(requests),
+                lambda waited_s: self._check(waited_s, transfers),
+                SPINS,
+                _MAX_SLEEP_S,
+            )
+            self._receives = [request for request in self._receives if request]  # complete ones are null
 
-    def _check(self, waited_s: float, transfers: list[tuple[int, Any]]) -> None:
+    def _check(self, waited_s: float, transfers: Transfers) -> None:
         self._wire.progress()
         error = self._peers.find_failure(self._segment) or self._order.find_failure()
         lost = self._peers.find_lost() or self._order.find_lost()

@@ -29,13 +29,14 @@ _YIELDS_PER_SLEEP = 4
 class Barrier:
     """The barrier and slots of a group, used by one collective at a time.
 
-    ``size`` is the number of ranks, ``rank`` the rank of this process in the group, ``chunk_bytes`` the size of a slot.
+    ``size`` is the number of ranks, ``rank`` the rank of this process in the group, ``chunk_bytes`` the size of a slot,
+    and ``spins`` how long a rank waits without sleeping, see wait_until().
     """
 
-    def __init__(self, segment: Segment, rank: int, peers: Peers, timeout_s: float) -> None:
+    def __init__(self, segment: Segment, rank: int, peers: Peers, timeout_s: float, spins: int = _SPINS) -> None:
         self.size, self.rank, self.chunk_bytes = segment.layout.size, rank, segment.layout.chunk_bytes
         self.passes = 0
-        self._segment, self._peers, self._timeout_s = segment, peers, timeout_s
+        self._segment, self._peers, self._timeout_s, self._spins = segment, peers, timeout_s, spins
         self._words = segment.words
         counters = segment.counters()
         self._own_index = counters[rank]
@@ -63,7 +64,9 @@ class Barrier:
         words[self._own_index] = number
         for index, other in self._others:
             if words[index] < number:
-                wait_until(lambda: words[index] >= number, lambda waited_s: self._check(waited_s, index, other), _SPINS)
+                wait_until(
+                    lambda: words[index] >= number, lambda waited_s: self._check(waited_s, index, other), self._spins
+                )
         fence()
 
     def _check(self, waited_s: float, index: int, other: int) -> None:
@@ -80,7 +83,9 @@ class Barrier:
             raise error
 
 
-def wait_until(ready: Callable[[], bool], check: Callable[[float], None], spins: int) -> None:
+def wait_until(
+    ready: Callable[[], bool], check: Callable[[float], None], spins: int, max_sleep_s: float = _MAX_SLEEP_S
+) -> None:
     """Return when ``ready()`` is true: spin first, as most waits are short, then sleep.
 
     There may be more ranks than cores, and other threads of this process may wait
@@ -93,6 +98,7 @@ def wait_until(ready: Callable[[], bool], check: Callable[[float], None], spins:
         ready: a cheap condition, as it is evaluated often.
         check: called about every 50 ms with the seconds waited; raises an error to end the wait.
         spins: number of spins before the first sleep.
+        max_sleep_s: of one sleep; each is longer than the one before.
     """
     for spin in range(spins):
         if ready():
@@ -110,4 +116,4 @@ def wait_until(ready: Callable[[], bool], check: Callable[[float], None], spins:
             check(now - began)
             next_check = now + _CHECK_INTERVAL_S
         time.sleep(pause)
-        pause = min(pause * 1.5, _MAX_SLEEP_S)
+        pause = min(pause * 1.5, max_sleep_s)

@@ -40,6 +40,7 @@ class Scheduler:
         barrier: of the group.
         timeout_s: how long a collective waits for a live rank.
         order: orders the collectives among hosts, on the first rank of each; None on the others, and for one host.
+        spins: how long a thread waits without sleeping, see wait_until().
     """
 
     def __init__(
@@ -50,8 +51,9 @@ class Scheduler:
         barrier: Barrier,
         timeout_s: float,
         order: HostOrder | None = None,
+        spins: int = _SPINS,
     ) -> None:
-        self._order = order
+        self._order, self._spins = order, spins
         self._segment, self._rank, self._peers, self._barrier = segment, rank, peers, barrier
         self._timeout_s = timeout_s
         self._words = segment.words
@@ -138,7 +140,7 @@ class Scheduler:
             if pending.is_scheduled:
                 return
             self._scheduled = None
-            wait_until(self._poll, self._check, _SPINS)
+            wait_until(self._poll, self._check, self._spins)
             scheduled = self._scheduled
             assert scheduled is not None
             scheduled.is_scheduled = True
