@@ -35,7 +35,7 @@ suites=(
   "card        yes     tf215,tf115,tf26,tf221   -                       tests/card --ignore=tests/card/test_two_cards.py"
   "two_cards   no      -                        tf115,tf26              tests/card/test_two_cards.py"
   "mpi         no      -                        mpi                     NPU_SHIM_TEST_BACKENDS=mpi tests/mpi/test_ranks.py tests/mpi/test_scale.py tests/distributed/test_backend_collectives.py tests/distributed/test_backend_uneven.py tests/distributed/test_backend_random.py"
-  "mpi_hosts   no      -                        mpi                     tests/mpi/test_two_hosts.py"
+  "mpi_hosts   no      -                        mpi                     tests/mpi/test_two_hosts.py tests/mpi/test_hosts_benchmark.py"
   "cli         yes     tf215,tf115              tf26,tf221              tests/cli"
   "migrated    no      tf215,tf115              tf26,tf221              tests/migrated tests/lifted"
   "reports     no      reports                  -                       tests/browser tests/schemas tests/plots tests/site"

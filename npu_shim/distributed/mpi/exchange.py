@@ -19,7 +19,7 @@ from npu_shim.distributed.mpi.links import Links, Transfers
 from npu_shim.distributed.mpi.span import Span
 from npu_shim.distributed.shm.algorithms import split_chunk
 
-_CHUNK_BYTES = 4 << 20
+_CHUNK_BYTES = 2 << 20
 
 
 class _Chunk(NamedTuple):
