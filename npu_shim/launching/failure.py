@@ -34,7 +34,9 @@ def failure_lines(output: str) -> list[str]:
     starts = [
         index
         for index, line in enumerate(lines)
-        if line.startswith(_TRACEBACK) and not _NOT_RAISED.match(lines[index - 1] if index else "")
+        if line.startswith(_TRACEBACK)
+        and not _NOT_RAISED.match(lines[index - 1] if index else "")
+        and lines[index + 1 : index + 2] != [""]  # TensorFlow writes so that of a Python function into its message
     ]
     return _folded(lines[_first_of_chain(lines, starts) :]) if starts else lines[-10:]
 
@@ -60,23 +62,29 @@ def _folded(lines: list[str]) -> list[str]:
     kept: list[str] = []
     hidden: list[str] = []  # the libraries of the frames since the last line that is kept
     indent, library, first_indent = "", None, ""
-    for line in [*lines, ""]:
-        frame = _FRAME.match(line)
+    blank = False  # an empty line behind the last frame, as TensorFlow puts between the frames of a message
+    for line in [*lines, None]:
+        frame = _FRAME.match(line or "")
+        if hidden and line == "" and not blank:
+            blank = True
+            continue
         if frame:
             indent, library = frame.group("indent"), _library(frame.group("path"))
-        elif indent and not line.startswith((indent + " ", indent + "[Previous line")):
+        elif line is None or blank or (indent and not line.startswith((indent + " ", indent + "[Previous line"))):
             indent, library = "", None
         if library:
             if frame:
                 first_indent = first_indent if hidden else indent
                 hidden.append(library)
+                blank = False
             continue
         if hidden:
             frames = "1 frame" if len(hidden) == 1 else f"{len(hidden)} frames"
             kept.append(f"{first_indent}... {frames} of {', '.join(dict.fromkeys(hidden))} ...")
-            hidden = []
-        kept.append(line)
-    return kept[:-1]
+            kept += [""] * blank
+            hidden, blank = [], False
+        kept += [] if line is None else [line]
+    return kept
 
 
 def _library(path: str) -> str | None:

@@ -98,3 +98,23 @@ def test_the_last_lines_of_an_output_without_a_traceback() -> None:
 def test_the_rank_that_another_has_lost(message: str, rank: int | None) -> None:
     assert failure.lost_rank(HEAD + USER + message) == rank
     assert failure.lost_rank(HEAD + USER + message + "\n" + HEAD + USER + "KeyError: 'x'") is None
+
+
+def test_the_traceback_in_a_message_of_tensorflow_hides_no_frame_of_the_script() -> None:
+    inner = "\n".join(TENSORFLOW.splitlines()[:2]) + "\n\n"
+    message = f"UnknownError: Stalled: rank 1\n{HEAD}\n{inner * 3}Stalled: rank 1\n\n\n\t [[{{{{node a}}}}]]\n"
+    shown = failure.failure_lines("step 1\n" + HEAD + USER + TENSORFLOW + message)
+    assert shown == [
+        HEAD.rstrip(),
+        *USER.splitlines(),
+        "  ... 3 frames of tensorflow ...",
+        "UnknownError: Stalled: rank 1",
+        HEAD.rstrip(),
+        "",
+        "  ... 3 frames of tensorflow ...",
+        "",
+        "Stalled: rank 1",
+        "",
+        "",
+        "\t [[{{node a}}]]",
+    ]
