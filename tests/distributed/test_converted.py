@@ -17,6 +17,7 @@ from tests.distributed.test_training import SCRIPTS, forked
 PLAIN = [
     "fit_sgd_clip_norm_callbacks",
     "fit_adam_scale_dataset",
+    "fit_sgd_shuffled",
     "loop_adam_clip_norm_scale",
     "nan_sgd",
     "own_adam",
@@ -65,9 +66,24 @@ def largest_difference(one: list[Any], other: list[Any]) -> float:
     return float(np.max([np.abs(a - b).max() for a, b in zip(one, other)]))
 
 
-def compare(original: pathlib.Path, mode: str, cases: list[str], sizes: Sequence[int], folder: pathlib.Path) -> None:
-    """Compare the weights and files of a script's cases on one process with those of ranks of the converted script."""
+def compare(
+    original: pathlib.Path,
+    mode: str,
+    cases: list[str],
+    sizes: Sequence[int],
+    folder: pathlib.Path,
+    advice: Sequence[tuple[str, str]] = (),
+) -> None:
+    """Compare the weights and files of a script's cases on one process with those of ranks of the converted script.
+
+    Args:
+        advice: the changes by hand that the tool advises: before and after.
+    """
     out = converted(original, mode, folder)
+    for before, after in advice:
+        text = out.read_text()
+        assert text.count(before) == 1
+        out.write_text(text.replace(before, after))
     one = folder / "one"
     one.mkdir()
     forked(1, str(out if mode == "horovod" else original), str(one), *cases, folder=one)
@@ -97,6 +113,15 @@ if tf.__version__ >= "2":
     )
     def test_training_of_tensorflow_2(script: str, mode: str, cases: list[str], tmp_path: pathlib.Path) -> None:
         compare(SCRIPTS / script, mode, cases, (2, 4) if IS_NIGHTLY else (2,), tmp_path)
+
+    def test_noise_of_the_global_batch(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+        script = SCRIPTS / "noise_training.py"
+        assert main(["-i", str(script), "-d", "tf_strategy", "--no-cache", "-v"]) == 0
+        printed = "".join(capsys.readouterr()).replace("\n", " ")
+        made = ["tf.random.normal([BATCH_SIZE, 3], seed=5)", "tf.random.uniform([BATCH_SIZE, 1], seed=6)"]
+        advice = [(each, f"npu.distribute.shard_batch({each})") for each in made]
+        assert all(f"Write {after}" in printed for _, after in advice)
+        compare(script, "tf_strategy", ["wgan"], (2, 4) if IS_NIGHTLY else (2,), tmp_path, advice)
 
 
 if tf.__version__ >= "2" and IS_NIGHTLY:

@@ -15,6 +15,7 @@ __all__ = [
     "is_root",
     "npu_distributed_keras_optimizer_wrapper",
     "shard_and_rebatch_dataset",
+    "shard_batch",
     "shard_batches",
     "share_random_state",
     "sync_batch_norm",
@@ -26,7 +27,7 @@ __getattr__, __dir__ = lazy_names(
             "all_reduce broadcast npu_distributed_keras_optimizer_wrapper shard_and_rebatch_dataset"
         ),
         "npu_shim.npu_device.distribute.keras_models": "data_parallel",
-        "npu_shim.npu_device.distribute.global_batches": "is_root shard_batches",
+        "npu_shim.npu_device.distribute.global_batches": "is_root shard_batch shard_batches",
         "npu_shim.npu_device.distribute.gradient_sharing": "distributed_optimizer",
         "npu_shim.npu_device.distribute.random_state": "share_random_state",
         "npu_shim.npu_device.distribute.batch_norm": "sync_batch_norm",

@@ -48,6 +48,20 @@ def shard_batches(batches: Iterable[Any]) -> Iterable[Any]:
     return slice_of_batches(batches, *place(), least=1)
 
 
+def shard_batch(batch: Structure) -> Structure:
+    """Return the rows of one batch for this rank: rank r of n takes the r-th of n slices.
+
+    It is for what a training step makes for the global batch, as noise: its rows then belong to those of
+    shard_batches(). All ranks must make the same batch, see share_random_state().
+
+    Args:
+        batch: a structure of tensors or arrays with the same number of rows. Scalars and None do not change.
+    Returns:
+        The rows; batch itself on one process.
+    """
+    return slice_of_rank(batch)[0] if is_worker("npu.distribute.shard_batch") else batch
+
+
 class _Slices:
     """The slices of this rank of an iterable of batches."""
 

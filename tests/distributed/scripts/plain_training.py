@@ -61,7 +61,8 @@ def with_fit(case):
         dataset = tf.data.Dataset.from_tensor_slices((x[:135], y[:135])).shuffle(135, seed=3).batch(27)
         history = model.fit(dataset, epochs=3, verbose=0)
     else:
-        history = model.fit(x[:133], y[:133], 33, 9, 0, callbacks, shuffle=False, validation_data=(x[:40], y[:40]))
+        rows = {"shuffle": "shuffled" in case, "validation_data": (x[:40], y[:40])}
+        history = model.fit(x[:133], y[:133], 33, 9, 0, callbacks, **rows)
     return [*model.get_weights(), *(np.array(values) for _, values in sorted(history.history.items()))]
 
 
