@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Callable, TypeVar, cast
 
-from npu_shim import _env
+from npu_shim import _env, _mpirun
 from npu_shim._packages import is_alias, is_importable, tensorflow_version
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -225,8 +225,11 @@ def vendor(module: str) -> ModuleType:
     Args:
         module: a module of npu_bridge, hccl or npu_device. For one of npu_bridge, the package for TensorFlow 2 has its
             own module.
+    Raises:
+        ValueError: the ranks of mpirun or srun are on several hosts, and there is no rank table.
     """
     root = module.partition(".")[0]
+    _mpirun.check_table(_env.process_environ())
     _env.export_ranks()
     if root == VENDOR_PACKAGE:
         _env.process_environ().setdefault("JOB_ID", _env.DEFAULT_JOB_ID)  # its estimator and optimizers need one

@@ -193,7 +193,7 @@ def export_ranks() -> None:
     """Set the variables of a rank that only mpirun, srun or torchrun gives, for code that reads them without npu_shim.
 
     Raises:
-        ValueError: the ranks are on several hosts, and there is no rank table.
+        ValueError: the variables contradict each other.
     """
     environ = process_environ()
     environ.update(_mpirun.variables(environ))

@@ -75,14 +75,16 @@ VARIABLES = tuple(dict.fromkeys(name for one in LAUNCHERS for name in (*one[:4],
 def launcher(environ: Mapping[str, str]) -> Launcher | None:
     """Return the launcher that gives this process its rank, None if its own variables do or there is no launcher.
 
+    RANK_ID and RANK_SIZE with the launcher's values are copies of them, as scripts export them.
+
     Args:
         environ: the variables of the process.
     """
-    if any(environ.get(name, "").strip() for name in _OWN):
-        return None
+    own = {name: environ[name].strip() for name in _OWN if environ.get(name, "").strip()}
     for found in LAUNCHERS:
         if all(environ.get(name, "").strip() for name in (*found[:4], *found.needs)):
-            return found
+            copies = {"RANK_ID": environ[found.rank].strip(), "RANK_SIZE": environ[found.size].strip()}
+            return found if not own or own == copies else None
     return None
 
 
@@ -92,7 +94,7 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
     Args:
         environ: the variables of the process.
     Raises:
-        ValueError: the ranks are on several hosts, and there is no rank table; or the variables contradict each other.
+        ValueError: the variables contradict each other.
     """
     found = launcher(environ)
     if found is None:
@@ -105,20 +107,32 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
                 f"{found.rank}={rank} contradicts {name}={other}. Unset the variables of the launcher that did not "
                 "start this process, or export RANK_ID and RANK_SIZE."
             )
-    local_size = tasks_here(environ, found)
-    if size != local_size and not environ.get("RANK_TABLE_FILE", "").strip():
-        raise ValueError(
-            f"{found.size}={size} and {found.local_size}={environ[found.local_size].strip()}: the ranks are on several "
-            "hosts, which need a rank table. Create one with npu-shim ranktable make"
-            f"{' --slurm' if found.node else ''}, and export RANK_TABLE_FILE on each host."
-        )
     made = {"RANK_ID": rank, "RANK_SIZE": size}
     if not any(environ.get(name, "").strip() for name in ("ASCEND_DEVICE_ID", "DEVICE_ID")):
         made["DEVICE_ID"] = local_rank
     job = "_".join(environ[name] for name in found.job if environ.get(name))
     if job and not environ.get("JOB_ID", "").strip():
         made["JOB_ID"] = re.sub(r"[^A-Za-z0-9_-]", "-", job)
-    return made
+    return {name: value for name, value in made.items() if not environ.get(name, "").strip()}
+
+
+def check_table(environ: Mapping[str, str]) -> None:
+    """Raise an error if a launcher has ranks on several hosts and there is no rank table, which NPUs need.
+
+    Raises:
+        ValueError: see above.
+    """
+    found = launcher(environ)
+    if found is None or environ.get("RANK_TABLE_FILE", "").strip():
+        return
+    size, local_size = environ[found.size].strip(), tasks_here(environ, found)
+    if size != local_size:
+        starter = "--slurm" if found.node else "--mpi"
+        raise ValueError(
+            f"{found.size}={size} and {found.local_size}={environ[found.local_size].strip()}: the ranks are on several "
+            f"hosts, whose NPUs need a rank table. Create one with npu-shim ranktable make {starter}, and export "
+            "RANK_TABLE_FILE on each host."
+        )
 
 
 def check_incomplete(environ: Mapping[str, str]) -> None:

@@ -36,6 +36,7 @@ suites=(
   "two_cards   no      -                        tf115,tf26              tests/card/test_two_cards.py"
   "mpi         no      -                        mpi                     NPU_SHIM_TEST_BACKENDS=mpi tests/mpi/test_ranks.py tests/mpi/test_scale.py tests/distributed/test_backend_collectives.py tests/distributed/test_backend_uneven.py tests/distributed/test_backend_random.py"
   "mpi_hosts   no      -                        mpi                     tests/mpi/test_two_hosts.py tests/mpi/test_hosts_benchmark.py"
+  "mpi_ranks   no      -                        mpich                   NPU_SHIM_TEST_BACKENDS=mpi tests/mpi/test_ranks.py tests/distributed/test_backend_collectives.py"
   "cli         yes     tf215,tf115              tf26,tf221              tests/cli"
   "migrated    no      tf215,tf115              tf26,tf221              tests/migrated tests/lifted"
   "reports     no      reports                  -                       tests/browser tests/schemas tests/plots tests/site"
@@ -62,7 +63,7 @@ suites=(
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 default_env=tf215
-all_envs=(tf215 tf115 tf26 tf221 mpi reports)
+all_envs=(tf215 tf115 tf26 tf221 mpi mpich reports)
 suite_names="$(echo $(printf '%s\n' "${suites[@]%% *}" | sort -u))"  # unquoted: one line
 
 usage_error() { say "tests/run.sh: $*" >&2; exit 2; }

@@ -2,7 +2,8 @@
 
 There are four ways to describe a job, as in the vendor's runtime: a rank table and
 the rank of this process; RANK_SIZE and RANK_ID; a master node that collects the
-workers (``CM_*``); none of these, for one process.
+workers (``CM_*``); none of these, for one process. mpirun and srun give rank, size
+and place on the host.
 """
 
 from __future__ import annotations
@@ -90,6 +91,13 @@ def world(environ: Mapping[str, str] | None = None) -> World:
     if env.rank_id is None:
         return _at_master(env, env.rank_size)
     source = "the defaults of one process" if "RANK_SIZE" in env.defaulted else env.size_variable
+    if env.placement is not None:
+        from npu_shim.distributed.launched_hosts import launched_hosts
+
+        given = _env.process_environ() if environ is None else environ
+        _, local_rank, local_size = env.placement
+        servers = launched_hosts(given, env.rank_id, env.rank_size, local_rank, local_size)
+        return World(env.rank_id, env.rank_size, servers, env.device_id, source)
     return _without_table(env.rank_id, env.rank_size, env.device_id, source)
 
 

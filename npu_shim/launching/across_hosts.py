@@ -13,7 +13,7 @@ from npu_shim.distributed.ranktable.generate import Host
 from npu_shim.launching import host_rank
 from npu_shim.launching.plan import RankProcess, RankSlot, processes
 
-_FORWARDED = ("PYTHON", "NPU_SHIM_", "HCCL_", "TF_", "OMP_", "KERAS_", "PATH", "LD_LIBRARY_PATH")
+_FORWARDED = ("PYTHON", "NPU_SHIM_", "HCCL_", "TF_", "OMP_", "KERAS_", "PATH", "LD_LIBRARY_PATH", "UCX_", "FI_")
 
 
 def mpirun_process(

@@ -5,11 +5,13 @@ python -m npu_shim.launching.host_rank LOG_DIR COMMAND ...
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from typing import Mapping
 
 from npu_shim import _env
 from npu_shim.distributed.world import world
@@ -32,8 +34,7 @@ def main(log_dir: str, command: list[str]) -> int:
     Returns:
         The exit code of the command, 128 + N if signal N ended it.
     """
-    starter = os.getppid()
-    begin_of_starter = _begin_of_starter(starter)
+    starters = _starters()
     here = world()
     device = str(here.device_id)
     ranks = {
@@ -74,19 +75,18 @@ def main(log_dir: str, command: list[str]) -> int:
             lines[0] += " and ends with:"
             lines += ["  " + line for line in failure_lines(output)]
         sys.stderr.write("\n".join(lines) + "\n")
-    if code and begin_of_starter:
-        _end_later(starter, begin_of_starter)
+    if code and starters:
+        _end_later(starters)
     return code if code >= 0 else 128 - code
 
 
-def _end_later(starter: int, begin: str) -> None:
-    """Kill the process that started a rank which failed if it has not ended after a while.
+def _end_later(starters: Mapping[int, str]) -> None:
+    """Kill the processes that started a rank which failed if they have not ended after a while.
 
-    mpirun and its daemons end a job when one rank fails, but those of Open MPI 5 wait for a host that is unreachable.
+    mpirun and its daemons end a job when one rank fails, but they wait for a host that is unreachable.
 
     Args:
-        starter: the process.
-        begin: when it began.
+        starters: see _starters().
     """
     if os.fork():
         return
@@ -95,22 +95,37 @@ def _end_later(starter: int, begin: str) -> None:
     for stream in range(3):
         os.dup2(streams, stream)
     deadline = time.monotonic() + _GRACE_S
-    while time.monotonic() < deadline:
-        if _begin_of_starter(starter) != begin:  # its number may belong to another process now
-            os._exit(0)
+    while starters and time.monotonic() < deadline:
+        # The number of one that has ended may belong to another process now.
+        starters = {pid: begin for pid, begin in starters.items() if _status(pid)[2] == begin}
         time.sleep(_POLL_INTERVAL_S)
-    os.kill(starter, signal.SIGKILL)
+    for pid in starters:
+        with contextlib.suppress(ProcessLookupError):  # it ends with the one before
+            os.kill(pid, signal.SIGKILL)
     os._exit(0)
 
 
-def _begin_of_starter(pid: int) -> str:
-    """Return when a process of MPI began, in ticks; empty for another process, or if there is none."""
+def _starters() -> dict[int, str]:
+    """Return the daemon and the mpirun above this process, as far as they are on this host, with their start times."""
+    found: dict[int, str] = {}
+    pid = os.getppid()
+    while True:
+        name, parent, begin = _status(pid)
+        if name not in _STARTERS:
+            return found
+        found[pid] = begin
+        pid = parent
+
+
+def _status(pid: int) -> tuple[str, int, str]:
+    """Return name, parent and start time of a process; empty values if there is none."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             before, _, after = file.read().rpartition(")")
     except OSError:
-        return ""
-    return after.split()[19] if before.partition("(")[2] in _STARTERS else ""
+        return "", 0, ""
+    fields = after.split()
+    return before.partition("(")[2], int(fields[1]), fields[19]
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ StateSaveLocation={folder}/state
 SlurmdPidFile={folder}/slurmd_%n.pid
 SlurmdLogFile={folder}/slurmd_%n.log
 SlurmdSpoolDir={folder}/spool_%n
+TmpFS={folder}/tmp_%n
 SlurmdParameters=config_overrides
 SlurmdTimeout=20
 ProctrackType=proctrack/linuxproc
@@ -64,7 +65,8 @@ class Slurm:
                 "slurm-client and munge, and run the tests as root."
             )
         self._folder = folder
-        (folder / "state").mkdir(parents=True)
+        for name in ("state", "tmp_n1", "tmp_n2"):
+            (folder / name).mkdir(parents=True)
         key = folder / "munge.key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)

@@ -155,7 +155,7 @@ def test_a_job_over_its_time_ends(slurm: Slurm, tmp_path: pathlib.Path) -> None:
     assert "starts again" not in job.output
 
 
-def test_tasks_on_two_nodes_without_a_rank_table_are_one_clear_error(slurm: Slurm, tmp_path: pathlib.Path) -> None:
+def test_tasks_on_two_nodes_without_mpi_are_one_clear_error(slurm: Slurm, tmp_path: pathlib.Path) -> None:
     job = Job(
         slurm,
         tmp_path / "job",
@@ -164,4 +164,4 @@ def test_tasks_on_two_nodes_without_a_rank_table_are_one_clear_error(slurm: Slur
         variables=",MAX_RESTARTS=0",
     )
     assert job.end() == "FAILED"
-    assert "npu-shim ranktable make --slurm" in job.output
+    assert "pip install 'npu_shim[mpi]'" in job.output

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -23,8 +23,7 @@ def starter(folder: pathlib.Path, version: str, body: str, monkeypatch: Any) -> 
     """Put an mpirun on PATH, in front of all others; it prints a version, or runs a shell script."""
     path = folder / "bin" / "mpirun"
     path.parent.mkdir()
-    path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && {{ echo "{version}"; exit; }}\n{body}\n')
-    path.chmod(0o755)
+    program(path, f'[ "$1" = --version ] && {{ echo "{version}"; exit; }}\n{body}')
     monkeypatch.setattr(across_hosts, "find_mpirun", lambda: str(path))
     return path
 
@@ -97,17 +96,22 @@ def test_ranks_of_a_table_in_another_order_than_its_hosts(
     assert "t.json does not number its ranks host by host, as mpirun starts them." in capsys.readouterr().err
 
 
-def test_only_a_process_of_mpi_is_ended_with_a_failed_rank(tmp_path: pathlib.Path) -> None:
-    assert host_rank._begin_of_starter(os.getpid()) == ""
-    program = tmp_path / "mpirun"
-    program.write_text("#!/bin/sh\necho ready\nread line\n")
-    program.chmod(0o755)
-    starter = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        assert starter.stdout is not None and starter.stdout.readline() == b"ready\n"
-        begin = host_rank._begin_of_starter(starter.pid)
-        assert begin.isdigit() and begin == host_rank._begin_of_starter(starter.pid)
-    finally:
-        starter.kill()
-        starter.communicate()
-    assert host_rank._begin_of_starter(starter.pid) == ""
+def test_only_processes_of_mpi_are_ended_with_a_failed_rank(tmp_path: pathlib.Path) -> None:
+    """The rank has a daemon and mpirun above it, and above these the test."""
+    assert host_rank._starters() == {}
+    (tmp_path / "rank.py").write_text("from npu_shim.launching import host_rank\nprint(host_rank._starters())")
+    last = f'"{sys.executable}" "{tmp_path / "rank.py"}"'
+    for name in ("hydra_pmi_proxy", "mpirun"):
+        last = program(tmp_path / name, f"echo $$\n{last}\necho end")
+    done = subprocess.run([last], stdout=subprocess.PIPE, check=True, text=True)
+    mpirun, daemon, starters = done.stdout.splitlines()[:3]
+    found = ast.literal_eval(starters)
+    assert list(found) == [int(daemon), int(mpirun)] and all(begin.isdigit() for begin in found.values())
+    assert host_rank._status(int(mpirun)) == ("", 0, "")
+
+
+def program(path: pathlib.Path, body: str) -> str:
+    """Write a shell script and return its path."""
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return str(path)

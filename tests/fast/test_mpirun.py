@@ -48,12 +48,31 @@ def test_rank_and_world_size_of_other_programs_do_not_count(lacks: str) -> None:
     assert world({name: value for name, value in TORCHRUN.items() if name != lacks}).size == 1
 
 
-def test_ranks_on_several_hosts_need_a_rank_table(tmp_path: pathlib.Path) -> None:
+def test_ranks_on_several_hosts_of_mpirun() -> None:
+    for environ in ({**OPEN_MPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, {**HYDRA, "MPI_LOCALNRANKS": "2"}):
+        found = world(environ)
+        assert (found.rank, found.local_rank, found.local_size) == (3, 1, 2)
+        assert found.servers == ("host 0", "host 0", "host 1", "host 1")
+        copies = {"RANK_ID": "3", "RANK_SIZE": "4"}  # as scripts export them
+        assert world({**environ, **copies}).servers == found.servers
+        for other in ("1", "3"):  # rank 3 would be local rank 1 of 1, or local rank 0 of 3
+            wrong = {name: other if value == "2" else value for name, value in environ.items()}
+            with pytest.raises(ValueError, match="so the ranks are not in the order of their hosts, or hosts have "):
+                world(wrong)
+
+
+def test_npus_on_several_hosts_need_a_rank_table() -> None:
     environ = {**OPEN_MPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
     with pytest.raises(
-        ValueError, match="COMM_WORLD_SIZE=4 and OMPI_COMM_WORLD_LOCAL_SIZE=2: .*export RANK_TABLE_FILE"
+        ValueError, match="COMM_WORLD_SIZE=4 and OMPI_COMM_WORLD_LOCAL_SIZE=2: .*make --mpi, and export RANK_TABLE_FILE"
     ):
-        world(environ)
+        _mpirun.check_table(environ)
+    for other in (OPEN_MPI, {**environ, "RANK_TABLE_FILE": "t.json"}, {**environ, "RANK_ID": "0", "RANK_SIZE": "1"}):
+        _mpirun.check_table(other)
+
+
+def test_ranks_of_mpirun_with_a_rank_table(tmp_path: pathlib.Path) -> None:
+    environ = {**OPEN_MPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
     devices = [
         [{"device_id": str(d), "device_ip": f"10.1.{s}.{d + 1}", "rank_id": str(2 * s + d)} for d in (0, 1)]
         for s in (0, 1)
@@ -125,12 +144,15 @@ def test_tasks_per_node_are_expanded(text: str, counts: tuple[int, ...]) -> None
     assert _mpirun.expand_counts(text) == counts
 
 
-def test_tasks_of_this_node_decide_if_there_are_several_hosts() -> None:
-    several = {**SRUN, "SLURM_STEP_TASKS_PER_NODE": "1,3", "SLURM_NODEID": "1"}
-    with pytest.raises(
-        ValueError, match=r"SLURM_STEP_NUM_TASKS=4 and SLURM_STEP_TASKS_PER_NODE=1,3: the ranks are on several hosts"
-    ):
-        world(several)
+def test_ranks_on_several_nodes_of_slurm() -> None:
+    several = {**SRUN, "SLURM_STEP_TASKS_PER_NODE": "1,3", "SLURM_NODEID": "1", "SLURM_LOCALID": "2"}
+    assert world(several).servers == ("node 0", "node 1", "node 1", "node 1")
+    named = {**several, "SLURM_STEP_NODELIST": "gpu[07-08]"}
+    assert world(named).servers == ("gpu07", "gpu08", "gpu08", "gpu08") and world(named).local_rank == 2
+    with pytest.raises(ValueError, match="SLURM_PROCID=3 of 4 is SLURM_LOCALID=1 of 3 on its host, so .*=block"):
+        world({**several, "SLURM_LOCALID": "1"})
+    with pytest.raises(ValueError, match="SLURM_STEP_NUM_TASKS=4 and SLURM_STEP_TASKS_PER_NODE=1,3: .*make --slurm"):
+        _mpirun.check_table(several)
     for wrong in ({"SLURM_STEP_TASKS_PER_NODE": "all"}, {"SLURM_NODEID": "2"}, {"SLURM_NODEID": "x"}):
         with pytest.raises(
             ValueError, match="SLURM_STEP_TASKS_PER_NODE='.*' does not have the tasks of SLURM_NODEID='"

@@ -1,4 +1,4 @@
-"""Takes the place of ssh for mpirun: ``start_there.py HOST COMMAND ...`` runs a command in the network namespace of a host.
+"""Takes the place of ssh for mpirun: ``start_there.py [-x] HOST COMMAND ...`` runs a command in the network namespace of a host.
 
 HOSTS names a file with the command line by which each host is entered.
 """
@@ -9,7 +9,8 @@ import json
 import os
 import sys
 
+host, *words = [word for word in sys.argv[1:] if word != "-x"]  # MPICH passes the option of ssh
 with open(os.environ["HOSTS"]) as given:
-    enter = json.load(given)[sys.argv[1]]
-command = [*enter, "sh", "-c", " ".join(sys.argv[2:])]
+    enter = json.load(given)[host]
+command = [*enter, "sh", "-c", " ".join(words)]
 os.execvp(command[0], command)

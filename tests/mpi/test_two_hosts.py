@@ -62,7 +62,10 @@ class Job:
 
     def end(self) -> Any:
         """Wait for mpirun; return its exit code, and the seconds after the cut of the link."""
-        self._process.wait(240)
+        try:
+            self._process.wait(240)
+        finally:
+            self._process.kill()
         return json.loads((self._folder / "result.json").read_text())
 
     @property
@@ -79,15 +82,18 @@ def has(pid: int, variable: str) -> bool:
         return False  # it has ended
 
 
-def by_mpirun(folder: pathlib.Path, *command: str) -> Job:
-    """Start two ranks on each host with mpirun and a rank table."""
+def by_mpirun(folder: pathlib.Path, with_table: bool, *command: str) -> Job:
+    """Start two ranks on each host with mpirun, with a rank table or without one."""
     folder.mkdir()
     table = folder / "table.json"
-    hosts = [f"{host}:2" for host in two_hosts.ADDRESSES]
-    assert cli.main(["ranktable", "make", "--hosts", ",".join(hosts), "-o", str(table)]) == 0
-    exported = [word for name in VARIABLES for word in ("-x", name)]
-    mpirun = mpi_ranks.command(4, "--host", ",".join(hosts), *exported)
-    return Job(folder, *mpirun, sys.executable, *command, RANK_TABLE_FILE=str(table))
+    hosts = ",".join(f"{host}:2" for host in two_hosts.ADDRESSES)
+    assert cli.main(["ranktable", "make", "--hosts", hosts, "-o", str(table)]) == 0
+    mpirun = mpi_ranks.command(4)
+    if "--oversubscribe" in mpirun:
+        mpirun += ["--host", hosts, *(word for name in VARIABLES for word in ("-x", name))]
+    else:  # MPICH, which exports all variables
+        mpirun += ["-hosts", hosts]
+    return Job(folder, *mpirun, sys.executable, *command, RANK_TABLE_FILE=str(table) if with_table else "")
 
 
 def by_launch(folder: pathlib.Path, ranks_each: int, *command: str, form: str = "-H") -> Job:
@@ -103,15 +109,15 @@ def by_launch(folder: pathlib.Path, ranks_each: int, *command: str, form: str = 
     return Job(folder, *launch, "--log-dir", str(folder / "logs"), *command)
 
 
-@pytest.mark.parametrize("start", ["mpirun", "-H", "slots", "colon"])
+@pytest.mark.parametrize("start", ["mpirun", "mpirun alone", "-H", "slots", "colon"])
 def test_ranks_of_two_hosts_train_as_one_process(start: str, tmp_path: pathlib.Path) -> None:
     ways = ["wrapper", "by_hand"] if start in ("mpirun", "-H") else ["by_hand"]
     alone = {**mpi_ranks.environment(), "NPU_SHIM_FALLBACK": "silent"}
     command = [str(SCRIPTS / "data_parallel.py"), str(tmp_path), *ways]
     subprocess.run([sys.executable, *command], env=alone, check=True)
     job = (
-        by_mpirun(tmp_path / "job", *command)
-        if start == "mpirun"
+        by_mpirun(tmp_path / "job", start == "mpirun", *command)
+        if start.startswith("mpirun")
         else by_launch(tmp_path / "job", 2, *command, form=start)
     )
     assert job.end()["code"] == 0, job.output[-4000:]

@@ -16,29 +16,42 @@ import sys
 import time
 
 ADDRESSES = ["10.77.0.1", "10.77.0.2"]
+DEVICE = "eth7"  # on both hosts
+OWN_DEVICES = "mount -t sysfs sysfs /sys && "  # UCX of MPICH reads them there
+HERE = pathlib.Path(__file__).resolve().parent
 
 
 def main(folder: pathlib.Path, command: list[str]) -> None:
     """Run a command on the first host."""
-    other = subprocess.Popen(["unshare", "--net", "--uts", "sh", "-c", "hostname there; exec sleep infinity"])
+    there = f"{OWN_DEVICES} hostname there && echo ready && exec sleep infinity"
+    other = subprocess.Popen(
+        ["unshare", "--net", "--mount", "--uts", "sh", "-c", there], stdout=subprocess.PIPE, text=True
+    )
     try:
-        while os.readlink(f"/proc/{other.pid}/ns/net") == os.readlink("/proc/self/ns/net"):
-            time.sleep(0.01)
-        enter = ["nsenter", f"--net=/proc/{other.pid}/ns/net", f"--uts=/proc/{other.pid}/ns/uts"]
-        _ip([], f"link add here type veth peer name there netns {other.pid}")
-        for host, device, address in ([], "here", ADDRESSES[0]), (enter, "there", ADDRESSES[1]):
-            _ip(host, f"address add {address}/24 dev {device}")
-            _ip(host, f"link set {device} up")
+        assert other.stdout is not None and other.stdout.readline() == "ready\n"
+        enter = ["nsenter", f"--target={other.pid}", "--net", "--mount", "--uts"]
+        _ip([], f"link add {DEVICE} type veth peer name {DEVICE} netns {other.pid}")
+        for host, address in ([], ADDRESSES[0]), (enter, ADDRESSES[1]):
+            _ip(host, f"address add {address}/24 dev {DEVICE}")
+            _ip(host, f"link set {DEVICE} up")
             _ip(host, "link set lo up")
         hosts = folder / "hosts.json"
         hosts.write_text(json.dumps({ADDRESSES[0]: [], ADDRESSES[1]: enter}))
-        agent = f"{sys.executable} {pathlib.Path(__file__).resolve().parent / 'start_there.py'}"
-        environ = {**os.environ, "HOSTS": str(hosts), "PRTE_MCA_plm_ssh_agent": agent}
-        process = subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL)
+        agent = folder / "start_there"
+        agent.write_text(f'#!/bin/sh\nexec {sys.executable} {HERE / "start_there.py"} "$@"\n')
+        agent.chmod(0o755)
+        agents = {"PRTE_MCA_plm_ssh_agent": str(agent), "HYDRA_LAUNCHER_EXEC": str(agent)}  # of Open MPI and MPICH
+        # MPICH finds that both hosts are one machine; it must not use its memory.
+        network = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": DEVICE}
+        process = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", f'{OWN_DEVICES} exec "$@"', "sh", *command],
+            env={**os.environ, "HOSTS": str(hosts), **agents, **network},
+            stdin=subprocess.DEVNULL,
+        )
         cut: float | None = None
         while process.poll() is None:
             if cut is None and (folder / "cut").exists():
-                _ip([], "link set here down")
+                _ip([], f"link set {DEVICE} down")
                 cut = time.monotonic()
             time.sleep(0.05)
         seconds = None if cut is None else time.monotonic() - cut

@@ -12,6 +12,7 @@ in a communicator of their own.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 import sys
@@ -149,14 +150,19 @@ class Wire:
                 f"launch --hostfile, or with one mpirun or srun --mpi=pmix of the MPI library of mpi4py ({library})."
             )
         self._control, self._data = world.Dup(), world.Dup()
-        identities = self._control.allgather((self.rank, os.getpid()))
-        self._mpi_rank = {rank: number for number, (rank, _) in enumerate(identities)}
+        identities = self._control.allgather((self.rank, os.getpid(), _digest(self._hosts)))
+        self._mpi_rank = {rank: number for number, (rank, _, _) in enumerate(identities)}
         if sorted(self._mpi_rank) != list(range(self.size)):
             raise Mismatch(
-                f"the MPI processes are ranks {[rank for rank, _ in identities]}, not each of 0 to {self.size - 1}. "
+                f"the MPI processes are ranks {[rank for rank, _, _ in identities]}, not each of 0 to {self.size - 1}. "
                 "Unset RANK_ID, or give each process its own."
             )
-        self._processes = dict(identities)
+        if len({hosts for _, _, hosts in identities}) > 1:
+            raise Mismatch(
+                "the ranks have different lists of hosts, as their rank tables differ, or as hosts have different "
+                "numbers of ranks without one. Use one rank table, or npu-shim launch --hostfile."
+            )
+        self._processes = {rank: process for rank, process, _ in identities}
 
     def _serve(self) -> None:
         """Answer questions, and report failures to the other ranks of this host."""
@@ -291,6 +297,12 @@ class Wire:
                 return bool(self._mpi.Request.Testall(requests))
             except self._mpi.Exception as error:
                 raise PeerLost(f"MPI lost the connection to another host: {error}.") from error
+
+
+def _digest(hosts: Sequence[str]) -> bytes:
+    """Return a few bytes that tell lists of hosts from each other, whatever the hosts are called."""
+    numbers = {host: number for number, host in enumerate(dict.fromkeys(hosts))}
+    return hashlib.blake2b(repr([numbers[host] for host in hosts]).encode(), digest_size=8).digest()
 
 
 def import_mpi() -> Any:
