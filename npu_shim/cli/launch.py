@@ -59,9 +59,8 @@ def main(arguments: list[str]) -> int:
         if not given and len(assignment.slots) < assignment.world_size:
             job_id = _job_of_table(assignment)
         available = sorted(os.sched_getaffinity(0))
-        if assignment.hosts and (args.progress or args.bind_cores):
-            option = "--progress" if args.progress else "--bind-cores"
-            raise ValueError(f"{option} needs all ranks on this host: mpirun starts those of several. Leave it out.")
+        if assignment.hosts and args.progress:
+            raise ValueError("--progress needs all ranks on this host: mpirun starts those of several. Leave it out.")
         cores = share_cores(available, len(assignment.slots)) if args.bind_cores else None
         threads = None if _device.look().is_npu else share_threads(available, len(assignment.slots))
     except (OSError, ValueError) as error:
@@ -72,9 +71,15 @@ def main(arguments: list[str]) -> int:
         return TIMED_OUT
     except KeyboardInterrupt:  # while it waited for the rank table
         return _INTERRUPTED
+    environ = {**_env.process_environ()}
+    if args.max_restarts:
+        environ["NPU_SHIM_COMMITS"] = os.path.join(os.path.abspath(log_dir), "commits")
     if assignment.hosts:
         try:
-            plan = [mpirun_process(assignment.hosts, command, job_id, log_dir, str(assignment.table))]
+            table = str(assignment.table)
+            plan = [
+                mpirun_process(assignment.hosts, command, job_id, log_dir, table, environ, bind_cores=args.bind_cores)
+            ]
         except ValueError as error:
             _report(f"error: {error}")
             return USAGE_ERROR
@@ -87,7 +92,7 @@ def main(arguments: list[str]) -> int:
         if assignment.text is not None:
             lines.insert(0, f"printf %s {shlex.quote(assignment.text)} > {shlex.quote(str(assignment.table))}")
         return show("\n".join(lines))
-    return _run(plan, args, log_dir, assignment)
+    return _run(plan, args, log_dir, assignment, environ)
 
 
 def _job_of_table(assignment: JobRanks) -> str:
@@ -96,7 +101,9 @@ def _job_of_table(assignment: JobRanks) -> str:
     return "table-" + hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
 
 
-def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assignment: JobRanks) -> int:
+def _run(
+    plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assignment: JobRanks, environ: dict[str, str]
+) -> int:
     try:
         os.makedirs(log_dir, exist_ok=True)
         if assignment.text is not None:
@@ -118,9 +125,6 @@ def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assign
         f"showing rank {plan[0].rank}"
     )
     begin = time.monotonic()
-    environ = {**_env.process_environ()}
-    if args.max_restarts:
-        environ["NPU_SHIM_COMMITS"] = os.path.join(os.path.abspath(log_dir), "commits")
     preload = None if args.no_preload else preload_environment(_target(args), plan, environ, _report)
     display = Display("npu-shim launch") if args.progress else None
     code = Job(

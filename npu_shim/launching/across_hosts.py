@@ -11,6 +11,7 @@ from npu_shim import _env
 from npu_shim.distributed.ranktable import allocation
 from npu_shim.distributed.ranktable.generate import Host
 from npu_shim.launching import host_rank
+from npu_shim.launching.job import RESTART_VARIABLE
 from npu_shim.launching.plan import RankProcess, RankSlot, processes
 
 _FORWARDED = ("PYTHON", "NPU_SHIM_", "HCCL_", "TF_", "OMP_", "KERAS_", "PATH", "LD_LIBRARY_PATH", "UCX_", "FI_")
@@ -23,6 +24,7 @@ def mpirun_process(
     log_dir: str,
     rank_table: str,
     environ: Mapping[str, str] | None = None,
+    bind_cores: bool = False,
 ) -> RankProcess:
     """Return the process that starts all ranks of a job and ends with them.
 
@@ -33,6 +35,7 @@ def mpirun_process(
         log_dir: the folder for the logs, on each host.
         rank_table: path of the rank table, on each host.
         environ: the variables of the launcher; those of this process when None.
+        bind_cores: True to bind each rank to its own processors.
     Raises:
         ValueError: there is no mpirun, or it is neither that of Open MPI nor that of MPICH.
     """
@@ -49,7 +52,8 @@ def mpirun_process(
     }
     # env works in the same way with each mpirun, whose options for variables differ
     words = ["env", *(f"{name}={value}" for name, value in {**forwarded, **own}.items())]
-    words += [sys.executable, "-m", host_rank.__name__, os.path.abspath(log_dir), *command]
+    processors = host_rank.BOUND if bind_cores else host_rank.SHARED
+    words += [sys.executable, "-m", host_rank.__name__, os.path.abspath(log_dir), processors, *command]
     mpirun = find_mpirun()
     removed = ("RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID", "DEVICE_ID", *rank.removed)
     return RankProcess(
@@ -93,7 +97,9 @@ def mpirun_command(mpirun: str, version: str, hosts: Sequence[Host]) -> list[str
     begin = [mpirun, "-np", str(sum(len(host.devices or ()) for host in hosts))]
     if "Open MPI" in version or "OpenRTE" in version:
         as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        return [*begin, "--host", slots, "--map-by", "slot", "--bind-to", "none", *as_root]
+        # MPICH exports the variables of each start by itself.
+        exported = ["-x", RESTART_VARIABLE]
+        return [*begin, "--host", slots, "--map-by", "slot", "--bind-to", "none", *exported, *as_root]
     if "HYDRA" in version:
         return [*begin, "-hosts", slots]
     first = (version.strip().splitlines() or ["nothing"])[0]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sysconfig
 
+CAUSE_WAIT_S = 5.0  # for the end of the rank that the rank which failed first has lost
 _TRACEBACK = "Traceback (most recent call last):"
 _FRAME = re.compile(r'(?P<indent> +)File "(?P<path>[^"]+)", line \d+')
 _CHAINED = re.compile(r"During handling of|The above exception was")
@@ -18,6 +20,8 @@ _LIBRARIES = re.compile(
 _SITE = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 _STANDARD_LIBRARY = os.path.join(sysconfig.get_path("stdlib"), "")
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_REPORT = "npu-shim launch:"
+_REPORTED = re.compile(rf"^{_REPORT} rank \d+ on \S+ (?:failed with exit code (\d+)|was ended by (SIG\w+))\. ", re.M)
 _LOST_RANK = re.compile(r"\bPeerLost: .*?\brank (\d+) \(process \d+\b", re.DOTALL)
 
 
@@ -45,6 +49,45 @@ def lost_rank(output: str) -> int | None:
     """Return the rank whose end is the reason for which a process failed; None if the reason is another."""
     found = _LOST_RANK.search("\n".join(failure_lines(output)))
     return int(found.group(1)) if found else None
+
+
+def reported_failure(rank: int, host: str, code: int, log: str) -> str:
+    """Return the line that a rank under mpirun prints for its failure; reported_code() reads it.
+
+    Args:
+        rank: the rank.
+        host: its host.
+        code: its exit code, 128 + N if signal N ended it.
+        log: path of its log.
+    """
+    return f"{_REPORT} rank {rank} on {host} {ending(code)}. Its log is {log}"
+
+
+def reported_code(output: str) -> int | None:
+    """Return the exit code of the rank of the first reported_failure() in an output; None without one.
+
+    Args:
+        output: of mpirun, whose own exit code need not be that of a rank.
+    """
+    found = _REPORTED.search(output)
+    if found is None:
+        return None
+    code, name = found.groups()
+    return int(code) if code else 128 + signal.Signals[name]
+
+
+def ending(code: int) -> str:
+    """Return how a process ended that has an exit code other than 0."""
+    name = signal_name(code - 128)
+    return f"was ended by {name}" if name else f"failed with exit code {code}"
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal; an empty string if there is none with this number."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""
 
 
 def _first_of_chain(lines: list[str], starts: list[int]) -> int:

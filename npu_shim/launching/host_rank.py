@@ -1,6 +1,6 @@
 """Run one rank that mpirun started on any host: write its log, show the output of rank 0, and name a failure once.
 
-python -m npu_shim.launching.host_rank LOG_DIR COMMAND ...
+python -m npu_shim.launching.host_rank LOG_DIR shared|bound COMMAND ...
 """
 
 from __future__ import annotations
@@ -15,22 +15,24 @@ from typing import Mapping
 
 from npu_shim import _env
 from npu_shim.distributed.world import world
-from npu_shim.launching.failure import failure_lines, lost_rank
+from npu_shim.launching.failure import CAUSE_WAIT_S, failure_lines, lost_rank, reported_failure
 from npu_shim.launching.follow import Follower
-from npu_shim.launching.plan import OP_THREADS, share_threads
+from npu_shim.launching.plan import OP_THREADS, share_cores, share_threads
 
 _POLL_INTERVAL_S = 0.05
 _GRACE_S = 10.0
+SHARED, BOUND = "shared", "bound"  # the processors of a host
 # mpirun and the daemons by which it starts processes, of Open MPI and MPICH
 _STARTERS = ("mpirun", "mpiexec", "mpiexec.hydra", "prterun", "prted", "orterun", "orted", "hydra_pmi_proxy")
 
 
-def main(log_dir: str, command: list[str]) -> int:
+def main(log_dir: str, command: list[str], bind_cores: bool = False) -> int:
     """Run the command as the rank that the variables of mpirun and the rank table give.
 
     Args:
         log_dir: the folder for the log.
         command: program and arguments.
+        bind_cores: True to bind the rank to its own share of the processors of its host.
     Returns:
         The exit code of the command, 128 + N if signal N ended it.
     """
@@ -44,9 +46,12 @@ def main(log_dir: str, command: list[str]) -> int:
         "DEVICE_ID": device,
     }
     environ = {**_env.process_environ(), **ranks}
-    threads = share_threads(sorted(os.sched_getaffinity(0)), here.local_size)
+    available = sorted(os.sched_getaffinity(0))
+    threads = share_threads(available, here.local_size)
     if threads is not None:
         environ.setdefault(OP_THREADS, str(threads))
+    if bind_cores:
+        os.sched_setaffinity(0, share_cores(available, here.local_size)[here.local_rank])
     os.makedirs(log_dir, exist_ok=True)
     path = os.path.join(log_dir, f"rank_{here.rank}.log")
     ended: list[int] = []
@@ -68,16 +73,22 @@ def main(log_dir: str, command: list[str]) -> int:
     with open(path, "rb") as log:
         log.seek(begin)
         output = log.read().decode("utf-8", "replace")
-    if code and not is_ended and lost_rank(output) is None:  # else the failure of another rank is the cause
-        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
-        lines = [f"npu-shim launch: rank {here.rank} on {here.servers[here.rank]} {how}. Its log is {path}"]
+    code = code if code >= 0 else 128 - code
+    has_lost = lost_rank(output) is not None  # the failure of another rank is the cause
+    if code and has_lost:
+        # That rank must end first, because mpirun then kills the others before they can report anything.
+        deadline = time.monotonic() + CAUSE_WAIT_S
+        while not ended and time.monotonic() < deadline:
+            time.sleep(_POLL_INTERVAL_S)
+    if code and not is_ended and not has_lost:
+        lines = [reported_failure(here.rank, here.servers[here.rank], code, path)]
         if here.rank:
             lines[0] += " and ends with:"
             lines += ["  " + line for line in failure_lines(output)]
         sys.stderr.write("\n".join(lines) + "\n")
     if code and starters:
         _end_later(starters)
-    return code if code >= 0 else 128 - code
+    return code
 
 
 def _end_later(starters: Mapping[int, str]) -> None:
@@ -91,9 +102,9 @@ def _end_later(starters: Mapping[int, str]) -> None:
     if os.fork():
         return
     os.setsid()  # else it ends with the rank
-    streams = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):
-        os.dup2(streams, stream)
+    for file in map(int, os.listdir("/proc/self/fd")):  # MPICH sees the end of a rank by that of its files
+        with contextlib.suppress(OSError):  # the one of the list itself
+            os.close(file)
     deadline = time.monotonic() + _GRACE_S
     while starters and time.monotonic() < deadline:
         # The number of one that has ended may belong to another process now.
@@ -129,4 +140,4 @@ def _status(pid: int) -> tuple[str, int, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    sys.exit(main(sys.argv[1], sys.argv[3:], sys.argv[2] == BOUND))

@@ -21,7 +21,6 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 FORWARDED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
 TIMED_OUT, NOT_STARTED = 124, 126  # as in the timeout command and the shell
 _POLL_INTERVAL_S = 0.05
-_CAUSE_WAIT_S = 5.0  # for the end of the rank that the rank which failed first has lost
 RESTART_VARIABLE = "NPU_SHIM_RESTART"
 
 
@@ -161,12 +160,14 @@ class Job:
                 # Poll again: the rank that caused this failure may have ended just before.
                 failed = [rank for rank in self._ranks if rank.poll()]
                 # Of several failures, a rank that a signal ended is the cause: the others lost it.
-                first = self._cause(max(failed, key=lambda rank: bool(_signal_name((rank.code or 0) - 128))))
+                first = self._cause(max(failed, key=lambda rank: bool(failure.signal_name((rank.code or 0) - 128))))
                 follower.copy()
                 self._report_failure(first)
                 self._end_all(signal.SIGTERM)
                 follower.copy()
-                return first.code or 1, True
+                # mpirun may end with a code of its own
+                reported = failure.reported_code(first.output()) if first.process.name else None
+                return reported or first.code or 1, True
             if all(code == 0 for code in codes):
                 follower.copy()
                 return 0, False
@@ -180,7 +181,7 @@ class Job:
 
     def _cause(self, failed: Rank) -> Rank:
         """Return the rank whose failure is the cause of another's, which may still be ending."""
-        deadline = time.monotonic() + _CAUSE_WAIT_S
+        deadline = time.monotonic() + failure.CAUSE_WAIT_S
         seen = [failed]
         while True:
             number = failure.lost_rank(seen[-1].output())
@@ -193,9 +194,6 @@ class Job:
 
     def _report_failure(self, rank: Rank) -> None:
         code = rank.code or 0
-        how = (
-            f"was ended by {_signal_name(code - 128)}" if _signal_name(code - 128) else f"failed with exit code {code}"
-        )
         others = [r.process.rank for r in self._ranks if r.poll() is None]
         output = rank.output()
         lines = failure.failure_lines(output)
@@ -204,7 +202,8 @@ class Job:
             bool(rank.process.name) or rank is self._ranks[0] and output.rstrip().endswith("\n".join(lines))
         )  # and nothing was left out
         self._report(
-            f"{rank.process.name or _ranks([rank.process.rank])} {how} after {time.monotonic() - self._begin:.0f} s"
+            f"{rank.process.name or _ranks([rank.process.rank])} {failure.ending(code)} after "
+            f"{time.monotonic() - self._begin:.0f} s"
             + (f"; ending {_ranks(others)}" if others else "")
             + f". Its log is {rank.process.log}"
             + ("" if shown else " and ends with:")
@@ -261,13 +260,6 @@ def _guardian() -> Iterator[int]:
     finally:
         process.stdin.close()
         process.wait()
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return ""
 
 
 def _ranks(numbers: Sequence[int]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -13,10 +14,13 @@ import pytest
 
 from npu_shim import cli
 from npu_shim.launching import across_hosts, host_rank
+from npu_shim.launching.plan import share_cores
 
-OPEN_MPI_RANK_2 = " ".join(
-    f"OMPI_COMM_WORLD_{name}={value}" for name, value in zip(("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE"), (2, 3, 0, 1))
-)
+
+def open_mpi(*values: int) -> str:
+    """Return rank, size, local rank and local size as a shell assigns them."""
+    names = ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE")
+    return " ".join(f"OMPI_COMM_WORLD_{name}={value}" for name, value in zip(names, values))
 
 
 def starter(folder: pathlib.Path, version: str, body: str, monkeypatch: Any) -> pathlib.Path:
@@ -31,7 +35,10 @@ def starter(folder: pathlib.Path, version: str, body: str, monkeypatch: Any) -> 
 @pytest.mark.parametrize(
     "version, options",
     [
-        ("mpirun (Open MPI) 5.0.11", "-np 3 --host 127.0.0.1:2,192.0.2.9:1 --map-by slot --bind-to none"),
+        (
+            "mpirun (Open MPI) 5.0.11",
+            "-np 3 --host 127.0.0.1:2,192.0.2.9:1 --map-by slot --bind-to none -x NPU_SHIM_RESTART",
+        ),
         ("HYDRA build details:", "-np 3 -hosts 127.0.0.1:2,192.0.2.9:1"),
     ],
 )
@@ -40,7 +47,7 @@ def test_mpirun_starts_the_ranks_of_several_hosts(
 ) -> None:
     """The mpirun of the test starts one of the three ranks."""
     monkeypatch.chdir(tmp_path)
-    run = f'while [ "$1" != env ]; do shift; done\n{OPEN_MPI_RANK_2} exec "$@"'
+    run = f'while [ "$1" != env ]; do shift; done\n{open_mpi(2, 3, 0, 1)} exec "$@"'
     mpirun = starter(tmp_path, version, run, monkeypatch)
     names = ("JOB_ID", "RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID", "NPU_SHIM_FALLBACK")
     (tmp_path / "a.py").write_text(
@@ -64,6 +71,24 @@ def test_mpirun_starts_the_ranks_of_several_hosts(
     assert "npu-shim launch: rank 2 on 192.0.2.9 failed with exit code 7. Its log is" in said
 
 
+def test_restarts_of_several_hosts_with_bound_ranks(tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any) -> None:
+    """The mpirun of the test starts the second rank of the first host, and ends with a code of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NPU_SHIM_FALLBACK", "silent")
+    run = f'while [ "$1" != env ]; do shift; done\n{open_mpi(1, 3, 1, 2)} "$@" || exit 255'
+    starter(tmp_path, "mpirun (Open MPI) 5.0.11", run, monkeypatch)
+    (tmp_path / "a.py").write_text(
+        "import os\nprint(os.environ['NPU_SHIM_RESTART'], os.environ['NPU_SHIM_COMMITS'], os.sched_getaffinity(0))\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    line = ["launch", "-H", "127.0.0.1:2,192.0.2.9:1", "--job-id", "j", "--log-dir", "logs", "--max-restarts", "1"]
+    assert cli.main([*line, "--bind-cores", "a.py"]) == 128 + 9
+    assert "mpirun failed with exit code 255" in capsys.readouterr().err
+    own = set(share_cores(sorted(os.sched_getaffinity(0)), 2)[1])
+    lines = (tmp_path / "logs" / "rank_1.log").read_text().splitlines()
+    assert lines[1::2] == [f"{restart} {tmp_path}/logs/commits {own}" for restart in (0, 1)]
+
+
 def test_ranks_of_several_hosts_need_an_mpirun_that_the_command_knows(
     tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
 ) -> None:
@@ -77,8 +102,8 @@ def test_ranks_of_several_hosts_need_an_mpirun_that_the_command_knows(
     starter(tmp_path, "aprun 7", "", monkeypatch)
     assert cli.main(line) == 2
     assert "--version prints 'aprun 7', but the command knows Open MPI and MPICH." in capsys.readouterr().err
-    assert cli.main([*line[:-1], "--bind-cores", "a.py"]) == 2
-    assert "--bind-cores needs all ranks on this host" in capsys.readouterr().err
+    assert cli.main([*line[:-1], "--progress", "a.py"]) == 2
+    assert "--progress needs all ranks on this host" in capsys.readouterr().err
 
 
 def test_ranks_of_a_table_in_another_order_than_its_hosts(

@@ -118,3 +118,10 @@ def test_the_traceback_in_a_message_of_tensorflow_hides_no_frame_of_the_script()
         "",
         "\t [[{{node a}}]]",
     ]
+
+
+@pytest.mark.parametrize("code, how", [(1, "failed with exit code 1"), (139, "was ended by SIGSEGV"), (137, "SIGKILL")])
+def test_the_code_of_a_rank_is_read_from_what_it_reports(code: int, how: str) -> None:
+    line = failure.reported_failure(3, "fd00::1", code, "a log/rank_3.log")
+    assert how in line and failure.reported_code(f"step 1\n{line} and ends with:\n  x\n") == code
+    assert failure.reported_code("rank 3 on a failed with exit code 1. Its log is b") is None

@@ -45,7 +45,7 @@ def main(folder: pathlib.Path, command: list[str]) -> None:
         network = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": DEVICE}
         process = subprocess.Popen(
             ["unshare", "--mount", "sh", "-c", f'{OWN_DEVICES} exec "$@"', "sh", *command],
-            env={**os.environ, "HOSTS": str(hosts), **agents, **network},
+            env={**os.environ, "START_THERE_HOSTS": str(hosts), **agents, **network},
             stdin=subprocess.DEVNULL,
         )
         cut: float | None = None
