@@ -12,6 +12,8 @@
 #   sbatch samples/cluster/slurm.sh samples/digits_horovod/expected_npu.py --steps=400 --model_dir=/shared/digits
 #   sbatch --nodes=2 --ntasks-per-node=8 --gres=npu:8 samples/cluster/slurm.sh train.py      # 16 NPUs, if the site's gres is npu
 #
+#   SLURM_MPI_TYPE=pmix sbatch --nodes=2 --ntasks-per-node=4 samples/cluster/slurm.sh train.py   # 2 nodes without NPUs, Open MPI
+#
 # A rank that fails ends the job, which starts again, at most MAX_RESTARTS times (default 3); the script continues from
 # its last checkpoint. What you may set: MAX_RESTARTS, PYTHON (default python3), CANN (the environment script of CANN).
 set -uo pipefail
@@ -28,7 +30,7 @@ if [ -f "$cann" ]; then
   "${PYTHON:-python3}" -m npu_shim ranktable make --slurm --force -o "$RANK_TABLE_FILE" || exit
 fi
 
-# Without NPUs: the ranks of one node train on its processors, with the variables of srun.
+# Without NPUs: the ranks train on the processors, with the variables of srun. Several nodes need its type of MPI.
 srun --kill-on-bad-exit=1 "${PYTHON:-python3}" "$@" && exit
 code=$?
 # A job that is cancelled or over its time is not RUNNING here.
