@@ -12,6 +12,7 @@ from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ran
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.elements import largest_differences
+from npu_shim.rehearsal.recording.recorder import FINAL
 from npu_shim.rehearsal.running import Run
 
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(npu_bridge|npu_device|hccl|horovod)[.']")
@@ -62,7 +63,9 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
     if not all(ours and theirs for ours, theirs in done):
         return result.result(result.NOT_RUN, about(settings, original), parts[0], parts[1], None, problems)
     ours, theirs = done[0]
-    compared, differences = _compare(ours, theirs, settings)
+    compared, differences = _compare(
+        ours, theirs, settings, min(part["steps"] for part in parts) if incomplete else None
+    )
     elements: list[dict[str, Any]] = []
     if differences and not settings.seeds and not incomplete:
         elements = largest_differences(compared, original, migrated, report)
@@ -126,12 +129,22 @@ def recordings(run: Run) -> list[Recording]:
         return []
 
 
-def _compare(ours: Sequence[Recording], theirs: Sequence[Recording], settings: Settings) -> tuple[Any, list[str]]:
+def _compare(
+    ours: Sequence[Recording], theirs: Sequence[Recording], settings: Settings, until: int | None
+) -> tuple[Any, list[str]]:
+    """Compare the runs, up to step ``until`` if one of them failed. Values of that step may be missing."""
+    among = []
     if len(theirs) == 1:
         found = comparing.compare(ours[0], theirs[0], settings.tolerance)
-        return found, _sentences(found)
-    found = ranks.compare_with_one(ours[0], list(theirs), settings.tolerance)
-    among = ranks.compare_ranks(list(theirs), settings.tolerance)
+    else:
+        found = ranks.compare_with_one(ours[0], list(theirs), settings.tolerance)
+        among = ranks.compare_ranks(list(theirs), settings.tolerance) if until is None else []
+    if until is not None:
+        found.departures = [
+            each
+            for each in found.departures
+            if each.kind != FINAL and (each.step < until or (each.step == until and each.number is not None))
+        ]
     return found, _sentences(found) + [_rank_sentence(rank, each.departures[0]) for rank, each in among]
 
 

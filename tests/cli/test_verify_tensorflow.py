@@ -77,3 +77,24 @@ def test_both_scripts_have_the_same_final_variables(tmp_path: pathlib.Path) -> N
     assert found["only_original"] == found["only_migrated"] == []
     assert len([stream for stream in found["streams"] if stream["kind"] == "final variable"]) == 2
     assert found["original"]["steps"] == 8
+
+
+def test_a_script_that_fails_later_does_not_differ_by_what_it_lacks(tmp_path: pathlib.Path) -> None:
+    script = SCRIPT.replace("IMPORT", "import sys").replace("range(3)", "range(5)")
+    line = "        session.run(train"
+    script = script.replace(line, "        assert step < 3 or not sys.argv[0].endswith('fails.py')\n" + line)
+    for name in ("train.py", "fails.py"):
+        (tmp_path / name).write_text(script)
+    done = subprocess.run(
+        [sys.executable, "-m", "npu_shim", "verify", "-r", "report", "train.py", "fails.py"],
+        cwd=str(tmp_path),
+        env=training.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 2 and "fails.py ended with exit code 1 after 3 recorded steps." in done.stdout, (
+        done.stdout
+    )
+    assert "The first difference" not in done.stdout and "The comparison could not run to its end." in done.stdout
+    assert json.loads((tmp_path / "report" / "verify.json").read_text())["first_departure"] is None

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Collection, NamedTuple
 
+import numpy as np
+
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.matching import Matches, match
 from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
@@ -201,10 +203,15 @@ def _missing(stream: Stream, value: Value, text: str) -> Departure:
 def _values(a: Value, b: Value) -> str:
     if a.shape == ():
         return f"{_number(a)} and {_number(b)}"
-    parts = [f"norm {a.digest[0]:.6g} and {b.digest[0]:.6g}"]
+    parts = [f"norm {_norm(a)} and {_norm(b)}"]
     if a.digest[2] or b.digest[2]:
-        parts.append(f"{a.digest[2]:.0f} and {b.digest[2]:.0f} elements Inf or NaN")
+        parts.append(f"Inf or NaN in {a.digest[2]:.0f} and {b.digest[2]:.0f} of {int(np.prod(a.shape))} elements")
     return ", ".join(parts)
+
+
+def _norm(value: Value) -> str:
+    """Return the norm, which a digest has of the finite elements."""
+    return "Inf or NaN" if value.digest[2] else f"{value.digest[0]:.6g}"
 
 
 def _number(value: Value) -> str:
