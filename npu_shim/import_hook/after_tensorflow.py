@@ -13,7 +13,7 @@ Action = Callable[[], None]
 def after_tensorflow(act: Action) -> None:
     """Call a function when TensorFlow is imported, or now if it is; several in the order of these calls.
 
-    The functions import parts of npu_shim. So if a part of npu_shim imports TensorFlow, they wait until it is loaded.
+    The functions import parts of npu_shim and use Keras. If one of these imports TensorFlow, they wait for its end.
     """
     waiting = next((each for each in sys.meta_path if isinstance(each, _Waiting)), None)
     if waiting is not None:
@@ -38,8 +38,8 @@ class _Waiting:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of TensorFlow, or of a part of npu_shim, with a loader that acts; None for other modules."""
-        if name != "tensorflow" and not name.startswith("npu_shim."):
+        """Return the spec of TensorFlow, Keras or a part of npu_shim with a loader that acts; None for others."""
+        if name not in ("tensorflow", "keras") and not name.startswith("npu_shim."):
             return None
         for finder in sys.meta_path[sys.meta_path.index(self) + 1 :] if self in sys.meta_path else []:
             find = getattr(finder, "find_spec", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import pathlib
 import subprocess
@@ -98,3 +99,10 @@ def test_a_script_that_fails_later_does_not_differ_by_what_it_lacks(tmp_path: pa
     )
     assert "The first difference" not in done.stdout and "The comparison could not run to its end." in done.stdout
     assert json.loads((tmp_path / "report" / "verify.json").read_text())["first_departure"] is None
+
+
+if importlib.util.find_spec("keras"):
+
+    def test_keras_may_come_before_tensorflow(tmp_path: pathlib.Path) -> None:
+        found = verified(SCRIPT.replace("IMPORT", "from keras import layers"), tmp_path, "0")
+        assert found["verdict"] == "agree" and found["original"]["steps"] == 3
