@@ -128,3 +128,12 @@ def test_a_function_that_another_script_starts_does_not_open_the_device(
     lines = [line.strip() for line in (out / "train.py").read_text().splitlines()]
     assert [lines[index + 1] for index, line in enumerate(lines) if line == OPEN] == behind
     assert (OPEN in (out / starts).read_text()) == (starts == "main.py")
+
+
+def test_the_device_is_opened_above_a_comment_and_below_the_encoding_of_the_file() -> None:
+    text = "# -*- coding: utf-8 -*-\nimport tensorflow as tf\nn = 3\n\n# One-hot encoding\ny = tf.one_hot([1], n)\n"
+    text += "model = tf.keras.Sequential()\nmodel.fit(x, y)\n"
+    new = Converter(Settings()).convert(text.encode()).new
+    assert new is not None
+    lines = new.decode().split("\n")
+    assert lines[0] == "# -*- coding: utf-8 -*-" and lines[lines.index("# One-hot encoding") - 1] == OPEN

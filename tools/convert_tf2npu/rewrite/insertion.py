@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ..project.context import Context
 from ..semantics.scopes import own_returns
@@ -10,6 +11,7 @@ from ..syntax.expressions import constant
 from ..syntax.source import Edit
 from .preamble import is_flag, last_setting
 
+_CODING = re.compile(r"#.*?coding[:=][ \t]*[-\w.]+")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _PASSED = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Delete)
 
@@ -56,7 +58,7 @@ def line_before(context: Context, statement: ast.stmt) -> tuple[int, str] | None
     while position > 0:
         above = source.line_start(position - 1)
         line = source.text[above:position]
-        if not line.startswith(indent + "#") or line.startswith("#!") or "coding" in line:
+        if not line.startswith(indent + "#") or line.startswith("#!") or _CODING.match(line):
             break
         position = above
     return position, indent
