@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import time
 import warnings
 
 import pytest
 
-from tests.cluster.jobs import Job, checkpointed
+from tests.cluster.jobs import Job, checkpointed, last_step
 from tests.cluster.slurm import Slurm
 from tests.distributed.test_training import SCRIPTS, launched
 from tests.distributed.trained import check_training
@@ -58,6 +60,18 @@ def test_the_tasks_of_two_nodes_train_as_one_process(slurm: Slurm, nodes: int, t
     check_training(tmp_path, ways)
     expected = [["n1", "n1", "n2", "n2"], True] if nodes == 2 else [["127.0.0.1"] * 4, False]
     assert [json.loads((tmp_path / f"world_{rank}.json").read_text()) for rank in range(4)] == [expected] * 4
+
+
+def test_a_job_that_loses_a_rank_of_the_other_node_starts_again(
+    slurm: Slurm, nodes: int, tmp_path: pathlib.Path
+) -> None:
+    job = checkpointed(slurm, tmp_path / "job", 1000, f"--nodes={nodes}", variables=PMIX)
+    job.wait_for_checkpoint(100)
+    os.kill(job.rank(2 * nodes - 1), signal.SIGKILL)
+    assert job.end() == "COMPLETED", job.output[-4000:]
+    assert f"task {2 * nodes - 1}: Killed" in job.output and "and starts again" in job.output, job.output[-4000:]
+    assert last_step(job.folder) == 1000
+    assert job.output.count("step 20 loss") == 1, job.output[-4000:]  # the second start did not begin anew
 
 
 def test_a_cancelled_job_leaves_nothing_on_either_node(slurm: Slurm, nodes: int, tmp_path: pathlib.Path) -> None:

@@ -126,6 +126,9 @@ class Wire:
             self._serve()
         if self._finalizes and getattr(sys, "last_value", None) is None:
             # After an error mpirun must see a process that ends without it, and end the others.
+            while len(self._left) < self.size - 1:  # a rank that has ended takes no message, and its sender fails
+                self.progress()
+                time.sleep(_LOOK_EVERY_S)
             with self._lock:
                 self._mpi.Request.Waitall(self._sent)
                 self._mpi.Finalize()
