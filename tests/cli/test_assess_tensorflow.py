@@ -61,6 +61,24 @@ def test_flops_of_lenet_are_those_computed_by_hand() -> None:
     assert {"Conv2D", "MatMul", "BiasAdd"} & set(done.by_profiler) == {"Conv2D", "MatMul"}
 
 
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_updates_read_and_write_the_variables_and_a_gather_the_rows(use_resource: bool) -> None:
+    with tf.Graph().as_default() as graph:
+        weights = v1.get_variable("weights", [100, 50], use_resource=use_resource)
+        rows = v1.get_variable("rows", [1000, 8], use_resource=use_resource)
+        loss = tf.reduce_sum(tf.square(weights)) + tf.reduce_sum(tf.square(tf.nn.embedding_lookup(rows, [3, 5, 7])))
+        targets = [
+            v1.train.AdamOptimizer(0.1).minimize(loss, var_list=[weights]),
+            v1.train.AdagradOptimizer(0.1).minimize(loss, var_list=[rows]),
+        ]
+        made = flat.flatten(graph, targets, {})
+    moved = {node.op.replace("Resource", ""): n for n, node in zip(work.work_of(made, {}).bytes, made.nodes)}
+    assert moved["ApplyAdam"] == 100 * 50 * (7 * 4) + 6 * 4, "weights and two slots, their gradient, and six scalars"
+    assert moved["SparseApplyAdagrad"] == 3 * 8 * (5 * 4) + 4, "three rows and their slot, their gradient, and the rate"
+    gather = "Gather" if use_resource else "GatherV2"
+    assert moved[gather] == 2 * 3 * 8 * 4 + 3 * 4
+
+
 def test_kernels_for_all_devices_are_kernels_for_cpus() -> None:
     assert _tf_graph.has_cpu_kernel("IdentityN") and _tf_graph.has_cpu_kernel("MatMul")
     assert not _tf_graph.has_cpu_kernel("NoSuchOperator")

@@ -203,14 +203,36 @@ _VIEWS = re.compile(
     r"ReadVariableOp|StopGradient|PreventGradient|Switch|Merge|NextIteration|LoopCond|While|StatelessWhile|If|StatelessIf|Case|"
     r"EnsureShape|Bitcast|Snapshot|Control\w+|\w*Iterator\w*|TensorList\w+|EmptyTensorList)$"
 )
+_GATHERS = re.compile(r"^(Resource)?Gather(V2)?$")
+_CHANGES = re.compile(
+    r"^((Resource)?(Sparse)?Apply\w+|(?P<only_writes>Assign|AssignVariableOp|(Resource)?ScatterUpdate)|"
+    r"Assign(Add|Sub)(VariableOp)?|(Resource)?Scatter(Add|Sub|Mul|Div|Min|Max))$"
+)
 
 
 def _bytes(nodes: Sequence[Node], node: Node) -> int:
     if _VIEWS.match(node.op):
         return 0
-    read = [size_bytes(nodes[source].dtypes[output], nodes[source].shapes[output]) for source, output in node.inputs]
-    written = [size_bytes(dtype, shape) for dtype, shape in zip(node.dtypes, node.shapes)]
-    return sum(each or 0 for each in read + written)
+    inputs = [nodes[source] for source, _ in node.inputs]
+    read = [size_bytes(each.dtypes[output], each.shapes[output]) or 0 for each, (_, output) in zip(inputs, node.inputs)]
+    written = sum(size_bytes(dtype, shape) or 0 for dtype, shape in zip(node.dtypes, node.shapes))
+    if _GATHERS.match(node.op):  # it reads the rows that it returns
+        return 2 * written + sum(read[1:2])
+    changed = _CHANGES.match(node.op)
+    if changed is None:
+        return sum(read) + written
+    # It reads and writes as many elements of each variable as the value has: all, or the rows of a sparse gradient.
+    is_handle = [each.dtypes[output] == "resource" for each, (_, output) in zip(inputs, node.inputs)]
+    variables = sum(is_handle) or _equal_at_start(
+        [each.shapes[output] for each, (_, output) in zip(inputs, node.inputs)]
+    )
+    given = read[variables:]
+    each_way = 1 if changed.group("only_writes") else 2
+    return each_way * variables * max(given, default=0) + sum(given)
+
+
+def _equal_at_start(shapes: Sequence[Shape]) -> int:
+    return next((number for number, shape in enumerate(shapes) if shape != shapes[0]), len(shapes) - 1)
 
 
 def trips_of(flat: Flat) -> dict[str, int]:
