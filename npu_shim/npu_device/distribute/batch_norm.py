@@ -21,7 +21,8 @@ def sync_batch_norm(layer: KerasModel) -> KerasModel:
 
     The loss is L = sum(w_r L_r) / ranks, and an optimizer multiplies the gradients of rank r by its weight w_r. So the
     gradient of rank r through a sum s over the ranks is sum(w_q dL_q/ds) / w_r. In fit() of data_parallel() w_r is the
-    share of rank r in the rows of a batch, and 1 in a loop.
+    share of rank r in the rows of a batch, and 1 in a loop. Gradients of gradients, as of a gradient penalty, are
+    not exact.
 
     Args:
         layer: a layer or model of Keras, which is changed with all layers inside. Other layers do not change.
