@@ -167,6 +167,6 @@ REPOSITORIES = (
         "train.py",
         "2 / 0 / 0 / 0",
         edits=[Edit("train.py", r"epochs = \d+", "epochs = 2")],
-        reason="gradient penalty",
+        reason="rounding in Adam",
     ),
 )

@@ -21,8 +21,7 @@ def sync_batch_norm(layer: KerasModel) -> KerasModel:
 
     The loss is L = sum(w_r L_r) / ranks, and an optimizer multiplies the gradients of rank r by its weight w_r. So the
     gradient of rank r through a sum s over the ranks is sum(w_q dL_q/ds) / w_r. In fit() of data_parallel() w_r is the
-    share of rank r in the rows of a batch, and 1 in a loop. Gradients of gradients, as of a gradient penalty, are
-    not exact.
+    share of rank r in the rows of a batch, and 1 in a loop.
 
     Args:
         layer: a layer or model of Keras, which is changed with all layers inside. Other layers do not change.
@@ -49,9 +48,15 @@ def _synchronize(layer: Any) -> None:
         if weight is not None:
             count *= tf.cast(weight > 0.0, mean.dtype)  # a row of another rank does not count
         total, count_of_all = _sums([mean * count, count], weight)
-        mean_of_all = total / count_of_all
-        (squares,) = _sums([count * (variance + tf.square(mean - mean_of_all))], weight)
-        state["correction"] = count_of_all / (count_of_all - 1.0) if is_fused and inputs.shape.rank in (4, 5) else None
+        center = mean_of_all = total / count_of_all
+        in_kernel = is_fused and inputs.shape.rank in (4, 5)
+        if mask is None:
+            # tf.nn.moments takes the mean for a constant, which makes gradients of gradients wrong: those of one
+            # process, too, except in the fused kernel. The value of this square is 0.
+            variance -= tf.square(mean - tf.stop_gradient(mean))
+            center = mean_of_all if in_kernel else tf.stop_gradient(mean_of_all)
+        (squares,) = _sums([count * (variance + tf.square(mean - center))], weight)
+        state["correction"] = count_of_all / (count_of_all - 1.0) if in_kernel else None
         return mean_of_all, squares / count_of_all
 
     def kept(variance: Tensor) -> Tensor:

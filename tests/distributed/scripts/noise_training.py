@@ -1,4 +1,4 @@
-"""A critic and a generator for one device, as users write them; the test converts the script and follows its advice.
+"""A critic with batch normalization and a generator, for one device; the test converts them and follows the advice.
 
 Arguments: the folder for the weights, the cases.
 """
@@ -16,7 +16,12 @@ glorot = tf.keras.initializers.GlorotUniform
 real = np.random.RandomState(0).rand(64, 5).astype(np.float32)
 critic = tf.keras.Sequential(
     [
-        tf.keras.layers.Dense(8, activation="tanh", kernel_initializer=glorot(seed=1)),
+        tf.keras.layers.Dense(8, kernel_initializer=glorot(seed=1)),
+        tf.keras.layers.BatchNormalization(),
+        tf.keras.layers.Activation("tanh"),
+        tf.keras.layers.Reshape([2, 2, 2]),
+        tf.keras.layers.BatchNormalization(),  # fused in Keras 2
+        tf.keras.layers.Flatten(),
         tf.keras.layers.Dense(1, kernel_initializer=glorot(seed=2)),
     ]
 )
@@ -30,7 +35,7 @@ def penalty(rows, made):
     mixed = share * rows + (1 - share) * made
     with tf.GradientTape() as tape:
         tape.watch(mixed)
-        score = critic(mixed)
+        score = critic(mixed, training=True)
     norms = tf.sqrt(tf.reduce_sum(tape.gradient(score, mixed) ** 2, 1))
     return tf.reduce_mean((norms - 1) ** 2)
 
@@ -45,8 +50,9 @@ def trained(case):
         noise = tf.random.normal([BATCH_SIZE, 3], seed=5)
         with tf.GradientTape(persistent=True) as tape:
             made = generator(noise)
-            loss = tf.reduce_mean(critic(made)) - tf.reduce_mean(critic(rows)) + penalty(rows, made)
-            generator_loss = -tf.reduce_mean(critic(made))
+            loss = tf.reduce_mean(critic(made, training=True)) - tf.reduce_mean(critic(rows, training=True))
+            loss += penalty(rows, made)
+            generator_loss = -tf.reduce_mean(critic(made, training=True))
         gradients = tape.gradient(loss, critic.trainable_variables)
         generator_gradients = tape.gradient(generator_loss, generator.trainable_variables)
         critic_optimizer.apply_gradients(zip(gradients, critic.trainable_variables))
