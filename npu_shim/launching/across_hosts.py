@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from typing import Mapping, Sequence
 
@@ -54,7 +53,7 @@ def mpirun_process(
     words = ["env", *(f"{name}={value}" for name, value in {**forwarded, **own}.items())]
     processors = host_rank.BOUND if bind_cores else host_rank.SHARED
     words += [sys.executable, "-m", host_rank.__name__, os.path.abspath(log_dir), processors, *command]
-    mpirun = find_mpirun()
+    mpirun = allocation.find_mpirun()
     removed = ("RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID", "DEVICE_ID", *rank.removed)
     return RankProcess(
         rank=0,
@@ -65,22 +64,6 @@ def mpirun_process(
         log=os.path.join(log_dir, "mpirun.log"),
         name="mpirun",
     )
-
-
-def find_mpirun() -> str:
-    """Return the path of mpirun: beside this Python, or else on PATH.
-
-    Raises:
-        ValueError: there is none.
-    """
-    found = os.path.join(os.path.dirname(sys.executable), "mpirun")
-    path = found if os.access(found, os.X_OK) else shutil.which("mpirun")
-    if path is None:
-        raise ValueError(
-            "ranks on several hosts without NPUs need MPI, but there is no mpirun. Install it on each host with "
-            "pip install 'npu_shim[mpi]', or add the folder of Open MPI or MPICH to PATH."
-        )
-    return path
 
 
 def mpirun_command(mpirun: str, version: str, hosts: Sequence[Host]) -> list[str]:
@@ -96,10 +79,9 @@ def mpirun_command(mpirun: str, version: str, hosts: Sequence[Host]) -> list[str
     slots = ",".join(f"{host.name}:{len(host.devices or ())}" for host in hosts)
     begin = [mpirun, "-np", str(sum(len(host.devices or ()) for host in hosts))]
     if "Open MPI" in version or "OpenRTE" in version:
-        as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         # MPICH exports the variables of each start by itself.
         exported = ["-x", RESTART_VARIABLE]
-        return [*begin, "--host", slots, "--map-by", "slot", "--bind-to", "none", *exported, *as_root]
+        return [*begin, "--host", slots, "--map-by", "slot", "--bind-to", "none", *exported, *allocation.as_root()]
     if "HYDRA" in version:
         return [*begin, "-hosts", slots]
     first = (version.strip().splitlines() or ["nothing"])[0]

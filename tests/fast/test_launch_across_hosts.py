@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from npu_shim import cli
-from npu_shim.launching import across_hosts, host_rank
+from npu_shim.distributed.ranktable import allocation
+from npu_shim.launching import host_rank
 from npu_shim.launching.plan import share_cores
 
 
@@ -28,7 +29,7 @@ def starter(folder: pathlib.Path, version: str, body: str, monkeypatch: Any) -> 
     path = folder / "bin" / "mpirun"
     path.parent.mkdir()
     program(path, f'[ "$1" = --version ] && {{ echo "{version}"; exit; }}\n{body}')
-    monkeypatch.setattr(across_hosts, "find_mpirun", lambda: str(path))
+    monkeypatch.setattr(allocation, "find_mpirun", lambda: str(path))
     return path
 
 
@@ -98,7 +99,10 @@ def test_ranks_of_several_hosts_need_an_mpirun_that_the_command_knows(
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     line = ["launch", "-H", "127.0.0.1:2,192.0.2.9:2", "a.py"]
     assert cli.main(line) == 2
-    assert "there is no mpirun. Install it on each host with pip install 'npu_shim[mpi]'" in capsys.readouterr().err
+    assert (
+        "there is no mpirun, which starts processes on several hosts. Install it on each host"
+        in capsys.readouterr().err
+    )
     starter(tmp_path, "aprun 7", "", monkeypatch)
     assert cli.main(line) == 2
     assert "--version prints 'aprun 7', but the command knows Open MPI and MPICH." in capsys.readouterr().err

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 import re
 import shlex
+import shutil
 import subprocess
+import sys
 from typing import Mapping, Sequence
 
 from npu_shim._mpirun import expand_counts
@@ -55,13 +58,14 @@ def gather(hosts: Sequence[Host], path: str, starter: str) -> tuple[Sequence[Hos
     Returns:
         (hosts, texts): texts has those hosts on which the file exists.
     Raises:
-        ValueError: the starter fails, or does not reach each host once.
+        ValueError: the starter is missing, fails, or does not reach each host once.
     """
     script = script_of(path)
     if starter == "srun":
         command = srun_command(len(hosts), script)
     else:
-        command = mpirun_command([host.name for host in hosts], run(["mpirun", "--version"]), script)
+        mpirun = find_mpirun()
+        command = mpirun_command(mpirun, [host.name for host in hosts], run([mpirun, "--version"]), script)
     found = read_output(run(command))
     hosts = hosts or [Host(name, None) for name in found]
     if len(found) != len(hosts):
@@ -91,10 +95,32 @@ def srun_command(hosts: int, script: Sequence[str]) -> list[str]:
     return ["srun", f"--nodes={hosts}", f"--ntasks={hosts}", "--ntasks-per-node=1", *script]
 
 
-def mpirun_command(names: Sequence[str], version: str, script: Sequence[str]) -> list[str]:
+def find_mpirun() -> str:
+    """Return the path of mpirun: beside this Python, or else on PATH.
+
+    Raises:
+        ValueError: there is none.
+    """
+    found = os.path.join(os.path.dirname(sys.executable), "mpirun")
+    path = found if os.access(found, os.X_OK) else shutil.which("mpirun")
+    if path is None:
+        raise ValueError(
+            "there is no mpirun, which starts processes on several hosts. Install it on each host with pip install "
+            "'npu_shim[mpi]', or add the folder of Open MPI or MPICH to PATH."
+        )
+    return path
+
+
+def as_root() -> list[str]:
+    """Return the option without which mpirun of Open MPI refuses to run as root; none for other users."""
+    return ["--allow-run-as-root"] if os.geteuid() == 0 else []
+
+
+def mpirun_command(mpirun: str, names: Sequence[str], version: str, script: Sequence[str]) -> list[str]:
     """Return the command that runs a script once on each host with Open MPI, MPICH or Intel MPI.
 
     Args:
+        mpirun: its path.
         names: of the hosts; with Open MPI, none for those of its allocation.
         version: what ``mpirun --version`` prints.
         script: the command of each host.
@@ -102,16 +128,17 @@ def mpirun_command(names: Sequence[str], version: str, script: Sequence[str]) ->
         ValueError: mpirun is another one, or needs the hosts.
     """
     if "Open MPI" in version or "OpenRTE" in version:
-        return ["mpirun", *(["--host", ",".join(names)] if names else []), "--map-by", "ppr:1:node", *script]
+        hosts = ["--host", ",".join(names)] if names else []
+        return [mpirun, *hosts, "--map-by", "ppr:1:node", *as_root(), *script]
     if "HYDRA" not in version and "Intel(R) MPI" not in version:
         first = (version.strip().splitlines() or ["nothing"])[0]
         raise ValueError(
-            f"mpirun --version prints {first!r}, but --mpi knows Open MPI, MPICH and Intel MPI. Pass each host's file "
-            "instead: --hccn HOST=FILE."
+            f"{mpirun} --version prints {first!r}, but --mpi knows Open MPI, MPICH and Intel MPI. Pass each host's "
+            "file instead: --hccn HOST=FILE."
         )
     if not names:
         raise ValueError("--mpi needs --hosts or --hostfile with MPICH and Intel MPI. Name the hosts.")
-    return ["mpirun", "-hosts", ",".join(names), "-ppn", "1", "-n", str(len(names)), *script]
+    return [mpirun, "-hosts", ",".join(names), "-ppn", "1", "-n", str(len(names)), *script]
 
 
 def script_of(path: str) -> list[str]:
