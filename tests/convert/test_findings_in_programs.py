@@ -320,3 +320,15 @@ def test_the_names_in_the_advice_are_imported_with_those_that_the_tool_needs() -
 def test_batches_that_are_padded_as_the_advice_says_are_not_reported(made: str) -> None:
     text = TF + "import npu_shim\ndef eval_input_fn(d=tf.data.Dataset.range(9)):\n    " + made + "\n"
     assert found(text, "NPU109", "") == []
+
+
+def test_a_method_of_a_model_of_the_project_that_a_function_is_given_is_not_reported(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = TF + "class Net(tf.keras.Model):\n    def compute_loss(self, fn, x):\n        return fn(self(x))\n"
+    step = TF + "def train(model, x):\n    with tf.GradientTape():\n        return model.compute_loss(f, x)\n"
+    script = "from net import Net\nfrom step import train\nif __name__ == '__main__':\n    train(Net(), 1)\n"
+    files = {"net.py": model, "step.py": step, "main.py": script}
+    assert reports(files, "NPU275", tmp_path, capsys) == []
+    files["net.py"] = model.replace("compute_loss", "loss_of")
+    assert [line.split(":")[1] for line in reports(files, "NPU275", tmp_path, capsys)] == ["4"]

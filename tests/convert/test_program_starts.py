@@ -102,6 +102,40 @@ def test_a_program_of_several_commands_opens_the_device_in_those_that_use_it(scr
     assert Converter(Settings()).convert(converted.encode()).new is None
 
 
+SETUP = """import tensorflow as tf
+from arguments import PARSER, define_model_flags, get_main_args
+
+define_model_flags()
+
+def main():
+    assert tf.version.VERSION.startswith('2.')
+    args = PARSER.parse_args()
+    for gpu in tf.config.list_physical_devices('GPU'):
+        tf.config.experimental.set_memory_growth(gpu, True)
+    policy = tf.keras.mixed_precision.experimental.Policy('float32')
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.fit(x, y, epochs=2)
+    return model
+
+if __name__ == '__main__':
+    rate = get_main_args().rate
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(SETUP, id="a function that the script calls"),
+        pytest.param(SETUP.replace("    main()", "    trained = main()"), id="a function whose result it keeps"),
+    ],
+)
+def test_the_device_opens_behind_arguments_of_other_modules_and_the_settings_of_devices(script: str) -> None:
+    converted = (Converter(Settings()).convert(script.encode()).new or b"").decode()
+    lines = [line.strip() for line in converted.splitlines()]
+    assert [lines[index + 1] for index, line in enumerate(lines) if line == OPEN] == [MODEL]
+
+
 STEP = "import tensorflow as tf\n\ndef train(rate):\n    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
 STEP += "    model.fit(x, y, epochs=2)\n\nif __name__ == '__main__':\n    train(0.1)\n"
 GROWTH = "    tf.config.experimental.set_memory_growth(gpu, True)\n"
@@ -137,3 +171,31 @@ def test_the_device_is_opened_above_a_comment_and_below_the_encoding_of_the_file
     assert new is not None
     lines = new.decode().split("\n")
     assert lines[0] == "# -*- coding: utf-8 -*-" and lines[lines.index("# One-hot encoding") - 1] == OPEN
+
+
+RUN = "import fire\n\ndef run(component, command=None):\n    fire.Fire(component, command=command)\n"
+MAIN = """import tensorflow as tf
+import cli
+
+def main(folder='logs', clean=False):
+    if clean:
+        tf.io.gfile.rmtree(folder)
+    for gpu in tf.config.list_physical_devices('GPU'):
+        tf.config.experimental.set_memory_growth(gpu, True)
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.fit(x, y, epochs=2)
+
+if __name__ == '__main__':
+    cli.run(main)
+"""
+
+
+def test_a_function_of_the_project_may_start_the_main_function(tmp_path: pathlib.Path) -> None:
+    package = tmp_path / "source" / "scripts"
+    package.mkdir(parents=True)
+    (package.parent / "cli.py").write_text(RUN)
+    (package / "__init__.py").write_text("from scripts import train\n")  # is no script that starts train.main
+    (package / "train.py").write_text(MAIN)
+    assert main(["-i", str(package.parent), "-o", str(tmp_path / "out")]) == 0
+    lines = [line.strip() for line in (tmp_path / "out" / "scripts" / "train.py").read_text().splitlines()]
+    assert [lines[index + 1] for index, line in enumerate(lines) if line == OPEN] == [MODEL]

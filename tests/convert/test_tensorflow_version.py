@@ -49,6 +49,8 @@ def opened(text: str, **settings: Any) -> str:
         (TF + "tf.compat.v1.logging.set_verbosity('ERROR')\n" + TAPE, "TensorFlow 2, tf.GradientTape in line 3"),
         # runs in eager code, too
         (TF + "w = tf.compat.v1.get_variable('w', [3])\n" + TAPE, "TensorFlow 2, tf.GradientTape in line 3"),
+        # of TensorFlow 1.15 and of the first versions of TensorFlow 2
+        (KERAS + "tf.data.experimental.MapVectorizationOptions()\n", "TensorFlow 1 or 2, Keras"),
         (PACKAGE, "TensorFlow 1 or 2, Keras"),
         (PACKAGE.replace("import keras", "import tf_keras as keras"), "TensorFlow 1 or 2, Keras"),
         (PACKAGE + "keras.utils.set_random_seed(1)\n", "TensorFlow 2, keras.utils.set_random_seed in line 4"),

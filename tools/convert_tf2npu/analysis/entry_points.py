@@ -123,10 +123,10 @@ def _is_program(names: Names) -> bool:
 def scripts_with(project: ModuleIndex, path: str) -> list[str]:
     """Return the files that import a file, directly or not, and that no file imports.
 
-    Tests are left out, and so are scripts that install or document a package.
+    Tests and packages are left out, and so are scripts that install or document a package.
     """
     started = [each for each in project.bringing({path}) - {path} if not project.importers(each)]
-    started = [each for each in started if "test" not in re.split(r"[\W_]+", os.path.basename(each))]
+    started = [each for each in started if not {"test", "init"} & set(re.split(r"[\W_]+", os.path.basename(each)))]
     return [each for each in started if not project.once(describes, each)]
 
 

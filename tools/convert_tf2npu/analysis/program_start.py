@@ -102,14 +102,21 @@ def _until_main(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
 
 
 def _started(names: Names, statement: ast.stmt) -> Sequence[ast.stmt] | None:
-    """Return the body of the function of this file that a statement only calls: ``main()``, ``app.run(main)``."""
+    """Return the body of the function of this file that a statement only calls: ``main()``, ``app.run(main)``.
+
+    A function whose result the script keeps is one that sets up devices: ``result = main()``.
+    """
     while isinstance(statement, ast.Try) and len(statement.body) == 1:
         statement = statement.body[0]
+    if isinstance(statement, ast.Assign):
+        body = _body(names, getattr(statement.value, "func", None), statement)
+        is_main = body is not None and before_devices(names, body) >= 0 and _has_plain_arguments(names, statement.value)
+        return body if is_main else None
     call = statement.value if isinstance(statement, ast.Expr) else None
     while isinstance(call, ast.Call):
         where = names.place(call)
         name = names.resolve(call.func, where)
-        if name in RUNNERS and call.args:
+        if call.args and (name in RUNNERS or _runs_its_argument(names, call)):
             call = call.args[0]
             continue
         given = call.args[0] if call.args else None
@@ -119,11 +126,29 @@ def _started(names: Names, statement: ast.stmt) -> Sequence[ast.stmt] | None:
         if isinstance(given, ast.Call) and len(given.args) == 2 and _runs(names, given):
             call = given.args[1]  # handle_main(functools.partial(app.run, main))
             continue
-        function = call.func
-        if not all(is_value(names, value) for value in call.args):
-            return None  # its arguments may begin the work
-        return _body(names, function, statement)
+        return _body(names, call.func, statement) if _has_plain_arguments(names, call) else None
     return _body(names, call, statement) if call is not None else None
+
+
+def _has_plain_arguments(names: Names, call: ast.expr) -> bool:
+    """Return True unless the arguments of a call may begin the work."""
+    return all(is_value(names, value) for value in getattr(call, "args", ()))
+
+
+def _runs_its_argument(names: Names, call: ast.Call) -> bool:
+    """Return True if a call is of a function of the project that gives its first argument to a runner."""
+    definition = names.definition(call.func, names.place(call))
+    function = definition.node if definition is not None else None
+    if definition is None or not isinstance(function, ast.FunctionDef) or not function.args.args:
+        return False
+    given = function.args.args[0].arg
+    return any(
+        isinstance(node, ast.Call)
+        and node.args
+        and getattr(node.args[0], "id", None) == given
+        and _runs(definition.names, node)
+        for node in ast.walk(function)
+    )
 
 
 def _runs(names: Names, node: ast.AST) -> bool:
@@ -137,7 +162,7 @@ def _runs(names: Names, node: ast.AST) -> bool:
     return name in RUNNERS
 
 
-def _body(names: Names, function: ast.AST, statement: ast.stmt) -> Sequence[ast.stmt] | None:
+def _body(names: Names, function: ast.AST | None, statement: ast.stmt) -> Sequence[ast.stmt] | None:
     definition = names.definition(function, names.places[statement]) if isinstance(function, ast.Name) else None
     if definition is None or definition.names is not names or not isinstance(definition.node, ast.FunctionDef):
         return None

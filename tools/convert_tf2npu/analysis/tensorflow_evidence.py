@@ -57,8 +57,16 @@ objectives""".split()
 _KERAS_ARGUMENTS = frozenset({"border_mode", "nb_epoch", "samples_per_epoch"})
 _MISSING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError"})
 _VERSIONS = frozenset({"__version__", "VERSION"})
-# TensorFlow 2.0 to 2.3 have it too.
-_REWRITE = "tensorflow.train.experimental.enable_mixed_precision_graph_rewrite"
+# The first versions of TensorFlow 2 have them too, as tensorflow.compat.v2 of TensorFlow 1.15 shows.
+_OF_EARLY_2 = frozenset(
+    "tensorflow." + name
+    for name in """config.experimental_list_devices data.experimental.MapVectorizationOptions
+data.experimental.StatsAggregator data.experimental.StatsOptions data.experimental.bytes_produced_stats
+data.experimental.latency_stats experimental.function_executor_type train.experimental.DynamicLossScale
+train.experimental.FixedLossScale train.experimental.LossScale
+train.experimental.disable_mixed_precision_graph_rewrite
+train.experimental.enable_mixed_precision_graph_rewrite""".split()
+)
 _ENABLES = ("tensorflow.enable_", "tensorflow.logging", "tensorflow.ConfigProto", "tensorflow.GPUOptions")
 
 
@@ -166,7 +174,7 @@ def _is_one(name: str, dotted: str, node: ast.AST) -> bool:
         return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE)
     if dotted.startswith(_GRAPHS) or dotted in _KERAS:
         return True
-    if dotted == _REWRITE:
+    if dotted in _OF_EARLY_2:
         return False
     if dotted.startswith("tensorflow.keras."):
         return False  # Keras moves names from version to version

@@ -12,7 +12,7 @@ from typing import Callable, Iterable, Iterator, Sequence
 
 from ..semantics.model import Where
 from ..semantics.module_index import Names
-from ..syntax.expressions import constant
+from ..syntax.expressions import constant, last_name
 
 FLAGS = ("absl.flags.", "ml_collections.config_flags.", "tensorflow.flags.", "tensorflow.app.flags.")
 # The beginnings of the names of TensorFlow that set something and build nothing.
@@ -73,7 +73,8 @@ _OTHER_SETTINGS = (
 # Questions to TensorFlow and Horovod, which build nothing to answer them, and the start of Horovod.
 _QUESTIONS = frozenset(
     """
-tensorflow.__version__.startswith tensorflow.executing_eagerly tensorflow.keras.mixed_precision.Policy
+tensorflow.__version__.startswith tensorflow.version.VERSION.startswith tensorflow.executing_eagerly
+tensorflow.keras.mixed_precision.Policy tensorflow.keras.mixed_precision.experimental.Policy
 tensorflow.python.client.device_lib.list_local_devices tensorflow.test.gpu_device_name
 tensorflow.test.is_gpu_available horovod.init horovod.local_rank horovod.local_size horovod.rank horovod.size""".split()
 )
@@ -88,7 +89,8 @@ tensorflow.random_uniform_initializer tensorflow.truncated_normal_initializer
 tensorflow.uniform_unit_scaling_initializer tensorflow.variance_scaling_initializer
 tensorflow.zeros_initializer""".split()
 )
-_VALUE_NAMES = SETTINGS + FLAGS + ("tensorflow.keras.initializers.", "tensorflow.keras.regularizers.")
+_FILES = ("tensorflow.gfile.", "tensorflow.io.gfile.")
+_VALUE_NAMES = SETTINGS + FLAGS + _FILES + ("tensorflow.keras.initializers.", "tensorflow.keras.regularizers.")
 _VARIABLES = frozenset({"os.environ", "sys.path"})  # a script assigns to them or to their items
 # Modules whose functions build nothing with TensorFlow: their results are paths, arguments, numbers, loggers.
 _VALUES = frozenset(
@@ -105,6 +107,8 @@ repr reversed round set sorted str sum tuple vars zip""".split()
 _PLAIN_METHODS = frozenset(
     """append endswith format get items join keys lower replace rstrip split startswith strip upper values""".split()
 )
+# Functions of a project that only define or read arguments, as their names say.
+_ARGUMENTS = re.compile(r"_*(add|declare|define|get|make|parse|read|register)(_\w+)?_(args|arguments|flags|options)")
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _PASSED = (*_IMPORTS, ast.Delete, ast.Global, ast.Nonlocal, ast.Pass)
 
@@ -262,6 +266,8 @@ class _Preamble:
 
     def _is_value_call(self, names: Names, node: ast.Call) -> bool:
         where = names.place(node)
+        if _ARGUMENTS.fullmatch(last_name(node.func) or ""):
+            return True
         name = names.resolve(node.func, where)
         if name and names.definition(node.func, where) is None:
             return _is_quiet(name) or name in _VALUE_CLASSES or name.partition(".")[0] in _VALUES

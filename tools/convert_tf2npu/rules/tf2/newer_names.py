@@ -63,7 +63,7 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.tensorflow_version import is_two, may_be_two
-from ...semantics.model import Call
+from ...semantics.model import Call, Where
 from ...semantics.tf_types import Type
 from ...tf_api.names_after_26 import ARGUMENTS, NAMES
 from ...tf_api.v1_fate import rest_of
@@ -169,8 +169,10 @@ def _method(context: Context, call: Call) -> str:
     assert isinstance(function, ast.Attribute)
     kind = context.types.of(function.value, call.where)
     if kind in _METHODS and function.attr in _METHODS[kind]:  # type: ignore[index]
-        is_defined = context.names.definition(function, call.where) is not None
-        if not is_defined and (kind == Type.DATASET or is_keras_method(context, call)):
+        is_own = context.names.definition(function, call.where) is not None or _may_be_own(
+            context, function, call.where
+        )
+        if not is_own and (kind == Type.DATASET or is_keras_method(context, call)):
             return f"{'data.Dataset' if kind == Type.DATASET else 'keras.Model'}.{function.attr}"
     owner = context.names.owner(function.value, call.where)
     if (
@@ -184,6 +186,16 @@ def _method(context: Context, call: Call) -> str:
     ):
         return f"keras.Model.{function.attr}"
     return ""
+
+
+def _may_be_own(context: Context, method: ast.Attribute, where: Where) -> bool:
+    """Return True if the object is a parameter, and a class of the project has a method of this name."""
+    bindings = context.names.lookup(method.value.id, where) if isinstance(method.value, ast.Name) else None
+    project = context.names.project
+    if not project or not any(binding.kind == "arg" for binding in bindings or ()):
+        return False
+    definition = f"def {method.attr}(".encode()
+    return any(definition in project.raw(path) for path in project.paths)
 
 
 def _is_tested(context: Context, node: ast.AST) -> bool:
