@@ -9,6 +9,7 @@ from npu_shim.rehearsal.comparing.comparison import Compared, Comparison, Depart
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
 from npu_shim.rehearsal.comparing.seeds import Band
 from npu_shim.rehearsal.recording.digest import scalar_of
+from npu_shim.rehearsal.recording.losses import BY_INPUTS, FIRST
 from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, LOG, LOSS, METRIC, SUMMARY
 from npu_shim.rehearsal.running import Run
 
@@ -78,6 +79,7 @@ def result(
         "first_departure": None,
         "streams": [],
         "curve": [],
+        "losses": [],
         "metrics": [],
         "final_variables": [],
         "undetermined_variables": [],
@@ -121,6 +123,7 @@ def _compared(comparison: Comparison) -> dict[str, Any]:
             for each in comparison.compared
         ],
         "curve": _curve(comparison),
+        "losses": _losses(comparison),
         "metrics": [
             {
                 "name": each.original.name,
@@ -177,6 +180,9 @@ def _names(streams: Sequence[Stream]) -> list[dict[str, Any]]:
 
 def loss_of(comparison: Comparison) -> Compared | None:
     """Return what is shown as the loss: a loss, else a log, fetch or summary with this word, else any fetch."""
+    several = losses_of(comparison)
+    if several:
+        return several[0]
     for kind, word in ((LOSS, ""), (LOG, "loss"), (FETCH, "loss"), (SUMMARY, "loss"), (FETCH, "")):
         for each in comparison.compared:
             if each.original.kind == kind and word in each.original.name and each.original.values[0].shape == ():
@@ -184,24 +190,51 @@ def loss_of(comparison: Comparison) -> Compared | None:
     return None
 
 
+def losses_of(comparison: Comparison) -> list[Compared]:
+    """Return the scalar losses that scripts differentiate by variables."""
+    return [
+        each
+        for each in comparison.compared
+        if each.original.kind == LOSS
+        and each.original.name.startswith(FIRST)
+        and each.original.name != BY_INPUTS
+        and each.original.values[0].shape == ()
+    ]
+
+
 def _curve(comparison: Comparison) -> list[dict[str, Any]]:
     """Return loss and largest difference of each step."""
     differences = comparison.by_step()
-    losses: list[dict[int, float | None]] = [{}, {}]
     shown = loss_of(comparison)
-    if shown is not None:
-        for found, stream in zip(losses, (shown.original, shown.migrated)):
-            found.update({value.step: _number(value) for value in stream.values if value.shape == ()})
-    steps = sorted(set(differences) | set(losses[0]) | set(losses[1]))
+    points = {} if shown is None else _points(shown)
+    empty = {"original": None, "migrated": None}
+    return [
+        {"step": step, **points.get(step, empty), "difference": _finite(differences.get(step, 0.0))}
+        for step in sorted({*differences, *points})
+    ]
+
+
+def _losses(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return the curve of each loss, if there are several."""
+    several = losses_of(comparison)
     return [
         {
-            "step": step,
-            "original": losses[0].get(step),
-            "migrated": losses[1].get(step),
-            "difference": _finite(differences.get(step, 0.0)),
+            "name": each.original.name,
+            "migrated_name": each.migrated.name,
+            "curve": [{"step": step, **point} for step, point in _points(each).items()],
         }
-        for step in steps
+        for each in (several if len(several) > 1 else ())
     ]
+
+
+def _points(loss: Compared) -> dict[int, dict[str, float | None]]:
+    """Return the two values of a loss at each step."""
+    original, migrated = (
+        {value.step: _number(value) for value in stream.values if value.shape == ()}
+        for stream in (loss.original, loss.migrated)
+    )
+    steps = sorted({*original, *migrated})
+    return {step: {"original": original.get(step), "migrated": migrated.get(step)} for step in steps}
 
 
 def _number(value: Any) -> float | None:

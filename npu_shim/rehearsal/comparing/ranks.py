@@ -45,7 +45,8 @@ def joined(ranks: list[Recording], whole: Recording) -> Recording:
 def _adds_losses(ranks: list[Recording], whole: Recording) -> bool:
     """Return True if the sum of the first losses of all ranks is nearer to that of one process than their mean."""
     for key, stream in whole.streams.items():
-        if stream.kind == LOSS and stream.values and all(key in rank.streams for rank in ranks):
+        is_scalar = stream.kind == LOSS and stream.values and stream.values[0].shape == ()
+        if is_scalar and all(key in rank.streams for rank in ranks):
             first, *parts = (scalar_of(each.streams[key].values[0].digest) for each in (whole, *ranks))
             return bool(abs(sum(parts) - first) < abs(sum(parts) / len(parts) - first))
     return False

@@ -156,7 +156,8 @@ def _add(found: Recording, rows: list[Any], event: dict[str, Any]) -> list[Strea
 def _count_tapes(found: Recording) -> None:
     """Number the steps of a script without an optimizer by its gradient tapes."""
     tapes = [stream for stream in found.streams.values() if stream.kind in (LOSS, TAPE)]
-    times = [value.seconds for stream in tapes if stream.kind == LOSS for value in stream.values]
+    losses = [[value.seconds for value in stream.values] for stream in tapes if stream.kind == LOSS]
+    times = max(losses, key=len, default=[])
     for stream in found.streams.values():
         for number, value in enumerate(stream.values):
             step = number + 1 if stream in tapes else int(np.searchsorted(times, value.seconds, "right"))

@@ -70,7 +70,7 @@ class Updates(Watch):
             for each in tf.nest.flatten(result)
             if isinstance(each, (tf.Operation, tf.Tensor))
         )
-        losses = [(LOSS, "loss", loss) for loss in self.losses_of(graph)]
+        losses = [(LOSS, "loss", loss) for loss in self.losses_of(graph, kept)]
         rates = [(RATE, name, rate) for name, rate in rates_of(graph.get_operations()[start:], graph)]
         known = updates_of(graph)  # optimizers that the script does not keep share a number, so updates are counted
         setattr(graph, _UPDATES, [*known, Update(len(known), ops, tuple(losses + rates))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-OF_OPTIMIZER = " of optimizer "  # between the variable and the number of its optimizer in the name of a gradient
+OF_OPTIMIZER = " of optimizer "  # between a name and the number of its optimizer
 
 
 def plain_name(value: Any) -> str:

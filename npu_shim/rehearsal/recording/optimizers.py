@@ -6,6 +6,7 @@ session, in Keras' own training function, in a tf.function, or in a loop inside 
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Tuple
 
@@ -45,17 +46,26 @@ class Watch:
     """The functions around the methods of optimizers. Subclasses say what is done with an update."""
 
     def __init__(self) -> None:
-        self._losses: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+        # graph -> its losses and the names of the variables of their gradients
+        self._losses: weakref.WeakKeyDictionary[Any, list[tuple[Any, set[str]]]] = weakref.WeakKeyDictionary()
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._optimizers = itertools.count()
+        self._updates: weakref.WeakKeyDictionary[Any, itertools.count[int]] = weakref.WeakKeyDictionary()
         self._watched = 0  # updates, to see if a nested call has watched one
 
     def losses(self, original: Callable[..., Any], optimizer: Optimizer, loss: Any, *args: Any, **kwargs: Any) -> Any:
-        """Remember the loss of which gradients are computed in a graph."""
+        """Remember the loss of which gradients are computed in a graph, and their variables."""
         in_function = getattr(getattr(loss, "graph", None), "building_function", False)
         has_tape = in_function and not isinstance(optimizer, tf.compat.v1.train.Optimizer)  # it records the loss
+        variables: set[str] = set()
         if isinstance(loss, tf.Tensor) and not tf.executing_eagerly() and not has_tape:
-            self._losses.setdefault(loss.graph, []).append(weakref.ref(loss))
-        return original(optimizer, loss, *args, **kwargs)
+            self._losses.setdefault(loss.graph, []).append((weakref.ref(loss), variables))
+        result = original(optimizer, loss, *args, **kwargs)
+        if isinstance(result, (list, tuple)):
+            is_keras = original.__name__ == "get_gradients"
+            pairs = zip(result, kwargs.get("params", args[0] if args else ())) if is_keras else result
+            variables.update(plain_name(variable) for gradient, variable in pairs if gradient is not None)
+        return result
 
     def apply_gradients(
         self, original: Callable[..., Any], optimizer: Optimizer, grads_and_vars: Any, *args: Any, **kwargs: Any
@@ -88,18 +98,33 @@ class Watch:
         self._watched += 1
         kept = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
         kept = kept if is_reduced else _reduced(kept)
-        number = self._numbers.setdefault(optimizer, len(self._numbers))
+        number = self._number(optimizer, graph)
         if graph is None:
             self.eager(optimizer, number, kept)
             return result
         return self.in_graph(graph, start, optimizer, number, kept, result)
+
+    def _number(self, optimizer: Optimizer, graph: Graph | None) -> int:
+        """Return the number of an optimizer; in a graph of TensorFlow 1 that of the update.
+
+        Scripts do not keep the optimizers of such a graph, and may use one for two losses.
+        """
+        with tf.init_scope():
+            is_eager = tf.executing_eagerly()
+        if graph is None or is_eager:
+            if optimizer not in self._numbers:
+                self._numbers[optimizer] = next(self._optimizers)
+            return self._numbers[optimizer]
+        while hasattr(graph, "outer_graph"):  # of a branch or a loop
+            graph = graph.outer_graph
+        return next(self._updates.setdefault(graph, itertools.count()))
 
     def eager(self, optimizer: Optimizer, number: int, kept: Pairs) -> None:
         """Watch an update in eager code.
 
         Args:
             optimizer: which has applied the gradients.
-            number: its number, from 0.
+            number: its number, from 0; in a graph of TensorFlow 1 that of the update.
             kept: the gradients that are not None, and their variables.
         """
         raise NotImplementedError
@@ -117,10 +142,17 @@ class Watch:
         """
         raise NotImplementedError
 
-    def losses_of(self, graph: Graph) -> list[Tensor]:
-        """Return the loss of the last gradients of a graph, in a list; an empty list if there is none."""
-        found = [loss() for loss in self._losses.get(graph, ())]
-        return [loss for loss in found if loss is not None and _tf_recording.is_reachable(loss.op, graph)][-1:]
+    def losses_of(self, graph: Graph, kept: Pairs) -> list[Tensor]:
+        """Return the last loss whose gradients are those of an update, in a list; an empty list if there is none."""
+        names = {plain_name(variable) for _, variable in kept}
+        found = [(loss(), variables) for loss, variables in self._losses.get(graph, ())]
+        alive = [(a, b) for a, b in found if a is not None and _tf_recording.is_reachable(a.op, graph)]
+        # The optimizer may hold copies of the variables that were differentiated.
+        return [loss for loss, _ in [each for each in alive if each[1] & names] or alive][-1:]
+
+    def place_of(self, loss: Tensor) -> int:
+        """Return the place of a loss among those of its graph."""
+        return [each() is loss for each, _ in self._losses[loss.graph]].index(True)
 
 
 class Recording(Watch):
@@ -136,18 +168,20 @@ class Recording(Watch):
 
     def eager(self, optimizer: Optimizer, number: int, kept: Pairs) -> None:
         """Record the update."""
-        rows = _rows(number, kept) + rate_of(optimizer) + _variables(kept)
+        rows = _rows(number, kept) + _marked(number, rate_of(optimizer)) + _variables(kept)
         self._recorder.update(number, [(kind, name, np.asarray(value)) for kind, name, value in rows])
 
     def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Any) -> Any:
         """Add an op that records the update wherever it runs."""
         rows = _rows(number, kept)
         sources = [value for _, _, value in rows]
-        losses = self.losses_of(graph)
+        losses = self.losses_of(graph, kept)
         inputs = [] if graph in self._recorder.graphs_of_tapes else inputs_of(sources, graph)
         rates = rates_of(graph.get_operations()[start:], graph)
-        ahead: Named = [(INPUT, name, value) for name, value in inputs] + [(LOSS, "loss", each) for each in losses]
-        ahead += rows + ([(RATE, name, value) for name, value in rates] or rate_of(optimizer))
+        trained = {plain_name(variable) for _, variable in kept}
+        ahead: Named = [(INPUT, name, value) for name, value in inputs]
+        ahead += [(LOSS, self._recorder.losses.name(self.place_of(each), trained), each) for each in losses]
+        ahead += rows + _marked(number, [(RATE, name, value) for name, value in rates] or rate_of(optimizer))
         after = [each for each in tf.nest.flatten(result) if isinstance(each, (tf.Operation, tf.Tensor))]
         with tf.control_dependencies(after):
             values = ahead + _variables(kept)
@@ -181,8 +215,13 @@ def _reduced(pairs: Pairs) -> Pairs:
 
 def _rows(number: int, pairs: Pairs) -> Named:
     """Return the gradients. Those of an embedding are dense, because ranks have its rows in another order."""
-    mark = "" if not number else f"{OF_OPTIMIZER}{number + 1}"
-    return [(GRADIENT, plain_name(variable) + mark, dense(gradient, variable)) for gradient, variable in pairs]
+    rows = [(GRADIENT, plain_name(variable), dense(gradient, variable)) for gradient, variable in pairs]
+    return _marked(number, rows)
+
+
+def _marked(number: int, rows: Named) -> Named:
+    """Return rows with the number of their optimizer in their names, if it is not the first one."""
+    return [(kind, f"{name}{OF_OPTIMIZER}{number + 1}" if number else name, value) for kind, name, value in rows]
 
 
 def dense(gradient: Gradient, variable: Variable) -> Tensor:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any, Iterable
+from typing import AbstractSet, Any, Iterable
 
 import numpy as np
 
+from npu_shim.rehearsal.recording.losses import Losses
 from npu_shim.rehearsal.recording.writer import Row, Writer
 
 # Kinds of values. Their order is that of a training step: the first kind that departs is nearest to the cause.
@@ -81,7 +82,9 @@ class Recorder(Watcher):
         self.writer = writer
         self.every = every
         self.graphs_of_tapes: weakref.WeakSet[Any] = weakref.WeakSet()  # whose inputs a tape records
-        self._updates: dict[int, int] = {}
+        self.losses = Losses()
+        self._counts: dict[int, int] = {}  # optimizer -> its updates
+        self._updated: dict[int, set[str]] = {}  # optimizer -> its variables, if it has updated them in this step
         self._lock = threading.Lock()
 
     def values(self, kind: str, values: Iterable[tuple[str, Any]], step: int | None = None) -> None:
@@ -90,22 +93,37 @@ class Recorder(Watcher):
         self.writer.rows(self.steps if step is None else step, rows)
 
     def update(self, optimizer: int, rows: list[Row]) -> None:
-        """Record one update of an optimizer. The step is the number of updates of the optimizer with most of them.
+        """Record one update of an optimizer. A step begins with the second update of any optimizer in the step before.
+
+        So one step has the updates of a discriminator and of a generator; if the generator is updated less often, its
+        updates are in the steps in which they run.
 
         Args:
             optimizer: its number, from 0.
             rows: kind, name and value of its loss, gradients, rates and variables.
         """
         with self._lock:
-            step = self._updates[optimizer] = self._updates.get(optimizer, 0) + 1
-            self.steps = max(self.steps, step)
-        if step > 10 and step % self.every:
+            count = self._counts[optimizer] = self._counts.get(optimizer, 0) + 1
+            if optimizer in self._updated or not self.steps:
+                self.steps += 1
+                self._updated.clear()
+            self._updated[optimizer] = {name for kind, name, _ in rows if kind == VARIABLE}
+            step = self.steps
+        if count > 10 and count % self.every:
             rows = [row for row in rows if row[0] in _EACH_STEP]
         self.writer.rows(step, rows)
 
-    def tensors(self, rows: list[Row]) -> None:
-        """Record values that belong to the update which comes next."""
-        self.writer.rows(self.steps + 1, rows)
+    def tensors(self, rows: list[Row], variables: AbstractSet[str] = frozenset()) -> None:
+        """Record values that belong to the next update of variables.
+
+        Args:
+            rows: kind, name and value of each.
+            variables: their names. If one was updated in this step, or there are none, the update begins the next step.
+        """
+        with self._lock:
+            is_next = not self.steps or not variables or any(variables & each for each in self._updated.values())
+            step = self.steps + is_next
+        self.writer.rows(step, rows)
 
     def takes_inputs(self, graph: Any) -> bool:
         """Return True if a tape in a tf.function records its inputs, so that its optimizer does not."""

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy as np
 import tensorflow as tf
 
+from npu_shim import _script_frames
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of
+from npu_shim.rehearsal.recording.losses import FIRST
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.optimizers import dense
 from npu_shim.rehearsal.recording.recorder import INPUT, LOSS, TAPE, Recorder
@@ -28,24 +30,30 @@ def watch_tapes(recorder: Recorder) -> None:
 
     def gradient(original: Callable[..., Any], tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(tape, target, sources, *args, **kwargs)
-        rows = [(LOSS, f"target {n}" if n else "loss", value) for n, value in enumerate(_tensors(target))]
+        graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+        if graph is not None and not getattr(graph, "building_function", False):
+            return result
+        variables = {plain_name(each) for each in tf.nest.flatten(sources) if hasattr(each, "assign")}
+        loss = recorder.losses.name(None if recorder.is_inside("fit") else _line(), variables)
+        mark = f" of {loss}" if loss != FIRST else ""
+        rows = [(LOSS, f"target {n}{mark}" if n else loss, value) for n, value in enumerate(_tensors(target))]
         for number, (source, value) in enumerate(zip(tf.nest.flatten(sources), tf.nest.flatten(result))):
             is_variable = hasattr(source, "assign")
             name = plain_name(source) if is_variable else f"source {number}"
             value = dense(value, source) if is_variable and value is not None else getattr(value, "values", value)
-            rows += [(TAPE, name, tensor) for tensor in _tensors(value)]
-        if not tf.executing_eagerly() and recorder.takes_inputs(tf.compat.v1.get_default_graph()):
-            found = inputs_of([value for _, _, value in rows], tf.compat.v1.get_default_graph())
+            rows += [(TAPE, name + mark, tensor) for tensor in _tensors(value)]
+        if graph is not None and recorder.takes_inputs(graph):
+            found = inputs_of([value for _, _, value in rows], graph)
             rows = [(INPUT, name, value) for name, value in found] + rows
         names = [(kind, name) for kind, name, _ in rows]
 
         def record(*arrays: np.ndarray) -> np.ndarray:
-            recorder.tensors([name + (np.asarray(array),) for name, array in zip(names, arrays)])
+            recorder.tensors([name + (np.asarray(array),) for name, array in zip(names, arrays)], variables)
             return np.zeros((), np.int64)
 
-        if tf.executing_eagerly():
+        if graph is None:
             record(*[value for _, _, value in rows])
-        elif getattr(tf.compat.v1.get_default_graph(), "building_function", False):
+        else:
             tf.numpy_function(record, [value for _, _, value in rows], tf.int64)
         return result
 
@@ -62,7 +70,8 @@ def watch_tapes(recorder: Recorder) -> None:
         try:
             if outermost and tf.executing_eagerly() and recorder.is_inside(_TAPE):
                 given = [each for each in tf.nest.flatten((args, kwargs)) if isinstance(each, (tf.Tensor, np.ndarray))]
-                recorder.tensors([(INPUT, f"{model.name} {n}", np.asarray(value)) for n, value in enumerate(given)])
+                rows = [(INPUT, f"{model.name} {n}", np.asarray(value)) for n, value in enumerate(given)]
+                recorder.tensors(rows, {plain_name(variable) for variable in model.trainable_variables})
             return original(model, *args, **kwargs)
         finally:
             recorder.leave(_CALL)
@@ -71,6 +80,12 @@ def watch_tapes(recorder: Recorder) -> None:
     methods.wrap(tf.GradientTape, ("__enter__",), enter)
     methods.wrap(tf.GradientTape, ("__exit__",), leave)
     methods.wrap(tf.keras.Model, ("__call__",), call)
+
+
+def _line() -> tuple[str, int] | None:
+    """Return file and line of the script that is running: one tape may differentiate several losses."""
+    frame = next(_script_frames.running(), None)
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 def _tensors(structure: Structure) -> list[Any]:

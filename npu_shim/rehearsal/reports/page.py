@@ -77,12 +77,17 @@ def _body(result: Result) -> Iterator[str]:
 
 def _curves(result: Result) -> Iterator[str]:
     curve = result["curve"]
-    losses = [
-        Line(name, style, [(each["step"], each[key]) for each in curve if each[key] is not None])
-        for name, key, style in zip(sides(result), ("original", "migrated"), ("one", "two"))
-    ]
-    if losses[0].points or losses[1].points:
-        yield "<h2>Loss</h2>\n" + chart("Loss of both runs by training step", losses, False)
+    several = result.get("losses")  # results before this field have none
+    found = [each["step"] for loss in several or () for each in loss["curve"]]
+    steps = (min(found), max(found)) if found else None
+    for loss in several or [{"name": "loss", "curve": curve}]:
+        lines = [
+            Line(name, style, [(each["step"], each[key]) for each in loss["curve"] if each[key] is not None])
+            for name, key, style in zip(sides(result), ("original", "migrated"), ("one", "two"))
+        ]
+        if lines[0].points or lines[1].points:
+            title = loss["name"].capitalize()
+            yield f"<h2>{clean(title)}</h2>\n" + chart(f"{title} of both runs by training step", lines, False, steps)
     if result.get("half"):
         yield from _shares(curve)
         return
