@@ -167,6 +167,28 @@ def test_sizes_that_the_graph_does_not_know_are_named_where_they_come_in() -> No
     assert rows[0]["lines"][0].startswith(pathlib.Path(__file__).name + ":")
 
 
+def test_operators_that_leave_sizes_unknown_in_this_run_are_named_with_their_tensors() -> None:
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [None, 3], name="x")
+        kept = tf.boolean_mask(x * 2.0, x[:, 0] > 0, name="mask")
+        distinct = tf.unique(tf.cast(x[:, 1], tf.int32), name="distinct")[0]
+        sums = tf.math.unsorted_segment_sum(kept[:, 0], tf.cast(kept[:, 1], tf.int32), tf.size(distinct), name="sums")
+        made = flat.flatten(graph, [tf.exp(sums).op], {"x:0": (5, 3)})
+    found = memory.peak(made.nodes, {})
+    rows = inventory.dynamic_shapes(made.nodes, str(pathlib.Path(__file__).parent), found.unknown_nodes)
+    by_op = {row["op"]: row for row in rows}
+    assert set(by_op) == {"Placeholder", "Where", "Unique"} and by_op["Placeholder"]["unknown_tensors"] == 0
+    assert by_op["Where"]["unknown_tensors"] + by_op["Unique"]["unknown_tensors"] == found.unknown > 2
+    assert by_op["Unique"]["unknown_tensors"] > 1  # its own and the sums, whose number it decides
+    for row in (by_op["Where"], by_op["Unique"]):
+        assert row["in_this_run"] is None and row["lines"][0].startswith(pathlib.Path(__file__).name + ":")
+    assert table.unknown_text(by_op["Placeholder"]) == ""
+    assert table.unknown_text({"op": "Where", "unknown_tensors": 1}) == (
+        "1 tensor of unknown size. Use npu_shim.data.masked_select or masked_where (docs/static-shapes.md)"
+    )
+    assert "unique_padded" in table.unknown_text({"op": "UniqueV2", "unknown_tensors": 2})
+
+
 SPARSE = """
 import numpy as np
 import tensorflow as tf

@@ -77,6 +77,7 @@ def _graph(captured: Captured, settings: Settings) -> dict[str, Any]:
     # a tf.function with an operator of the host always runs in parts
     mixed = bool(captured.parameters.get("mix_compile_mode")) or captured.session is None
     parts = partition(nodes, lists, mixed, int(captured.parameters.get("iterations_per_loop") or 1))
+    activations = memory.peak(nodes, trips)
     where = {i: lines_of(nodes[i].source, settings.folder) for i in parts.host}
     found: dict[str, Any] = {
         "name": captured.name,
@@ -86,16 +87,20 @@ def _graph(captured: Captured, settings: Settings) -> dict[str, Any]:
         "inputs": [{"name": name, "shape": json_shape(shape)} for name, shape in sorted(captured.given.items())],
         "operators": operators_of(nodes, done, lists, settings.folder),
         "partition": partition_of(nodes, parts, where, mixed),
-        "dynamic_shapes": dynamic_shapes(nodes, settings.folder),
+        "dynamic_shapes": dynamic_shapes(nodes, settings.folder, activations.unknown_nodes),
         "dtypes": dtypes_of(nodes, settings.folder),
         "collectives": collectives_of(nodes),
         "variables": variables_of(nodes),
-        "memory": memory.peak(nodes, trips)._asdict(),
+        "memory": {
+            "peak": activations.peak,
+            "at": activations.at,
+            "unknown": activations.unknown,
+            "largest": [{"name": name, "bytes": size} for name, size in activations.largest],
+        },
         "work": work_part(nodes, done, trips),
         "precision": precision_part(nodes, done, lists, captured.parameters),
         "roofline": None,
     }
-    found["memory"]["largest"] = [{"name": name, "bytes": size} for name, size in found["memory"]["largest"]]
     if settings.product is not None:
         found["roofline"] = roofline(nodes, done, found, settings.product)
     return found

@@ -72,21 +72,31 @@ def partition_of(nodes: Sequence[Node], parts: Partition, where: dict[int, list[
     }
 
 
-def dynamic_shapes(nodes: Sequence[Node], folder: str) -> list[dict[str, Any]]:
+def dynamic_shapes(nodes: Sequence[Node], folder: str, unknown: Sequence[int] = ()) -> list[dict[str, Any]]:
     """Return the operators that bring sizes into the graph that it does not know, with the lines that create them.
 
-    An operator whose inputs, or what computes its shape, are open already brings in nothing new.
+    An operator whose inputs, or what computes its shape, are open already brings in nothing new, unless the inputs of
+    this run have sizes and its outputs have none: the values decide these.
+
+    Args:
+        nodes: of the graph.
+        folder: of the script.
+        unknown: places of the nodes that make tensors without a size in this run, one for each tensor.
     """
     rows: list[dict[str, Any]] = []
     follows = [False] * len(nodes)
-    for i in memory.order(nodes):
+    order = memory.order(nodes)
+    causes = _causes(nodes, order)
+    tensors = collections.Counter(causes[i] for i in unknown)
+    for i in order:
         node = nodes[i]
         opens = [k for k, shape in enumerate(node.declared) if _is_open(shape) and node.dtypes[k] not in _NO_SHAPE]
         follows[i] = any(
             follows[s] or (_is_open(nodes[s].declared[k]) and nodes[s].dtypes[k] not in _NO_SHAPE)
             for s, k in node.inputs
         )
-        if opens and not follows[i] and node.op not in VARIABLES and node.op != "BroadcastGradientArgs":
+        is_new = not follows[i] and node.op not in VARIABLES and node.op != "BroadcastGradientArgs"
+        if opens and (is_new or tensors[i]):
             now = node.shapes[opens[0]]
             rows.append(
                 {
@@ -94,10 +104,30 @@ def dynamic_shapes(nodes: Sequence[Node], folder: str) -> list[dict[str, Any]]:
                     "name": node.name,
                     "shape": json_shape(node.declared[opens[0]]),
                     "in_this_run": None if _is_open(now) else json_shape(now),
+                    "unknown_tensors": tensors[i],
                     "lines": lines_of(node.source, folder),
                 }
             )
     return rows
+
+
+def _causes(nodes: Sequence[Node], order: Sequence[int]) -> dict[int, int]:
+    """Return, for nodes after one whose size the values decide, the place of that one.
+
+    Of several inputs, integers of a known shape come first, because they may be the size, then inputs without a size.
+    """
+    causes: dict[int, int] = {}
+    for i in order:
+        node = nodes[i]
+        inputs = [(s, k) for s, k in node.inputs if s in causes]
+        opens = [s for s, k in inputs if _is_open(nodes[s].shapes[k])]
+        sizes = [s for s, k in inputs if s not in opens and nodes[s].dtypes[k] in ("int32", "int64")]
+        found = sizes or opens or [s for s, _ in inputs]
+        if found:
+            causes[i] = causes[found[0]]
+        elif any(_is_open(shape) and dtype not in _NO_SHAPE for shape, dtype in zip(node.shapes, node.dtypes)):
+            causes[i] = i
+    return causes
 
 
 def _is_open(shape: Shape) -> bool:

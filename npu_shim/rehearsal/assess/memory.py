@@ -35,12 +35,14 @@ class Memory(NamedTuple):
         at: name of the node at the peak.
         unknown: number of tensors of unknown size, which count nothing.
         largest: names and bytes of the largest tensors that live at the peak.
+        unknown_nodes: places of the nodes that make the tensors of unknown size, one for each tensor.
     """
 
     peak: int
     at: str
     unknown: int
     largest: list[tuple[str, int]]
+    unknown_nodes: list[int]
 
 
 def peak(nodes: Sequence[Node], trips: dict[str, int]) -> Memory:
@@ -55,7 +57,8 @@ def peak(nodes: Sequence[Node], trips: dict[str, int]) -> Memory:
     size: list[int] = []
     count: list[int] = []  # tensors that are still to be read from a buffer
     names: list[str] = []
-    live, best, unknown = 0, 0, 0
+    live, best = 0, 0
+    unknown: list[int] = []
     place = ""
     alive: dict[int, None] = {}
     at_best: list[int] = []
@@ -69,7 +72,7 @@ def peak(nodes: Sequence[Node], trips: dict[str, int]) -> Memory:
                 buffer_of[i, output] = source
                 continue
             found = _own_size(node, output, nodes, trips)
-            unknown += found is None
+            unknown += [i] if found is None else []
             buffer_of[i, output] = len(size)
             size.append(found or 0)
             count.append(readers[i, output])
@@ -90,7 +93,7 @@ def peak(nodes: Sequence[Node], trips: dict[str, int]) -> Memory:
                 live -= size[buffer]
                 del alive[buffer]
     largest = sorted(((size[b], names[b]) for b in at_best), reverse=True)[:5]
-    return Memory(best, place, unknown, [(name, each) for each, name in largest if each])
+    return Memory(best, place, len(unknown), [(name, each) for each, name in largest if each], unknown)
 
 
 def _readers(nodes: Sequence[Node]) -> Counter[tuple[int, int]]:

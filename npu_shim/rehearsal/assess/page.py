@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from npu_shim.rehearsal.assess.operators import MEANINGS
-from npu_shim.rehearsal.assess.table import amount, duration, memory_text, partition_text, shape_text, work_text
+from npu_shim.rehearsal.assess.table import (
+    amount,
+    duration,
+    memory_text,
+    partition_text,
+    shape_text,
+    unknown_text,
+    work_text,
+)
 from npu_shim.rehearsal.web import Html, clean, page, section, table
 
 
@@ -58,7 +66,7 @@ def _graph(graph: dict[str, Any]) -> list[str]:
     sections: tuple[tuple[str, tuple[str, ...], list[tuple[str, ...]]], ...] = (
         (
             "Dynamic shapes",
-            ("operator", "shape", "in this run", "lines"),
+            ("operator", "shape", "in this run", "lines", "tensors of unknown size"),
             [_dynamic(r) for r in graph["dynamic_shapes"]],
         ),
         ("Types", ("type", "tensors", "operators", "lines"), [_dtype(row) for row in graph["dtypes"]]),
@@ -114,7 +122,7 @@ def _facts(graph: dict[str, Any]) -> list[tuple[str, ...]]:
 
 def _dynamic(row: dict[str, Any]) -> tuple[str, ...]:
     now = shape_text(row["in_this_run"]) if row["in_this_run"] is not None else ""
-    return f"{row['op']} {row['name']}", shape_text(row["shape"]), now, ", ".join(row["lines"])
+    return f"{row['op']} {row['name']}", shape_text(row["shape"]), now, ", ".join(row["lines"]), unknown_text(row)
 
 
 def _dtype(row: dict[str, Any]) -> tuple[str, ...]:

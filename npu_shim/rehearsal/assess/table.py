@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any, Iterator, Sequence
 
 _MOST = 12  # rows of a table
+_FIXES = {
+    "Where": "Use npu_shim.data.masked_select or masked_where",
+    "Unique": "Use npu_shim.data.unique_padded; for a sparse gradient, tf.convert_to_tensor",
+}
+_FIX = "Use an operator with a static shape, or a mask"
 
 
 def text(found: dict[str, Any]) -> str:
@@ -48,6 +53,13 @@ def memory_text(peak: dict[str, Any]) -> str:
     """Return the most bytes of activations, where they live, and the number of tensors without a size."""
     unknown = f"; {_count(peak['unknown'], 'tensor')} of unknown size" if peak["unknown"] else ""
     return f"{amount(peak['peak'], 'B', 1024)} at {peak['at']}{unknown}"
+
+
+def unknown_text(row: dict[str, Any]) -> str:
+    """Return the number of tensors whose size an operator leaves open in this run, and the fix; "" for none."""
+    number = row["unknown_tensors"]
+    fix = _FIXES.get(row["op"].replace("V2", ""), _FIX)
+    return f"{_count(number, 'tensor')} of unknown size. {fix} (docs/static-shapes.md)" if number else ""
 
 
 def work_text(row: dict[str, Any], not_counted: set[str]) -> str:
@@ -121,6 +133,8 @@ def _graph(graph: dict[str, Any]) -> Iterator[str]:
     for row in graph["dynamic_shapes"]:
         now = f", {shape_text(row['in_this_run'])} in this run" if row["in_this_run"] is not None else ""
         yield f"dynamic shape  {row['op']} {row['name']} {shape_text(row['shape'])}{now}{_at(row['lines'])}"
+        if row["unknown_tensors"]:
+            yield f"               {unknown_text(row)}"
     yield ""
     yield from _table(graph["operators"], {row["op"] for row in done["unknown"]})
 
