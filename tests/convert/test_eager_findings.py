@@ -41,10 +41,69 @@ def changed(text: str, code: str) -> str:
         ("for i in d:\n    step(i, 1)\n", 0),
         ("for i in range(9):\n    f = lambda: step(x, i)\n", 0),
         ("step(x, 3)\n", 0),
+        ("for i in tqdm(range(9)):\n    step(x, float(i))\n", 1),
+        ("for i, x in tqdm.tqdm(enumerate(d)):\n    step(x, i)\n", 1),
+        ("i = 0\nwhile i < 9:\n    step(x, i)\n    i += 1\n", 1),
+        ("i = tf.constant(0)\nwhile i < 9:\n    step(x, i)\n    i += 1\n", 0),
+        ("for i in range(9):\n    rate = 0.1 * 0.5 ** i\n    step(x, rate)\n", 1),
+        ("for i in range(9):\n    rate = tf.constant(0.1 * i)\n    step(x, rate)\n", 0),
+        ("for i in np.arange(9):\n    step(x, i)\n", 0),
+        ("def epoch(i):\n    for x in d:\n        step(x, i)\nfor i in range(9):\n    epoch(i)\n", 1),
+        ("def epoch(i):\n    for x in d:\n        step(x, i)\nepoch(3)\n", 0),
+        (
+            "class A:\n    def __init__(self):\n        self.n = 0\n    def run(self):\n"
+            "        self.n += 1\n        step(x, self.n)\n",
+            1,
+        ),
+        ("class A:\n    def __init__(self, n):\n        self.n = n\n    def run(self):\n        step(x, self.n)\n", 0),
     ],
 )
 def test_python_numbers_that_trace_again(call: str, count: int) -> None:
     assert len(lines(STEP + call, "NPU271")) == count
+
+
+@pytest.mark.parametrize(
+    ("made", "count"),
+    [
+        ("step = tf.function(update)\n", 1),
+        ("step = tf.function(jit_compile=False)(update)\n", 1),
+        ("step = update\nif compiled:\n    step = tf.function(update)\n", 1),
+        ("step = tf.function(update, input_signature=[])\n", 0),
+        ("step = update\n", 0),
+        ("@functools.partial(tf.function, reduce_retracing=True)\ndef step(x, i):\n    return update(x, i)\n", 1),
+        ("class A:\n    def __init__(self):\n        self.f = tf.function(update)\na = A()\nstep = a.f\n", 1),
+    ],
+)
+def test_functions_that_tf_function_makes(made: str, count: int) -> None:
+    text = TF + "import functools\ndef update(x, i):\n    v = tf.Variable(1.0)\n    return model(x) * i * v\n" + made
+    assert len(lines(text + "for i in range(9):\n    step(x, i)\n", "NPU271")) == count
+    assert len(lines(text, "NPU270")) == (1 if "tf.function" in made else 0)
+
+
+@pytest.mark.parametrize(
+    ("main", "found"),
+    [
+        ("import steps\nfor i in range(9):\n    steps.step(x, i)\n", ["main.py:NPU271"]),
+        ("from steps import update\n@tf.function\ndef f(x):\n    return update(x)\n", ["steps.py:NPU270"]),
+        ("import steps\nf = tf.function(steps.update)\n", ["steps.py:NPU270"]),
+        (
+            "import steps\n@tf.function\ndef f(x):\n    return strategy.run(steps.update, args=(x,))\n",
+            ["steps.py:NPU270"],
+        ),
+        ("import steps\ndef f(x):\n    return steps.update(x)\n", []),
+        ("import steps\n@tf.function\ndef f(x):\n    with tf.GradientTape():\n        return tf.Variable(x)\n", ["main.py:NPU270"]),
+    ],
+)
+def test_functions_of_other_files(main: str, found: list[str], tmp_path: pathlib.Path) -> None:
+    steps = STEP + "def update(x):\n    return tf.keras.layers.Dense(3)(x)\n"
+    (tmp_path / "steps.py").write_text(steps)
+    (tmp_path / "main.py").write_text(("" if "steps.step" in main else TF) + main)
+    project = Project([str(tmp_path / name) for name in ("main.py", "steps.py")])
+    result = []
+    for path in (tmp_path / "main.py", tmp_path / "steps.py"):
+        each = Converter(Settings(select=("NPU270", "NPU271")), project).convert(path.read_bytes(), str(path))
+        result += [f"{path.name}:{diagnostic.code}" for diagnostic in each.diagnostics]
+    assert result == found
 
 
 @pytest.mark.parametrize(

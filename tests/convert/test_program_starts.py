@@ -199,3 +199,35 @@ def test_a_function_of_the_project_may_start_the_main_function(tmp_path: pathlib
     assert main(["-i", str(package.parent), "-o", str(tmp_path / "out")]) == 0
     lines = [line.strip() for line in (tmp_path / "out" / "scripts" / "train.py").read_text().splitlines()]
     assert [lines[index + 1] for index, line in enumerate(lines) if line == OPEN] == [MODEL]
+
+
+@pytest.mark.parametrize(
+    ("module", "opens"),
+    [
+        ("model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n", True),
+        ("def make():\n    return tf.keras.Sequential()\nmodel = make()\n", True),
+        ("class Config:\n    rate = 3\nMEAN = tf.constant([0.5])\n", True),
+        ("def make():\n    return tf.keras.Sequential()\n", False),
+        ("class Net(tf.keras.Model):\n    pass\n", False),
+        ("LAYER = tf.keras.layers.Dense(1)\n", False),
+        ("def test():\n    tf.ones([3])\nif __name__ == '__main__':\n    tf.ones([3])\n", False),
+        ("tf.config.set_visible_devices([], 'GPU')\nMEAN = tf.constant([0.5])\n", False),
+    ],
+)
+def test_a_module_that_makes_tensors_is_imported_behind_the_opening(
+    module: str, opens: bool, tmp_path: pathlib.Path
+) -> None:
+    source, out = tmp_path / "source", tmp_path / "out"
+    source.mkdir()
+    (source / "parts.py").write_text("import tensorflow as tf\n\n" + module)
+    head = '"""Train."""\nimport sys\n'
+    rest = "\nimport parts\nimport tensorflow as tf\n"
+    work = "\nn = 3\nmodel = parts.model\nmodel.fit(d, epochs=n)\n"
+    (source / "main.py").write_text(head + rest + work)
+    assert main(["-i", str(source), "-o", str(out)]) == 0
+    result = (out / "main.py").read_text()
+    assert (out / "parts.py").read_text() == (source / "parts.py").read_text()
+    before, _, behind = result.partition("npu.open().as_default()\n")
+    assert (before == head + "import npu_shim.npu_device as npu\n\n") == opens
+    assert behind.startswith("import parts\n" if opens else "model.fit(")
+    assert main(["-i", str(out), "--check"]) == 0

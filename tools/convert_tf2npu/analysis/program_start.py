@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Sequence
 
 from ..project.context import Context
+from ..project.import_statements import joined
 from ..rewrite.insertion import is_main_guard
-from ..rewrite.preamble import before_devices, is_flag, is_harmless, is_value
+from ..rewrite.preamble import BEFORE_DEVICES, before_devices, called_in, is_flag, is_harmless, is_value
 from ..semantics.mentions import mentions
-from ..semantics.module_index import Names
+from ..semantics.module_index import ModuleIndex, Names
 from ..syntax.expressions import constant
 from .commands import RUNNERS, commands
 from .entry_points import scripts_with
 from .host_work import PLAIN_MODULES
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+# Calls that make something on a device at once.
+_BUILDERS = re.compile(
+    r"tensorflow\.(constant|convert_to_tensor|eye|fill|linspace|ones|range|zeros|Variable"
+    r"|data\.Dataset\.\w+|distribute\.\w+Strategy|random\.(normal|uniform|\w+\.from_seed)"
+    r"|keras\.(Input|Model|Sequential|(models\.)?(Model|Sequential|load_model)|applications\.\w+\.\w+|metrics\.\w+))"
+)
 _WITHOUT_TENSORFLOW = PLAIN_MODULES - {"tensorflow"} | {"IPython", "ipywidgets", "platform", "seaborn", "signal"}
 
 
@@ -87,7 +95,7 @@ def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
             continue
         if isinstance(statement, ast.Try) and all(isinstance(s, (ast.Import, ast.ImportFrom)) for s in statement.body):
             continue
-        if is_main_guard(statement):
+        if is_main_guard(statement) or _builds_on_import(names, statement):
             return statement
         if is_harmless(names, statement) and not commands(names, statement):
             continue
@@ -95,6 +103,31 @@ def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
         behind = index + 1 + before_devices(names, later)
         return _first(names, body[behind:]) if behind > index else statement
     return None
+
+
+def _builds_on_import(names: Names, statement: ast.stmt) -> bool:
+    """Return True if a statement imports a module of the project that makes tensors or models when it is imported."""
+    project = names.project
+    if project is None or not isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return False
+    if isinstance(statement, ast.Import):
+        imported = [alias.name for alias in statement.names]
+    else:
+        module = "." * statement.level + (statement.module or "")
+        imported = [module, *(joined(module, alias.name) for alias in statement.names)]
+    files = {project.find(module, names.path) for module in imported} - {None, names.path}
+    return any(project.once(_builds, path) for file in files if file for path in sorted(project.reached(file)))
+
+
+def _builds(project: ModuleIndex, path: str) -> bool:
+    """Return True if a module makes something on a device when it is imported, and does not set up the devices."""
+    raw = project.raw(path)
+    module = project.module(path) if b"tensorflow" in raw or b"keras" in raw else None
+    if module is None:
+        return False
+    names = module.names
+    called = called_in(names, [s for s in names.tree.body if not is_main_guard(s)])
+    return any(map(_BUILDERS.fullmatch, called)) and not any(map(BEFORE_DEVICES.fullmatch, called))
 
 
 def _until_main(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:

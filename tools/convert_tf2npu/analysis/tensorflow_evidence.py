@@ -143,6 +143,8 @@ def _names(names: Names) -> Iterator[tuple[str, ast.AST]]:
     """Yield the dotted names that a file calls or decorates with."""
     for call in names.calls:
         spelled = names.spelled(call.node.func, call.where)
+        if spelled == "functools.partial" and call.node.args:
+            spelled = names.spelled(call.node.args[0], call.where)
         if spelled:
             yield spelled, call.node
     for function in names.functions:

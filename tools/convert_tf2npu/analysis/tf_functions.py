@@ -3,25 +3,50 @@
 from __future__ import annotations
 
 import ast
-from typing import Iterator
+import re
+from typing import Iterator, NamedTuple
 
 from ..semantics.mentions import mentions
 from ..semantics.model import Call, Where
-from ..semantics.module_index import Names
+from ..semantics.module_index import ModuleIndex, Names
+from ..semantics.value_flow import origins
 from ..syntax.expressions import last_part
 from .commands import RUNNERS
 from .device_placement import belongs_to_test
+from .near_frameworks import near_frameworks
 
 FUNCTION = "tensorflow.function"
 STEPS = frozenset({"train_step", "test_step", "predict_step"})
 _COMPILED_METHODS = STEPS | {"call"}
 _MODELS = frozenset({"Model", "Sequential", "Functional"})
 _PYTHON = frozenset({"py_function", "numpy_function", "py_func"})
+_NAMED = re.compile(rb"\.function\b|\bimport\b[^\n]*\bfunction\b")
+_RUN = frozenset({"run", "experimental_run_v2"})  # of a strategy
 
 
-def names_function(text: str) -> bool:
-    """Return True if a text may name tf.function; cheaper than name resolution."""
-    return ".function" in text or "import function" in text
+class TracedFunction(NamedTuple):
+    """A function that a tf.function runs, the names of its module, and the call with the arguments of tf.function."""
+
+    node: ast.FunctionDef
+    names: Names
+    maker: ast.Call | None
+
+
+def may_call_functions(names: Names, text: str) -> bool:
+    """Return True if a file or one that it imports may name tf.function; cheaper than name resolution."""
+    return bool(_NAMED.search(text.encode("utf-8", "surrogatepass"))) or names.once(_imports_functions)
+
+
+def _imports_functions(names: Names) -> bool:
+    project = names.project
+    if project is None or names.path not in project.paths:
+        return False
+    found = project.once(_with_functions)
+    return bool(found) and not found.isdisjoint(project.reached(names.path))
+
+
+def _with_functions(project: ModuleIndex) -> frozenset[str]:
+    return frozenset(path for path in project.once(near_frameworks) if _NAMED.search(project.raw(path)))
 
 
 def functions_around(names: Names, node: ast.AST) -> list[ast.FunctionDef]:
@@ -31,26 +56,55 @@ def functions_around(names: Names, node: ast.AST) -> list[ast.FunctionDef]:
 
 def is_traced(names: Names, node: ast.AST) -> bool:
     """Return True if an expression is certainly in a function that TensorFlow traces."""
-    traced = names.once(traced_functions)
-    return bool(traced) and any(function in traced for function in functions_around(names, node))
-
-
-def signature_of(names: Names, function: ast.AST) -> ast.Call | None:
-    """Return the call of tf.function with arguments that decorates a function, if there is one."""
-    where = names.places.get(function)
-    for decorator in getattr(function, "decorator_list", ()):
-        if isinstance(decorator, ast.Call) and where and names.resolve(decorator.func, where) == FUNCTION:
-            return decorator
-    return None
-
-
-def is_decorated(names: Names, function: ast.AST) -> bool:
-    """Return True if tf.function decorates a function."""
-    where = names.places.get(function)
-    return where is not None and any(
-        names.resolve(decorator.func if isinstance(decorator, ast.Call) else decorator, where) == FUNCTION
-        for decorator in getattr(function, "decorator_list", ())
+    return any(
+        function in names.once(traced_functions) or names.once(_is_traced_elsewhere, function)
+        for function in functions_around(names, node)
     )
+
+
+def _is_traced_elsewhere(names: Names, function: ast.FunctionDef) -> bool:
+    """Return True if a traced function of another file calls a function, or another file passes it to tf.function."""
+    return _is_used_by_traced(names, function, set())
+
+
+def _is_used_by_traced(names: Names, function: ast.FunctionDef, seen: set[tuple[str, str]]) -> bool:
+    key = names.path, function.name
+    if names.parents.get(function) is not names.tree or key in seen:
+        return False
+    seen.add(key)
+    for mention in mentions(function, names) or ():
+        user, node = mention.names, mention.node
+        call = user.parents.get(node)
+        made = user.definition(node, mention.where) if user is not names and isinstance(call, ast.Call) else None
+        if made is None or made.names.path != names.path or getattr(made.node, "name", "") != function.name:
+            continue
+        assert isinstance(call, ast.Call)
+        if _is_maker(user, call, mention.where):
+            return True
+        runs = getattr(call.func, "attr", "") in _RUN and node in call.args[:1]
+        if (runs or node is call.func) and any(
+            around in user.once(traced_functions) or _is_used_by_traced(user, around, seen)
+            for around in functions_around(user, call)
+        ):
+            return True
+    return False
+
+
+def _is_maker(names: Names, node: ast.AST, where: Where) -> bool:
+    """Return True for tf.function, also with arguments, and for functools.partial of it."""
+    if not isinstance(node, ast.Call):
+        return names.resolve(node, where) == FUNCTION
+    name = names.resolve(node.func, where)
+    return name == FUNCTION or name == "functools.partial" and any(
+        names.resolve(argument, where) == FUNCTION for argument in node.args[:1]
+    )
+
+
+def maker_of(names: Names, function: ast.AST) -> ast.AST | None:
+    """Return the decorator that makes a tf.function of a function, if there is one."""
+    where = names.places.get(function)
+    decorators = getattr(function, "decorator_list", ()) if where else ()
+    return next((decorator for decorator in decorators if where and _is_maker(names, decorator, where)), None)
 
 
 def traced_functions(names: Names) -> frozenset[ast.AST]:
@@ -58,16 +112,17 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
 
     A function that Python runs on the host (tf.py_function) is not among them.
     """
-    found: set[ast.AST] = {f.node for f in names.functions if is_decorated(names, f.node)}
+    found: set[ast.AST] = {f.node for f in names.functions if maker_of(names, f.node) is not None}
     on_host: set[ast.AST] = set()
     calls: dict[ast.AST, list[ast.AST]] = {}
     for call in names.calls:
         name = names.resolve(call.node.func, call.where)
-        if name == FUNCTION or last_part(name) in _PYTHON and (name or "").startswith("tensorflow."):
+        makes = name == FUNCTION or isinstance(call.node.func, ast.Call) and _is_maker(names, call.node.func, call.where)
+        if makes or last_part(name) in _PYTHON and (name or "").startswith("tensorflow."):
             for argument in call.node.args[:1]:
                 made = _definition(names, argument, call.where)
                 if made is not None:
-                    (found if name == FUNCTION else on_host).add(made)
+                    (found if makes else on_host).add(made)
     found |= {
         node
         for owner, _ in names.classes
@@ -84,9 +139,11 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
     for call in names.calls:
         around = functions_around(names, call.node)
         if around:
-            made = _definition(names, call.node.func, call.where)
-            if made is not None:
-                calls.setdefault(around[0], []).append(made)
+            runs = getattr(call.node.func, "attr", "") in _RUN
+            for called_node in [call.node.func, *(call.node.args[:1] if runs else ())]:
+                made = _definition(names, called_node, call.where)
+                if made is not None:
+                    calls.setdefault(around[0], []).append(made)
     todo = list(found)
     while todo:
         function = todo.pop()
@@ -167,7 +224,28 @@ def is_used(names: Names, function: ast.FunctionDef) -> bool:
     return False
 
 
-def function_call(names: Names, call: Call) -> ast.FunctionDef | None:
-    """Return the function of this file that a call calls if tf.function decorates it."""
-    made = _definition(names, call.node.func, call.where)
-    return made if isinstance(made, ast.FunctionDef) and is_decorated(names, made) else None
+def function_call(names: Names, call: Call) -> TracedFunction | None:
+    """Return the function that a call runs as a tf.function: a decorated one, or ``f`` of ``step = tf.function(f)``."""
+    if not isinstance(call.node.func, (ast.Name, ast.Attribute)):
+        return None
+    for origin in origins(call.node.func, call.where, names):
+        node, theirs = origin.node, origin.names
+        if isinstance(node, ast.FunctionDef):
+            maker = maker_of(theirs, node)
+            if maker is not None:
+                return TracedFunction(node, theirs, maker if isinstance(maker, ast.Call) else None)
+        elif isinstance(node, ast.Call) and node.args:
+            made = theirs.definition(node.args[0], origin.where)
+            maker = node.func if isinstance(node.func, ast.Call) else node
+            if made is not None and isinstance(made.node, ast.FunctionDef) and _is_maker(theirs, maker, origin.where):
+                assert isinstance(maker, ast.Call)
+                return TracedFunction(made.node, made.names, maker)
+    return None
+
+
+def has_signature(function: TracedFunction) -> bool:
+    """Return True if the call of tf.function may have an ``input_signature``."""
+    maker = function.maker
+    if maker is None:
+        return False
+    return any(keyword.arg in (None, "input_signature") for keyword in maker.keywords) or len(maker.args) > 1

@@ -251,6 +251,8 @@ def _head(source: Source, names: Names, first: int) -> ast.stmt:
     body = names.tree.body
     chosen = 0
     for index, statement in enumerate(body):
+        if source.start(statement) >= first > 0:
+            break
         if _imported(statement) and not isinstance(statement, ast.If):
             chosen = index
         elif not (is_harmless(names, statement) or _is_docstring(statement)) or is_flag(names, statement):

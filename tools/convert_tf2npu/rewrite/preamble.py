@@ -40,7 +40,7 @@ SETTINGS = (
     "tensorflow_datasets.disable_progress_bar",
 )
 # Calls of tf.config that fail when the device is open.
-_BEFORE_DEVICES = re.compile(
+BEFORE_DEVICES = re.compile(
     r"tensorflow\.config\.(threading\.set_\w+|(experimental\.)?set_(memory_growth|visible_devices|"
     r"virtual_device_configuration|logical_device_configuration))"
 )
@@ -145,9 +145,14 @@ def before_devices(names: Names, statements: Sequence[ast.stmt]) -> int:
         called = set(_called(names, statement, set()))
         if any(name.startswith("tensorflow.") and not _is_quiet(name) for name in called):
             break
-        if any(_BEFORE_DEVICES.fullmatch(name) for name in called):
+        if any(BEFORE_DEVICES.fullmatch(name) for name in called):
             found = index
     return found
+
+
+def called_in(names: Names, statements: Iterable[ast.stmt]) -> set[str]:
+    """Return the names of the calls in statements, and in the functions and classes of the project that they call."""
+    return {name for statement in statements for name in _called(names, statement, set())}
 
 
 def _called(names: Names, node: ast.AST, followed: set[ast.AST]) -> Iterator[str]:

@@ -53,6 +53,16 @@ Untouched::
     @tf.function
     def forward(x):
         return tf.keras.layers.Flatten()(x)
+
+Untouched::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(x):
+        with tf.init_scope():
+            total = tf.Variable(0.0)
+        return total.assign_add(x)
 """
 
 from __future__ import annotations
@@ -77,15 +87,32 @@ CALLS = frozenset(
     + ["tensorflow.keras.metrics." + name for name in "Accuracy Mean SparseCategoricalAccuracy Sum".split()]
 )
 
+_INSIDE = frozenset({"tensorflow.GradientTape", "tensorflow.name_scope"})
+
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     names = context.names
     if (
         not is_traced(names, call.node)
-        or any(isinstance(parent, (ast.If, ast.IfExp, ast.With, ast.Lambda)) for parent in names.ancestors(call.node))
+        or _may_be_elsewhere(context, call)
         or in_test(context, call.node)
         or not is_two(context)
     ):
         return
     short = last_part(name)
     yield Finding(call.node, f"{short} creates variables in a tf.function. Create it before the function")
+
+
+def _may_be_elsewhere(context: Context, call: Call) -> bool:
+    """Return True if a condition, a lambda or a context other than a tape or a name scope is around a call."""
+    for parent in context.names.ancestors(call.node):
+        if isinstance(parent, ast.FunctionDef):
+            return False
+        if isinstance(parent, (ast.If, ast.IfExp, ast.Lambda)):
+            return True
+        if isinstance(parent, ast.With) and not all(
+            isinstance(item.context_expr, ast.Call) and context.called.get(item.context_expr) in _INSIDE
+            for item in parent.items
+        ):
+            return True
+    return False

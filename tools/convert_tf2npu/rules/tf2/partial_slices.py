@@ -80,8 +80,8 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.slices import full_range, growing_slice, slice_of, text_of
-from ...analysis.tensorflow_version import is_two, may_be_two
-from ...analysis.tf_functions import function_call, is_traced, names_function
+from ...analysis.tensorflow_version import is_two
+from ...analysis.tf_functions import function_call, is_traced, may_call_functions
 from ...semantics.model import Call
 from ..base import Context, Finding, Result
 
@@ -92,7 +92,7 @@ _ON_BATCH = frozenset({_TRAINS, "test_on_batch", "predict_on_batch"})
 
 def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
-    if "range" not in text or not ("_on_batch" in text or names_function(text)) or not may_be_two(context):
+    if "range" not in text or not ("_on_batch" in text or may_call_functions(context.names, text)):
         return
     for call in context.names.calls:
         for value in [*call.node.args, *(keyword.value for keyword in call.node.keywords)]:
@@ -138,5 +138,5 @@ def _is_training(context: Context, call: Call) -> bool:
         return getattr(call.node.func, "attr", "") == _TRAINS
     step = function_call(context.names, call)
     return step is not None and any(
-        getattr(node, "attr", "") in ("apply_gradients", "minimize") for node in ast.walk(step)
+        getattr(node, "attr", "") in ("apply_gradients", "minimize") for node in ast.walk(step.node)
     )

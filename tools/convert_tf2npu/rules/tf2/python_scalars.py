@@ -2,7 +2,8 @@
 
 A function of ``@tf.function`` is traced once for each value of a Python number that it receives, such as the counter of
 a loop, and the NPU compiles each trace. Pass a tensor: ``tf.constant(i)``. With an ``input_signature`` TensorFlow does
-this itself.
+this itself. Such a number is the counter of ``range`` or ``enumerate``, a variable that the code counts up, or an expression
+of them.
 
 Reported::
 
@@ -25,6 +26,19 @@ Reported::
 
     for number, x in enumerate(dataset):
         step(x, rate=0.1 * number)
+
+Reported::
+
+    import tensorflow as tf
+
+    def update(x, rate):
+        return model(x) * rate
+
+    step = tf.function(update)
+    rate = 0.1
+    while rate > 0.001:
+        step(x, rate)
+        rate *= 0.5
 
 Untouched::
 
@@ -71,28 +85,33 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
-from ...analysis.tf_functions import function_call, is_decorated, is_traced, names_function, signature_of
-from ...semantics.model import Call
+from ...analysis.tf_functions import function_call, has_signature, is_traced, may_call_functions
+from ...semantics.call_sites import handed, handed_to_method
+from ...semantics.model import Binding, Call, Where
+from ...semantics.module_index import Names
 from ...syntax.expressions import constant, last_name
 from ...syntax.source import one_line
 from ..base import Context, Finding, Result
 
 CODE = "NPU271"
 _COUNTERS = frozenset({"range", "trange", "xrange"})
+_AROUND = frozenset({"enumerate", "tqdm"})
+_BARS = frozenset({"tqdm", "trange"})
+_NUMBERS = frozenset({"float", "int"})
+_LOOPS = (ast.For, ast.While)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if not names_function(context.source.text) or not any(
-        is_decorated(context.names, function.node) for function in context.names.functions
-    ):
+    names = context.names
+    if not may_call_functions(names, context.source.text):
         return
-    for call in context.names.calls:
-        values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
-        if not values or not _in_loop(context, call.node):
+    for call in names.calls:
+        if context.called.get(call.node, "").startswith("tensorflow.") or not _is_traced_again(names, call):
             continue
-        counters = _counters(context, call.node)
-        number = next((value for value in values if counters and _is_number(value, counters)), None)
-        if number is None or not _is_traced_again(context, call) or in_test(context, call.node) or not is_two(context):
+        values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+        number = next((value for value in values if _Numbers().changes(names, value, call.where)), None)
+        if number is None or in_test(context, call.node) or not is_two(context):
             continue
         text = one_line(context.source.segment(number))
         yield Finding(
@@ -102,52 +121,104 @@ def check_file(context: Context) -> Iterator[Result]:
         )
 
 
-def _is_traced_again(context: Context, call: Call) -> bool:
+def _is_traced_again(names: Names, call: Call) -> bool:
     """Return True if a call is one of a function of tf.function without a signature, and not inside another one."""
-    function = function_call(context.names, call)
-    if function is None or is_traced(context.names, call.node):
+    values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+    if not any(isinstance(value, (ast.Attribute, ast.BinOp, ast.Call, ast.Name)) for value in values):
         return False
-    decorator = signature_of(context.names, function)
-    return (
-        decorator is None
-        or not any(keyword.arg in (None, "input_signature") for keyword in decorator.keywords)
-        and not decorator.args
-    )
+    function = function_call(names, call)
+    return function is not None and not has_signature(function) and not is_traced(names, call.node)
 
 
-def _in_loop(context: Context, node: ast.AST) -> bool:
-    for parent in context.names.ancestors(node):
-        if isinstance(parent, ast.For):
-            return True
-        if isinstance(parent, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
-            return False
-    return False
-
-
-def _counters(context: Context, node: ast.AST) -> set[str]:
-    """Return the names that the loops around an expression count with."""
-    found = set()
-    for parent in context.names.ancestors(node):
-        if isinstance(parent, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+def _loops(names: Names, node: ast.AST) -> list[ast.For | ast.While]:
+    """Return the loops around an expression, in its function."""
+    found = []
+    for parent in names.ancestors(node):
+        if isinstance(parent, _SCOPES):
             break
-        if isinstance(parent, ast.For) and isinstance(parent.iter, ast.Call) and isinstance(parent.iter.func, ast.Name):
-            target = parent.target
-            if parent.iter.func.id == "enumerate" and isinstance(target, ast.Tuple) and target.elts:
-                target = target.elts[0]
-            elif parent.iter.func.id not in _COUNTERS:
-                continue
-            if isinstance(target, ast.Name):
-                found.add(target.id)
+        if isinstance(parent, _LOOPS):
+            found.append(parent)
     return found
 
 
-def _is_number(node: ast.expr, counters: set[str]) -> bool:
-    """Return True if an expression is a Python number that changes with a counter."""
-    if isinstance(node, ast.Name):
-        return node.id in counters
-    if isinstance(node, ast.BinOp):
-        sides = [node.left, node.right]
-        return any(_is_number(side, counters) for side in sides) and all(
-            _is_number(side, counters) or isinstance((constant(side) or ("",))[0], (int, float)) for side in sides
-        )
-    return False
+def _counters(loops: list[ast.For | ast.While]) -> set[str]:
+    """Return the names of Python numbers that change in loops: those that a loop counts with, ``n += 1``."""
+    found = set()
+    for loop in loops:
+        if isinstance(loop, ast.For):
+            found |= _counted(loop.target, loop.iter)
+        for node in ast.walk(loop):
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and _is_literal(node.value):
+                found.add(node.target.id)
+    return found
+
+
+def _counted(target: ast.expr, over: ast.expr) -> set[str]:
+    """Return the names that a loop over ``range`` or ``enumerate`` counts with, also inside ``tqdm``."""
+    if not isinstance(over, ast.Call):
+        return set()
+    name = last_name(over.func)
+    if isinstance(over.func, ast.Attribute) and name not in _BARS:
+        return set()  # tf.range
+    if name in _COUNTERS:
+        return {target.id} if isinstance(target, ast.Name) else set()
+    if name not in _AROUND or not over.args:
+        return set()
+    if name == "tqdm":
+        return _counted(target, over.args[0])
+    if isinstance(target, ast.Tuple) and target.elts and isinstance(target.elts[0], ast.Name):
+        return {target.elts[0].id}
+    return set()
+
+
+def _is_literal(node: ast.AST | None) -> bool:
+    value = (constant(node) or (None,))[0]
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _counts_up(names: Names, node: ast.Attribute) -> bool:
+    """Return True if an attribute of an object holds a number that the file counts up: ``self.steps += 1``."""
+    added = set()
+    for held in names.attributes.get(node.attr, ()):
+        if ast.dump(held.target.value) == ast.dump(node.value):
+            statement = names.parents[held.target]
+            if not isinstance(statement, (ast.Assign, ast.AugAssign)) or not _is_literal(statement.value):
+                return False
+            added.add(isinstance(statement, ast.AugAssign))
+    return True in added and False in added
+
+
+class _Numbers:
+    """One question about a value. It follows each variable once."""
+
+    def __init__(self) -> None:
+        self._followed: set[ast.AST | None] = set()
+
+    def changes(self, names: Names, node: ast.expr, where: Where) -> bool:
+        """Return True if an expression is a Python number that changes with a loop around it, or around a call."""
+        if isinstance(node, ast.Name):
+            bindings = names.lookup(node.id, where) or []
+            if node.id in _counters(_loops(names, node)):
+                return all(b.kind == "other" or b.kind == "value" and _is_literal(b.node) for b in bindings)
+            return len(bindings) == 1 and self._is_bound(names, bindings[0])
+        if isinstance(node, ast.Attribute):
+            return _counts_up(names, node)
+        if isinstance(node, ast.Call):
+            builtin = isinstance(node.func, ast.Name) and node.func.id in _NUMBERS and len(node.args) == 1
+            return builtin and self.changes(names, node.args[0], where)
+        if isinstance(node, ast.BinOp):
+            sides = [(side, self.changes(names, side, where)) for side in (node.left, node.right)]
+            return any(number for _, number in sides) and all(number or _is_literal(side) for side, number in sides)
+        return False
+
+    def _is_bound(self, names: Names, binding: Binding) -> bool:
+        """Return True if a variable or a parameter of a function is such a number."""
+        if binding.node in self._followed:
+            return False
+        self._followed.add(binding.node)
+        if binding.kind == "value" and isinstance(binding.node, ast.expr):
+            return self.changes(names, binding.node, binding.where)
+        if binding.kind == "arg":
+            values = handed(binding, names) or handed_to_method(binding, names) or []
+            return any(self.changes(value.names, value.value, value.where) for value in values)
+        return False

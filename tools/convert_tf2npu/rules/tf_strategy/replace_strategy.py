@@ -158,10 +158,8 @@ def check_file(context: Context) -> Iterator[Result]:
         if kind is None or in_test(context, call.node):
             continue
         if kind != REPLICAS:
-            yield Finding(
-                call.node,
-                f"this strategy {kind} and is not converted. For synchronous training write {_NEW}",
-            )
+            new = f"{device_name(context.names)}.distribute.NPUStrategy()" if is_two(context) else _NEW
+            yield Finding(call.node, f"this strategy {kind} and is not converted. For synchronous training write {new}")
         elif is_two(context):
             name = device_name(context.names)
             yield Change(
