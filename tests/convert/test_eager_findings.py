@@ -91,7 +91,10 @@ def test_functions_that_tf_function_makes(made: str, count: int) -> None:
             ["steps.py:NPU270"],
         ),
         ("import steps\ndef f(x):\n    return steps.update(x)\n", []),
-        ("import steps\n@tf.function\ndef f(x):\n    with tf.GradientTape():\n        return tf.Variable(x)\n", ["main.py:NPU270"]),
+        (
+            "import steps\n@tf.function\ndef f(x):\n    with tf.GradientTape():\n        return tf.Variable(x)\n",
+            ["main.py:NPU270"],
+        ),
     ],
 )
 def test_functions_of_other_files(main: str, found: list[str], tmp_path: pathlib.Path) -> None:
@@ -404,3 +407,55 @@ def test_the_variable_that_turns_xla_on_is_removed(statement: str, rest: str) ->
 def test_other_values_of_the_variable_of_xla(statement: str, count: int) -> None:
     assert changed(XLA + statement + "\n", "NPU112") == ""
     assert len(lines(XLA + statement + "\n", "NPU112")) == count
+
+
+SLICED = TF + "@tf.function\ndef step(x):\n    return model(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("for k in range(int(np.ceil(len(x) / n))):\n    step(x[k * n:(k + 1) * n])\n", 1),
+        ("m = len(x) // n\nfor k in range(m + 1):\n    step(x[k * n:k * n + n])\n", 1),
+        ("m = len(x) // n\nfor k in range(m):\n    step(x[k * n:(k + 1) * n])\n", 0),
+        ("for k in range(m + 1):\n    step(x[k * n:(k + 1) * n])\n", 0),
+        ("for k in range(ceil(m / n)):\n    step(x[k * n:k * n + size])\n", 0),
+        ("i = 0\nwhile i < len(x):\n    step(x[i:i + n])\n    i += n\n", 1),
+        ("i = 0\nwhile i < len(x) - n:\n    step(x[i:i + n])\n    i += n\n", 0),
+        ("i = 0\nwhile i < len(x):\n    step(x[i:i + n])\n    i += 1\n", 0),
+        ("for i in range(0, len(x), n):\n    rows = order[i:i + n]\n    step(x[rows])\n", 1),
+        ("for i in range(0, len(x), n):\n    end = i + n\n    rows = order[i:end]\n    y = x[rows]\n    step(y)\n", 1),
+        ("for i in range(9):\n    rows = np.random.choice(len(x), n)\n    step(x[rows])\n", 0),
+        (
+            "def batches(x, n):\n    for i in range(0, len(x), n):\n        yield x[i:i + n], i\n"
+            "for e in range(3):\n    for y, _ in batches(x, 64):\n        step(y)\n",
+            1,
+        ),
+        (
+            "def batches(x, n):\n    for i in range(0, len(x) - n + 1, n):\n        yield x[i:i + n]\n"
+            "for i, y in enumerate(batches(x, 64)):\n    step(y)\n",
+            0,
+        ),
+        ("def batches(x):\n    for i in range(9):\n        yield x[i]\nfor y in batches(x):\n    step(y)\n", 0),
+    ],
+)
+def test_loops_with_a_partial_slice(text: str, count: int) -> None:
+    assert len(lines(SLICED + text, "NPU276")) == count
+
+
+@pytest.mark.parametrize(
+    ("made", "fit", "count"),
+    [
+        ("g = ImageDataGenerator().flow_from_directory('d')", "fit(g, steps_per_epoch=9)", 1),
+        ("a = ImageDataGenerator()", "fit(a.flow(x, y, batch_size=9), epochs=2)", 1),
+        ("g = ImageDataGenerator().flow_from_dataframe(d)", "fit_generator(g)", 1),
+        ("g = ImageDataGenerator().flow_from_directory('d')", "fit((b for b in g if len(b[0]) == 9))", 0),
+        ("g = other().flow(x)", "fit(g)", 0),
+        ("g = ImageDataGenerator().flow_from_directory('d')", "evaluate(g)", 0),
+        ("x = tf.zeros([64, 3])\ny = tf.random.uniform((64, 1))", "fit(x, y, batch_size=16)", 0),
+        ("x = tf.zeros([64, 3])\ny = tf.random.uniform((64, 1))", "fit(x, y, batch_size=10)", 1),
+    ],
+)
+def test_batches_of_generators_of_images(made: str, fit: str, count: int) -> None:
+    image = "from tensorflow.keras.preprocessing.image import ImageDataGenerator\n"
+    assert len(lines(f"{image}{KERAS}{made}\nmodel.{fit}\n", "NPU248")) == count

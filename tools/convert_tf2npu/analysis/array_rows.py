@@ -20,7 +20,9 @@ _DATASETS = {
     "reuters": (8982, 2246),
 }
 _LOADERS = {f"tensorflow.keras.datasets.{name}.load_data": rows for name, rows in _DATASETS.items()}
-_SHAPED = frozenset("numpy." + name for name in ("zeros", "ones", "empty", "random.random", "random.random_sample"))
+_SHAPED = frozenset(
+    "numpy." + name for name in ("zeros", "ones", "empty", "random.random", "random.random_sample")
+).union("tensorflow." + name for name in ("zeros", "ones", "random.normal", "random.uniform"))
 _DIMENSIONS = frozenset({"numpy.random.rand", "numpy.random.randn"})
 # Functions and methods whose result has the rows of their argument or object.
 _KEEPS = frozenset(

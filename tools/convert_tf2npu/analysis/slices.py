@@ -14,11 +14,11 @@ _RANGES = ("range", "xrange", "trange", "arange")
 
 
 class Slice(NamedTuple):
-    """A slice of an array: the array, the size of a slice, and the range or min that makes the last slice smaller."""
+    """A slice of an array: the array, the size of a slice, and the range, min or loop whose last slice is smaller."""
 
     whole: ast.expr
     size: ast.expr
-    by: ast.Call
+    by: ast.Call | ast.While
 
 
 def growing_slice(context: Context, value: ast.expr) -> bool:
@@ -38,7 +38,7 @@ def growing_slice(context: Context, value: ast.expr) -> bool:
 
 def full_range(context: Context, piece: Slice) -> str:
     """Return the advice that drops the last partial batch: another range, or an earlier end of the loop."""
-    if len(piece.by.args) != 3:
+    if not isinstance(piece.by, ast.Call) or len(piece.by.args) != 3:
         return "end the loop before it"
     size, stop = text_of(context, piece.size), piece.by.args[1]
     plain = isinstance(stop, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) or constant(stop) is not None
@@ -51,6 +51,12 @@ def slice_of(context: Context, call: Call, value: ast.expr) -> Slice | None:
     if not isinstance(value, ast.Subscript):
         return None
     part = _parts(value)[0]
+    if isinstance(part, ast.Name):
+        rows = _value_of(context, call, part)  # x[rows] with rows = order[i:i + 64]
+        piece = slice_of(context, call, rows) if isinstance(rows, ast.Subscript) else None
+        return piece and piece._replace(whole=value.value)
+    if isinstance(part, ast.Slice) and part.step is None and isinstance(part.lower, ast.BinOp):
+        return _numbered(context, call, value, part)
     if not isinstance(part, ast.Slice) or not isinstance(part.lower, ast.Name) or part.step is not None:
         return None
     if _is_tested(context, value, {part.lower.id, getattr(part.upper, "id", part.lower.id)}):
@@ -62,6 +68,9 @@ def slice_of(context: Context, call: Call, value: ast.expr) -> Slice | None:
             if size is not None:
                 return Slice(value.value, size, upper)
     size = _summand(upper, part.lower.id)
+    counting = _counting(context, value, part.lower.id, size) if size is not None else None
+    if size is not None and counting is not None:
+        return Slice(value.value, size, counting)
     ranged = _range_of(context, value, part.lower.id) if size is not None else None
     if (
         size is None
@@ -71,6 +80,59 @@ def slice_of(context: Context, call: Call, value: ast.expr) -> Slice | None:
     ):
         return None
     return Slice(value.value, size, ranged)
+
+
+def _numbered(context: Context, call: Call, value: ast.Subscript, part: ast.Slice) -> Slice | None:
+    """Return the slice of ``x[i * size:(i + 1) * size]`` in a loop over a range whose end is rounded up."""
+    lower, upper = part.lower, _value_of(context, call, part.upper)
+    if not isinstance(lower, ast.BinOp) or not isinstance(upper, ast.BinOp) or not isinstance(lower.op, ast.Mult):
+        return None
+    for number, size in ((lower.left, lower.right), (lower.right, lower.left)):
+        loop = _loop_of(context, value, number.id) if isinstance(number, ast.Name) else None
+        sides = {ast.dump(upper.left): upper.right, ast.dump(upper.right): upper.left}
+        other = sides.get(ast.dump(size))
+        ends = isinstance(upper.op, ast.Mult) or other is not None and ast.dump(other) == ast.dump(lower)
+        if loop is None or len(loop.args) != 1 or not isinstance(number, ast.Name) or other is None or not ends:
+            continue
+        if _is_rounded_up(context, call, loop.args[0]) and not _is_tested(context, value, {number.id}):
+            return Slice(value.value, size, loop)
+    return None
+
+
+def _is_rounded_up(context: Context, call: Call, node: ast.AST) -> bool:
+    """Return True for a number of batches with the partial one: ``ceil(n / size)``, ``n // size + 1``."""
+    count = _value_of(context, call, node)
+    if isinstance(count, ast.BinOp) and isinstance(count.op, ast.Add):
+        for one, other in ((count.left, count.right), (count.right, count.left)):
+            full = _value_of(context, call, other)
+            divides = isinstance(full, ast.BinOp) and isinstance(full.op, ast.FloorDiv)
+            if constant(one) == (1,) and (divides or isinstance(full, ast.Call) and last_name(full.func) == "int"):
+                return True
+        return False
+    return count is not None and any(
+        isinstance(part, ast.Call) and last_name(part.func) == "ceil" for part in ast.walk(count)
+    )
+
+
+def _counting(context: Context, node: ast.AST, name: str, size: ast.expr) -> ast.While | None:
+    """Return the loop of ``while i < n:`` around a node that adds the size to the name."""
+    loop = next((p for p in context.names.ancestors(node) if isinstance(p, (ast.For, ast.While))), None)
+    if (
+        not isinstance(loop, ast.While)
+        or not isinstance(loop.test, ast.Compare)
+        or not isinstance(loop.test.ops[0], ast.Lt)
+    ):
+        return None
+    if getattr(loop.test.left, "id", "") != name or not isinstance(loop.test.comparators[0], (ast.Call, ast.Name)):
+        return None
+    adds = any(
+        isinstance(each, ast.AugAssign)
+        and getattr(each.target, "id", "") == name
+        and isinstance(each.op, ast.Add)
+        and ast.dump(each.value) == ast.dump(size)
+        for each in loop.body
+    )
+    return loop if adds else None
 
 
 def _parts(value: ast.expr) -> list[ast.AST]:
@@ -105,6 +167,12 @@ def _summand(node: ast.AST | None, start: str) -> ast.expr | None:
 
 def _range_of(context: Context, node: ast.AST, name: str) -> ast.Call | None:
     """Return the ``range(start, stop, step)`` of the loop around a node that binds a name."""
+    found = _loop_of(context, node, name)
+    return found if found is not None and len(found.args) == 3 else None
+
+
+def _loop_of(context: Context, node: ast.AST, name: str) -> ast.Call | None:
+    """Return the call of range in the loop around a node that binds a name."""
     for parent in context.names.ancestors(node):
         loops: list[tuple[ast.AST, ast.AST]] = (
             [(parent.target, parent.iter)]
@@ -113,8 +181,7 @@ def _range_of(context: Context, node: ast.AST, name: str) -> ast.Call | None:
         )
         for target, over in loops:
             if isinstance(target, ast.Name) and target.id == name:
-                ranged = isinstance(over, ast.Call) and last_name(over.func) in _RANGES
-                return over if ranged and len(over.args) == 3 else None  # type: ignore[attr-defined,return-value]
+                return over if isinstance(over, ast.Call) and last_name(over.func) in _RANGES else None
     return None
 
 

@@ -95,8 +95,10 @@ def _is_maker(names: Names, node: ast.AST, where: Where) -> bool:
     if not isinstance(node, ast.Call):
         return names.resolve(node, where) == FUNCTION
     name = names.resolve(node.func, where)
-    return name == FUNCTION or name == "functools.partial" and any(
-        names.resolve(argument, where) == FUNCTION for argument in node.args[:1]
+    return (
+        name == FUNCTION
+        or name == "functools.partial"
+        and any(names.resolve(argument, where) == FUNCTION for argument in node.args[:1])
     )
 
 
@@ -117,7 +119,9 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
     calls: dict[ast.AST, list[ast.AST]] = {}
     for call in names.calls:
         name = names.resolve(call.node.func, call.where)
-        makes = name == FUNCTION or isinstance(call.node.func, ast.Call) and _is_maker(names, call.node.func, call.where)
+        makes = (
+            name == FUNCTION or isinstance(call.node.func, ast.Call) and _is_maker(names, call.node.func, call.where)
+        )
         if makes or last_part(name) in _PYTHON and (name or "").startswith("tensorflow."):
             for argument in call.node.args[:1]:
                 made = _definition(names, argument, call.where)

@@ -1,10 +1,14 @@
-"""Keras training on arrays, whose last batch may be smaller.
+"""Keras training on arrays or generators of images, whose last batch may be smaller.
 
 ``fit(x, y)`` cuts arrays into batches. If the number of rows is no multiple of the batch size, the last batch is
 smaller, and the NPU compiles the model for it, too. Train on a multiple: ``n = len(x) // 32 * 32`` and
 ``model.fit(x[:n], y[:n])``, or on a dataset with ``batch(32, drop_remainder=True)``. ``evaluate`` and ``predict`` keep
 all rows. The rule does not report arrays of a known length, such as the digits of MNIST, in batches that divide it. It
 reports a slice only if its length is known, as that of ``x[:133]`` is.
+
+The iterators of ``ImageDataGenerator`` have a smaller last batch in each round, also with ``steps_per_epoch``. Train on
+the full batches: ``model.fit((b for b in train if len(b[0]) == train.batch_size), steps_per_epoch=train.n //
+train.batch_size)``.
 
 Reported::
 
@@ -32,6 +36,27 @@ Reported::
     state.model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
     state.model.compile('adam', 'mse')
     state.model.fit(images, labels, batch_size=32)
+
+Reported::
+
+    from tensorflow.keras.preprocessing.image import ImageDataGenerator
+    import tensorflow as tf
+
+    train = ImageDataGenerator(rescale=1 / 255).flow_from_directory('train', batch_size=32)
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    model.fit(train, epochs=2)
+
+Untouched::
+
+    from tensorflow.keras.preprocessing.image import ImageDataGenerator
+    import tensorflow as tf
+
+    def train(model: tf.keras.Model, images, labels):
+        batches = ImageDataGenerator().flow(images, labels, batch_size=32)
+        full = (b for b in batches if len(b[0]) == batches.batch_size)
+        model.fit(full, steps_per_epoch=batches.n // batches.batch_size)
+        model.evaluate(batches)
 
 Untouched::
 
@@ -105,19 +130,31 @@ from ...analysis.keras_methods import is_keras_method
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ...syntax.expressions import constant, is_none
+from ...semantics.value_flow import origins
+from ...syntax.expressions import constant, is_none, last_part
 from ..base import Context, Finding, Result
 
 CODE = "NPU248"
-METHODS = frozenset({"fit"})
+METHODS = frozenset({"fit", "fit_generator"})
+_FLOWS = frozenset({"flow", "flow_from_dataframe", "flow_from_directory"})
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     assert isinstance(call.node.func, ast.Attribute)
     bound = bind(call.node, ("x", "y", "batch_size"))
+    batches = bound.args.get("x") or bound.args.get("generator")
+    if batches is not None and _flow(context, call, batches) and is_keras_method(context, call):
+        if not in_test(context, call.node) and is_two(context):
+            yield Finding(
+                call.node,
+                "the last batch of the generator g may be smaller, and the NPU compiles it, too. Pass (b for b in g if "
+                "len(b[0]) == g.batch_size) and steps_per_epoch=g.n // g.batch_size",
+            )
+        return
     rows = bound.args.get("y")
     if (
-        rows is None
+        call.node.func.attr != "fit"
+        or rows is None
         or "steps_per_epoch" in {keyword.arg for keyword in call.node.keywords}
         or not is_keras_method(context, call)
         or not _may_leave_rest(context, call, rows, bound.args.get("batch_size"))
@@ -131,6 +168,17 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         "the last batch of fit() may be smaller, and the NPU compiles it, too. Pass arrays whose length is a multiple "
         "of the batch size, such as x[:n]",
     )
+
+
+def _flow(context: Context, call: Call, value: ast.expr) -> bool:
+    """Return True if a value is an iterator of an ImageDataGenerator."""
+    for origin in origins(value, call.where, context.names):
+        function = origin.node.func if isinstance(origin.node, ast.Call) else None
+        if isinstance(function, ast.Attribute) and function.attr in _FLOWS:
+            for maker in origins(function.value, origin.where, origin.names):
+                if isinstance(maker.node, ast.Call) and last_part(maker.resolve()) == "ImageDataGenerator":
+                    return True
+    return False
 
 
 def _is_own_fit(context: Context, call: Call) -> bool:

@@ -5,6 +5,9 @@ A tf.function is traced again for its shape, and the NPU compiles it again. ``tr
 this batch in training. In evaluation and prediction keep it: ``npu_shim.data.padded_batches`` pads it and returns the
 number of real rows.
 
+It makes no difference if a generator of the file yields the slices, if the slice is one of shuffled row numbers, or if
+the loop is ``for k in range(ceil(n / 64))`` or a ``while`` loop.
+
 The rule also reports a slice that grows or shrinks with the loop, such as ``x[:i]``. It has another shape in each
 iteration. Pad it to the longest length, with a mask.
 
@@ -79,10 +82,11 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.keras_methods import is_keras_method
-from ...analysis.slices import full_range, growing_slice, slice_of, text_of
+from ...analysis.slices import Slice, full_range, growing_slice, slice_of, text_of
 from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import function_call, is_traced, may_call_functions
 from ...semantics.model import Call
+from ...syntax.expressions import last_name
 from ..base import Context, Finding, Result
 
 CODE = "NPU276"
@@ -92,12 +96,12 @@ _ON_BATCH = frozenset({_TRAINS, "test_on_batch", "predict_on_batch"})
 
 def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
-    if "range" not in text or not ("_on_batch" in text or may_call_functions(context.names, text)):
+    if not ("range" in text or "while" in text) or not ("_on_batch" in text or may_call_functions(context.names, text)):
         return
     for call in context.names.calls:
         for value in [*call.node.args, *(keyword.value for keyword in call.node.keywords)]:
             bound = _bound(context, call, value)
-            piece = slice_of(context, call, bound)
+            piece = slice_of(context, call, bound) or _yielded(context, call, value)
             grows = piece is None and growing_slice(context, bound)
             if piece is None and not grows or not _is_step(context, call):
                 continue
@@ -123,6 +127,32 @@ def _bound(context: Context, call: Call, value: ast.expr) -> ast.expr:
     if len(bindings) == 1 and bindings[0].kind == "value" and isinstance(bindings[0].node, ast.expr):
         return bindings[0].node
     return value
+
+
+def _yielded(context: Context, call: Call, value: ast.expr) -> Slice | None:
+    """Return the slice that a generator of the file yields for the variable of a loop: ``for x, y in batches(...)``."""
+    names = context.names
+    loops = (p for p in names.ancestors(call.node) if isinstance(p, ast.For) and isinstance(value, ast.Name))
+    for loop in loops:
+        if not any(
+            isinstance(part, ast.Name) and part.id == getattr(value, "id", "") for part in ast.walk(loop.target)
+        ):
+            continue
+        over: ast.expr = loop.iter
+        while isinstance(over, ast.Call) and last_name(over.func) in ("enumerate", "tqdm") and over.args:
+            over = over.args[0]
+        made = names.definition(over.func, names.place(over)) if isinstance(over, ast.Call) else None
+        if made is None or made.names is not names:
+            return None
+        for node in ast.walk(made.node):
+            if isinstance(node, ast.Yield) and node.value is not None:
+                at = Call(call.node, names.place(node))
+                for part in getattr(node.value, "elts", [node.value]):
+                    piece = slice_of(context, at, _bound(context, at, part))
+                    if piece is not None:
+                        return piece
+        return None
+    return None
 
 
 def _is_step(context: Context, call: Call) -> bool:
