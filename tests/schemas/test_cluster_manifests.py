@@ -9,11 +9,13 @@ import subprocess
 import sys
 from typing import Any
 
+import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
 
 CLUSTER = pathlib.Path(__file__).resolve().parents[2] / "samples" / "cluster"
+VOLCANO_JOB = json.loads(pathlib.Path(__file__).with_name("volcano_job.json").read_text())
 KUBERNETES = ("1.25", "1.30")
 TABLE = "/user/serverid/devindex/config/hccl.json"
 
@@ -56,8 +58,17 @@ def shown(document: dict[str, Any], folder: pathlib.Path, table: dict[str, Any] 
 def test_the_manifests_are_valid(version: str) -> None:
     for document in documents("volcano_job.yaml") + documents("cpu_job.yaml"):
         if document["apiVersion"].startswith("batch.volcano.sh"):
+            jsonschema.validate(document, VOLCANO_JOB)
             document = pod_template(document)
         kubernetes_validate.validate(document, version, strict=True)
+
+
+@pytest.mark.parametrize("field, value", [("minAvailble", 2), ("minAvailable", "2"), ("tasks", []), ("kind", "Jobs")])
+def test_a_wrong_field_of_the_job_of_volcano_is_found(field: str, value: Any) -> None:
+    (_, job) = documents("volcano_job.yaml")
+    (job if field == "kind" else job["spec"])[field] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(job, VOLCANO_JOB)
 
 
 def test_the_job_of_volcano_is_consistent() -> None:
