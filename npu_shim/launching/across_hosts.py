@@ -63,6 +63,7 @@ def mpirun_process(
         cores=(),
         log=os.path.join(log_dir, "mpirun.log"),
         name="mpirun",
+        starts=size,
     )
 
 

@@ -22,6 +22,7 @@ _STANDARD_LIBRARY = os.path.join(sysconfig.get_path("stdlib"), "")
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _REPORT = "npu-shim launch:"
 _REPORTED = re.compile(rf"^{_REPORT} rank \d+ on \S+ (?:failed with exit code (\d+)|was ended by (SIG\w+))\. ", re.M)
+_FINISHED = re.compile(rf"{_REPORT} rank (\d+) on \S+ finished\n")
 _LOST_RANK = re.compile(r"\bPeerLost: .*?\brank (\d+) \(process \d+\b", re.DOTALL)
 
 
@@ -74,6 +75,21 @@ def reported_code(output: str) -> int | None:
         return None
     code, name = found.groups()
     return int(code) if code else 128 + signal.Signals[name]
+
+
+def finished(rank: int, host: str) -> str:
+    """Return the line that a rank under mpirun prints when it has finished; unfinished() reads it."""
+    return f"{_REPORT} rank {rank} on {host} finished\n"
+
+
+def unfinished(output: str, ranks: int) -> list[int]:
+    """Return the ranks without a line of finished() in an output.
+
+    Args:
+        output: of mpirun, whose exit code is 0 also if it loses the daemon of a host (Open MPI 5.0).
+        ranks: number of ranks.
+    """
+    return sorted(set(range(ranks)) - {int(rank) for rank in _FINISHED.findall(output)})
 
 
 def ending(code: int) -> str:

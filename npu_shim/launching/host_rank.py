@@ -15,7 +15,7 @@ from typing import Mapping
 
 from npu_shim import _env
 from npu_shim.distributed.world import world
-from npu_shim.launching.failure import CAUSE_WAIT_S, failure_lines, lost_rank, reported_failure
+from npu_shim.launching.failure import CAUSE_WAIT_S, failure_lines, finished, lost_rank, reported_failure
 from npu_shim.launching.follow import Follower
 from npu_shim.launching.plan import OP_THREADS, share_cores, share_threads
 
@@ -34,9 +34,10 @@ def main(log_dir: str, command: list[str], bind_cores: bool = False) -> int:
         command: program and arguments.
         bind_cores: True to bind the rank to its own share of the processors of its host.
     Returns:
-        The exit code of the command, 128 + N if signal N ended it.
+        The exit code of the command, 128 + N if signal N ended it. The command ends with the daemon that started this
+        process.
     """
-    starters = _starters()
+    starters, daemon = _starters(), os.getppid()
     here = world()
     device = str(here.device_id)
     ranks = {
@@ -63,13 +64,22 @@ def main(log_dir: str, command: list[str], bind_cores: bool = False) -> int:
         # MPICH connects its processes by an open file, which the command needs.
         process = subprocess.Popen(command, env=environ, stdout=log, stderr=subprocess.STDOUT, close_fds=False)
     follower = Follower(path, begin, sys.stdout.buffer) if here.rank == 0 else None
-    code = None
+    code, kill_at = None, None
     while code is None:
         is_ended = bool(ended)
         code = process.poll()
         if follower is not None:
             follower.copy()
+        if kill_at is None and os.getppid() != daemon:
+            kill_at = time.monotonic() + _GRACE_S
+            process.terminate()  # mpirun neither sees this rank nor ends it from now on
+        elif kill_at is not None and time.monotonic() > kill_at:
+            process.kill()
         time.sleep(_POLL_INTERVAL_S)
+    if os.getppid() != daemon:
+        with open(path, "ab") as log:
+            log.write(f"npu-shim launch: rank {here.rank} ended with the process of mpirun that started it\n".encode())
+        return code if code >= 0 else 128 - code
     with open(path, "rb") as log:
         log.seek(begin)
         output = log.read().decode("utf-8", "replace")
@@ -86,6 +96,8 @@ def main(log_dir: str, command: list[str], bind_cores: bool = False) -> int:
             lines[0] += " and ends with:"
             lines += ["  " + line for line in failure_lines(output)]
         sys.stderr.write("\n".join(lines) + "\n")
+    if not code:
+        sys.stderr.write(finished(here.rank, here.servers[here.rank]))
     if code and starters:
         _end_later(starters)
     return code

@@ -170,7 +170,15 @@ class Job:
                 return reported or first.code or 1, True
             if all(code == 0 for code in codes):
                 follower.copy()
-                return 0, False
+                process = self._ranks[0].process
+                lost = failure.unfinished(self._ranks[0].output(), process.starts)
+                if lost:
+                    seconds = time.monotonic() - self._begin
+                    self._report(
+                        f"{process.name} ended after {seconds:.0f} s, but {_ranks(lost)} did not finish. Its log is "
+                        f"{process.log}"
+                    )
+                return int(bool(lost)), bool(lost)
             if self._timeout is not None and time.monotonic() - self._begin > self._timeout:
                 left = [rank.process.rank for rank in self._ranks if rank.poll() is None]
                 self._report(f"timeout after {self._timeout:g} s (--timeout): ending {_ranks(left)}")

@@ -61,6 +61,7 @@ class RankProcess:
         cores: the processors that it may use; those of the launcher when empty.
         log: the file for standard output and standard error.
         name: for messages; that of the rank if empty.
+        starts: the number of ranks that it starts, if it is mpirun; else 0.
     """
 
     rank: int
@@ -70,6 +71,7 @@ class RankProcess:
     cores: tuple[int, ...]
     log: str
     name: str = ""
+    starts: int = 0
 
     def full_environment(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return all variables of the process.

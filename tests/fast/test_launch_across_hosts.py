@@ -6,8 +6,10 @@ import ast
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ import pytest
 from npu_shim import cli
 from npu_shim.distributed.ranktable import allocation
 from npu_shim.launching import host_rank
+from npu_shim.launching.failure import finished
 from npu_shim.launching.plan import share_cores
 
 
@@ -46,9 +49,10 @@ def starter(folder: pathlib.Path, version: str, body: str, monkeypatch: Any) -> 
 def test_mpirun_starts_the_ranks_of_several_hosts(
     version: str, options: str, tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
 ) -> None:
-    """The mpirun of the test starts one of the three ranks."""
+    """The mpirun of the test starts one of the three ranks, and may print that the others finished."""
     monkeypatch.chdir(tmp_path)
-    run = f'while [ "$1" != env ]; do shift; done\n{open_mpi(2, 3, 0, 1)} exec "$@"'
+    others = "".join(finished(rank, "127.0.0.1") for rank in (0, 1))
+    run = f'while [ "$1" != env ]; do shift; done\nprintf "$OTHERS"\n{open_mpi(2, 3, 0, 1)} exec "$@"'
     mpirun = starter(tmp_path, version, run, monkeypatch)
     names = ("JOB_ID", "RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID", "NPU_SHIM_FALLBACK")
     (tmp_path / "a.py").write_text(
@@ -60,6 +64,13 @@ def test_mpirun_starts_the_ranks_of_several_hosts(
     line = ["launch", "-np", "3", "-H", "127.0.0.1:2,192.0.2.9:2", "--job-id", "j", "--log-dir", "logs"]
     assert cli.main([*line, "--dry-run", "a.py", "0"]) == 0
     assert f"{mpirun} {options} " in capsys.readouterr().out
+    assert cli.main([*line, "a.py", "0"]) == 1
+    assert re.search(
+        "mpirun ended after [0-9]+ s, but ranks 0, 1 did not finish. Its log is logs/mpirun.log",
+        capsys.readouterr().err,
+    )
+    (tmp_path / "logs" / "rank_2.log").unlink()
+    monkeypatch.setenv("OTHERS", others)
     assert cli.main([*line, "a.py", "0"]) == 0
     assert "job j: 3 ranks on 2 hosts, logs in logs" in capsys.readouterr().err
     assert (tmp_path / "logs" / "rank_2.log").read_text().splitlines()[1:] == [
@@ -137,6 +148,23 @@ def test_only_processes_of_mpi_are_ended_with_a_failed_rank(tmp_path: pathlib.Pa
     found = ast.literal_eval(starters)
     assert list(found) == [int(daemon), int(mpirun)] and all(begin.isdigit() for begin in found.values())
     assert host_rank._status(int(mpirun)) == ("", 0, "")
+
+
+def test_a_rank_ends_with_the_daemon_that_started_it(tmp_path: pathlib.Path) -> None:
+    environ = {**os.environ, "JOB_ID": "j", "NPU_SHIM_FALLBACK": "silent"}
+    rank = f'"{sys.executable}" -m {host_rank.__name__} "{tmp_path}" {host_rank.SHARED} sleep 60'
+    body = f"{open_mpi(1, 2, 1, 2)} {rank} &\nwait"
+    with subprocess.Popen([program(tmp_path / "orted", body)], env=environ, start_new_session=True) as daemon:
+        log = tmp_path / "rank_1.log"
+        give_up = time.monotonic() + 30
+        while not (log.exists() and log.read_text()) and time.monotonic() < give_up:
+            time.sleep(0.05)
+        daemon.kill()
+    while len(log.read_text().splitlines()) < 2 and time.monotonic() < give_up:
+        time.sleep(0.05)
+    assert log.read_text().splitlines()[1:] == [
+        "npu-shim launch: rank 1 ended with the process of mpirun that started it"
+    ]
 
 
 def program(path: pathlib.Path, body: str) -> str:

@@ -16,12 +16,14 @@ import pytest
 import tensorflow as tf
 
 from npu_shim import cli
+from npu_shim.launching import host_rank
 from tests.distributed import mpi_ranks
 from tests.distributed.trained import check_training
 from tests.mpi import two_hosts
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[1] / "distributed" / "scripts"
 UNSHARE = ["unshare", "--user", "--map-root-user", "--net"]
+DAEMONS = ("prted", "orted", "hydra_pmi_proxy")  # Open MPI 5 and 4, MPICH
 VARIABLES = ("PYTHONPATH", "RANK_TABLE_FILE", "NPU_SHIM_FALLBACK", "TF_CPP_MIN_LOG_LEVEL")
 
 
@@ -53,6 +55,13 @@ class Job:
     def kill(self, rank: int) -> None:
         """Kill a rank."""
         (pid,) = [pid for pid in self.processes() if has(pid, f"RANK_ID={rank}")]
+        os.kill(pid, signal.SIGKILL)
+
+    def kill_daemon(self, rank: int) -> None:
+        """Kill the daemon of mpirun that started a rank."""
+        (pid,) = [pid for pid in self.processes() if has(pid, f"RANK_ID={rank}")]
+        while host_rank._status(pid)[0] not in DAEMONS:
+            pid = host_rank._status(pid)[1]
         os.kill(pid, signal.SIGKILL)
 
     def processes(self) -> list[int]:
@@ -124,7 +133,7 @@ def test_ranks_of_two_hosts_train_as_one_process(start: str, tmp_path: pathlib.P
     check_training(tmp_path, ways)
 
 
-@pytest.mark.parametrize("fault", ["kill", "cut"])
+@pytest.mark.parametrize("fault", ["kill", "daemon", "cut"])
 def test_a_job_that_loses_a_host_ends_and_continues_from_its_checkpoint(fault: str, tmp_path: pathlib.Path) -> None:
     command = [
         str(SCRIPTS.parents[2] / "samples" / "digits_horovod" / "expected_npu.py"),
@@ -140,6 +149,8 @@ def test_a_job_that_loses_a_host_ends_and_continues_from_its_checkpoint(fault: s
     begin = time.monotonic()
     if fault == "cut":
         job.cut()
+    elif fault == "daemon":
+        job.kill_daemon(1)
     else:
         job.kill(1)
     found = job.end()
@@ -152,6 +163,9 @@ def test_a_job_that_loses_a_host_ends_and_continues_from_its_checkpoint(fault: s
     if fault == "cut":
         name = r"rank [01] \(process \d+ on 10.77.0.[12]\) (does not answer|stopped in the middle of a collective)"
         assert re.search(name, job.output), job.output[-4000:]
+    elif fault == "daemon":
+        end = r"mpirun (failed with exit code \d+ after \d+ s|ended after \d+ s, but ranks 0, 1 did not finish)\. "
+        assert re.search(rf"npu-shim launch: {end}Its log is \S+\n$", job.output), job.output[-4000:]
     else:
         assert job.output.count("rank 1 on 10.77.0.2 was ended by SIGKILL") == 1, job.output[-4000:]
     assert last_step(tmp_path / "model") < 240
