@@ -231,3 +231,46 @@ def test_a_module_that_makes_tensors_is_imported_behind_the_opening(
     assert (before == head + "import npu_shim.npu_device as npu\n\n") == opens
     assert behind.startswith("import parts\n" if opens else "model.fit(")
     assert main(["-i", str(out), "--check"]) == 0
+
+
+TRAINER = """
+class Registry:
+    def add(self, each):
+        return each
+
+class Trainer:
+    def __init__(self, epochs):
+        self.epochs = epochs
+        self.model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        self.model.compile('sgd', 'mse')
+    def train(self, x):
+        return self.model.fit(x, epochs=self.epochs)
+
+def train():
+    trainer = Trainer(2)
+    return trainer.train(tf.ones([3]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("statements", "first"),
+    [
+        ("trainer = Trainer(2)\ntrainer.train([3])\n", "trainer = Trainer(2)"),
+        ("trainer = Trainer(2)\nfor i in range(3):\n    history = trainer.train([3])\n", "trainer = Trainer(2)"),
+        ("history = train()\nprint(history)\n", "history = train()"),
+        ("registry = Registry()\nregistry.add(Trainer)\n", ""),
+    ],
+)
+@pytest.mark.parametrize("apart", [False, True], ids=["one file", "two files"])
+def test_statements_that_use_an_object_or_a_result_of_the_project_start_a_program(
+    statements: str, first: str, apart: bool, tmp_path: pathlib.Path
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    parts = "import tensorflow as tf\n" + TRAINER
+    (source / "main.py").write_text(("from parts import *\n\n" if apart else parts + "\n") + statements)
+    if apart:
+        (source / "parts.py").write_text(parts)
+    assert main(["-i", str(source), "-o", str(tmp_path / "out")]) == 0
+    lines = (tmp_path / "out" / "main.py").read_text().split("\n")
+    assert [lines[index + 1] for index, line in enumerate(lines) if line == OPEN] == ([first] if first else [])

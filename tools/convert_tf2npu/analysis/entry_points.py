@@ -11,7 +11,7 @@ from ..project.context import Context
 from ..rewrite.insertion import is_main_guard
 from ..rewrite.preamble import FLAGS, SETTINGS
 from ..semantics.model import Call
-from ..semantics.module_index import Instance, ModuleIndex, Names
+from ..semantics.module_index import Definition, Instance, ModuleIndex, Names
 from ..semantics.tf_types import Type
 from ..semantics.version_evidence import had_gelu
 from ..tf_api.canonical_names import canonical
@@ -115,7 +115,9 @@ def _is_program(names: Names) -> bool:
     if names.project and names.path and names.project.importers(names.path):
         return any(_trains(names, call) for call in _calls_at_top(names))
     return any(
-        _is_work(names, call) or _starts(names, call) or (is_near_framework(names) and _is_of_model(names, call))
+        _is_work(names, call)
+        or _starts(names, call)
+        or (is_near_framework(names) and (_is_of_model(names, call) or _runs_work(names, call)))
         for call in _calls_at_top(names)
     )
 
@@ -170,6 +172,19 @@ def _starts(names: Names, call: Call) -> bool:
     own = names.module.bindings.get(function.id, ()) if isinstance(function, ast.Name) else ()
     name = names.named(function, call.where)
     return (name is not None and name.is_definition) or any(b.kind in ("def", "import") for b in own)
+
+
+def _runs_work(names: Names, call: Call) -> bool:
+    """Return True if a call runs a function of the project, or makes or uses an object of a class, with TensorFlow."""
+    function = call.node.func
+    found = names.definition(function, call.where)
+    if found is None and isinstance(function, ast.Attribute):
+        kind = names.types.of(function.value, call.where)
+        found = Definition(kind.owner, kind.names) if isinstance(kind, Instance) else None
+    if found is None or not isinstance(found.node, (ast.FunctionDef, ast.ClassDef)):
+        return False
+    theirs = found.names
+    return any(_is_work(theirs, each) and found.node in theirs.ancestors(each.node) for each in theirs.calls)
 
 
 def _needs_switch(names: Names) -> bool:
