@@ -1,8 +1,8 @@
 """The ranks of processes that mpirun, srun or torchrun starts.
 
 These launchers number their processes in variables of their own. ``variables()`` translates them to the variables of a
-rank (RANK_ID and so on). Sources: Open MPI 5.0, MPICH 5.0 and Slurm 22.05 as they run; the PMIx standard;
-torchrun's page in PyTorch's documentation.
+rank (RANK_ID and so on). Sources: Open MPI 4.1 and 5.0, MPICH 5.0 and Slurm 22.05 as they run; the PMIx
+standard; torchrun's page in PyTorch's documentation.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@
 # The environments are made on first use from tests/envs/*.txt and kept in
 # $NPU_SHIM_CACHE, or else in .envs/ of the checkout. A change of those files
 # makes a new one; the old one may be deleted. The environment "reports" drives
-# the tool's reports in a browser and needs a Chromium (tests/envs/reports.sh).
+# the tool's reports in a browser and needs a Chromium (tests/envs/reports.sh),
+# "mpi_debian" needs the distribution's Open MPI (tests/envs/mpi_debian.sh).
 set -euo pipefail
 
 # One suite a line: is it in the default, in which environments --all runs it, in which --nightly does, and its tests.
@@ -36,7 +37,8 @@ suites=(
   "two_cards   no      -                        tf115,tf26              tests/card/test_two_cards.py"
   "mpi         no      -                        mpi                     NPU_SHIM_TEST_BACKENDS=mpi tests/mpi/test_ranks.py tests/mpi/test_scale.py tests/distributed/test_backend_collectives.py tests/distributed/test_backend_uneven.py tests/distributed/test_backend_random.py"
   "mpi_hosts   no      -                        mpi                     tests/mpi/test_two_hosts.py tests/mpi/test_hosts_benchmark.py tests/mpi/test_sample.py"
-  "mpi_ranks   no      -                        mpich                   NPU_SHIM_TEST_BACKENDS=mpi tests/mpi/test_ranks.py tests/mpi/test_two_hosts.py tests/distributed/test_backend_collectives.py"
+  "mpi_ranks   no      -                        mpich,mpi_debian        NPU_SHIM_TEST_BACKENDS=mpi tests/mpi/test_ranks.py tests/mpi/test_two_hosts.py tests/distributed/test_backend_collectives.py"
+  "mpi_sample  no      -                        mpi_debian              tests/mpi/test_sample.py"
   "cli         yes     tf215,tf115              tf26,tf221              tests/cli"
   "migrated    no      tf215,tf115              tf26,tf221              tests/migrated tests/lifted"
   "reports     no      reports                  -                       tests/browser tests/schemas tests/plots tests/site"
@@ -64,7 +66,7 @@ suites=(
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 default_env=tf215
-all_envs=(tf215 tf115 tf26 tf221 mpi mpich reports)
+all_envs=(tf215 tf115 tf26 tf221 mpi mpi_debian mpich reports)
 suite_names="$(echo $(printf '%s\n' "${suites[@]%% *}" | sort -u))"  # unquoted: one line
 
 usage_error() { say "tests/run.sh: $*" >&2; exit 2; }

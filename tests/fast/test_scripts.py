@@ -102,7 +102,10 @@ def test_run_sh_does_not_count_a_half_made_environment_as_made(
 @pytest.mark.parametrize(
     "args, text",
     [
-        (["--env", "tf114"], "--env tf114: no such environment; there are tf215 tf115 tf26 tf221 mpi mpich reports"),
+        (
+            ["--env", "tf114"],
+            "--env tf114: no such environment; there are tf215 tf115 tf26 tf221 mpi mpi_debian mpich reports",
+        ),
         (["--env"], "--env needs a name"),
         (["--jobs", "0"], "--jobs needs the number of suites to run"),
         (["--suite"], "--suite needs a name from the table in tests/run.sh"),

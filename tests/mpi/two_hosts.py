@@ -40,7 +40,8 @@ def main(folder: pathlib.Path, command: list[str]) -> None:
         agent = folder / "start_there"
         agent.write_text(f'#!/bin/sh\nexec {sys.executable} {HERE / "start_there.py"} "$@"\n')
         agent.chmod(0o755)
-        agents = {"PRTE_MCA_plm_ssh_agent": str(agent), "HYDRA_LAUNCHER_EXEC": str(agent)}  # of Open MPI and MPICH
+        variables = ("PRTE_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent", "HYDRA_LAUNCHER_EXEC")  # Open MPI 5, 4; MPICH
+        agents = dict.fromkeys(variables, str(agent))
         # MPICH finds that both hosts are one machine; it must not use its memory.
         network = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": DEVICE}
         process = subprocess.Popen(
