@@ -145,6 +145,8 @@ def _compare(
             for each in found.departures
             if each.kind != FINAL and (each.step < until or (each.step == until and each.number is not None))
         ]
+        # A script that failed lacks what it did not reach.
+        found.matches = found.matches._replace(only_original=[], only_migrated=[])
     return found, _sentences(found) + [_rank_sentence(rank, each.departures[0]) for rank, each in among]
 
 
