@@ -459,3 +459,21 @@ def test_loops_with_a_partial_slice(text: str, count: int) -> None:
 def test_batches_of_generators_of_images(made: str, fit: str, count: int) -> None:
     image = "from tensorflow.keras.preprocessing.image import ImageDataGenerator\n"
     assert len(lines(f"{image}{KERAS}{made}\nmodel.{fit}\n", "NPU248")) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (
+            "for i in range(9):\n    with tf.GradientTape() as t:\n        y = w * 2\n    w.assign_sub(t.gradient(y, w))\n",
+            1,
+        ),
+        ("for i in range(9):\n    with tf.GradientTape() as t:\n        y = w * 2\n    show(t.gradient(y, w))\n", 0),
+        ("o = tf.keras.optimizers.SGD(0.1)\nfor i in range(9):\n    o.minimize(lambda: w * 2, [w])\n", 1),
+        ("o = tf.keras.optimizers.SGD(0.1)\ndef loss():\n    return w\nfor i in d:\n    o.minimize(loss, [w])\n", 1),
+        ("o = tf.keras.optimizers.SGD(0.1)\n@tf.function\ndef f():\n    o.minimize(lambda: w * 2, [w])\n", 0),
+        ("for i in range(9):\n    scipy.minimize(lambda: w * 2, [w])\n", 0),
+    ],
+)
+def test_steps_that_run_operation_by_operation(text: str, count: int) -> None:
+    assert len(lines(STEP + "w = tf.Variable(1.0)\n" + text, "NPU247")) == count

@@ -13,7 +13,7 @@ from typing import Iterable, Iterator
 
 from ..project.context import Context
 from ..semantics.call_sites import users
-from ..semantics.model import Call
+from ..semantics.model import Call, Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.tf_types import Type
 from ..syntax.expressions import last_name, last_part
@@ -187,7 +187,7 @@ def _host_functions(names: Names) -> tuple[frozenset[ast.AST], frozenset[ast.AST
             and names.types.of(call.node.func.value, call.where) == Type.DATASET
         )
         for value in call.node.args + [k.value for k in call.node.keywords]:
-            for found in _passed_functions(value, definitions):
+            for found in [*_passed_functions(value, definitions), *_called_methods(names, value, call.where)]:
                 (certain if sure else likely).add(found)
     called = _calls_by_function(names)
     return _closure(certain, called, definitions), _closure(likely, called, definitions)
@@ -276,6 +276,19 @@ def _passed_functions(value: ast.expr, definitions: dict[str, list[ast.AST]]) ->
         and "partial" in (getattr(value.func, "attr", ""), getattr(value.func, "id", ""))
     ):
         yield from _passed_functions(value.args[0], definitions)
+
+
+def _called_methods(names: Names, value: ast.expr, where: Where) -> list[ast.FunctionDef]:
+    """Return the methods that a call of an object runs: of ``Augment()``, or of a variable that holds it."""
+    if isinstance(value, ast.Name):
+        bindings = names.lookup(value.id, where) or []
+        if len(bindings) != 1 or bindings[0].kind != "value" or not isinstance(bindings[0].node, ast.Call):
+            return []
+        value, where = bindings[0].node, bindings[0].where
+    made = names.definition(value.func, where) if isinstance(value, ast.Call) else None
+    if made is None or made.names is not names or not isinstance(made.node, ast.ClassDef):
+        return []
+    return [node for node in made.node.body if isinstance(node, ast.FunctionDef) and node.name in ("call", "__call__")]
 
 
 def _calls_by_function(names: Names) -> dict[ast.AST, set[str]]:

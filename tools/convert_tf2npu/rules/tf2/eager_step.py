@@ -26,6 +26,15 @@ Reported::
 
     app.run(main)
 
+Reported::
+
+    import tensorflow as tf
+
+    optimizer = tf.keras.optimizers.SGD(0.1)
+    for x in dataset:
+        optimizer.minimize(lambda: loss_of(model(x)), model.trainable_variables)
+        print(loss_of(model(x)).numpy())
+
 Untouched::
 
     import tensorflow as tf
@@ -96,6 +105,8 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import functions_around, is_used, may_be_traced
+from ...semantics.model import Call
+from ...semantics.tf_types import Type
 from ..base import Context, Finding, Result
 
 CODE = "NPU247"
@@ -103,12 +114,14 @@ CODE = "NPU247"
 
 def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
-    if "GradientTape" not in text or "apply_gradients" not in text or not is_two(context):
+    tapes = "GradientTape" in text and ("apply_gradients" in text or ".assign_sub(" in text)
+    if not tapes and ".minimize(" not in text or not is_two(context):
         return
     names = context.names
     reported: set[ast.AST | None] = set()
     for call in names.calls:
-        if context.called.get(call.node) != "tensorflow.GradientTape" or in_test(context, call.node):
+        is_tape = tapes and context.called.get(call.node) == "tensorflow.GradientTape"
+        if not (is_tape or _minimizes(context, call)) or in_test(context, call.node):
             continue
         around = functions_around(names, call.node)
         innermost = around[0] if around else None
@@ -121,6 +134,18 @@ def check_file(context: Context) -> Iterator[Result]:
             call.node,
             "this training step runs operation by operation. Put it into a function with @tf.function",
         )
+
+
+def _minimizes(context: Context, call: Call) -> bool:
+    """Return True if a call of an optimizer computes gradients of a function, and applies them."""
+    function = call.node.func
+    if not isinstance(function, ast.Attribute) or function.attr != "minimize" or not call.node.args:
+        return False
+    loss = call.node.args[0]
+    made = context.names.definition(loss, call.where)
+    return (isinstance(loss, ast.Lambda) or made is not None and isinstance(made.node, ast.FunctionDef)) and (
+        context.types.of(function.value, call.where) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
+    )
 
 
 def _in_loop(context: Context, node: ast.AST, function: ast.FunctionDef) -> bool:

@@ -46,6 +46,24 @@ Reported::
     def step(x):
         return model(x)
 
+Reported::
+
+    import tensorflow as tf
+
+    class Augment(tf.keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.flip = tf.keras.layers.RandomFlip()
+
+        def call(self, image):
+            return self.flip(image)
+
+    dataset = tf.data.Dataset.from_tensor_slices(images).map(Augment())
+
+    @tf.function
+    def step(x):
+        return model(x)
+
 Untouched::
 
     import tensorflow as tf
@@ -53,6 +71,26 @@ Untouched::
     with tf.device('/CPU:0'):
         flip = tf.keras.layers.RandomFlip()
     dataset = tf.data.Dataset.from_tensor_slices(images).map(lambda image: flip(image))
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+Untouched::
+
+    import tensorflow as tf
+
+    class Augment(tf.keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.flip = tf.keras.layers.RandomFlip()
+
+        def call(self, image):
+            return self.flip(image)
+
+    with tf.device('/CPU:0'):
+        augment = Augment()
+    dataset = tf.data.Dataset.from_tensor_slices(images).map(augment)
 
     @tf.function
     def step(x):
@@ -122,10 +160,11 @@ def check_file(context: Context) -> Iterator[Result]:
                 f"dataset.map creates this {last_part(name)}, and its variables are on the NPU. "
                 "Create it before, under with tf.device('/CPU:0'):",
             )
-    for read, where in names.reads:
-        if not isinstance(read.ctx, ast.Load) or not any(
-            p in names.once(host_functions) for p in names.ancestors(read)
-        ):
+    host = names.once(host_functions)
+    reads: list[tuple[ast.Name | ast.Attribute, Where]] = list(names.reads)
+    reads += [(part, call.where) for call in names.calls for part in _owners(call.node)] if host else []
+    for read, where in reads:
+        if not isinstance(read.ctx, ast.Load) or not any(p in host for p in names.ancestors(read)):
             continue
         for made in _makers(context, read, where):
             if made in reported or in_test(context, made) or not is_two(context):
@@ -139,7 +178,15 @@ def check_file(context: Context) -> Iterator[Result]:
             )
 
 
-def _makers(context: Context, read: ast.Name, where: Where) -> Iterator[ast.Call]:
+def _owners(call: ast.Call) -> Iterator[ast.Attribute]:
+    """Yield the attributes of objects that a call calls or has a method of: ``self.flip(x)``, ``self.count.assign_add(1)``."""
+    node: ast.expr = call.func
+    while isinstance(node, ast.Attribute):
+        yield node
+        node = node.value
+
+
+def _makers(context: Context, read: ast.Name | ast.Attribute, where: Where) -> Iterator[ast.Call]:
     """Yield the calls that make the variable or layer that a name has, except those on the CPU."""
     for origin in origins(read, where, context.names):
         node = origin.node
@@ -155,9 +202,18 @@ def _makers(context: Context, read: ast.Name, where: Where) -> Iterator[ast.Call
 
 
 def _is_on_cpu(context: Context, node: ast.AST) -> bool:
+    """Return True if a call is in a context of the CPU, or if all objects are made there whose class has the call."""
     for parent in context.names.ancestors(node):
         if isinstance(parent, ast.With) and any(
             "cpu" in context.source.segment(item.context_expr).lower() for item in parent.items
         ):
             return True
+        if isinstance(parent, ast.ClassDef):
+            made = [context.names.definition(call.node.func, call.where) for call in context.names.calls]
+            calls = [
+                c.node for c, found in zip(context.names.calls, made) if found is not None and found.node is parent
+            ]
+            return bool(calls) and all(
+                _is_on_cpu(context, call) for call in calls if parent not in context.names.ancestors(call)
+            )
     return False

@@ -14,6 +14,15 @@ Reported::
             state = world.step(action)
             model.train_on_batch(state, action)
 
+Reported::
+
+    import tensorflow as tf
+
+    def replay(model: tf.keras.Model, memory):
+        for state, reward, following in memory:
+            target = reward + 0.95 * model.predict(following).max()
+            model.fit(state, target, epochs=1, verbose=0)
+
 Untouched::
 
     import tensorflow as tf
@@ -48,6 +57,7 @@ from ...analysis.device_placement import in_test
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
+from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
 
 CODE = "NPU273"
@@ -63,7 +73,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         loop is None
         or not is_keras_method(context, call)
         or _is_made_in(loop, model)
-        or any(isinstance(node, ast.Attribute) and node.attr in ("fit", "fit_generator") for node in ast.walk(loop))
+        or any(map(_trains_epochs, ast.walk(loop)))
         or in_test(context, call.node)
         or not is_two(context)
     ):
@@ -73,6 +83,13 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         call.node,
         f"predict() in a loop makes a dataset each time. Call {text}(x, training=False) in a tf.function",
     )
+
+
+def _trains_epochs(node: ast.AST) -> bool:
+    """Return True for a call of fit, unless it is one of ``epochs=1``: a step of reinforcement learning."""
+    if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") not in ("fit", "fit_generator"):
+        return False
+    return not any(keyword.arg == "epochs" and constant(keyword.value) == (1,) for keyword in node.keywords)
 
 
 def _loop(context: Context, node: ast.AST) -> ast.AST | None:
