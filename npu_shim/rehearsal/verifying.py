@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import textwrap
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Sequence
 
@@ -177,16 +178,23 @@ def _outside(band: seeds.Band) -> str:
 
 def not_completed(part: dict[str, Any]) -> str:
     """Return a sentence about a run that did not end as it should."""
+    with open(part["log"], encoding="utf-8", errors="replace") as stream:
+        output = stream.read()
     return (
         f"{part['script']} ended with exit code {part['exit_code']} after {part['steps']} recorded steps. "
-        f"{_missing_package(part['log'])}See its output in {part['log']}."
+        f"{_last_line(output)}{_missing_package(output)}See its output in {part['log']}."
     )
 
 
-def _missing_package(log: str) -> str:
+def _last_line(output: str) -> str:
+    """Return a sentence with the last line that a script printed, as the message of its error."""
+    line = output.strip().rpartition("\n")[2]
+    return f"Its last line: {textwrap.shorten(line, 300).rstrip('.')}. " if line else ""
+
+
+def _missing_package(output: str) -> str:
     """Return the fix for a script that imports a package which npu_shim can serve; an empty string for others."""
-    with open(log, encoding="utf-8", errors="replace") as stream:
-        found = _MISSING.search(stream.read())
+    found = _MISSING.search(output)
     if found is None:
         return ""
     return f"{found.group(1)} is not installed: set NPU_SHIM_ALIAS=1, and npu_shim serves it. "

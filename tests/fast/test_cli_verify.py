@@ -88,9 +88,10 @@ def test_a_missing_package_that_npu_shim_serves_is_named_with_its_fix(
 
 
 def test_a_script_that_fails_is_an_error_with_its_log(tmp_path: pathlib.Path, capsys: Any) -> None:
-    (tmp_path / "train.py").write_text("import sys\nsys.exit(7)\n")
+    (tmp_path / "train.py").write_text("import sys\nprint('no data')\nsys.exit(7)\n")
     assert main(["verify", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2
-    assert "train.py ended with exit code 7 after 0 recorded steps. See its output in" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "train.py ended with exit code 7 after 0 recorded steps. Its last line: no data. See its output in" in out
 
 
 def test_half_precision_needs_a_script_with_tensorflow(tmp_path: pathlib.Path, capsys: Any) -> None:
