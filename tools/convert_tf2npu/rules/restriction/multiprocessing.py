@@ -2,7 +2,7 @@
 
 A forked process has copies of the NPU runtime's locks and handles, which belong to threads of the parent process. It
 can hang or fail at any time. Start processes with a fork server that is created before the first session or tensor. The rule
-reports only files that train.
+reports only files that train. Keras forks processes for ``use_multiprocessing=True``; threads are safe.
 
 Reported::
 
@@ -40,6 +40,15 @@ Reported::
     model = keras.Sequential([keras.layers.Dense(1)])
     model.fit(images, labels)
 
+Reported::
+
+    from tensorflow import keras
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.fit(batches, workers=4, use_multiprocessing=True)
+
 Untouched::
 
     import multiprocessing
@@ -68,6 +77,7 @@ import re
 from typing import Iterator
 
 from ...analysis.device_placement import first_call
+from ...analysis.keras_methods import is_keras_method
 from ...semantics.model import Call
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
@@ -81,11 +91,22 @@ concurrent.futures.process.ProcessPoolExecutor""".split()
 )
 _FORK = "os.fork"
 CALLS = _METHODS | _WORKERS | {_FORK}
+METHODS = frozenset({"fit", "fit_generator"})
 _TRAINS = re.compile(
     r"\.Session\(|\.InteractiveSession\(|\.MonitoredTrainingSession\(|\.Supervisor\(|"
     r"\.Estimator\(|\.TPUEstimator\(|train_and_evaluate\(|\.fit\(|\.fit_generator\(|\.GradientTape\(|\.train_on_batch\("
 )
 _SETS_START_METHOD = re.compile(r"set_start_method\(|get_context\(|mp_context\s*=")
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    forks = any(k.arg == "use_multiprocessing" and constant(k.value) == (True,) for k in call.node.keywords)
+    if forks and not _SETS_START_METHOD.search(context.source.text) and is_keras_method(context, call):
+        yield Finding(
+            call.node,
+            "use_multiprocessing=True forks processes, which can hang or fail with the NPU runtime. "
+            "Use threads: use_multiprocessing=False",
+        )
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
