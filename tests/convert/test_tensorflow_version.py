@@ -51,6 +51,10 @@ def opened(text: str, **settings: Any) -> str:
         (TF + "w = tf.compat.v1.get_variable('w', [3])\n" + TAPE, "TensorFlow 2, tf.GradientTape in line 3"),
         # of TensorFlow 1.15 and of the first versions of TensorFlow 2
         (KERAS + "tf.data.experimental.MapVectorizationOptions()\n", "TensorFlow 1 or 2, Keras"),
+        (
+            TF + "w = tf.Variable(1.0)\ntf.keras.optimizers.SGD(0.1).minimize(lambda: w * w, [w])\n",
+            "TensorFlow 1 or 2, Keras",
+        ),
         (PACKAGE, "TensorFlow 1 or 2, Keras"),
         (PACKAGE.replace("import keras", "import tf_keras as keras"), "TensorFlow 1 or 2, Keras"),
         (PACKAGE + "keras.utils.set_random_seed(1)\n", "TensorFlow 2, keras.utils.set_random_seed in line 4"),
@@ -67,6 +71,8 @@ def opened(text: str, **settings: Any) -> str:
         (KERAS + "s = tf.Session()\n", ""),
         (KERAS + "y = tf.nn.dropout(x, keep_prob=0.5)\n", ""),
         (TF + "tf.enable_eager_execution()\n" + TAPE, ""),
+        (TF + "tf.Session().run(tf.keras.optimizers.SGD(0.1).minimize(loss, [w]))\n", ""),
+        (TF + "train = tf.train.AdamOptimizer().minimize(loss)\n", ""),
         # nothing is trained
         (TF + "@tf.function\ndef f(x):\n    return x\nf(1)\n", ""),
         ("import torch\nmodel.fit(loss.numpy())\n", ""),

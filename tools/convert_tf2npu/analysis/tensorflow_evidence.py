@@ -238,7 +238,10 @@ def _reads_values(names: Names) -> Evidence | None:
 
 
 def _fits(names: Names, calls_keras: bool) -> bool:
-    """Return True if a file trains a Keras model, or an object that it compiles or trains as only Keras does."""
+    """Return True if a file trains a Keras model, or an object that it compiles or trains as only Keras does.
+
+    ``minimize`` of a Keras optimizer trains, too.
+    """
     compiled = {
         call.node.func.value.id
         for call in names.calls
@@ -254,6 +257,9 @@ def _fits(names: Names, calls_keras: bool) -> bool:
             if calls_keras and isinstance(model, ast.Name) and model.id in compiled:
                 return True
             if names.types.of(model, call.where) == Type.MODEL or trains_as_keras(names, call):
+                return True
+        elif isinstance(function, ast.Attribute) and function.attr == "minimize":
+            if names.types.of(function.value, call.where) == Type.KERAS_OPTIMIZER:
                 return True
     return False
 

@@ -290,7 +290,7 @@ _WORDS = {
         b"border_mode",
         b"samples_per_epoch",
     ),
-    "trains": (b"GradientTape", b"fit_generator", b"train_on_batch"),
+    "trains": (b"GradientTape", b"fit_generator", b"train_on_batch", b".minimize("),
 }
 # Attributes, which may stand behind blanks, comments and the end of a line.
 _FIT, _OPEN = (re.compile(rb"\.(?:[\s\\]|#[^\r\n]*[\r\n])*%s\b" % name) for name in (b"fit", b"open"))
