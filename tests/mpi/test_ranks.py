@@ -164,7 +164,7 @@ job.world.allreduce(np.ones(3), key="first")
 if rank == 1:
     {fault}
 job.world.allreduce(np.ones(3), key="loss")
-print("rank", rank, "is done")
+sys.stdout.write("rank %d is done\\n" % rank)  # in one piece
 """
 
 
