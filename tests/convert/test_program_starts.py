@@ -206,15 +206,16 @@ def test_a_function_of_the_project_may_start_the_main_function(tmp_path: pathlib
     [
         ("model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n", True),
         ("def make():\n    return tf.keras.Sequential()\nmodel = make()\n", True),
-        ("class Config:\n    rate = 3\nMEAN = tf.constant([0.5])\n", True),
+        ("class Config:\n    rate = 3\nMEAN = tf.Variable([0.5])\n", True),
+        ("MEAN = tf.constant([0.5])\n", False),
         ("def make():\n    return tf.keras.Sequential()\n", False),
         ("class Net(tf.keras.Model):\n    pass\n", False),
         ("LAYER = tf.keras.layers.Dense(1)\n", False),
-        ("def test():\n    tf.ones([3])\nif __name__ == '__main__':\n    tf.ones([3])\n", False),
-        ("tf.config.set_visible_devices([], 'GPU')\nMEAN = tf.constant([0.5])\n", False),
+        ("def test():\n    tf.Variable(3)\nif __name__ == '__main__':\n    tf.Variable(3)\n", False),
+        ("tf.config.set_visible_devices([], 'GPU')\nMEAN = tf.Variable([0.5])\n", False),
     ],
 )
-def test_a_module_that_makes_tensors_is_imported_behind_the_opening(
+def test_a_module_that_makes_variables_is_imported_behind_the_opening(
     module: str, opens: bool, tmp_path: pathlib.Path
 ) -> None:
     source, out = tmp_path / "source", tmp_path / "out"

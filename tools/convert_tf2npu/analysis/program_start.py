@@ -18,11 +18,10 @@ from .entry_points import scripts_with
 from .host_work import PLAIN_MODULES
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-# Calls that make something on a device at once.
+# Calls that make variables, which stay on the device of that time, or choose devices. Plain tensors are copied.
 _BUILDERS = re.compile(
-    r"tensorflow\.(constant|convert_to_tensor|eye|fill|linspace|ones|range|zeros|Variable"
-    r"|data\.Dataset\.\w+|distribute\.\w+Strategy|random\.(normal|uniform|\w+\.from_seed)"
-    r"|keras\.(Input|Model|Sequential|(models\.)?(Model|Sequential|load_model)|applications\.\w+\.\w+|metrics\.\w+))"
+    r"tensorflow\.(Variable|distribute\.\w+Strategy|random\.\w+\.from_seed"
+    r"|keras\.((models\.)?(Model|Sequential|load_model)|applications\.\w+\.\w+|metrics\.\w+))"
 )
 _WITHOUT_TENSORFLOW = PLAIN_MODULES - {"tensorflow"} | {"IPython", "ipywidgets", "platform", "seaborn", "signal"}
 
@@ -106,7 +105,7 @@ def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
 
 
 def _builds_on_import(names: Names, statement: ast.stmt) -> bool:
-    """Return True if a statement imports a module of the project that makes tensors or models when it is imported."""
+    """Return True if a statement imports a module of the project that makes variables when it is imported."""
     project = names.project
     if project is None or not isinstance(statement, (ast.Import, ast.ImportFrom)):
         return False
@@ -120,7 +119,7 @@ def _builds_on_import(names: Names, statement: ast.stmt) -> bool:
 
 
 def _builds(project: ModuleIndex, path: str) -> bool:
-    """Return True if a module makes something on a device when it is imported, and does not set up the devices."""
+    """Return True if a module makes variables when it is imported, and does not set up the devices."""
     raw = project.raw(path)
     module = project.module(path) if b"tensorflow" in raw or b"keras" in raw else None
     if module is None:

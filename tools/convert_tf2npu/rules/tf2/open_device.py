@@ -2,9 +2,9 @@
 
 Eager code, tf.function and Keras run on the NPU once the device is the default. The rule adds two lines to the script
 that starts the training: the import, and ``npu.open().as_default()`` behind flags, settings, seeds and all that runs
-before TensorFlow is imported, and before the first tensor, dataset, model or strategy, also one that a module of the
-project makes when it is imported. Modules that are only imported and tests stay unchanged. In a program of several commands (click, typer, fire) each command that uses TensorFlow opens
-the device.
+before TensorFlow is imported, and before the first tensor, dataset, model or strategy, also before a module of the
+project that makes a model when it is imported. Modules that are only imported and tests stay unchanged. In a program
+of several commands (click, typer, fire) each command that uses TensorFlow opens the device.
 
 A program is one of TensorFlow 2 if it shows this, for example by tf.GradientTape, tf.function, ``loss.numpy()`` or a
 name that TensorFlow 1 does not have. The message names the first evidence. A program that only trains a Keras model
