@@ -8,7 +8,6 @@ import tensorflow as tf
 from tensorflow.python.client import session as _session
 from tensorflow.python.data.ops import iterator_ops as _iterator_ops
 from tensorflow.python.framework import function_def_to_graph as _to_graph, ops as _ops
-from tensorflow.python.ops import summary_ops_v2 as summary_ops
 from tensorflow.python.profiler.internal import (
     flops_registry as flops_registry,
 )  # for its effect: it registers formulas
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 v1 = tf.compat.v1
 MAKE_CALLABLE = "_make_callable_from_options"  # of a session; Keras in graph mode runs its functions through it
 HAS_FLOPS = frozenset(key.split(",")[0] for key in _ops._stats_registry._registry if key.endswith(",flops"))
-summary_module = summary_ops
 
 
 def results(session: Session, fetches: Fetches, value: Callable[[Tensor], Any]) -> Any:

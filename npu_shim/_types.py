@@ -17,7 +17,6 @@ Graph = Any  # tf.Graph
 DType = Any  # tf.DType, or what tf.as_dtype takes
 TensorShape = Any  # tf.TensorShape, or what it is made of
 Dataset = Any  # tf.data.Dataset, of TensorFlow 1 or 2
-DatasetIterator = Any  # tf.compat.v1.data.Iterator
 Queue = Any  # tf.queue.QueueBase
 RNNCell = Any  # tf.compat.v1.nn.rnn_cell.RNNCell
 VariableScope = Any  # tf.compat.v1.VariableScope, or its name

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     Pairs = List[Tuple[Gradient, Variable]]
     Named = List[Tuple[str, str, Tensor]]  # kind, name, tensor
 
-_APPLYING = "applying"
-
 
 def watch_optimizers(watch: Watch) -> None:
     """Watch the updates of all optimizers of this process, those of classes that are defined later included."""

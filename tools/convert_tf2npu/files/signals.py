@@ -23,13 +23,6 @@ def held_back() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def act_on_held_back() -> None:
-    """Handle a blocked signal now, then block again."""
-    if hasattr(signal, "pthread_sigmask"):
-        before = signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def leave_to_parent() -> None:
     """In a worker process: ignore Ctrl-C, which the parent handles, and end at once on the other signals."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -30,7 +30,6 @@ RUN_CONFIG = (
 # The parameters that NPURunConfig has too; the others have no meaning on the NPU.
 NPU_RUN_CONFIG = frozenset(RUN_CONFIG[:9])
 ESTIMATOR = ("model_fn", "model_dir", "config", "params", "warm_start_from")
-NPU_ESTIMATOR = ("model_fn", "model_dir", "config", "params", "job_start_file", "warm_start_from")
 DROPOUT_V1 = ("x", "keep_prob", "noise_shape", "seed", "name", "rate")
 DROPOUT_V2 = ("x", "rate", "noise_shape", "seed", "name")
 BUCKET_BY_LENGTH = (
