@@ -109,6 +109,82 @@ def test_functions_of_other_files(main: str, found: list[str], tmp_path: pathlib
     assert result == found
 
 
+LAYER = "class L(tf.keras.layers.Layer):\n    def call(self, x):\n"
+OWN = "class D(tf.keras.layers.Layer):\n    def build(self, s):\n        self.w = self.add_weight(shape=s)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (LAYER + "        self.d = tf.keras.layers.Dense(3)\n        return self.d(x)\n", 1),
+        (LAYER.replace("layers.Layer", "Model") + "        return tf.keras.layers.Dense(3)(x)\n", 1),
+        (LAYER + "        return x * tf.Variable(1.0)\n", 1),
+        (LAYER + "        w = self.add_weight(shape=[3])\n        return x * w\n", 1),
+        (LAYER + "        if self.w is None:\n            self.w = self.add_weight(shape=[3])\n        return x\n", 0),
+        (LAYER + "        return self.f(x)\n    def f(self, x):\n        return tf.keras.layers.Dense(3)(x)\n", 1),
+        (LAYER + "        self.build(x)\n    def build(self, x):\n        self.add_weight(shape=[3])\n", 0),
+        (LAYER + "        return tf.keras.layers.Dropout(0.1)(x)\n", 0),
+        (LAYER.replace("tf.keras.layers.Layer", "Base") + "        return tf.keras.layers.Dense(3)(x)\n", 0),
+        (OWN + LAYER + "        return D()(x)\n", 1),
+        (OWN.replace("add_weight", "find") + LAYER + "        return D()(x)\n", 0),
+        (OWN + LAYER.replace("call", "__init__") + "        self.d = D()\n", 0),
+    ],
+)
+def test_variables_of_layers(text: str, count: int) -> None:
+    assert len(lines(STEP + text, "NPU270")) == count
+    assert lines(STEP + text, "NPU270", tf="1") == []
+
+
+TAPE = (
+    "import numpy as np\ndef update(x):\n    with tf.GradientTape() as tape:\n        loss = loss_of(model(x))\n"
+    "    optimizer.apply_gradients(zip(tape.gradient(loss, w), w))\n"
+)
+TRACED = "import numpy as np\n@tf.function\ndef f(x):\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (TAPE + "    return float(loss)\n", 1),
+        (TAPE + "    return np.asarray(loss)\n", 1),
+        (TAPE + "    return float(x), np.mean(x)\n", 0),
+        (TAPE + "    return loss\nfor x in d:\n    print(float(update(x)))\n", 0),
+        (TRACED + "    return int(tf.reduce_max(x))\n", 1),
+        (TRACED + "    y = 2 * tf.exp(x)\n    return np.sum(y[0])\n", 1),
+        (TRACED + "    if x is None:\n        y = 1\n    else:\n        y = tf.exp(x)\n    return np.sum(y)\n", 0),
+        (TRACED + "    return int(x.shape[0]) + np.prod(tf.exp(x).shape)\n", 0),
+        (TRACED + "    return my.mean(tf.exp(x))\n", 0),
+        (TRACED + "    return np.mean(tf.nn.top_k(x))\n", 0),
+        ("loss_fn = tf.keras.losses.MeanSquaredError()\n" + TRACED + "    return bool(loss_fn(x, x) > 0)\n", 0),
+        ("loss_fn = tf.keras.losses.MeanSquaredError()\n" + TRACED + "    return float(loss_fn(x, x))\n", 1),
+        ("model = tf.keras.Sequential()\n" + TRACED + "    return np.argmax(model(x))\n", 1),
+        ("def g(x):\n    return np.mean(tf.exp(x))\n", 0),
+    ],
+)
+def test_values_read_in_a_step(text: str, count: int) -> None:
+    assert len(lines(STEP + text, "NPU272")) == count
+
+
+FLIP = "tf.image.random_flip_left_right"
+
+
+@pytest.mark.parametrize(
+    ("flip", "train", "count"),
+    [
+        ("", "for x in d:\n        x = flip(x)\n        o.apply_gradients(g(x))\n", 1),
+        ("", "for x in d:\n        x = mixed(x)\n        o.apply_gradients(g(x))\n", 1),
+        ("@tf.function\n", "for x in d:\n        x = mixed(x)\n        o.apply_gradients(g(x))\n", 1),
+        ("", "x = flip(x)\n    for x in d:\n        o.apply_gradients(g(x))\n", 0),
+        ("", "o.apply_gradients(g(flip(d)))\n", 1),
+        ("", "for x in d.map(flip):\n        o.apply_gradients(g(x))\n", 0),
+        ("", "for x in d:\n        show(flip(x))\n", 0),
+    ],
+)
+def test_images_augmented_in_functions_of_a_step(flip: str, train: str, count: int) -> None:
+    text = f"{flip}def flip(x):\n    return {FLIP}(x)\ndef mixed(x):\n    return flip(x) + flip(x)\n"
+    assert len(lines(f"{STEP}{text}def train(d):\n    {train}", "NPU280")) == count
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [

@@ -23,6 +23,10 @@ CASES: dict[str, dict[str, str]] = {
         "models/tensorflow/utils.py": "import tensorflow as tf\n",
         "models/tensorflow/train.py": "import tensorflow as tf\n" + USE,
     },
+    "from a module with the name of its folder and of the function": {
+        "tf/tf.py": "import tensorflow as tf\n",
+        "tf/train.py": "from tf import tf\n" + USE,
+    },
     "relatively in a package": {
         "pkg/__init__.py": "",
         "pkg/compat.py": "import tensorflow as tf\n",

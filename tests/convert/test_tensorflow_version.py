@@ -111,6 +111,14 @@ def test_both_versions_with_a_switch(head: str, opens: bool) -> None:
     assert ("NPU105" in codes) != opens  # the device gives Keras a session
 
 
+def test_a_script_of_both_versions_gets_one_advice() -> None:
+    text = "import keras\nmodel = build()\nmodel.compile(loss='mse', optimizer='adam')\nmodel.fit_generator(x)\n"
+    text = f"{text}import tensorflow as tf\nx = tf.placeholder(tf.float32)\n{TAPE}"
+    assert "Convert it with --tf 2, or with --tf 1 if it builds graphs" in opened(text)
+    assert "NPU105" not in [code for code, _ in diagnostics(text)]
+    assert "NPU105" in [code for code, _ in diagnostics(text, tf="1")]
+
+
 def test_the_user_knows_better() -> None:
     assert opened(KERAS, tf="1") == "" and ("NPU105" in [code for code, _ in diagnostics(KERAS, tf="1")])
     graph = KERAS + "s = tf.Session()\n"

@@ -43,6 +43,16 @@ def opens_for_both(context: Context) -> bool:
     )
 
 
+def is_undecided(context: Context) -> bool:
+    """Return True if a script trains with either version, and the tool cannot tell if it does so in a graph."""
+    return (
+        starts_training(context)
+        and verdict(context).version == Version.BOTH
+        and "tensorflow.enable_eager_execution" not in context.called.values()  # NPU210
+        and not opens_for_both(context)
+    )
+
+
 def opens_device(context: Context) -> bool:
     """Return True if the tool must open the NPU device in a file."""
     return starts_training(context) and verdict(context).is_two

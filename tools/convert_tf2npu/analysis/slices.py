@@ -11,6 +11,15 @@ from ..syntax.expressions import constant, last_name
 from ..syntax.source import one_line
 
 _RANGES = ("range", "xrange", "trange", "arange")
+# Functions whose first argument, or ``shape``, is the shape of their result.
+_SHAPED = frozenset(
+    f"{home}.{name}"
+    for home, names in {
+        "numpy": "empty full ones zeros random.normal random.uniform",
+        "tensorflow": "fill ones zeros random.normal random.truncated_normal random.uniform",
+    }.items()
+    for name in names.split()
+)
 
 
 class Slice(NamedTuple):
@@ -25,15 +34,44 @@ def growing_slice(context: Context, value: ast.expr) -> bool:
     """Return True if a value is a slice with another length in each iteration of a loop: ``x[:i]``, ``x[i:]``."""
     slices = [part for part in _parts(value) if isinstance(part, ast.Slice) and part.step is None]
     bounds = {getattr(part.upper or part.lower, "id", "") for part in slices if not (part.upper and part.lower)}
+    return _is_counter(context, value, bounds)
+
+
+def growing_shape(context: Context, value: ast.expr) -> bool:
+    """Return True for a tensor or array with another shape in each iteration of a loop: ``tf.zeros([i, 3])``."""
+    if not isinstance(value, ast.Call) or context.called.get(value, "") not in _SHAPED:
+        return False
+    shapes = [keyword.value for keyword in value.keywords if keyword.arg in ("shape", "dims")] or value.args[:1]
+    sizes = getattr(shapes[0], "elts", shapes) if shapes else []
+    return _is_counter(context, value, {part.id for size in sizes for part in _terms(size)})
+
+
+def _terms(size: ast.AST) -> list[ast.Name]:
+    """Return the variables that a size is, or is a sum or product of."""
+    if isinstance(size, ast.BinOp) and isinstance(size.op, (ast.Add, ast.Sub, ast.Mult)):
+        return _terms(size.left) + _terms(size.right)
+    return [size] if isinstance(size, ast.Name) else []
+
+
+def _is_counter(context: Context, value: ast.expr, words: set[str]) -> bool:
+    """Return True if one of some names counts a loop over a range around an expression."""
     return any(
         isinstance(loop, ast.For)
         and isinstance(loop.target, ast.Name)
-        and loop.target.id in bounds
+        and loop.target.id in words
         and not _is_tested(context, value, {loop.target.id})
         and isinstance(loop.iter, ast.Call)
         and last_name(loop.iter.func) in _RANGES
         for loop in context.names.ancestors(value)
     )
+
+
+def bound_value(context: Context, call: Call, value: ast.expr) -> ast.expr:
+    """Return the expression that an argument names, or the argument."""
+    bindings = context.names.lookup(value.id, call.where) or [] if isinstance(value, ast.Name) else []
+    if len(bindings) == 1 and bindings[0].kind == "value" and isinstance(bindings[0].node, ast.expr):
+        return bindings[0].node
+    return value
 
 
 def full_range(context: Context, piece: Slice) -> str:

@@ -1,4 +1,4 @@
-"""Decide if the value of an expression depends on the data, so that no compiler knows it.
+"""Decide if an expression is a tensor, and if its value depends on the data, so that no compiler knows it.
 
 Shapes are not dynamic here: if the input has a static shape, ``tf.shape(x)[0]`` is folded to a constant.
 """
@@ -9,6 +9,10 @@ import ast
 
 from ..project.context import Context
 from ..semantics.model import Where
+from ..semantics.tf_types import Type
+from ..semantics.value_flow import origins
+from ..syntax.expressions import last_part
+from .tf_functions import functions_around
 
 _FROM_DATA: frozenset[str] = frozenset(
     "tensorflow." + name
@@ -24,6 +28,62 @@ cast to_int32 to_int64 to_float maximum minimum math.maximum math.minimum floor 
 math.ceil round math.round multiply add subtract divide floordiv div truediv squeeze reshape
 identity stop_gradient clip_by_value""".split()
 )
+_MATHS = ("tensorflow.reduce_", "tensorflow.math.", "tensorflow.nn.", "tensorflow.keras.losses.")
+_LOSSES = ("tensorflow.keras.losses.", "tensorflow.keras.metrics.")
+_TENSORS = frozenset(
+    "tensorflow." + name
+    for name in """abs add_n argmax argmin clip_by_norm clip_by_value concat convert_to_tensor einsum equal exp gather
+maximum minimum norm ones ones_like pow round sigmoid sqrt square squeeze stack stop_gradient tanh tensordot transpose
+where zeros zeros_like matmul cast one_hot expand_dims reshape""".split()
+)
+_SEVERAL = frozenset({"moments", "sufficient_statistics", "top_k", "weighted_moments"})  # or none
+
+
+def is_tensor(context: Context, node: ast.AST, where: Where) -> bool:
+    """Return True if an expression certainly is a tensor: what ``tape.gradient`` takes, or the result of TensorFlow."""
+    return _is_gradient_target(context, node) or _is_tensor(context, node, where, 0)
+
+
+def _is_gradient_target(context: Context, node: ast.AST) -> bool:
+    """Return True for ``loss`` in a function with ``tape.gradient(loss, variables)``."""
+    around = functions_around(context.names, node)
+    return (
+        isinstance(node, ast.Name)
+        and bool(around)
+        and any(
+            getattr(call.node.func, "attr", "") == "gradient"
+            and any(isinstance(each, ast.Name) and each.id == node.id for each in call.node.args[:1])
+            and around[0] in functions_around(context.names, call.node)
+            for call in context.names.calls
+        )
+    )
+
+
+def _is_tensor(context: Context, node: ast.AST, where: Where, depth: int) -> bool:
+    if depth > 20:
+        return False
+    if isinstance(node, ast.Call):
+        name = context.resolve(node.func, where) or ""
+        if name in _TENSORS or name.startswith(_MATHS) and last_part(name)[:1].islower():
+            return last_part(name) not in _SEVERAL
+        if not name and context.types.of(node.func, where) == Type.MODEL:
+            return True
+        return any(
+            isinstance(origin.node, ast.Call) and (origin.resolve() or "").startswith(_LOSSES)
+            for origin in (origins(node.func, where, context.names) if not name else ())
+        )
+    if isinstance(node, ast.BinOp):
+        return any(_is_tensor(context, side, where, depth + 1) for side in (node.left, node.right))
+    if isinstance(node, (ast.Subscript, ast.UnaryOp)):
+        part = node.value if isinstance(node, ast.Subscript) else node.operand
+        return _is_tensor(context, part, where, depth + 1)
+    if isinstance(node, ast.Name):
+        bindings = context.names.lookup(node.id, where) or []
+        return bool(bindings) and all(
+            b.kind == "value" and b.node is not None and _is_tensor(context, b.node, b.where, depth + 1)
+            for b in bindings
+        )
+    return False
 
 
 def is_computed(context: Context, node: ast.AST | None, where: Where, depth: int = 0) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, NamedTuple
+from typing import Callable, Iterator, NamedTuple
 
 from ..semantics.mentions import mentions
 from ..semantics.model import Call, Where
@@ -21,7 +21,8 @@ _COMPILED_METHODS = STEPS | {"call"}
 _MODELS = frozenset({"Model", "Sequential", "Functional"})
 _PYTHON = frozenset({"py_function", "numpy_function", "py_func"})
 _NAMED = re.compile(rb"\.function\b|\bimport\b[^\n]*\bfunction\b")
-_RUN = frozenset({"run", "experimental_run_v2"})  # of a strategy
+RUN = frozenset({"run", "experimental_run_v2"})  # of a strategy
+_ONCE = frozenset({"__init__", "build"})
 
 
 class TracedFunction(NamedTuple):
@@ -81,7 +82,7 @@ def _is_used_by_traced(names: Names, function: ast.FunctionDef, seen: set[tuple[
         assert isinstance(call, ast.Call)
         if _is_maker(user, call, mention.where):
             return True
-        runs = getattr(call.func, "attr", "") in _RUN and node in call.args[:1]
+        runs = getattr(call.func, "attr", "") in RUN and node in call.args[:1]
         if (runs or node is call.func) and any(
             around in user.once(traced_functions) or _is_used_by_traced(user, around, seen)
             for around in functions_around(user, call)
@@ -116,7 +117,6 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
     """
     found: set[ast.AST] = {f.node for f in names.functions if maker_of(names, f.node) is not None}
     on_host: set[ast.AST] = set()
-    calls: dict[ast.AST, list[ast.AST]] = {}
     for call in names.calls:
         name = names.resolve(call.node.func, call.where)
         makes = (
@@ -127,35 +127,66 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
                 made = _definition(names, argument, call.where)
                 if made is not None:
                     (found if makes else on_host).add(made)
-    found |= {
+    found |= _methods(names, STEPS, _MODELS)
+    return _with_called(names, found, on_host) if found else frozenset()
+
+
+def layer_calls(names: Names) -> frozenset[ast.AST]:
+    """Return the methods ``call`` of the layers and models of a file, and the functions that they call each time.
+
+    Keras traces them, unless a program calls the model in eager code.
+    """
+    found = _methods(names, frozenset({"call"}), None)
+    once: set[ast.AST] = {f.node for f in names.functions if getattr(f.node, "name", "") in _ONCE}
+    return _with_called(names, found, once, is_conditional) if found else frozenset()
+
+
+def _methods(names: Names, methods: frozenset[str], classes: frozenset[str] | None) -> set[ast.AST]:
+    """Return the methods of some names in the classes of a file that derive from some classes of Keras, or from any."""
+    return {
         node
         for owner, _ in names.classes
         for node in owner.body
         if isinstance(node, ast.FunctionDef)
-        and node.name in STEPS
+        and node.name in methods
         and any(
-            base.startswith(("tensorflow.keras.", "keras.")) and last_part(base) in _MODELS
+            base.startswith(("tensorflow.keras.", "keras.")) and (classes is None or last_part(base) in classes)
             for base in names.ancestry(owner)
         )
     }
-    if not found:
-        return frozenset()
+
+
+def is_conditional(names: Names, node: ast.AST) -> bool:
+    """Return True if an expression of a function may run only sometimes, or elsewhere: under ``if``, in a lambda."""
+    for parent in names.ancestors(node):
+        if isinstance(parent, ast.FunctionDef):
+            return False
+        if isinstance(parent, (ast.If, ast.IfExp, ast.Lambda)):
+            return True
+    return False
+
+
+def _with_called(
+    names: Names, found: set[ast.AST], without: set[ast.AST], skips: Callable[[Names, ast.AST], bool] | None = None
+) -> frozenset[ast.AST]:
+    """Return functions and those of the file that they call, except some functions and some calls."""
+    calls: dict[ast.AST, list[ast.AST]] = {}
     for call in names.calls:
         around = functions_around(names, call.node)
         if around:
-            runs = getattr(call.node.func, "attr", "") in _RUN
+            runs = getattr(call.node.func, "attr", "") in RUN
             for called_node in [call.node.func, *(call.node.args[:1] if runs else ())]:
                 made = _definition(names, called_node, call.where)
-                if made is not None:
+                if made is not None and not (skips and skips(names, call.node)):
                     calls.setdefault(around[0], []).append(made)
-    todo = list(found)
+    found, todo = set(found), list(found)
     while todo:
         function = todo.pop()
         for called in calls.get(function, ()):
-            if called not in found and called not in on_host:
+            if called not in found and called not in without:
                 found.add(called)
                 todo.append(called)
-    return frozenset(found - on_host)
+    return frozenset(found - without)
 
 
 def _definition(names: Names, node: ast.AST, where: Where) -> ast.AST | None:

@@ -117,7 +117,7 @@ from ...analysis.keras_training import (
     sets_session,
     starting_body,
 )
-from ...analysis.opening import opens_for_both
+from ...analysis.opening import is_undecided, opens_for_both
 from ...analysis.tensorflow_version import is_two, verdict
 from ...rewrite.insertion import at_end, first_at_work, line_before
 from ...syntax.source import Edit
@@ -137,7 +137,7 @@ def check_file(context: Context) -> Iterator[Result]:
     trained = first_training(context)
     if trained is None:
         possible = None if sets_session(context) else first_possible_training(context)
-        if possible is not None and not is_two(context):
+        if possible is not None and not is_two(context) and not is_undecided(context):  # NPU121
             yield Finding(
                 possible.node,
                 f"this may train a Keras model. If it does, write {_OPEN} before the model and {_CLOSE} at the end",

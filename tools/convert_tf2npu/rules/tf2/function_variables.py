@@ -4,6 +4,9 @@ TensorFlow traces a function again for each new signature, and a variable may be
 NPU the function becomes one graph, which initializes no variables. Create variables, layers, optimizers and metrics
 before the function, and use them in it. A variable under ``if self.v is None:`` is created once and not reported.
 
+The method ``call`` of a layer or model is such a function, too. In eager code it creates variables anew in each call, so
+that they are never trained. Create layers in ``__init__`` and weights in ``build``.
+
 Reported::
 
     import tensorflow as tf
@@ -21,6 +24,19 @@ Reported::
     @tf.function
     def forward(x):
         return tf.keras.layers.Dense(3)(x)
+
+Reported::
+
+    import tensorflow as tf
+
+    class Head(tf.keras.layers.Layer):
+        def call(self, x):
+            scale = self.add_weight(name='scale', shape=[])
+            return tf.keras.layers.Dense(3)(x) * scale
+
+    @tf.function
+    def predict(x):
+        return Head()(x)
 
 Untouched::
 
@@ -63,6 +79,24 @@ Untouched::
         with tf.init_scope():
             total = tf.Variable(0.0)
         return total.assign_add(x)
+
+Untouched::
+
+    import tensorflow as tf
+
+    class Head(tf.keras.layers.Layer):
+        def build(self, shape):
+            self.scale = self.add_weight(name='scale', shape=[])
+            self.dense = tf.keras.layers.Dense(3)
+
+        def call(self, x):
+            if not self.built:
+                self.build(x.shape)
+            return self.dense(x) * self.scale
+
+    @tf.function
+    def predict(x, head):
+        return head(x)
 """
 
 from __future__ import annotations
@@ -72,44 +106,84 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
-from ...analysis.tf_functions import is_traced
+from ...analysis.tf_functions import functions_around, is_conditional, is_traced, layer_calls
 from ...semantics.model import Call
-from ...syntax.expressions import last_part
+from ...semantics.module_index import Definition
+from ...syntax.expressions import last_name
 from ..base import Context, Finding, Result
 
 CODE = "NPU270"
-_LAYERS = """BatchNormalization Bidirectional Conv1D Conv2D Conv2DTranspose Conv3D Dense DepthwiseConv2D Embedding GRU
-GRUCell LSTM LSTMCell LayerNormalization MultiHeadAttention SeparableConv2D SimpleRNN"""
+_LAYERS = """AdditiveAttention BatchNormalization Bidirectional Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D
+Conv3DTranspose ConvLSTM2D Convolution1D Convolution2D Convolution3D Dense DepthwiseConv2D Embedding GRU GRUCell
+GroupNormalization LSTM LSTMCell LayerNormalization LocallyConnected1D LocallyConnected2D MultiHeadAttention PReLU
+SeparableConv1D SeparableConv2D SimpleRNN SimpleRNNCell"""
 CALLS = frozenset(
     ["tensorflow.Variable"]
     + ["tensorflow.keras.layers." + name for name in _LAYERS.split()]
     + ["tensorflow.keras.optimizers." + name for name in "Adadelta Adagrad Adam Adamax Ftrl Nadam RMSprop SGD".split()]
     + ["tensorflow.keras.metrics." + name for name in "Accuracy Mean SparseCategoricalAccuracy Sum".split()]
 )
-
+METHODS = frozenset({"add_weight", "add_variable"})
 _INSIDE = frozenset({"tensorflow.GradientTape", "tensorflow.name_scope"})
+_INITIAL = frozenset({"__init__", "build"})
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    yield from _created(context, call, "{}. Create it {}")
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    if isinstance(call.node.func, ast.Attribute) and getattr(call.node.func.value, "id", "") == "self":
+        yield from _created(context, call, "{}. Call it in build()")
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    """Report objects of the file's own layers."""
     names = context.names
-    if (
-        not is_traced(names, call.node)
-        or _may_be_elsewhere(context, call)
-        or in_test(context, call.node)
-        or not is_two(context)
-    ):
+    inside = names.once(layer_calls)
+    if inside:
+        for call in names.calls:
+            if any(function in inside for function in functions_around(names, call.node)):
+                made = names.definition(call.node.func, call.where)
+                if made is not None and _has_variables(made):
+                    yield from _created(context, call, "{}. Create it {}")
+
+
+def _has_variables(made: Definition) -> bool:
+    """Return True for a layer of the project that creates variables in ``__init__`` or ``build``."""
+    node, names = made
+    return (
+        isinstance(node, ast.ClassDef)
+        and any(base.startswith("tensorflow.keras.") for base in names.ancestry(node))
+        and any(
+            (last_name(call.node.func) in METHODS or names.resolve(call.node.func, call.where) in CALLS)
+            and any(function.name in _INITIAL for function in functions_around(names, call.node))
+            for call in names.calls
+            if node in names.ancestors(call.node)
+        )
+    )
+
+
+def _created(context: Context, call: Call, text: str) -> Iterator[Result]:
+    names = context.names
+    inside = names.once(layer_calls)
+    in_layer = any(function in inside for function in functions_around(names, call.node))
+    if not in_layer and not is_traced(names, call.node):
         return
-    short = last_part(name)
-    yield Finding(call.node, f"{short} creates variables in a tf.function. Create it before the function")
+    if _may_be_elsewhere(context, call) or in_test(context, call.node) or not is_two(context):
+        return
+    short = last_name(call.node.func)
+    where, fix = ("each call of its layer", "in __init__()") if in_layer else ("a tf.function", "before the function")
+    yield Finding(call.node, f"{short} creates variables in " + text.format(where, fix))
 
 
 def _may_be_elsewhere(context: Context, call: Call) -> bool:
     """Return True if a condition, a lambda or a context other than a tape or a name scope is around a call."""
+    if is_conditional(context.names, call.node):
+        return True
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, ast.FunctionDef):
             return False
-        if isinstance(parent, (ast.If, ast.IfExp, ast.Lambda)):
-            return True
         if isinstance(parent, ast.With) and not all(
             isinstance(item.context_expr, ast.Call) and context.called.get(item.context_expr) in _INSIDE
             for item in parent.items

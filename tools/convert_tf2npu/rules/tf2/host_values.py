@@ -1,7 +1,9 @@
 """Values of tensors read in the training step.
 
 ``loss.numpy()`` needs the value at once. In a tf.function a tensor has no value, so the call fails; in an eager step it
-keeps the step from becoming a tf.function. Return the tensor from the step, and call ``numpy()`` outside.
+keeps the step from becoming a tf.function. Return the tensor from the step, and call ``numpy()`` outside. The functions of
+NumPy, ``float()``, ``int()`` and ``bool()`` read the value in the same way. They are reported for certain tensors: the loss
+of ``tape.gradient``, results of functions of TensorFlow, of a loss and of a Keras model.
 
 Reported::
 
@@ -22,6 +24,41 @@ Reported::
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
         return loss.numpy()
+
+Reported::
+
+    import numpy as np
+    import tensorflow as tf
+
+    @tf.function
+    def step(x, y):
+        error = tf.square(model(x) - y)
+        return np.mean(error)
+
+Reported::
+
+    import tensorflow as tf
+
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        return float(loss)
+
+Untouched::
+
+    import numpy as np
+    import tensorflow as tf
+
+    @tf.function
+    def step(x):
+        size = np.prod(x.shape) * float(np.log(2.0))
+        return tf.reduce_mean(model(x)) / size
+
+    def train():
+        for x in dataset:
+            print(float(step(x)))
 
 Untouched::
 
@@ -66,7 +103,9 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test, runs_on_npu
 from ...analysis.tensorflow_version import is_two
+from ...analysis.tensors import is_tensor
 from ...analysis.tf_functions import functions_around, is_traced
+from ...analysis.training_steps import eager_steps
 from ...semantics.model import Call
 from ...semantics.module_index import Names
 from ...syntax.source import one_line
@@ -74,51 +113,52 @@ from ..base import Context, Finding, Result
 
 CODE = "NPU272"
 METHODS = frozenset({"numpy"})
-_LOOPS = (ast.For, ast.While)
+_NUMBERS = frozenset({"bool", "float", "int"})
+_OF_SHAPES = frozenset({"numpy.ndim", "numpy.shape"})
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     assert isinstance(call.node.func, ast.Attribute)
-    if call.node.args or call.node.keywords or in_test(context, call.node):
+    if not call.node.args and not call.node.keywords:
+        yield from _read(context, call, call.node.func.value, "numpy()")
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    if "tf.function" not in context.source.text and "GradientTape" not in context.source.text:
         return
+    for call in context.names.calls:
+        reader = _reader(context.names, call)
+        if reader and call.node.args and is_tensor(context, call.node.args[0], call.where):
+            yield from _read(context, call, call.node.args[0], reader)
+
+
+def _reader(names: Names, call: Call) -> str:
+    """Return the name of a function of Python or NumPy that reads the values of its argument, or ""."""
+    function = call.node.func
+    if isinstance(function, ast.Name) and function.id in _NUMBERS and names.lookup(function.id, call.where) is None:
+        return f"{function.id}()"
+    name = names.resolve(function, call.where) or ""
+    return f"{name}()" if name.startswith("numpy.") and name.count(".") == 1 and name not in _OF_SHAPES else ""
+
+
+def _read(context: Context, call: Call, tensor: ast.expr, reader: str) -> Iterator[Result]:
     names = context.names
     around = functions_around(names, call.node)
-    if not around or not runs_on_npu(context, call.node):
-        return
-    if not is_traced(names, call.node) and around[0] not in names.once(_eager_steps):
-        return
-    if any(
-        isinstance(parent, ast.If) and "executing_eagerly" in ast.dump(parent.test)
-        for parent in around_ifs(names, call)
+    if (
+        not around
+        or in_test(context, call.node)
+        or not runs_on_npu(context, call.node)
+        or not is_traced(names, call.node)
+        and around[0] not in names.once(eager_steps)
+        or any("executing_eagerly" in ast.dump(each.test) for each in _ifs_around(names, call))
+        or not is_two(context)
     ):
         return
-    if is_two(context):
-        tensor = one_line(context.source.segment(call.node.func.value))
-        yield Finding(
-            call.node, f"the training step reads the value of {tensor}. Return the tensor and call numpy() outside"
-        )
+    text = one_line(context.source.segment(tensor))
+    yield Finding(
+        call.node, f"the training step reads the value of {text}. Return the tensor and call {reader} outside"
+    )
 
 
-def around_ifs(names: Names, call: Call) -> list[ast.If]:
+def _ifs_around(names: Names, call: Call) -> list[ast.If]:
     return [parent for parent in names.ancestors(call.node) if isinstance(parent, ast.If)]
-
-
-def _eager_steps(names: Names) -> frozenset[ast.AST]:
-    """Return the functions that compute and apply gradients once, outside of loops."""
-    found: dict[str, set[ast.AST]] = {"tape": set(), "apply": set()}
-    for call in names.calls:
-        kind = (
-            "apply"
-            if getattr(call.node.func, "attr", "") == "apply_gradients"
-            else "tape"
-            if names.resolve(call.node.func, call.where) == "tensorflow.GradientTape"
-            else ""
-        )
-        if kind:
-            for parent in names.ancestors(call.node):
-                if isinstance(parent, _LOOPS):
-                    break
-                if isinstance(parent, ast.FunctionDef):
-                    found[kind].add(parent)
-                    break
-    return frozenset(found["tape"] & found["apply"])

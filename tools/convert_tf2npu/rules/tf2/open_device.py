@@ -199,7 +199,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.opening import opens_for_both, own_opening, starts_training
+from ...analysis.opening import is_undecided, opens_for_both, own_opening, starts_training
 from ...analysis.parallel_training import shuffles_apart
 from ...analysis.program_start import first_works
 from ...analysis.tensorflow_evidence import Evidence
@@ -223,13 +223,12 @@ def check_file(context: Context) -> Iterator[Result]:
     if not starts_training(context):
         return
     found = verdict(context)
-    enabled = "tensorflow.enable_eager_execution" in context.called.values()  # NPU210
     opens = found.is_two or opens_for_both(context)
-    if found.version == Version.BOTH and not (enabled or opens):
+    if is_undecided(context):
         yield Finding(
             context.names.tree.body[0],
             f"this program of {_why(context, found.version, found.evidence)} trains on the CPU in eager code. "
-            "Convert it with --tf 2 if it does not build graphs",
+            "Convert it with --tf 2, or with --tf 1 if it builds graphs",
         )
     name = device_name(context.names)
     why = _why(context, found.version, found.evidence)

@@ -10,6 +10,8 @@ The iterators of ``ImageDataGenerator`` have a smaller last batch in each round,
 the full batches: ``model.fit((b for b in train if len(b[0]) == train.batch_size), steps_per_epoch=train.n //
 train.batch_size)``.
 
+Generators of the script that yield slices are reported, and objects of ``keras.utils.Sequence`` whose ``__len__`` rounds up.
+
 Reported::
 
     import tensorflow as tf
@@ -46,6 +48,47 @@ Reported::
     model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
     model.compile('adam', 'mse')
     model.fit(train, epochs=2)
+
+Reported::
+
+    import math
+    import tensorflow as tf
+
+    class Batches(tf.keras.utils.Sequence):
+        def __len__(self):
+            return math.ceil(len(self.x) / self.size)
+
+        def __getitem__(self, index):
+            return self.x[index * self.size:(index + 1) * self.size]
+
+    def train(model: tf.keras.Model, x):
+        model.fit(Batches(x, 32))
+
+Reported::
+
+    import tensorflow as tf
+
+    def batches(x, y, size):
+        while True:
+            for i in range(0, len(x), size):
+                yield x[i:i + size], y[i:i + size]
+
+    def train(model: tf.keras.Model, x, y):
+        model.fit(batches(x, y, 32), steps_per_epoch=100)
+
+Untouched::
+
+    import tensorflow as tf
+
+    class Batches(tf.keras.utils.Sequence):
+        def __len__(self):
+            return len(self.x) // self.size
+
+        def __getitem__(self, index):
+            return self.x[index * self.size:(index + 1) * self.size]
+
+    def train(model: tf.keras.Model, x):
+        model.fit(Batches(x, 32))
 
 Untouched::
 
@@ -126,12 +169,14 @@ from typing import Iterator
 
 from ...analysis.array_rows import integer_of, rows_of
 from ...analysis.device_placement import in_test
+from ...analysis.generators import sequence_of, yielded_slice
 from ...analysis.keras_methods import is_keras_method
+from ...analysis.slices import bound_value, full_range
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant, is_none, last_part
+from ...syntax.expressions import constant, is_none, last_name, last_part
 from ..base import Context, Finding, Result
 
 CODE = "NPU248"
@@ -151,6 +196,11 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
                 "len(b[0]) == g.batch_size) and steps_per_epoch=g.n // g.batch_size",
             )
         return
+    message = _of_batches(context, call, batches) if batches is not None else ""
+    if message:
+        if is_keras_method(context, call) and not in_test(context, call.node) and is_two(context):
+            yield Finding(call.node, message)
+        return
     rows = bound.args.get("y")
     if (
         call.node.func.attr != "fit"
@@ -167,6 +217,25 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         call.node,
         "the last batch of fit() may be smaller, and the NPU compiles it, too. Pass arrays whose length is a multiple "
         "of the batch size, such as x[:n]",
+    )
+
+
+def _of_batches(context: Context, call: Call, batches: ast.expr) -> str:
+    """Return the message about a generator or a Sequence whose last batch may be smaller, or ""."""
+    batches = bound_value(context, call, batches)
+    owner = sequence_of(context, call, batches)
+    if owner is not None:
+        return (
+            f"the last batch of {owner.node.name} may be smaller, and the NPU compiles it, too. For training, round its "
+            "__len__ down"
+        )
+    piece = yielded_slice(context, batches) if isinstance(batches, ast.Call) else None
+    if piece is None:
+        return ""
+    assert isinstance(batches, ast.Call)
+    return (
+        f"the last batch of {last_name(batches.func)}() may be smaller, and the NPU compiles it, too. In training drop "
+        f"it: {full_range(context, piece)}"
     )
 
 

@@ -2,7 +2,7 @@
 
 Decoding and encoding of images run on the host only, and random augmentation of images is the work of the input
 pipeline: there it runs on the host while the NPU trains. Move these calls into the function that ``dataset.map`` calls.
-The rule reports one finding for each tf.function.
+The rule reports one finding for each function, also for one that a training step calls.
 
 Reported::
 
@@ -24,6 +24,19 @@ Reported::
             loss = loss_of(labels, model(images))
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
 
+Reported::
+
+    import tensorflow as tf
+
+    def augment(images):
+        return tf.image.random_flip_left_right(images)
+
+    def train(dataset):
+        for images, labels in dataset:
+            with tf.GradientTape() as tape:
+                loss = loss_of(labels, model(augment(images)))
+            optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
 Untouched::
 
     import tensorflow as tf
@@ -41,6 +54,20 @@ Untouched::
     @tf.function
     def step(images):
         return model(tf.image.resize(images, [224, 224]))
+
+Untouched::
+
+    import tensorflow as tf
+
+    def augment(images):
+        return tf.image.random_flip_left_right(images)
+
+    def train(dataset, images):
+        more = augment(images)
+        for images, labels in dataset:
+            with tf.GradientTape() as tape:
+                loss = loss_of(labels, model(images))
+            optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
 """
 
 from __future__ import annotations
@@ -48,9 +75,10 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, runs_on_npu
+from ...analysis.device_placement import in_map_function, in_test, runs_on_npu
 from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import functions_around, is_traced
+from ...analysis.training_steps import in_step
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
 
@@ -76,18 +104,20 @@ def check_file(context: Context) -> Iterator[Result]:
     called = context.called
     for call in names.calls:
         name = called.get(call.node, "")
-        if name not in _HOST and name not in _RANDOM or not is_traced(names, call.node):
+        if name not in _HOST and name not in _RANDOM:
             continue
-        function = functions_around(names, call.node)[-1]
-        if name in _RANDOM and not _updates(function) or function in reported:
+        around = functions_around(names, call.node)
+        if not around or around[-1] in reported or not _is_of_step(context, call.node, name):
             continue
-        if not runs_on_npu(context, call.node) or in_test(context, call.node) or not is_two(context):
+        if in_test(context, call.node) or not is_two(context):
             continue
-        reported.add(function)
+        reported.add(around[-1])
         where = "runs on the host only" if name in _HOST else "is work for the host"
-        yield Finding(call.node, f"{last_part(name)} {where}. Move it from this step into dataset.map")
+        yield Finding(call.node, f"{last_part(name)} {where}. Move it from the step into dataset.map")
 
 
-def _updates(function: ast.AST) -> bool:
-    """Return True if a function applies gradients."""
-    return any(getattr(node, "attr", "") in ("apply_gradients", "minimize") for node in ast.walk(function))
+def _is_of_step(context: Context, node: ast.AST, name: str) -> bool:
+    """Return True if a tf.function decodes or encodes an image, or if a training step augments one."""
+    if name in _HOST:
+        return is_traced(context.names, node) and runs_on_npu(context, node)
+    return in_step(context.names, node) and not in_map_function(context, node)

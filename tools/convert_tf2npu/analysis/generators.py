@@ -1,0 +1,116 @@
+"""Find batches that generators, keras.utils.Sequence and numpy.array_split make, of which one may be smaller."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ..project.context import Context
+from ..semantics.model import Call
+from ..semantics.module_index import ClassDefinition
+from ..semantics.value_flow import origins
+from ..syntax.expressions import constant, last_name
+from .array_rows import integer_of, rows_of
+from .slices import Slice, bound_value, slice_of
+
+_AROUND = ("enumerate", "tqdm", "zip")
+_SEQUENCES = frozenset({"tensorflow.keras.utils.Sequence", "tensorflow.keras.utils.PyDataset"})
+
+
+def looped_slice(context: Context, call: Call, value: ast.expr) -> Slice | None:
+    """Return the slice that a generator of the file yields for the variable of a loop: ``for x, y in batches(...)``."""
+    over = _iterated(context, call, value)
+    return yielded_slice(context, over) if isinstance(over, ast.Call) else None
+
+
+def yielded_slice(context: Context, made: ast.Call) -> Slice | None:
+    """Return the slice that a generator of the file yields of which the last one may be smaller."""
+    names = context.names
+    function = names.definition(made.func, names.place(made))
+    if function is None or function.names is not names:
+        return None
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Yield) and node.value is not None:
+            at = Call(made, names.place(node))
+            for part in _elements(node.value):
+                piece = slice_of(context, at, bound_value(context, at, part))
+                if piece is not None:
+                    return piece
+    return None
+
+
+def _elements(value: ast.expr) -> Iterator[ast.expr]:
+    """Yield the elements of tuples, and other expressions themselves."""
+    for part in getattr(value, "elts", ()):
+        yield from _elements(part)
+    if not hasattr(value, "elts"):
+        yield value
+
+
+def uneven_parts(context: Context, call: Call, value: ast.expr) -> bool:
+    """Return True if a loop takes a value from ``numpy.array_split``, whose parts may have two lengths."""
+    over = _iterated(context, call, value)
+    made = bound_value(context, call, over) if over is not None else None
+    if not isinstance(made, ast.Call) or context.called.get(made) != "numpy.array_split" or len(made.args) < 2:
+        return False
+    rows, parts = rows_of(context, made.args[0], call.where), integer_of(context, made.args[1], call.where)
+    return not rows or not parts or rows % parts != 0
+
+
+def _iterated(context: Context, call: Call, value: ast.expr) -> ast.expr | None:
+    """Return what the loop iterates over whose variable a value is, without enumerate, tqdm and zip."""
+    if not isinstance(value, ast.Name):
+        return None
+    for loop in context.names.ancestors(call.node):
+        if isinstance(loop, ast.For) and any(
+            isinstance(part, ast.Name) and part.id == value.id for part in ast.walk(loop.target)
+        ):
+            over: ast.expr = loop.iter
+            while isinstance(over, ast.Call) and last_name(over.func) in _AROUND and over.args:
+                over = over.args[0]
+            return over
+    return None
+
+
+def sequence_of(context: Context, call: Call, value: ast.expr) -> ClassDefinition | None:
+    """Return the class of the project of a ``keras.utils.Sequence`` whose last batch may be smaller, or None."""
+    for origin in origins(value, call.where, context.names):
+        if isinstance(origin.node, ast.Call):
+            made = origin.names.definition(origin.node.func, origin.where)
+            if made is not None and isinstance(made.node, ast.ClassDef):
+                owner = ClassDefinition(made.node, made.names)
+                if not _SEQUENCES.isdisjoint(made.names.ancestry(made.node)) and _leaves_rest(owner):
+                    return owner
+    return None
+
+
+def _leaves_rest(owner: ClassDefinition) -> bool:
+    """Return True if ``__len__`` of a class always rounds up, and ``__getitem__`` cuts slices without a condition."""
+    methods = {
+        word: [held.binding.node for held in owner.names.held(owner.node, word)] for word in ("__len__", "__getitem__")
+    }
+    if any(len(found) != 1 for found in methods.values()):
+        return False
+    count, item = (found[0] for found in methods.values())
+    returned = [node.value for node in _inside(count) if isinstance(node, ast.Return)]
+    cuts = any(isinstance(node, ast.Slice) and node.lower and node.upper and not node.step for node in _inside(item))
+    decides = any(isinstance(node, (ast.If, ast.IfExp)) for node in _inside(item))
+    return bool(returned) and all(map(_rounds_up, returned)) and cuts and not decides
+
+
+def _inside(node: ast.AST | None) -> Iterator[ast.AST]:
+    return iter(()) if node is None else ast.walk(node)
+
+
+def _rounds_up(value: ast.AST | None) -> bool:
+    """Return True for ``ceil(n / size)`` and ``n // size + 1``."""
+    return any(
+        isinstance(part, ast.Call)
+        and last_name(part.func) == "ceil"
+        or isinstance(part, ast.BinOp)
+        and isinstance(part.op, ast.Add)
+        and constant(part.right) == (1,)
+        and isinstance(part.left, ast.BinOp)
+        and isinstance(part.left.op, ast.FloorDiv)
+        for part in _inside(value)
+    )

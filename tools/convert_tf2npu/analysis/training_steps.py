@@ -1,0 +1,83 @@
+"""Find training steps: the functions that compute and apply gradients, and what runs in each of their steps."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ..semantics.mentions import mentions
+from ..semantics.model import Call
+from ..semantics.module_index import Names
+from .tf_functions import RUN, functions_around, traced_functions
+
+_APPLIES = frozenset({"apply_gradients", "minimize"})
+_LOOPS = (ast.For, ast.While)
+
+
+def eager_steps(names: Names) -> frozenset[ast.AST]:
+    """Return the functions that compute and apply gradients once, outside of loops."""
+    found: dict[str, set[ast.AST]] = {"tape": set(), "apply": set()}
+    for call in names.calls:
+        kind = (
+            "apply"
+            if getattr(call.node.func, "attr", "") == "apply_gradients"
+            else "tape"
+            if names.resolve(call.node.func, call.where) == "tensorflow.GradientTape"
+            else ""
+        )
+        around = functions_around(names, call.node)
+        if kind and around and not _loops(names, call.node):
+            found[kind].add(around[0])
+    return frozenset(found["tape"] & found["apply"])
+
+
+def in_step(names: Names, node: ast.AST) -> bool:
+    """Return True if an expression runs whenever a function applies gradients: there, or in a function it calls."""
+    return _in_step(names, node, set())
+
+
+def _in_step(names: Names, node: ast.AST, seen: set[tuple[str, int]]) -> bool:
+    around = functions_around(names, node)
+    if not around or (names.path, around[0].lineno) in seen:
+        return False
+    function = around[0]
+    seen.add((names.path, function.lineno))
+    loops = _loops(names, node)
+    if any(set(_loops(names, update.node)) <= set(loops) for update in _updates(names, function)):
+        return True
+    return any(_in_step(user, call, seen) for user, call in _calls(names, function))
+
+
+def _updates(names: Names, function: ast.FunctionDef) -> Iterator[Call]:
+    """Yield the calls in a function that apply gradients, for a tf.function also those in functions inside it."""
+    for call in names.calls:
+        if getattr(call.node.func, "attr", "") in _APPLIES:
+            around = functions_around(names, call.node)
+            if around[:1] == [function] or function in around and function in names.once(traced_functions):
+                yield call
+
+
+def _calls(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names, ast.Call]]:
+    """Yield the calls of a function in the project, those by ``strategy.run`` too."""
+    for mention in mentions(function, names) or ():
+        user, node = mention.names, mention.node
+        call = user.parents.get(node)
+        if not isinstance(call, ast.Call):
+            continue
+        if node is call.func or getattr(call.func, "attr", "") in RUN and node in call.args[:1]:
+            made = user.definition(node, mention.where)
+            if made is not None and made.names.path == names.path and getattr(made.node, "name", "") == function.name:
+                yield user, call
+
+
+def _loops(names: Names, node: ast.AST) -> list[ast.AST]:
+    """Return the loops around an expression, in its function."""
+    found: list[ast.AST] = []
+    child = node
+    for parent in names.ancestors(node):
+        if isinstance(parent, ast.FunctionDef):
+            break
+        if isinstance(parent, _LOOPS) and child is not getattr(parent, "iter", None):
+            found.append(parent)
+        child = parent
+    return found
