@@ -69,6 +69,14 @@ _DECIDED: dict[str, str | None] = {
     "tf.estimator.tpu.TPUConfig": None,
     "tf.estimator.tpu.TPUEstimatorSpec": None,
     "tf.estimator.tpu.experimental.EmbeddingConfigSpec": "tpu",
+    # Only the list for TensorFlow 2.6 has these.
+    **{
+        f"tf.tpu.{name}": "tpu"
+        for name in """XLAOptions experimental.TPUSystemMetadata experimental.Topology experimental.embedding.Adagrad
+experimental.embedding.Adam experimental.embedding.FTRL experimental.embedding.FeatureConfig experimental.embedding.SGD
+experimental.embedding.TPUEmbedding experimental.embedding.TableConfig experimental.embedding.serving_embedding_lookup
+experimental.shutdown_tpu_system""".split()
+    },
     # A rule replaces loss scaling with the NPU's classes.
     "tf.train.experimental.MixedPrecisionLossScaleOptimizer": None,
     # Under analysis without a note.
@@ -121,7 +129,7 @@ _DECIDED: dict[str, str | None] = {
     "tf.debugging.is_nan": "finite",
 }
 # Excluded for TensorFlow 2.6 outside of compat.v1, but without a finding: other rules report them, or published models
-# train with them on the NPU, or they only prepare data, or they are base classes of everything.
+# train with them on the NPU, or they are base classes of everything, or the list supports them under another name.
 _FINE_IN_2 = (
     "tf.config.",  # rules/tf2/run_eagerly.py
     "tf.device",  # rules/session/device.py
@@ -129,7 +137,7 @@ _FINE_IN_2 = (
     "tf.tpu",
     "tf.numpy_function",  # rules/dynamic_shape/py_func.py
     "tf.py_function",
-    "tf.random.get_global_generator",  # rules/unsupported/unverified.py
+    "tf.random.get_global_generator",  # supported: tf.random.experimental.get_global_generator
     "tf.random.stateless_uniform",
     "tf.estimator",  # for graphs: rules/estimator
     "tf.lite",  # after the training
@@ -138,20 +146,17 @@ _FINE_IN_2 = (
     "tf.einsum",
     "tf.linalg.einsum",
     "tf.ensure_shape",
-    "tf.feature_column.",
     "tf.keras.layers.AbstractRNNCell",
     "tf.keras.layers.Bidirectional",
-    "tf.keras.layers.CategoryEncoding",
-    "tf.keras.layers.CenterCrop",
     "tf.keras.layers.DepthwiseConv2D",
-    "tf.keras.layers.experimental.",
+    "tf.keras.layers.experimental.EinsumDense",
     "tf.keras.layers.Layer",
     "tf.keras.layers.PReLU",
     "tf.keras.layers.StackedRNNCells",
     "tf.keras.losses.CategoricalCrossentropy",
     "tf.raw_ops.DepthwiseConv2dNative",
-    "tf.RaggedTensorSpec",
-    "tf.SparseTensor",
+    "tf.RaggedTensorSpec",  # rules/tf2/ragged_inputs.py
+    "tf.SparseTensor",  # supported: tf.sparse.SparseTensor
 )
 # Excluded for TensorFlow 2.6, but harmless: a rule replaces loss scaling with the NPU's classes, and scripts resolve a
 # TPU only under a condition.

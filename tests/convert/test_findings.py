@@ -76,9 +76,11 @@ def test_names_unsupported_on_tensorflow_2_are_reported_once_in_lifted_scripts_o
 @pytest.mark.parametrize("name", sorted(EXCLUDED_IN_2))
 def test_names_excluded_for_eager_code_are_reported_once(name: str) -> None:
     call = name.replace("tensorflow.", "t.")
-    text = f"import tensorflow as t\n\n@t.function\ndef step(a):\n    return {call}(a) + {call}(a)\n"
+    text = f"import tensorflow as t\n\n@t.function\ndef step(a):\n    return {call}(a)(a) + {call}(a)(a)\n"
     result = Converter(Settings(select=("NPU282",))).convert(text.encode("utf-8"))
     assert [(d.code, d.line, d.col) for d in result.diagnostics] == [("NPU282", 5, 12)]
+    keras = text.replace("@t.function\n", "") + "model = t.keras.Sequential()\nmodel.fit(x, y)\n"
+    assert [d.line for d in Converter(Settings(select=("NPU282",))).convert(keras.encode("utf-8")).diagnostics] == [4]
     graph = text.replace("@t.function\n", "").replace("return", "t.Session()\n    return")
     assert Converter(Settings(select=("NPU282",))).convert(graph.encode("utf-8")).diagnostics == ()
 

@@ -1,7 +1,7 @@
 """Calls not verified on the NPU.
 
-The vendor's support list marks these calls as under analysis: they may work. Use the verified calls that the finding
-names.
+The vendor's support list for TensorFlow 1.15 marks these calls as under analysis: they may work. Use the verified calls that
+the finding names. The list for TensorFlow 2.6 supports them, so programs of TensorFlow 2 are not reported.
 
 Reported::
 
@@ -15,6 +15,16 @@ Untouched::
     import tensorflow as tf
 
     noise = tf.random.stateless_uniform([8], seed=[1, 2])
+
+Untouched::
+
+    import tensorflow as tf
+
+    generator = tf.random.experimental.Generator.from_seed(7)
+
+    @tf.function
+    def step(x):
+        return x * generator.normal([8])
 """
 
 from __future__ import annotations
@@ -22,6 +32,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
+from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...tf_api.support import names_of
 from ..base import Context, Finding, Result
@@ -35,7 +46,7 @@ CALLS = names_of("unverified") | {
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if runs_on_npu(context, call.node):
+    if runs_on_npu(context, call.node) and not is_two(context):
         yield Finding(
             call.node,
             "random generator objects are not verified on the NPU. "
