@@ -36,8 +36,10 @@ _DECIDED = {
 }
 
 # Corrections of the list for TensorFlow 2.6 alone. It excludes base classes of every model, functions that run Python
-# on the host, which input pipelines may do, and names that published models train with on the NPU.
+# on the host, which input pipelines may do, names that published models train with on the NPU, and names of objects that
+# it supports under another name.
 _DECIDED_2 = {
+    "tf.SparseTensor": "unclear",
     "tf.device": "migrated",
     "tf.einsum": "unclear",
     "tf.ensure_shape": "unclear",
@@ -51,6 +53,8 @@ _DECIDED_2 = {
     "tf.linalg.einsum": "unclear",
     "tf.numpy_function": "limited",
     "tf.py_function": "limited",
+    "tf.random.get_global_generator": "unclear",
+    "tf.random.stateless_uniform": "unclear",
 }
 
 

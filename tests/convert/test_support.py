@@ -59,6 +59,12 @@ def test_a_name_has_a_status(name: str, status: str) -> None:
         ("tensorflow.py_function", "supported", "limited"),
         ("tensorflow.einsum", "supported", "unclear"),
         ("tensorflow.keras.layers.Conv3D", "supported", "unsupported"),
+        ("tensorflow.SparseTensor", "supported", "unclear"),  # and supported as tf.sparse.SparseTensor
+        # only the first list warns of these
+        ("tensorflow.enable_eager_execution", "unsupported", "ignored"),
+        ("tensorflow.random.experimental.Generator", "unexamined", "supported"),
+        ("tensorflow.nn.ctc_loss", "unclear", "supported"),
+        ("tensorflow.lookup.StaticHashTable", "limited", "limited"),
     ],
 )
 def test_tensorflow_2_has_a_list_of_its_own(name: str, first: str, second: str) -> None:
@@ -76,9 +82,18 @@ def test_reported_names_have_no_better_status() -> None:
     assert {status_of(name) for name in SUPPORT} <= set(list(STATUSES)[:4])
 
 
-def uses(script: str) -> dict[str, Any]:
+def uses(script: str, version: str = TF1) -> dict[str, Any]:
     result = Converter(list_calls=True).convert(("import tensorflow as tf\n" + script).encode())
-    return {use.short_name: use for use in api_table([result], TF1)}
+    return {use.short_name: use for use in api_table([result], version)}
+
+
+def test_calls_of_eager_code() -> None:
+    step = "@tf.function\ndef step(x):\n    return model(x)\n"
+    script = "s = tf.distribute.MirroredStrategy()\nd = tf.data.Dataset.range(8)\no = tf.keras.optimizers.AdamW(0.1)\n"
+    found = uses(step + script + "tf.config.run_functions_eagerly(True)\nfor x in d:\n    step(x)\n", TF2)
+    assert found["tf.distribute.MirroredStrategy"].status == "limited"  # NPU250: run the tool with -d tf_strategy
+    assert found["tf.data.Dataset.range"].status == "supported"  # as it is
+    assert found["tf.keras.optimizers.AdamW"].status == "unsupported"  # TensorFlow 2.6 lacks it
 
 
 def test_the_rules_come_before_the_support_list() -> None:

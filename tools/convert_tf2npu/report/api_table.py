@@ -71,6 +71,10 @@ def _use(name: str, places: list[tuple[int, ApiCall]], tensorflow: str) -> ApiUs
     codes = tuple(sorted({code for _, call in places for code in call.codes}))
     calls = Calls(outcomes.count(FINE), outcomes.count(CHANGE), outcomes.count(FINDING))
     status = status_of(name, codes, tensorflow)
-    if status in ("supported", "deprecated", "unexamined", "unlisted"):  # rules know how it is called
+    if "NPU275" in codes:
+        status = "unsupported"  # TensorFlow 2.6 lacks it
+    elif status in ("supported", "deprecated", "unexamined", "unlisted"):  # rules know how it is called
         status = "limited" if calls.left else "migrated" if calls.rewritten else status
+    elif status == "migrated" and tensorflow == TF2 and not name.startswith("horovod."):
+        status = "limited" if calls.left else status if calls.rewritten else "supported"
     return ApiUse(name, status, calls, codes, tuple(places))

@@ -61,6 +61,8 @@ _KINDS = {
     "unclear": "unclear",
     "unverified": "unexamined",
 }
+# The kinds that do not hold for TensorFlow 2, which has a list of its own.
+_ONLY_IN_1 = frozenset({"eager", "unclear", "unverified"})
 # Plain Python under a name of TensorFlow.
 _PYTHON = ("tensorflow.flags.", "tensorflow.app.")
 
@@ -81,8 +83,11 @@ def status_of(name: str, codes: tuple[str, ...] = (), tensorflow: str = TF1) -> 
         return "migrated"  # npu_shim.horovod has all of it
     if name.startswith(_PYTHON):
         return "supported"
-    if name in SUPPORT:
-        return _KINDS[SUPPORT[name]]
+    kind = SUPPORT.get(name, "")
+    if kind and not (tensorflow == TF2 and kind in _ONLY_IN_1):
+        return _KINDS[kind]
+    if kind == "eager":
+        return "ignored"  # TensorFlow 2 is eager without it
     listed = _listed(tensorflow)
     owner, _, last = name.rpartition(".")
     if name not in listed and last and last_part(owner)[:1].isupper():

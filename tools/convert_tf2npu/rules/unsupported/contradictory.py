@@ -1,8 +1,8 @@
 """Calls with contradictory support information.
 
-The vendor's support list marks these calls as supported, with a note against their use. Replace them if there is
-another way. Otherwise run one step with them on an NPU before a long training. The rule reports each name once for
-each file.
+The vendor's support list for TensorFlow 1.15 marks these calls as supported, with a note against their use. Replace them if
+there is another way. Otherwise run one step with them on an NPU before a long training. The rule reports each name once for
+each file. The list for TensorFlow 2.6 has no such note, so programs of TensorFlow 2 are not reported.
 
 Reported::
 
@@ -22,6 +22,14 @@ Untouched::
 
     total = tf.add_n(losses)
     y = tf.nn.separable_conv2d(x, depthwise, pointwise, [1, 1, 1, 1], 'SAME')
+
+Untouched::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(x):
+        return tf.nn.ctc_loss(labels, x, label_lengths, lengths)
 """
 
 from __future__ import annotations
@@ -29,6 +37,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import first_call, runs_on_npu
+from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
@@ -47,6 +56,10 @@ _ADVICE = {
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     short = last_part(name)
-    if runs_on_npu(context, call.node) and first_call(context, call, frozenset({name or ""}), context.names.tree):
+    if (
+        runs_on_npu(context, call.node)
+        and first_call(context, call, frozenset({name or ""}), context.names.tree)
+        and not is_two(context)
+    ):
         advice = _ADVICE.get(short, "Run one step with it on an NPU before a long training")
         yield Finding(call.node, f"the support information for {short} is contradictory. {advice}")
