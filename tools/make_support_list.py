@@ -36,8 +36,8 @@ _DECIDED = {
 }
 
 # Corrections of the list for TensorFlow 2.6 alone. It excludes base classes of every model, functions that run Python
-# on the host, which input pipelines may do, names that published models train with on the NPU, and names of objects that
-# it supports under another name.
+# on the host, which input pipelines may do, names that published models train with on the NPU, and objects that it
+# supports under another name.
 _DECIDED_2 = {
     "tf.SparseTensor": "unclear",
     "tf.device": "migrated",

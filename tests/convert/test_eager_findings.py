@@ -537,6 +537,9 @@ def test_batches_of_generators_of_images(made: str, fit: str, count: int) -> Non
     assert len(lines(f"{image}{KERAS}{made}\nmodel.{fit}\n", "NPU248")) == count
 
 
+UPDATE = "def update(x):\n    with tf.GradientTape() as t:\n        y = w * x\n    o.apply_gradients([(t.gradient(y, w), w)])\n"
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [
@@ -549,6 +552,9 @@ def test_batches_of_generators_of_images(made: str, fit: str, count: int) -> Non
         ("o = tf.keras.optimizers.SGD(0.1)\ndef loss():\n    return w\nfor i in d:\n    o.minimize(loss, [w])\n", 1),
         ("o = tf.keras.optimizers.SGD(0.1)\n@tf.function\ndef f():\n    o.minimize(lambda: w * 2, [w])\n", 0),
         ("for i in range(9):\n    scipy.minimize(lambda: w * 2, [w])\n", 0),
+        (UPDATE + "def dist(x):\n    strategy.run(update, args=(x,))\nfor x in d:\n    dist(x)\n", 1),
+        (UPDATE + "@tf.function\ndef dist(x):\n    strategy.run(update, args=(x,))\nfor x in d:\n    dist(x)\n", 0),
+        (UPDATE + "def dist(x):\n    other(update, x)\nfor x in d:\n    dist(x)\n", 0),
     ],
 )
 def test_steps_that_run_operation_by_operation(text: str, count: int) -> None:

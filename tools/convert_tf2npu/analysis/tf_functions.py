@@ -227,8 +227,9 @@ def _is_used_in_traced(names: Names, function: ast.FunctionDef, seen: set[ast.AS
         call = user.parents.get(mention.node)
         if isinstance(call, ast.Call) and user.resolve(call.func, user.place(call)) in RUNNERS:
             continue
-        if not isinstance(call, ast.Call) or mention.node is not call.func:
-            return True  # passed to other code, as to tf.function or strategy.run
+        runs = isinstance(call, ast.Call) and getattr(call.func, "attr", "") in RUN and mention.node in call.args[:1]
+        if not isinstance(call, ast.Call) or mention.node is not call.func and not runs:
+            return True  # passed to other code, as to tf.function
         if any(_may_be(user, around, seen) for around in functions_around(user, mention.node)):
             return True
     return False
