@@ -2,8 +2,9 @@
 
 ``loss.numpy()`` needs the value at once. In a tf.function a tensor has no value, so the call fails; in an eager step it
 keeps the step from becoming a tf.function. Return the tensor from the step, and call ``numpy()`` outside. The functions of
-NumPy, ``float()``, ``int()`` and ``bool()`` read the value in the same way. They are reported for certain tensors: the loss
-of ``tape.gradient``, results of functions of TensorFlow, of a loss and of a Keras model.
+NumPy and ``bool()`` read the value in the same way. They are reported for certain tensors: the loss of ``tape.gradient``,
+results of functions of TensorFlow, of a loss and of a Keras model. ``float()`` and ``int()`` of a tensor are casts in a
+tf.function, so they are not reported.
 
 Reported::
 
@@ -37,6 +38,7 @@ Reported::
 
 Reported::
 
+    import numpy as np
     import tensorflow as tf
 
     def step(x, y):
@@ -44,7 +46,7 @@ Reported::
             loss = loss_of(y, model(x))
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-        return float(loss)
+        return np.asarray(loss)
 
 Untouched::
 
@@ -54,11 +56,11 @@ Untouched::
     @tf.function
     def step(x):
         size = np.prod(x.shape) * float(np.log(2.0))
-        return tf.reduce_mean(model(x)) / size
+        return float(tf.reduce_mean(model(x))) / size
 
     def train():
         for x in dataset:
-            print(float(step(x)))
+            print(np.mean(step(x)))
 
 Untouched::
 
@@ -113,7 +115,6 @@ from ..base import Context, Finding, Result
 
 CODE = "NPU272"
 METHODS = frozenset({"numpy"})
-_NUMBERS = frozenset({"bool", "float", "int"})
 _OF_SHAPES = frozenset({"numpy.ndim", "numpy.shape"})
 
 
@@ -135,8 +136,8 @@ def check_file(context: Context) -> Iterator[Result]:
 def _reader(names: Names, call: Call) -> str:
     """Return the name of a function of Python or NumPy that reads the values of its argument, or ""."""
     function = call.node.func
-    if isinstance(function, ast.Name) and function.id in _NUMBERS and names.lookup(function.id, call.where) is None:
-        return f"{function.id}()"
+    if isinstance(function, ast.Name) and function.id == "bool" and names.lookup("bool", call.where) is None:
+        return "bool()"
     name = names.resolve(function, call.where) or ""
     return f"{name}()" if name.startswith("numpy.") and name.count(".") == 1 and name not in _OF_SHAPES else ""
 
