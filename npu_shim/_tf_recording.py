@@ -28,6 +28,12 @@ def set_default_seed() -> None:
         tf.random.set_seed(_random_seed.DEFAULT_GRAPH_SEED)
 
 
+def set_default_graph_seed() -> None:
+    """Do the same for the default graph, if the script has not set its seed."""
+    if not tf.executing_eagerly() and tf.compat.v1.get_default_graph().seed is None:
+        tf.compat.v1.set_random_seed(_random_seed.DEFAULT_GRAPH_SEED)
+
+
 def graph_of_op() -> object:
     """Return the graph in which random ops are counted: a function's own, not that of a branch or loop inside it."""
     graph = tf.compat.v1.get_default_graph()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.half_band import band
 from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.comparing.seeds import Band
 from npu_shim.rehearsal.half_result import with_half
 from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, METRIC, RATE, VARIABLE, Recorder
 from npu_shim.rehearsal.recording.writer import Writer
@@ -93,8 +94,8 @@ def verified_half(folder: pathlib.Path, change: Change, saturate: bool = False) 
     return with_half(made, {**half, "perturbation": 6e-4, "perturbed_runs": 4}, reported, theirs, found, bands)
 
 
-def verified(folder: pathlib.Path, change: Change = unchanged) -> Result:
-    """Return the result for an unchanged and a changed recording."""
+def verified(folder: pathlib.Path, change: Change = unchanged, bands: Sequence[Band] = ()) -> Result:
+    """Return the result for an unchanged and a changed recording, with bands of several seeds."""
     ours, theirs = recording(folder / "original"), recording(folder / "migrated", change)
     found = compare(ours, theirs)
     runs = [Run(name, "train.py", ["--a=<b>"], str(folder / name)) for name in ("original", "migrated")]
@@ -103,4 +104,4 @@ def verified(folder: pathlib.Path, change: Change = unchanged) -> Result:
     verdict = DIFFER if found.departures else AGREE
     problems = ["A <problem>."] if found.departures else []
     elements = [{"index": [0, 1], "original": "1", "migrated": "nan"}]
-    return result(verdict, settings, parts[0], parts[1], found, problems, elements=elements)
+    return result(verdict, settings, parts[0], parts[1], found, problems, bands, elements)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Dict, Sequence
 
 import npu_shim
@@ -89,9 +90,9 @@ def result(
             {
                 "kind": each.kind,
                 "name": each.name,
-                "original": each.original,
-                "migrated": each.migrated,
-                "band": each.band,
+                "original": _finite(each.original),
+                "migrated": _finite(each.migrated),
+                "band": _finite(each.band),
                 "inside": each.is_inside,
             }
             for each in bands
@@ -242,5 +243,5 @@ def _number(value: Any) -> float | None:
 
 
 def _finite(value: float) -> float | None:
-    """Return a number for JSON, which has no infinity; None stands for it."""
-    return None if value == float("inf") else value
+    """Return a number for JSON, which has no Inf and no NaN; None stands for them."""
+    return value if math.isfinite(value) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import textwrap
@@ -170,10 +171,8 @@ def _rank_sentence(rank: int, first: Departure) -> str:
 
 
 def _outside(band: seeds.Band) -> str:
-    return (
-        f"{band.kind} {band.name!r}: the means are {band.original:.6g} and {band.migrated:.6g}, "
-        f"outside the band of {band.band:.2g}."
-    )
+    beyond = "of which one is not finite" if math.isnan(band.band) else f"outside the band of {band.band:.2g}"
+    return f"{band.kind} {band.name!r}: the means are {band.original:.6g} and {band.migrated:.6g}, {beyond}."
 
 
 def not_completed(part: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pathlib
 import re
@@ -241,6 +242,21 @@ def test_bands_hold_equal_means_and_find_others(tmp_path: pathlib.Path) -> None:
     assert [(band.kind, band.name) for band in outside] == [(LOSS, "loss")]
     spread = np.std([0.02 * seed for seed in range(5)], ddof=1) * np.mean([1 / 3, 1 / 4, 1 / 5])
     assert outside[0].band == pytest.approx(3.355 * spread * math.sqrt(2 / 5), rel=1e-3)
+
+
+@pytest.mark.parametrize("value, is_inside", [(math.nan, True), (0.5, False)])
+def test_runs_that_overflow_agree_with_each_other_only(value: float, is_inside: bool, tmp_path: pathlib.Path) -> None:
+    overflowed = [recording(tmp_path / str(seed), changed_from(4, "loss loss", math.nan)) for seed in range(2)]
+    others = [recording(tmp_path / f"{seed} other", changed_from(4, "loss loss", value)) for seed in range(2)]
+    bands = seeds.bands(overflowed, others)
+    assert [band.is_inside for band in bands if band.kind == LOSS] == [is_inside]
+    found = verified(tmp_path / "reports", bands=bands)
+    written = {pathlib.Path(path).name: path for path in write_all(found, str(tmp_path / "r"))}
+    text = pathlib.Path(written["verify.json"]).read_text(encoding="utf-8")
+    assert "NaN" not in text and json.loads(text)["bands"][0]["band"] is None
+    cases = {case.get("name"): case for case in xml.etree.ElementTree.parse(written["verify.xml"]).getroot()}
+    assert (cases["loss is within its band"].find("failure") is None) == is_inside
+    assert "metric evaluate accuracy is within its band" in cases
 
 
 def test_seeds_of_call_sites_differ() -> None:

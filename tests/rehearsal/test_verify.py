@@ -97,6 +97,24 @@ for batch in strategy.experimental_distribute_dataset(data):
 """
 
 
+NOISY = """
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+v1.disable_v2_behavior()
+x = v1.placeholder(tf.float32, [32, 20])
+kept = v1.nn.dropout(x, keep_prob=0.3)
+weight = v1.get_variable("weight", [20, 1])
+loss = tf.reduce_mean(tf.square(tf.matmul(kept, weight) - tf.reduce_sum(x, axis=1, keepdims=True)))
+train_op = v1.train.GradientDescentOptimizer(0.01).minimize(loss)
+with v1.Session() as sess:
+    sess.run(v1.global_variables_initializer())
+    for _ in range(40):
+        sess.run([train_op, loss], {x: np.random.rand(32, 20)})
+"""
+
+
 def verify(folder: pathlib.Path, original: str, migrated: str, *arguments: str) -> Any:
     """Return the result of verify for two scripts."""
     for name, text in (("original.py", original), ("migrated.py", migrated)):
@@ -124,6 +142,15 @@ def test_the_elements_of_a_scaled_gradient_are_shown(repo_root: pathlib.Path, tm
     assert len(elements) == 10 and len(elements[0]["index"]) == 2
     for each in elements:
         assert float(each["original"]) == pytest.approx(2 * float(each["migrated"]), rel=1e-6)
+
+
+@pytest.mark.parametrize("keep, verdict", [(0.3, "agree"), pytest.param(1.0, "differ", marks=pytest.mark.smoke)])
+def test_seeds_show_a_dropout_that_does_nothing(keep: float, verdict: str, tmp_path: pathlib.Path) -> None:
+    migrated = NOISY.replace("v1.nn.dropout(x, keep_prob=0.3)", f"npu_ops.dropout(x, keep_prob={keep})")
+    found = verify(tmp_path, NOISY, "from npu_shim.npu_init import npu_ops\n" + migrated, "--seeds", "3")
+    assert found["verdict"] == verdict
+    [loss] = [band for band in found["bands"] if band["kind"] == "loss"]
+    assert loss["inside"] == (verdict == "agree") and loss["original"] > loss["band"]
 
 
 if tf.executing_eagerly():

@@ -53,7 +53,9 @@ class Band(NamedTuple):
 
     @property
     def is_inside(self) -> bool:
-        """True if the means differ by no more than the band."""
+        """True if the means differ by no more than the band, or if both scripts come to Inf or NaN."""
+        if math.isnan(self.original) or math.isnan(self.migrated):
+            return math.isnan(self.original) and math.isnan(self.migrated)
         return abs(self.original - self.migrated) <= self.band
 
 
@@ -64,7 +66,7 @@ def bands(originals: Sequence[Recording], migrated: Sequence[Recording]) -> list
         originals, migrated: a recording for each seed, at least two of each.
     Returns:
         For losses, logs, summaries and scalars that sessions fetch: the mean over the second half of the run. For
-        metrics: the last value.
+        metrics: the last value. With an Inf or a NaN in one of them, the mean and the band are NaN.
     """
     ours, theirs = [_quantities(each) for each in originals], [_quantities(each) for each in migrated]
     found = []

@@ -49,19 +49,22 @@ def seed_ops_by_call_site(seed: int) -> None:
 
 
 def seed_graphs(seed: int) -> None:
-    """Add a number to the seeds that TensorFlow derives, so that runs of one script with several seeds differ."""
+    """Add a number to the seeds that TensorFlow derives, so that runs of one script with several seeds differ.
+
+    It derives none where the script sets no seed. So the global seed is set.
+    """
     from npu_shim import _tf_recording
 
     def make(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def get_seed(op_seed: Any = None) -> Any:
+            _tf_recording.set_default_graph_seed()
             graph_seed, own = original(op_seed)
-            if op_seed is not None or own is None:
-                return graph_seed, own
-            return graph_seed, (int(own) + 7919 * seed) & 0x7FFFFFFF
+            return graph_seed, own if op_seed is not None else (int(own) + 7919 * seed) & 0x7FFFFFFF
 
         return get_seed
 
     _tf_recording.replace_get_seed(make)
+    _tf_recording.set_default_seed()
 
 
 def call_site_seed(seed: int, function: str, number: int) -> int:

@@ -6,7 +6,7 @@ from typing import Any, Iterator
 
 from npu_shim.rehearsal.reports.chart import Line, chart
 from npu_shim.rehearsal.reports.half import half_rows
-from npu_shim.rehearsal.reports.text import PARTS, elements, kinds, number, sides, verdict
+from npu_shim.rehearsal.reports.text import PARTS, band_name, elements, kinds, number, sides, verdict
 from npu_shim.rehearsal.result import Result
 from npu_shim.rehearsal.web import clean, page, section, table
 
@@ -41,7 +41,7 @@ def _body(result: Result) -> Iterator[str]:
         yield section("Not compared", ["variable", "why"], rows)
     if result["bands"]:
         rows = [
-            [f"{each['kind']} {each['name']}", *(number(each[key], ".6g") for key in ("original", "migrated", "band"))]
+            [band_name(each), *(number(each[key], ".6g") for key in ("original", "migrated", "band"))]
             for each in result["bands"]
         ]
         yield section("Means over the seeds", ["quantity", "original", "migrated", "99 % band"], rows)

@@ -82,7 +82,7 @@ PARTS = (
 
 
 def number(value: float | None, form: str = ".8g") -> str:
-    """Return a number as text; an infinite difference is None."""
+    """Return a number as text; None stands for Inf or NaN."""
     return "-" if value is None else format(value, form)
 
 
@@ -108,12 +108,18 @@ def _kinds(streams: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
 
 
+def band_name(band: dict[str, Any]) -> str:
+    """Return the name of a mean over the seeds, such as "metric accuracy" or "loss"."""
+    kind, name = band["kind"], band["name"]
+    return name if name.split(" ")[0] == kind else f"{kind} {name}"
+
+
 def _bands(bands: list[dict[str, Any]]) -> Iterator[str]:
     rows = [["mean over the seeds", "original", "migrated", "99 % band", ""]]
     for each in bands:
         values = [number(each[key], ".6g") for key in ("original", "migrated")]
         outside = "" if each["inside"] else "outside"
-        rows.append([f"{each['kind']} {each['name']}", *values, f"{each['band']:.2g}", outside])
+        rows.append([band_name(each), *values, number(each["band"], ".2g"), outside])
     yield from _table(rows)
     yield ""
 
