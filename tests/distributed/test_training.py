@@ -22,8 +22,16 @@ KERAS_WAYS = ["wrapper", "class", "name", "wrapper_adam", "class_adam", "name_ad
 
 
 def environment() -> dict[str, str]:
-    """Return the environment without variables of a job."""
-    made = {**os.environ, "NPU_SHIM_FALLBACK": "silent", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    """Return the environment without variables of a job.
+
+    The wait for a rank is long: TensorFlow may take a minute to delete the iterators of a strategy.
+    """
+    made = {
+        **os.environ,
+        "NPU_SHIM_FALLBACK": "silent",
+        "NPU_SHIM_COLLECTIVE_TIMEOUT": "200",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+    }
     for name in ("RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "TF_CONFIG", "JOB_ID"):
         made.pop(name, None)
     return made
