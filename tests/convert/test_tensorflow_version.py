@@ -69,7 +69,7 @@ def opened(text: str, **settings: Any) -> str:
         (PACKAGE + "os.environ['KERAS_BACKEND'] = 'jax'\n", ""),
         (KERAS + "tf.compat.v1.disable_eager_execution()\n", ""),
         (KERAS + "s = tf.Session()\n", ""),
-        (KERAS + "y = tf.nn.dropout(x, keep_prob=0.5)\n", ""),
+        (KERAS + "y = tf.nn.dropout(x, keep_prob=0.5)\n", "TensorFlow 1 or 2, Keras"),  # it is replaced
         (TF + "tf.enable_eager_execution()\n" + TAPE, ""),
         (TF + "tf.Session().run(tf.keras.optimizers.SGD(0.1).minimize(loss, [w]))\n", ""),
         (TF + "train = tf.train.AdamOptimizer().minimize(loss)\n", ""),

@@ -42,11 +42,12 @@ _WRITTEN = frozenset(
     "npu_shim.npu_init." + name
     for name in """NPUEstimator NPUEstimatorSpec NPUDistributedOptimizer NPURunConfig npu_callbacks_append
 ExponentialUpdateLossScaleManager FixedLossScaleManager NPULossScaleOptimizer npu_clear_session
-npu_distributed_optimizer_wrapper npu_hooks_append npu_keras_optimizer npu_run_config_init
-npu_tf_optimizer set_keras_session_npu_config""".split()
+npu_hooks_append npu_keras_optimizer npu_run_config_init npu_tf_optimizer set_keras_session_npu_config""".split()
 )
+_DROPOUTS = frozenset({"tensorflow.contrib.layers.dropout", "tensorflow.layers.dropout", "tensorflow.nn.dropout"})
 _KERAS = frozenset(
-    "tensorflow.keras." + name for name in ("backend.get_session", "layers.CuDNNGRU", "layers.CuDNNLSTM")
+    "tensorflow.keras." + name
+    for name in ("backend.get_session", "estimator.model_to_estimator", "layers.CuDNNGRU", "layers.CuDNNLSTM")
 )
 # Names of Keras as a package of its own, and arguments of its methods, up to the last version for TensorFlow 1.
 _KERAS_PACKAGE = tuple(
@@ -170,8 +171,8 @@ def _is_one(name: str, dotted: str, node: ast.AST) -> bool:
         return dotted.startswith(_KERAS_PACKAGE) or dotted in _KERAS
     if name.startswith("tensorflow.python."):
         return False  # private modules, which both versions have
-    if dotted == "tensorflow.nn.dropout":
-        return isinstance(node, ast.Call) and any(keyword.arg == "keep_prob" for keyword in node.keywords)
+    if dotted in _DROPOUTS:
+        return False  # it is replaced, and a second run would find another version
     if dotted.startswith(_ENABLES):
         return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE)
     if dotted.startswith(_GRAPHS) or dotted in _KERAS:
