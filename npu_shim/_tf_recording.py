@@ -65,6 +65,20 @@ def graph_element(variable: Any) -> Tensor:
     return getattr(variable, "_graph_element", None) if hasattr(variable, "_graph_element") else variable.value()
 
 
+def fetched_op(graph: Graph, fetch: Any) -> Operation | None:
+    """Return the op that computes a tensor, operation or variable that a session fetches; None for other fetches."""
+    try:
+        element = graph.as_graph_element(fetch)
+    except (KeyError, TypeError, ValueError):
+        return None
+    return element if isinstance(element, tf.Operation) else element.op
+
+
+def global_step_of_hooks(graph: Graph) -> list[Operation]:
+    """Return the op, if there is one, with which hooks of TensorFlow read the global step."""
+    return [tensor.op for tensor in graph.get_collection("global_step_read_op_cache")]
+
+
 def is_summary(op: Operation) -> bool:
     """Return True for an op whose output is a serialized tf.compat.v1.Summary."""
     return op.type in ("MergeSummary", "ScalarSummary")

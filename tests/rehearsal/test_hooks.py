@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,6 +12,7 @@ from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
 from npu_shim.rehearsal.recording.methods import wrap
 from npu_shim.rehearsal.recording.sessions import fed_arrays
 from npu_shim.rehearsal.recording.summaries import scalars_of
+from npu_shim.rehearsal.recording.unordered_reads import UnorderedReads
 
 pytestmark = pytest.mark.smoke
 v1 = tf.compat.v1
@@ -44,6 +47,24 @@ def test_inputs_and_rates_of_an_update_are_found_in_its_graph() -> None:
         with v1.Session() as session:
             session.run(v1.global_variables_initializer())
             assert session.run(rates[0][1]) == pytest.approx(0.1)
+
+
+def test_fetches_that_no_op_orders_with_their_update_are_found(tmp_path: pathlib.Path) -> None:
+    with tf.Graph().as_default() as graph:
+        weight, bias = (v1.get_variable(name, [2], use_resource=True) for name in ("weight", "bias"))
+        step = v1.train.get_or_create_global_step()
+        loss = tf.reduce_sum(tf.square(weight * v1.placeholder(tf.float32, [2]) + bias))
+        before = tf.norm(weight)
+        with tf.control_dependencies([before]):
+            train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        with tf.control_dependencies([train_op]):
+            after = weight.read_value()
+        v1.train.SummarySaverHook(1, output_dir=str(tmp_path), summary_op=tf.constant(b"")).begin()
+        [of_hooks] = graph.get_collection("global_step_read_op_cache")
+        unordered = UnorderedReads()
+        run = [train_op, loss, before, after, weight, tf.norm(weight), of_hooks, "bias:0", "no name", None]
+        assert unordered.among(graph, run) == [False] * 4 + [True] * 4 + [False] * 2
+        assert unordered.among(graph, [weight, "weight:0", of_hooks]) == [False, False, True]  # nothing is updated
 
 
 def test_scalars_of_summaries_leave_speeds_out() -> None:

@@ -12,6 +12,7 @@ from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import FEED, FETCH, SUMMARY, Recorder
 from npu_shim.rehearsal.recording.summaries import scalars_of
+from npu_shim.rehearsal.recording.unordered_reads import UnorderedReads
 
 if TYPE_CHECKING:
     from npu_shim._types import Fetches, Session
@@ -22,6 +23,7 @@ def watch_sessions(recorder: Recorder) -> None:
 
     After Keras' fit they are not recorded again: a migrated script closes the session of Keras, an original may not.
     """
+    unordered = UnorderedReads()
 
     def run(
         original: Callable[..., Any], session: Session, fetches: Fetches, feed_dict: Any = None, *a: Any, **k: Any
@@ -30,9 +32,11 @@ def watch_sessions(recorder: Recorder) -> None:
         if recorder.is_inside("evaluate", "predict"):  # of an Estimator; what it returns is recorded
             return result
         recorder.values(FEED, list(fed_arrays(session, feed_dict)))
-        found = [(fetch, value) for fetch, value in pairs(fetches, result) if value is not None]
-        recorder.values(FETCH, [(name_of(fetch), value) for fetch, value in found])
-        for fetch, value in found:
+        found = list(pairs(fetches, result))
+        by_chance = unordered.among(session.graph, [fetch for fetch, _ in found])
+        kept = [pair for pair, skip in zip(found, by_chance) if pair[1] is not None and not skip]
+        recorder.values(FETCH, [(name_of(fetch), value) for fetch, value in kept])
+        for fetch, value in kept:
             if isinstance(fetch, tf.Tensor) and isinstance(value, bytes) and _tf_recording.is_summary(fetch.op):
                 recorder.values(SUMMARY, scalars_of(value))
         return result

@@ -1,0 +1,81 @@
+"""Find the fetches of a session whose value is left to chance: two runs of one script may return different ones.
+
+``sess.run([train_op, weight])`` reads a variable and updates it in one step. Where no op orders the two, as with resource
+variables, the value is the one before the update or after it. The global step that hooks of TensorFlow fetch for
+themselves is such a read, too, and other hooks, which a migration brings, fetch it at other steps.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence
+
+from npu_shim import _tf_recording
+
+if TYPE_CHECKING:
+    from npu_shim._types import Graph, Operation
+
+_VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
+_UPDATE = re.compile(r"Assign|(Resource)?(Sparse)?Apply|(Resource)?Scatter")
+_MOST_OPS = 50  # above a fetch that is little more than a variable; others come from the step and its inputs
+
+
+class UnorderedReads:
+    """The fetches of runs that read variables which the same run updates, found once for each graph and set of ops."""
+
+    def __init__(self) -> None:
+        self._known: weakref.WeakKeyDictionary[Any, dict[frozenset[str], frozenset[str]]] = weakref.WeakKeyDictionary()
+
+    def among(self, graph: Graph, fetches: Sequence[Any]) -> list[bool]:
+        """Return for each fetch if its value is left to chance.
+
+        Args:
+            graph: of the session.
+            fetches: all tensors, operations and variables that one run fetches, without their structure.
+        """
+        ops = [_tf_recording.fetched_op(graph, fetch) for fetch in fetches]
+        own = {op.name: op for op in ops if op is not None}
+        known, key = self._known.setdefault(graph, {}), frozenset(own)
+        if key not in known:
+            known[key] = frozenset(_racing(own))
+        of_hooks = _tf_recording.global_step_of_hooks(graph)
+        return [op is not None and (op.name in known[key] or op in of_hooks) for op in ops]
+
+
+def _racing(ops: dict[str, Operation]) -> Iterator[str]:
+    reads = {name: list(_reads(op)) for name, op in ops.items()}
+    if not any(reads.values()):
+        return
+    updates: dict[Operation, list[set[Operation]]] = {}  # by variable, what each update of it waits for
+    for op in _above(ops.values()):
+        if _UPDATE.match(op.type):
+            for tensor in op.inputs:
+                if tensor.op.type in _VARIABLES:
+                    updates.setdefault(tensor.op, []).append(_above([op]))
+    for name, found in reads.items():
+        if any(read not in above for read, variable in found for above in updates.get(variable, ())):
+            yield name
+
+
+def _reads(fetch: Operation) -> Iterator[tuple[Operation, Operation]]:
+    """Yield each op above a fetch that reads a variable, with the variable; nothing if there are many ops."""
+    above = _above([fetch], _MOST_OPS)
+    if len(above) < _MOST_OPS:
+        for op in above:
+            for tensor in op.inputs:
+                if tensor.op.type in _VARIABLES and not _UPDATE.match(op.type):
+                    yield op, tensor.op
+
+
+def _above(ops: Iterable[Operation], most: int | None = None) -> set[Operation]:
+    """Return some ops and all that they wait for, or the first of these."""
+    waiting = list(ops)
+    found = set(waiting)
+    while waiting and (most is None or len(found) < most):
+        op = waiting.pop()
+        for other in (*(tensor.op for tensor in op.inputs), *op.control_inputs):
+            if other not in found:
+                found.add(other)
+                waiting.append(other)
+    return found
