@@ -1,8 +1,8 @@
 """Find the fetches of a session whose value is left to chance: two runs of one script may return different ones.
 
-``sess.run([train_op, weight])`` reads a variable and updates it in one step. Where no op orders the two, as with resource
-variables, the value is the one before the update or after it. The global step that hooks of TensorFlow fetch for
-themselves is such a read, too, and other hooks, which a migration brings, fetch it at other steps.
+``sess.run([train_op, weight])`` reads a variable and updates it in one step. Where no op orders the two, as with
+resource variables, the value is the one before the update or after it. The global step that hooks of TensorFlow fetch
+for themselves is such a read, too, and other hooks, which a migration brings, fetch it at other steps.
 """
 
 from __future__ import annotations
@@ -47,14 +47,18 @@ def _racing(ops: dict[str, Operation]) -> Iterator[str]:
     reads = {name: list(_reads(op)) for name, op in ops.items()}
     if not any(reads.values()):
         return
-    updates: dict[Operation, list[set[Operation]]] = {}  # by variable, what each update of it waits for
+    updates: dict[Operation, dict[Operation, set[Operation]]] = {}  # by variable and update, what this waits for
     for op in _above(ops.values()):
         if _UPDATE.match(op.type):
             for tensor in op.inputs:
                 if tensor.op.type in _VARIABLES:
-                    updates.setdefault(tensor.op, []).append(_above([op]))
+                    updates.setdefault(tensor.op, {})[op] = _above([op])
     for name, found in reads.items():
-        if any(read not in above for read, variable in found for above in updates.get(variable, ())):
+        if any(
+            read not in above and update not in _above([read])
+            for read, variable in found
+            for update, above in updates.get(variable, {}).items()
+        ):
             yield name
 
 
