@@ -62,7 +62,18 @@ def test_fetches_that_no_op_orders_with_their_update_are_found(tmp_path: pathlib
         v1.train.SummarySaverHook(1, output_dir=str(tmp_path), summary_op=tf.constant(b"")).begin()
         [of_hooks] = graph.get_collection("global_step_read_op_cache")
         unordered = UnorderedReads()
-        run = [train_op, loss, before, after, weight, tf.norm(weight), of_hooks, "bias:0", "no name", None]
+        run = [
+            train_op,
+            loss,
+            before,
+            after,
+            weight,
+            tf.norm(weight),
+            of_hooks,
+            tf.identity(bias).name,
+            "no name",
+            None,
+        ]
         assert unordered.among(graph, run) == [False] * 4 + [True] * 4 + [False] * 2
         assert unordered.among(graph, [weight, "weight:0", of_hooks]) == [False, False, True]  # nothing is updated
 
