@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, Callable
 
 import tensorflow as tf
@@ -43,10 +44,14 @@ def graph_of_op() -> object:
 
 
 def script_function() -> str:
-    """Return the name of the innermost running function of the script, as it was before AutoGraph."""
-    for frame in _script_frames.running():
-        name = frame.f_code.co_name
-        return name[4:] if name.startswith("tf__") else name
+    """Return the name of the innermost running function of the script, as it was before AutoGraph.
+
+    In a thread that TensorFlow has made, such as that of a replica, it is the function for which the main thread waits.
+    """
+    for thread in (None, threading.main_thread().ident):
+        for frame in _script_frames.running(thread):
+            name = frame.f_code.co_name
+            return name[4:] if name.startswith("tf__") else name
     return ""
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pathlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from npu_shim import _tf_recording
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
 from npu_shim.rehearsal.recording.methods import wrap
 from npu_shim.rehearsal.recording.sessions import fed_arrays
@@ -76,6 +78,12 @@ def test_fetches_that_no_op_orders_with_their_update_are_found(tmp_path: pathlib
         ]
         assert unordered.among(graph, run) == [False] * 4 + [True] * 4 + [False] * 2
         assert unordered.among(graph, [weight, "weight:0", of_hooks]) == [False, False, True]  # nothing is updated
+
+
+def test_an_op_made_in_a_thread_of_a_library_belongs_to_the_function_that_waits_for_it() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(_tf_recording.script_function).result()
+    assert found == "test_an_op_made_in_a_thread_of_a_library_belongs_to_the_function_that_waits_for_it"
 
 
 def test_scalars_of_summaries_leave_speeds_out() -> None:
