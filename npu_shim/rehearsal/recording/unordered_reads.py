@@ -45,13 +45,14 @@ class UnorderedReads:
 
 def _racing(ops: dict[str, Operation]) -> Iterator[str]:
     reads = {name: list(_reads(op)) for name, op in ops.items()}
-    if not any(reads.values()):
+    variables = {variable for found in reads.values() for _, variable in found}
+    if not variables:
         return
     updates: dict[Operation, dict[Operation, set[Operation]]] = {}  # by variable and update, what this waits for
     for op in _above(ops.values()):
         if _UPDATE.match(op.type):
             for tensor in op.inputs:
-                if tensor.op.type in _VARIABLES:
+                if tensor.op in variables:
                     updates.setdefault(tensor.op, {})[op] = _above([op])
     for name, found in reads.items():
         if any(

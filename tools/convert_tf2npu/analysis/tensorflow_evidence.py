@@ -124,7 +124,7 @@ def evidence_of(names: Names) -> FileEvidence:
         if dotted in _SESSIONS and is_version1(name):
             if session is None and not _is_switched(names, node) and use_of(names, node) == Use.PROGRAM:
                 session = _evidence(names, name, node)
-        elif one is None and _is_one(name, dotted, node):
+        elif one is None and _is_one(name, dotted):
             decides = dotted.startswith("tensorflow.disable_") or not _is_switched(names, node)
             if decides and is_version1(name) and dotted.startswith(_ALSO_EAGER):
                 weak = weak or _evidence(names, name, node)
@@ -166,7 +166,7 @@ def _around(names: Names, node: ast.AST) -> ast.AST:
     return names.parents.get(parent, parent) if isinstance(parent, ast.keyword) else parent
 
 
-def _is_one(name: str, dotted: str, node: ast.AST) -> bool:
+def _is_one(name: str, dotted: str) -> bool:
     if of_keras(name):
         return dotted.startswith(_KERAS_PACKAGE) or dotted in _KERAS
     if name.startswith("tensorflow.python."):
