@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
@@ -27,19 +28,27 @@ def long_description() -> str:
     return read("README.md") if os.path.exists(os.path.join(HERE, "README.md")) else ""
 
 
-class BuildWithAlias(build_py):
-    """Add the file by which an installed npu_shim finds NPU_SHIM_ALIAS=1 when Python starts."""
+class Build(build_py):
+    """Put the modules of the vendor's paths where editors and type checkers look for them, in npu_shim itself, and add
+    the file by which an installed npu_shim finds NPU_SHIM_ALIAS=1 when Python starts.
+    """
+
+    MODULES = os.path.join("npu_shim", "_vendor_paths", "modules")
 
     START = 'import os; os.environ.get("NPU_SHIM_ALIAS") == "1" and __import__("npu_shim.alias")\n'
 
     def run(self) -> None:
         super().run()
         if not getattr(self, "editable_mode", False):
+            modules = os.path.join(self.build_lib, self.MODULES)
+            self.copy_tree(modules, os.path.join(self.build_lib, "npu_shim"))
+            shutil.rmtree(modules)
             with open(self._path(), "w", encoding="utf-8") as f:
                 f.write(self.START)
 
     def get_outputs(self, include_bytecode: bool = True) -> list:
-        return [*super().get_outputs(include_bytecode), self._path()]
+        outputs = super().get_outputs(include_bytecode)
+        return [*(path.replace(self.MODULES + os.sep, "npu_shim" + os.sep) for path in outputs), self._path()]
 
     def _path(self) -> str:
         return os.path.join(self.build_lib, "npu_shim_alias.pth")
@@ -56,7 +65,7 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.7",
-    cmdclass={"build_py": BuildWithAlias},
+    cmdclass={"build_py": Build},
     packages=find_packages(include=["npu_shim", "npu_shim.*"]) + TOOL_PACKAGES,
     package_dir={"convert_tf2npu": "tools/convert_tf2npu"},
     package_data={"": ["*.json", "*.css", "*.js", "py.typed"]},

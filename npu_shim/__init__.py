@@ -14,17 +14,21 @@ TensorFlow. Each public name is loaded on first use::
 
 from __future__ import annotations
 
-from npu_shim._lazy_names import lazy_names
+import os
+
+from npu_shim._host.lazy_names import lazy_names
 
 __version__ = "0.1.0"
+# npu_shim.hccl, npu_shim.tbe and other modules at the vendor's paths; in a wheel they lie beside this file
+__path__.append(os.path.join(os.path.dirname(__file__), "_vendor_paths", "modules"))
 
 __all__ = ["__version__", "device", "install", "session_config", "uninstall"]
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "npu_shim._install": "install uninstall",
+        "npu_shim.config.install": "install uninstall",
         "npu_shim.config.session": "session_config",
-        "npu_shim._device": "device",
+        "npu_shim._host.host_device": "device",
         "npu_shim.data": "data",  # available without an import
     },
 )

@@ -23,11 +23,11 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Sequence
 
-from npu_shim import _env
-from npu_shim._device import VENDOR_PACKAGE
-from npu_shim._lazy_names import lazy_names
-from npu_shim._packages import ALIAS, is_alias
-from npu_shim._vendor_paths import TABLE
+from npu_shim._host import host_env
+from npu_shim._host.host_device import VENDOR_PACKAGE
+from npu_shim._host.lazy_names import lazy_names
+from npu_shim._host.packages import ALIAS, is_alias
+from npu_shim._vendor_paths.table import TABLE
 
 ROOTS = (VENDOR_PACKAGE, "hccl", "npu_device", "horovod")
 # The modules and names that the vendor's npu_bridge/__init__.py brings
@@ -140,7 +140,7 @@ def install() -> None:
     """Install the finder before all others, and export the ranks of mpirun. A second call does nothing."""
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, Finder())
-    _env.export_ranks()
+    host_env.export_ranks()
 
 
 install()

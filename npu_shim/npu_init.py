@@ -13,10 +13,10 @@ import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
-from npu_shim import _tf
-from npu_shim._install import decorator_tf_session, install
-from npu_shim._tf import session_run_hook
-from npu_shim._tf_session import session_module as session
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_api import session_run_hook
+from npu_shim._tensorflow.tf_session import session_module as session
+from npu_shim.config.install import decorator_tf_session, install
 from npu_shim.config.keras_session import close_session, npu_clear_session, set_keras_session_npu_config
 from npu_shim.config.resource import (
     get_npu_local_rank_id,
@@ -75,7 +75,7 @@ from npu_shim.profiler import profiler
 from npu_shim.scoped_graph_manager import scoped_graph_manager
 from npu_shim.training.callbacks import npu_callbacks_append, npu_hooks_append
 
-backend = _tf.keras_backend()
+backend = tf_api.keras_backend()
 
 # Graph passes for the NPU, for tf.config.optimizer.set_experimental_options(experimental_options)
 experimental_options = {

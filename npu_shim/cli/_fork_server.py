@@ -16,7 +16,7 @@ import sys
 import time
 from typing import Any, Collection
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.import_hook import script
 from npu_shim.import_hook.preloaded import TENSORFLOW, Preloaded, hides
 
@@ -30,12 +30,12 @@ def main(before: Collection[str]) -> None:
         before: the names of the modules of a new Python.
     """
     link, command = socket.socket(fileno=int(sys.argv[1])), sys.argv[2:]
-    environ = dict(_env.process_environ())
+    environ = dict(host_env.process_environ())
     is_module = command[0] == "-m"
     script.prepare_path(os.getcwd() if is_module else os.path.dirname(os.path.realpath(command[0])))
     problem = _import_tensorflow(before) or _threads()
     _send(link, {"problem": problem})
-    added = {name: value for name, value in _env.process_environ().items() if environ.get(name) != value}
+    added = {name: value for name, value in host_env.process_environ().items() if environ.get(name) != value}
     gc.collect()
     gc.freeze()  # a collection would write to the memory that ranks share
     while True:
@@ -148,7 +148,7 @@ def _become(rank: dict[str, Any], command: list[str]) -> bytes:
     os.close(log)
     if rank["cores"]:
         os.sched_setaffinity(0, rank["cores"])
-    environ = _env.process_environ()
+    environ = host_env.process_environ()
     environ.clear()
     environ.update(rank["environ"])
     if hasattr(sys, "orig_argv"):

@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import Any, Sequence
 
-from npu_shim import _env
+from npu_shim._host import host_env
 
 TYPES = ("float16", "bfloat16")
 DEFAULT = "--half=float16"
@@ -75,7 +75,7 @@ def start(given: dict[str, Any]) -> None:
     """
     from npu_shim.import_hook.after_tensorflow import after_tensorflow
 
-    _env.process_environ().setdefault("NPU_SHIM_KERNELS", "plain")  # compiled kernels have no ops to round
+    host_env.process_environ().setdefault("NPU_SHIM_KERNELS", "plain")  # compiled kernels have no ops to round
 
     def begin() -> None:
         from npu_shim.rehearsal.half.half import half_precision

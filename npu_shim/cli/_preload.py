@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Callable, Mapping, Sequence
 
-from npu_shim import _device
+from npu_shim._host import host_device
 from npu_shim.import_hook import reachable
 from npu_shim.import_hook.before_tensorflow import before_tensorflow
 from npu_shim.launching.plan import RankProcess
@@ -26,7 +26,7 @@ def preload_environment(
         new Python: one rank, ranks on NPUs, a script without TensorFlow, variables that only the script knows, or ranks
         bound to processors, by which libraries choose their number of threads.
     """
-    if len(plan) < 2 or _device.look().is_npu:
+    if len(plan) < 2 or host_device.look().is_npu:
         return None
     before = before_tensorflow(*_files(target))
     if not before.imports_tensorflow:

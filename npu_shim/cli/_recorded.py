@@ -10,7 +10,7 @@ import resource
 import sys
 from typing import Any
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.cli import run
 from npu_shim.import_hook import script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
     install.install(recorder, settings["seed"], settings["by_call_site"])
     begun = _rehearse(settings["half"], writer, folder) if settings.get("half") else []
     ended = "error"
-    if _env.alias():
+    if host_env.alias():
         importlib.import_module("npu_shim.alias")
     try:
         if settings["convert"] is None:

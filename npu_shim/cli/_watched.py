@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.cli import _progress, run
 from npu_shim.import_hook import script
 from npu_shim.launching.progress.status import PIPE_VARIABLE
@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
     """
     settings: dict[str, Any] = json.loads(arguments[0])
     target = arguments[1:]
-    number = _env.process_environ().pop(PIPE_VARIABLE, None)
+    number = host_env.process_environ().pop(PIPE_VARIABLE, None)
     pipe = None if number is None else int(number)
     if pipe is not None:
         os.set_inheritable(pipe, False)

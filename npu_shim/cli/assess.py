@@ -17,8 +17,8 @@ import tempfile
 import threading
 from typing import TYPE_CHECKING, Any, Iterator
 
-from npu_shim import _env
-from npu_shim._patches import restore_all, set_variables
+from npu_shim._host import host_env
+from npu_shim._host.patches import restore_all, set_variables
 from npu_shim.cli import USAGE_ERROR, show
 from npu_shim.import_hook import script, tool
 
@@ -154,7 +154,7 @@ def _run(path: str, arguments: list[str], alias: bool) -> tuple[Capture, Any]:
     folder = os.path.dirname(os.path.abspath(path))
     capture, written = Capture(folder), Written()
     capture.install()
-    if "NPU_SHIM_KERNELS" not in _env.process_environ():
+    if "NPU_SHIM_KERNELS" not in host_env.process_environ():
         set_variables({"NPU_SHIM_KERNELS": "plain"})  # a card does not run what npu_shim compiles for the CPU
     sys.dont_write_bytecode = True
     script.prepare_path(os.path.dirname(os.path.realpath(path)))

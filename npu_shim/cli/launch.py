@@ -15,7 +15,7 @@ import shlex
 import sys
 import time
 
-from npu_shim import _device, _env
+from npu_shim._host import host_device, host_env
 from npu_shim.cli import USAGE_ERROR, _progress, show
 from npu_shim.cli._preload import preload_environment
 from npu_shim.distributed.ranktable import hostfile, writer
@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
         command = _command(args)
         given = args.job_id or _variable("JOB_ID")
         job_id = given or f"launch-{int(time.time())}-{os.getpid()}"
-        _env.read({"JOB_ID": job_id})
+        host_env.read({"JOB_ID": job_id})
         log_dir = args.log_dir or os.path.join("npu_shim_logs", job_id)
         assignment = _assign(args, log_dir)
         if not given and len(assignment.slots) < assignment.world_size:
@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
         if assignment.hosts and args.progress:
             raise ValueError("--progress needs all ranks on this host: mpirun starts those of several. Leave it out.")
         cores = share_cores(available, len(assignment.slots)) if args.bind_cores else None
-        threads = None if _device.look().is_npu else share_threads(available, len(assignment.slots))
+        threads = None if host_device.look().is_npu else share_threads(available, len(assignment.slots))
     except (OSError, ValueError) as error:
         _report(f"error: {error}")
         return USAGE_ERROR
@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> int:
         return TIMED_OUT
     except KeyboardInterrupt:  # while it waited for the rank table
         return _INTERRUPTED
-    environ = {**_env.process_environ()}
+    environ = {**host_env.process_environ()}
     if args.max_restarts:
         environ["NPU_SHIM_COMMITS"] = os.path.join(os.path.abspath(log_dir), "commits")
     if assignment.hosts:
@@ -243,10 +243,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(args: argparse.Namespace) -> list[str]:
-    python = [sys.executable, "-m", "npu_shim", "run", "--alias"] if _env.alias() else [sys.executable]
+    python = [sys.executable, "-m", "npu_shim", "run", "--alias"] if host_env.alias() else [sys.executable]
     if args.progress or args.tensorboard:
         folder = os.path.abspath(args.tensorboard) if args.tensorboard else None
-        settings = json.dumps({"folder": folder, "alias": _env.alias()})
+        settings = json.dumps({"folder": folder, "alias": host_env.alias()})
         python = [sys.executable, "-m", "npu_shim.cli._watched", settings]
     return [*python, *_target(args)]
 
@@ -317,7 +317,7 @@ def _assign(args: argparse.Namespace, log_dir: str) -> JobRanks:
 
 def _variable(name: str) -> str:
     """Return an environment variable without surrounding spaces; an empty string if it is not set."""
-    return _env.process_environ().get(name, "").strip()
+    return host_env.process_environ().get(name, "").strip()
 
 
 def _positive(text: str) -> int:

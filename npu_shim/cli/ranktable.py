@@ -13,8 +13,8 @@ import os
 import sys
 from typing import Any, Callable, Mapping, Sequence
 
-from npu_shim import _env
-from npu_shim._device import ASCEND_A5
+from npu_shim._host import host_env
+from npu_shim._host.host_device import ASCEND_A5
 from npu_shim.cli import USAGE_ERROR, show
 from npu_shim.distributed.addresses import is_this_host
 from npu_shim.distributed.ranktable import allocation, conversion, generate, hostfile, rootinfo, writer
@@ -85,7 +85,7 @@ def _hosts(args: argparse.Namespace, source: generate.Source) -> tuple[Sequence[
         raise ValueError(f"{names[0]} and {names[1]} both name the hosts. Keep one.")
     hosts: Sequence[generate.Host] = ()
     if args.slurm:
-        hosts = allocation.slurm_hosts(_env.process_environ())
+        hosts = allocation.slurm_hosts(host_env.process_environ())
     elif args.hostfile is not None:
         hosts = hostfile.parse_hostfile(read_text(args.hostfile), args.hostfile)
     elif args.hosts is not None or not args.mpi:
@@ -245,7 +245,7 @@ def _parser() -> argparse.ArgumentParser:
         verbs, "convert", _convert, "write a file in another dialect or version, without comments and commas"
     )
     for verb in (check, view, convert):
-        own = _env.process_environ().get("RANK_TABLE_FILE") or None
+        own = host_env.process_environ().get("RANK_TABLE_FILE") or None
         verb.add_argument(
             "file",
             nargs="?" if own else None,

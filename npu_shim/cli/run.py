@@ -15,7 +15,7 @@ import zipfile
 from importlib.util import MAGIC_NUMBER
 from typing import TYPE_CHECKING, Sequence
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.cli import USAGE_ERROR, _half, _progress
 from npu_shim.import_hook import children, hook, reachable, script, tool
 from npu_shim.import_hook.conversions import Conversions, Results
@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> int:
         if args.progress or args.tensorboard:
             _progress.watch(args.progress, args.tensorboard)
         files = _enter(target[0], bool(args.module))
-        if args.alias or _env.alias():
+        if args.alias or host_env.alias():
             _serve_vendor_packages()
         if not args.alias:
             finder = hook.install(_convert(files, args), not args.no_shape_watch)
@@ -98,7 +98,7 @@ def _watch(folder: str) -> None:
 def _serve_vendor_packages() -> None:
     """Install the alias in this process and in the Python processes that it starts."""
     importlib.import_module("npu_shim.alias")
-    _env.process_environ()[_env.ALIAS_VARIABLE] = "1"
+    host_env.process_environ()[host_env.ALIAS_VARIABLE] = "1"
     children.follow_alias()
 
 

@@ -1,1 +1,1 @@
-"""Session and run configs. Import the modules by name; the package itself imports nothing."""
+"""Session and run configs, and install(). Import the modules by name; the package itself imports nothing."""

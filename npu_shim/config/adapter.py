@@ -9,7 +9,7 @@ from npu_shim.distributed import remote_memory
 from npu_shim.ops.context_managers import Profiler
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType
+    from npu_shim._tensorflow.types import DType
 
 _DONE = 0
 

@@ -14,7 +14,7 @@ from npu_shim.options.option import Option
 from npu_shim.options.table import TABLE
 
 if TYPE_CHECKING:
-    from npu_shim._types import OptionValue as Value
+    from npu_shim._tensorflow.types import OptionValue as Value
 
 _WRITTEN = {"True": "1", "False": "0"}
 # Options that published scripts set and current releases do not have, and what replaces them.

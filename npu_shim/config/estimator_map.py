@@ -9,7 +9,7 @@ from npu_shim.options import option as o
 from npu_shim.options.table import KEYS, TABLE, arguments_of
 
 if TYPE_CHECKING:
-    from npu_shim._types import OptionValue
+    from npu_shim._tensorflow.types import OptionValue
 
 Arguments = Mapping[str, Any]  # of NPURunConfig, by name
 

@@ -10,7 +10,7 @@ from npu_shim.config.session import session_config
 from npu_shim.options.check import check_together
 
 if TYPE_CHECKING:
-    from npu_shim._types import ConfigProto, OptionValue, RunConfig
+    from npu_shim._tensorflow.types import ConfigProto, OptionValue, RunConfig
 
 
 def estimator_session_config(run_config: RunConfig) -> ConfigProto:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _tf, _tf_graph
+from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim.config.nested import ExperimentalConfig
 from npu_shim.ops.node_attributes import ops_of
 
 if TYPE_CHECKING:
-    from npu_shim._types import Fetches
+    from npu_shim._tensorflow.types import Fetches
 
 _MODES = ("lazy_recompile", "dynamic_execute")
 
@@ -45,7 +45,7 @@ def set_graph_exec_config(
     if experimental_config is not None and not isinstance(experimental_config, ExperimentalConfig):
         raise ValueError(f"experimental_config={experimental_config!r} must be an ExperimentalConfig or None.")
     if isinstance(fetch, str):
-        fetch = _tf.v1.get_default_graph().get_tensor_by_name(fetch)
+        fetch = tf_api.v1.get_default_graph().get_tensor_by_name(fetch)
     attributes: dict[str, bool | int | str] = {
         "_graph_dynamic_input": bool(dynamic_input),
         "_graph_dynamic_graph_execute_mode": dynamic_graph_execute_mode,
@@ -57,5 +57,5 @@ def set_graph_exec_config(
         attributes["_recompute_mode"] = memory.recompute
     for op in ops_of(fetch, "fetch"):
         for name, value in attributes.items():
-            _tf_graph.set_op_attr(op, name, value)
+            tf_graph.set_op_attr(op, name, value)
     return fetch

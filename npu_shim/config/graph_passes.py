@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from npu_shim import _device, _tf
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_api
 from npu_shim.config.parameter_map import CPU_MEMORY_OPTIMIZATION, CPU_REMAPPING, find_entry
 
 if TYPE_CHECKING:
-    from npu_shim._types import ConfigProto, CustomOptimizer, RewriterConfig
+    from npu_shim._tensorflow.types import ConfigProto, CustomOptimizer, RewriterConfig
 
 
 class _Passes(NamedTuple):
@@ -26,7 +27,7 @@ class _Passes(NamedTuple):
 
 
 _DEFAULT = _Passes(0, 0)
-_OFF = _Passes(_tf.RewriterConfig.OFF, _tf.RewriterConfig.OFF)
+_OFF = _Passes(tf_api.RewriterConfig.OFF, tf_api.RewriterConfig.OFF)
 
 
 def switch_off(config: ConfigProto, has_own_entry: bool) -> None:
@@ -37,7 +38,7 @@ def switch_off(config: ConfigProto, has_own_entry: bool) -> None:
         has_own_entry: True if the script added the entry, not npu_shim.
     """
     rewrite = config.graph_options.rewrite_options
-    if _device.is_npu():
+    if host_device.is_npu():
         config.log_device_placement = False
         _put(rewrite, _OFF._replace(memory_optimization=rewrite.memory_optimization) if has_own_entry else _OFF)
     else:
@@ -47,14 +48,14 @@ def switch_off(config: ConfigProto, has_own_entry: bool) -> None:
             _record(entry, by_script)
         _put(rewrite, _OFF)
     config.allow_soft_placement = True
-    config.graph_options.optimizer_options.global_jit_level = _tf.v1.OptimizerOptions.OFF
+    config.graph_options.optimizer_options.global_jit_level = tf_api.v1.OptimizerOptions.OFF
 
 
 def for_this_device(config: ConfigProto | None) -> ConfigProto | None:
     """Return the config for TensorFlow: on the NPU the config itself, on the CPU a copy with the script's passes."""
-    if config is None or _device.is_npu() or not _is_switched_off(config):
+    if config is None or host_device.is_npu() or not _is_switched_off(config):
         return config
-    result = _tf.ConfigProto()
+    result = tf_api.ConfigProto()
     result.CopyFrom(config)
     _put(result.graph_options.rewrite_options, _recorded(find_entry(result)))
     return result
@@ -66,7 +67,7 @@ def _is_switched_off(config: ConfigProto) -> bool:
     rewrite = options.rewrite_options
     return (
         config.allow_soft_placement
-        and options.optimizer_options.global_jit_level == _tf.v1.OptimizerOptions.OFF
+        and options.optimizer_options.global_jit_level == tf_api.v1.OptimizerOptions.OFF
         and (rewrite.remapping, rewrite.memory_optimization) == _OFF
         and find_entry(config) is not None
     )

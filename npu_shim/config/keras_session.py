@@ -6,12 +6,12 @@ import warnings
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from npu_shim import _tf, _tf_session
+from npu_shim._tensorflow import tf_api, tf_session
 from npu_shim.config.graph_passes import for_this_device
 from npu_shim.config.session import session_config
 
 if TYPE_CHECKING:
-    from npu_shim._types import ConfigProto, Session
+    from npu_shim._tensorflow.types import ConfigProto, Session
 
 
 def set_keras_session_npu_config(config: ConfigProto | None = None) -> Session:
@@ -28,7 +28,7 @@ def set_keras_session_npu_config(config: ConfigProto | None = None) -> Session:
         RuntimeError: if Keras has no sessions (Keras 3, TF 2.16 and later).
     """
     backend = _backend("set_keras_session_npu_config")
-    if _tf.tf.executing_eagerly():
+    if tf_api.tf.executing_eagerly():
         warnings.warn(
             "set_keras_session_npu_config has no effect in eager mode. "
             "Call tf.compat.v1.disable_eager_execution() at the start of the script.",
@@ -36,8 +36,8 @@ def set_keras_session_npu_config(config: ConfigProto | None = None) -> Session:
             stacklevel=2,
         )
     config = session_config(config)
-    sess = _tf.v1.Session(config=for_this_device(config))
-    _tf_session.set_reported_config(sess, config)
+    sess = tf_api.v1.Session(config=for_this_device(config))
+    tf_session.set_reported_config(sess, config)
     backend.set_session(sess)
     return sess
 
@@ -62,10 +62,10 @@ def close_session(sess: Session) -> None:
 
 
 def _backend(name: str) -> ModuleType:
-    if not _tf.has_keras_sessions():
+    if not tf_api.has_keras_sessions():
         raise RuntimeError(
-            f"{name} needs Keras sessions, which the Keras 3 of TensorFlow {_tf.tf.__version__} does not have. "
-            f"Install tensorflow=={_tf.LAST_TF_WITH_ESTIMATOR}.*, the last version with them, "
+            f"{name} needs Keras sessions, which the Keras 3 of TensorFlow {tf_api.tf.__version__} does not have. "
+            f"Install tensorflow=={tf_api.LAST_TF_WITH_ESTIMATOR}.*, the last version with them, "
             "or train with tf.compat.v1.Session."
         )
-    return _tf.keras_backend()
+    return tf_api.keras_backend()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from npu_shim import _device
+from npu_shim._host import host_device
 from npu_shim.options import page
 from npu_shim.options.check import check_value
 from npu_shim.options.near import closest
@@ -16,9 +16,9 @@ from npu_shim.options.option import ALWAYS, Option
 from npu_shim.options.table import KEYS, arguments_of, signature_of
 
 if TYPE_CHECKING:
-    from npu_shim._types import OptionValue
+    from npu_shim._tensorflow.types import OptionValue
 
-_VENDORS: Any = _device.find_vendor("npu_bridge.estimator.npu.npu_config")
+_VENDORS: Any = host_device.find_vendor("npu_bridge.estimator.npu.npu_config")
 
 
 class NestedConfig:

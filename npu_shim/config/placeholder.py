@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 
 
 def needs_estimator(name: str, doc: str) -> type:
     """Return a class for imports and isinstance checks that raises RuntimeError when it is called."""
 
     def __new__(cls: type, *args: object, **kwargs: object) -> NoReturn:
-        raise RuntimeError(_tf.no_estimator_text(name))
+        raise RuntimeError(tf_api.no_estimator_text(name))
 
     text = f"{doc}\n\nThis TensorFlow has no tf.estimator: calling it raises RuntimeError."
     return type(name, (), {"__doc__": text, "__new__": __new__})

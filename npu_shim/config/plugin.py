@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from npu_shim._overflow import OVERFLOW
+from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.options.check import check_session_options
 
 if TYPE_CHECKING:
-    from npu_shim._types import Variable
+    from npu_shim._tensorflow.types import Variable
 
 
 def npu_resource_init(

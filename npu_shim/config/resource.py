@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device, _tf
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_api
 from npu_shim.config.session import session_config
 from npu_shim.distributed import ranks
 from npu_shim.ops.system import initialize_system, shutdown_system
 
 if TYPE_CHECKING:
-    from npu_shim._types import ConfigProto, Operation, Session
+    from npu_shim._tensorflow.types import ConfigProto, Operation, Session
 
 
 def init_resource(config: ConfigProto | None = None) -> tuple[Session, Operation]:
@@ -28,12 +29,12 @@ def init_resource(config: ConfigProto | None = None) -> tuple[Session, Operation
         TypeError: if config is not a ConfigProto.
         ValueError: if the rank variables contradict each other.
     """
-    graph = _tf.tf.Graph() if _tf.tf.executing_eagerly() else _tf.v1.get_default_graph()
+    graph = tf_api.tf.Graph() if tf_api.tf.executing_eagerly() else tf_api.v1.get_default_graph()
     with graph.as_default():
         start, stop = initialize_system(), shutdown_system()
-    sess = _tf.v1.Session(graph=graph, config=session_config(config))
+    sess = tf_api.v1.Session(graph=graph, config=session_config(config))
     sess.run(start)
-    vendors_util = _device.find_vendor("npu_bridge.estimator.npu.util")
+    vendors_util = host_device.find_vendor("npu_bridge.estimator.npu.util")
     if vendors_util is not None:
         vendors_util.global_dict_init()
         for function in (get_npu_rank_id, get_npu_local_rank_id, get_npu_rank_size, get_npu_local_rank_size):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device, _tf
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_api
 from npu_shim.config.session import session_config
 
 if TYPE_CHECKING:
-    from npu_shim._types import ConfigProto, Message, RunConfig
+    from npu_shim._tensorflow.types import ConfigProto, Message, RunConfig
 
 
 def npu_config_proto(config_proto: ConfigProto | None = None) -> ConfigProto:
@@ -34,8 +35,8 @@ def npu_graph_options(graph_options: Message | None = None) -> Message:
     Raises:
         TypeError: for another type.
     """
-    result = _copy(graph_options, _tf.v1.GraphOptions, "graph_options")
-    result.optimizer_options.global_jit_level = _tf.v1.OptimizerOptions.OFF
+    result = _copy(graph_options, tf_api.v1.GraphOptions, "graph_options")
+    result.optimizer_options.global_jit_level = tf_api.v1.OptimizerOptions.OFF
     return result
 
 
@@ -49,8 +50,8 @@ def npu_optimizer_options(optimizer_options: Message | None = None) -> Message:
     Raises:
         TypeError: for another type.
     """
-    result = _copy(optimizer_options, _tf.v1.OptimizerOptions, "optimizer_options")
-    result.global_jit_level = _tf.v1.OptimizerOptions.OFF
+    result = _copy(optimizer_options, tf_api.v1.OptimizerOptions, "optimizer_options")
+    result.global_jit_level = tf_api.v1.OptimizerOptions.OFF
     return result
 
 
@@ -68,9 +69,9 @@ def npu_run_config_init(run_config: RunConfig | None = None) -> RunConfig:
         TypeError: for another type.
         RuntimeError: if TensorFlow has no tf.estimator.
     """
-    api = _tf.estimator()
+    api = tf_api.estimator()
     if api is None:
-        raise RuntimeError(_tf.no_estimator_text("npu_run_config_init"))
+        raise RuntimeError(tf_api.no_estimator_text("npu_run_config_init"))
     if run_config is None:
         run_config = api.RunConfig()
     if not isinstance(run_config, api.RunConfig):
@@ -84,10 +85,10 @@ def estimator_base_config(run_config: RunConfig) -> ConfigProto:
     """Return the session config that an Estimator uses for this run config; on the NPU that of the vendor's package."""
     if run_config.session_config is not None:
         return run_config.session_config
-    if _device.is_npu():
-        return _tf.ConfigProto()
-    config = _tf.ConfigProto(allow_soft_placement=True)
-    config.graph_options.rewrite_options.meta_optimizer_iterations = _tf.RewriterConfig.ONE
+    if host_device.is_npu():
+        return tf_api.ConfigProto()
+    config = tf_api.ConfigProto(allow_soft_placement=True)
+    config.graph_options.rewrite_options.meta_optimizer_iterations = tf_api.RewriterConfig.ONE
     return config
 
 

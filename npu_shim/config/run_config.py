@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Collection, Iterable
 
-from npu_shim import _device, _env, _tf
+from npu_shim._host import host_device, host_env
+from npu_shim._tensorflow import tf_api
 from npu_shim.config.estimator_map import estimator_options, given_options
 from npu_shim.config.nested import bind, check_argument, vendors_attributes
 from npu_shim.config.placeholder import needs_estimator
@@ -14,11 +15,11 @@ from npu_shim.options.check import check_together, warn_if_deprecated
 from npu_shim.options.table import arguments_of, signature_of
 
 if TYPE_CHECKING:
-    from npu_shim._types import ConfigProto, OptionValue, RunConfig
+    from npu_shim._tensorflow.types import ConfigProto, OptionValue, RunConfig
 
-_API: Any = _tf.estimator()
+_API: Any = tf_api.estimator()
 _ARGUMENTS = arguments_of(None)
-_VENDORS = _device.find_vendor("npu_bridge.estimator.npu.npu_config")
+_VENDORS = host_device.find_vendor("npu_bridge.estimator.npu.npu_config")
 _DATA_PARALLEL = (
     "For data-parallel training, unset TF_CONFIG, replace distribute with train_distribute=npu_strategy.NPUStrategy() "
     "and start the ranks with npu-shim launch --ranks N script.py."
@@ -92,7 +93,7 @@ if _API is not None:
 
         def npu_options(self) -> dict[str, OptionValue]:
             """Return the options that NPUEstimator writes into the parameter_map, by key."""
-            return estimator_options(self._npu_values, _env.read().tf_config)
+            return estimator_options(self._npu_values, host_env.read().tf_config)
 
         def given_npu_options(self) -> dict[str, OptionValue]:
             """Return those of npu_options that the user gave as arguments."""
@@ -118,7 +119,7 @@ def _vendors_attributes(values: dict[str, Any]) -> dict[str, Any]:
     """Return the attributes of the vendor's NPURunConfig that a RunConfig does not have, for checked arguments."""
     arguments = {name: value for name, value in values.items() if name not in _PARENT}
     if arguments.get("insert_op_file") is not None:  # the vendor's class assigns it to a field of bytes
-        arguments["insert_op_file"] = _tf.tf.compat.as_bytes(arguments["insert_op_file"])
+        arguments["insert_op_file"] = tf_api.tf.compat.as_bytes(arguments["insert_op_file"])
     made = vendors_attributes("NPURunConfig", arguments)
     return {name: value for name, value in made.items() if name not in vars(_API.RunConfig())}
 
@@ -138,7 +139,7 @@ def _parent_arguments(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_session_config(config: ConfigProto | None) -> None:
-    if config is not None and not isinstance(config, _tf.ConfigProto):
+    if config is not None and not isinstance(config, tf_api.ConfigProto):
         raise TypeError(
             f"session_config={config!r} is {type(config).__name__}, but must be a tf.compat.v1.ConfigProto or None."
         )
@@ -148,9 +149,9 @@ def _check_cluster(values: dict[str, Any]) -> None:
     horovod = values["horovod_mode"]
     if not isinstance(horovod, bool):
         raise ValueError(f"horovod_mode={horovod!r} is not allowed: it must be True or False.")
-    cluster = _env.read().has_cluster
-    strategy = _tf.tf.distribute.experimental.ParameterServerStrategy
-    v1_strategy = getattr(_tf.v1.distribute.experimental, "ParameterServerStrategy", strategy)
+    cluster = host_env.read().has_cluster
+    strategy = tf_api.tf.distribute.experimental.ParameterServerStrategy
+    v1_strategy = getattr(tf_api.v1.distribute.experimental, "ParameterServerStrategy", strategy)
     is_server = isinstance(values["distribute"], (strategy, v1_strategy))
     if values["distribute"] is not None and not is_server:
         raise ValueError(
@@ -164,7 +165,7 @@ def _check_cluster(values: dict[str, Any]) -> None:
         )
     if cluster and not values["mix_compile_mode"]:
         raise ValueError("TF_CONFIG names a cluster, which needs mix_compile_mode=True. Set it.")
-    if cluster and not _device.is_npu():
+    if cluster and not host_device.is_npu():
         raise ValueError(
             "distribute=ParameterServerStrategy() with the cluster of TF_CONFIG is not allowed on the CPU, "
             f"which has no parameter servers. {_DATA_PARALLEL}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _tf, _tf_session
+from npu_shim._tensorflow import tf_api, tf_session
 from npu_shim.config import graph_passes, parameter_map
 from npu_shim.config.parameter_map import NPU_OPTIMIZER
 from npu_shim.options.check import check_session_options, check_together
 
 if TYPE_CHECKING:
-    from npu_shim._types import ConfigProto, CustomOptimizer, OptionValue, RewriterConfig, Session
+    from npu_shim._tensorflow.types import ConfigProto, CustomOptimizer, OptionValue, RewriterConfig, Session
 
 
 def session_config(config: ConfigProto | None = None, **options: OptionValue) -> ConfigProto:
@@ -53,7 +53,7 @@ def session_config(config: ConfigProto | None = None, **options: OptionValue) ->
 
 def session_option(session: Session, name: str) -> OptionValue | None:
     """Return the value of an NPU option in the config of a session, None if it is not set."""
-    entry = parameter_map.find_entry(_tf_session.reported_config(session))
+    entry = parameter_map.find_entry(tf_session.reported_config(session))
     return None if entry is None else parameter_map.read(entry).get(name)
 
 
@@ -69,12 +69,12 @@ def without_entries(config: ConfigProto) -> ConfigProto:
 
 
 def _copy(config: ConfigProto | None) -> ConfigProto:
-    if config is not None and not isinstance(config, _tf.ConfigProto):
+    if config is not None and not isinstance(config, tf_api.ConfigProto):
         raise TypeError(
             f"config={config!r} is {type(config).__name__}, but must be a tf.compat.v1.ConfigProto or None. "
             "Write config=tf.compat.v1.ConfigProto(...)."
         )
-    result = _tf.ConfigProto()
+    result = tf_api.ConfigProto()
     if config is not None:
         result.CopyFrom(config)
     return result

@@ -14,12 +14,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from npu_shim import _tf, _tf_session
+from npu_shim._tensorflow import tf_api, tf_session
 
 if TYPE_CHECKING:
-    from npu_shim._types import FeedDict, Fetches, Graph, Operation, Session
+    from npu_shim._tensorflow.types import FeedDict, Fetches, Graph, Operation, Session
 
-tf = _tf.tf
+tf = tf_api.tf
 
 
 def in_two_runs(save: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,7 +32,7 @@ def in_two_runs(save: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(save)
     def wrapped(self: Any, sess: Session, *args: Any, **kwargs: Any) -> Any:
-        if getattr(self.saver_def, "sharded", False) and isinstance(sess, _tf_session.SessionInterface):
+        if getattr(self.saver_def, "sharded", False) and isinstance(sess, tf_session.SessionInterface):
             merge = _merge_op(sess.graph, self.saver_def.save_tensor_name)
             if merge is not None:
                 sess = _TwoRuns(sess, self.saver_def.save_tensor_name, merge, fails)
@@ -41,7 +41,7 @@ def in_two_runs(save: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-class _TwoRuns(_tf_session.SessionInterface):
+class _TwoRuns(tf_session.SessionInterface):
     """A session that runs a saver's op, in two runs if one fails.
 
     Args:
@@ -69,7 +69,7 @@ class _TwoRuns(_tf_session.SessionInterface):
             try:
                 return self._session.run(fetches, feed_dict, *args, **kwargs)
             except tf.errors.FailedPreconditionError:
-                _tf.logging.info(
+                tf_api.logging.info(
                     "npu_shim: the vendor's graph passes fail on a sharded checkpoint, which is written in two runs "
                     "instead. tf.compat.v1.train.Saver(sharded=False) needs one run."
                 )

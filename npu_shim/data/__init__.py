@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import lazy_names as _lazy_names
+from npu_shim._host.lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.data.buckets import bucket_by_length

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Sequence
 
-from npu_shim import _tf, _tf_data
+from npu_shim._tensorflow import tf_api, tf_data
 
 if TYPE_CHECKING:
-    from npu_shim._types import Dataset, Operation, Structure, Tensor, TensorShape
+    from npu_shim._tensorflow.types import Dataset, Operation, Structure, Tensor, TensorShape
 
-tf = _tf.tf
+tf = tf_api.tf
 
 _BATCHES = ("Batch", "PaddedBatch", "ParallelBatch", "MapAndBatch")
 _KEEPS_ALL = (
@@ -57,12 +57,12 @@ def find_batching(dataset: Dataset) -> list[Batching] | None:
     Returns:
         The steps, or None if they, their size, or the steps after them are unknown.
     """
-    kind = _tf_data.dataset_kind(dataset)
+    kind = tf_data.dataset_kind(dataset)
     if kind in _BATCHES:
-        size = _tf_data.dataset_batch_size(dataset)
-        return None if size is None else [Batching(size, _tf_data.dataset_inputs(dataset)[0], True)]
+        size = tf_data.dataset_batch_size(dataset)
+        return None if size is None else [Batching(size, tf_data.dataset_inputs(dataset)[0], True)]
     found: list[Batching] = []
-    for source in _tf_data.dataset_inputs(dataset) if kind in _KEEPS_ALL + _KEEPS_SOME else []:
+    for source in tf_data.dataset_inputs(dataset) if kind in _KEEPS_ALL + _KEEPS_SOME else []:
         steps = find_batching(source)
         if steps is None or (found and found[0].size != steps[0].size):
             return None
@@ -75,7 +75,7 @@ def find_batching(dataset: Dataset) -> list[Batching] | None:
 
 def check_dataset(dataset: object) -> None:
     """Raise TypeError if the argument is not a tf.data.Dataset."""
-    if not isinstance(dataset, (tf.compat.v2.data.Dataset, _tf.v1.data.Dataset)):
+    if not isinstance(dataset, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)):
         raise TypeError(f"dataset={dataset!r} is {type(dataset).__name__}, but must be a tf.data.Dataset.")
 
 
@@ -88,13 +88,13 @@ def is_dynamic(shape: TensorShape) -> bool:
 
 def has_dynamic_batch(dataset: Dataset) -> bool:
     """Return True if a dense component of the elements has an unknown first dimension."""
-    shapes, _, classes = _tf_data.element_structure(dataset)
+    shapes, _, classes = tf_data.element_structure(dataset)
     return any(c is tf.Tensor and is_dynamic(s) for s, c in zip(tf.nest.flatten(shapes), tf.nest.flatten(classes)))
 
 
 def as_element(dataset: Dataset, components: tuple[Structure, ...]) -> Structure:
     """Return the arguments that ``map`` passes to its function as one element."""
-    shapes = _tf_data.element_structure(dataset)[0]
+    shapes = tf_data.element_structure(dataset)[0]
     return tf.nest.pack_sequence_as(shapes, tf.nest.flatten(components, expand_composites=False))
 
 
@@ -112,7 +112,7 @@ def check_sizes(counts: Sequence[Tensor], size: int, smallest: int) -> Operation
         smallest: the smallest allowed value.
     """
     equal = tf.reduce_all([tf.equal(count, counts[0]) for count in counts])
-    return _tf.v1.debugging.Assert(
+    return tf_api.v1.debugging.Assert(
         tf.reduce_all([equal, counts[0] <= size, counts[0] >= smallest]),
         [
             f"npu_shim: a map after batch({size}) changes the batch dimension, which hides partial batches. "

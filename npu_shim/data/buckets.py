@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable, Sequence
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 
 if TYPE_CHECKING:
-    from npu_shim._types import Dataset, Structure, Tensor
+    from npu_shim._tensorflow.types import Dataset, Structure, Tensor
 
-tf = _tf.tf
+tf = tf_api.tf
 
 
 def bucket_by_length(
@@ -59,7 +59,7 @@ def bucket_by_length(
             f"npu_shim: bucket_by_length has lengths up to {wanted[-1]}, but the data have a longer sequence:",
             length,
         ]
-        with tf.control_dependencies([_tf.v1.debugging.Assert(length <= wanted[-1], message)]):
+        with tf.control_dependencies([tf_api.v1.debugging.Assert(length <= wanted[-1], message)]):
             return tf.identity(length)
 
     return dataset.apply(

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 
 if TYPE_CHECKING:
-    from npu_shim._types import Session, Tensor
+    from npu_shim._tensorflow.types import Session, Tensor
 
-tf = _tf.tf
+tf = tf_api.tf
 _COLLECTION = "npu_shim/dropped"
 
 
@@ -28,12 +28,12 @@ class DroppedExamples:
         self._size = size
         self._lock = threading.Lock()  # tf.data calls from its own threads
         self._batches = self._examples = 0
-        _tf.v1.add_to_collection(_COLLECTION, self)
+        tf_api.v1.add_to_collection(_COLLECTION, self)
         atexit.register(self.report)
 
     def unless_full(self, full: Tensor, count: Tensor) -> Tensor:
         """Return ``full``, a bool scalar; if it is False at run time, count ``count`` dropped examples."""
-        return _tf.v1.cond(full, lambda: tf.constant(True), lambda: self._add_op(count))
+        return tf_api.v1.cond(full, lambda: tf.constant(True), lambda: self._add_op(count))
 
     def _add_op(self, count: Tensor) -> Tensor:
         def add(examples: np.ndarray) -> np.bool_:
@@ -42,7 +42,7 @@ class DroppedExamples:
                 self._examples += int(examples)
             return np.bool_(False)
 
-        counted = _tf.v1.py_func(add, [count], tf.bool, stateful=True)
+        counted = tf_api.v1.py_func(add, [count], tf.bool, stateful=True)
         counted.set_shape([])
         return counted
 
@@ -51,18 +51,18 @@ class DroppedExamples:
         with self._lock:
             batches, examples, self._batches, self._examples = self._batches, self._examples, 0, 0
         if batches:
-            _tf.logging.info(
+            tf_api.logging.info(
                 f"npu_shim: dropped {examples:,} example{'' if examples == 1 else 's'} in {batches:,} partial "
                 f"batch{'' if batches == 1 else 'es'} of the training input (batch size {self._size})."
             )
 
 
-class DroppedExamplesHook(_tf.SessionRunHook):
+class DroppedExamplesHook(tf_api.SessionRunHook):
     """Report the dropped examples at the end of training."""
 
     def begin(self) -> None:
         """Find the counters of this graph."""
-        self._counters: list[DroppedExamples] = _tf.v1.get_collection(_COLLECTION)
+        self._counters: list[DroppedExamples] = tf_api.v1.get_collection(_COLLECTION)
 
     def end(self, session: Session) -> None:
         """Report."""

@@ -8,12 +8,12 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Counter
 
-from npu_shim import _script_frames, _tf
+from npu_shim._tensorflow import script_frames, tf_api
 
 if TYPE_CHECKING:
-    from npu_shim._types import Dataset, Structure
+    from npu_shim._tensorflow.types import Dataset, Structure
 
-tf = _tf.tf
+tf = tf_api.tf
 _MAX_SHOWN = 4  # signatures of one call, in the summary
 KERAS_MODULES = ("keras.", "tf_keras.", "tensorflow.python.keras.", "tensorflow_core.python.keras.")
 _TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
@@ -88,7 +88,7 @@ class FitWatch:
             is_second = len(counts) == 2 and counts[text] == 1
             before = next(iter(counts))
         if is_second:
-            _tf.logging.warning(
+            tf_api.logging.warning(
                 f"npu_shim: {source} trains on a batch of ({text}) after ({before}), and the NPU compiles a graph for "
                 "each. Drop or pad the last batch: batch(n, drop_remainder=True), npu_shim.data. Reported once."
             )
@@ -115,7 +115,7 @@ def _training_call() -> str | None:
             if name in _NO_TRAINING:
                 return None
             method = name if name in _TRAINING else method
-        elif method is not None and not os.path.abspath(frame.f_code.co_filename).startswith(_script_frames.LIBRARIES):
+        elif method is not None and not os.path.abspath(frame.f_code.co_filename).startswith(script_frames.LIBRARIES):
             return f"{method} ({frame.f_code.co_filename}:{frame.f_lineno})"
         frame = frame.f_back
     return None

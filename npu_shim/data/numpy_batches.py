@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Iterator, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from npu_shim._types import Structure
+    from npu_shim._tensorflow.types import Structure
 
 
 class PaddedBatch(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _tf, _tf_data
+from npu_shim._tensorflow import tf_api, tf_data
 from npu_shim.data.batching import (
     as_element,
     check_dataset,
@@ -20,9 +20,9 @@ from npu_shim.data.batching import (
 )
 
 if TYPE_CHECKING:
-    from npu_shim._types import Dataset, Structure, Tensor
+    from npu_shim._tensorflow.types import Dataset, Structure, Tensor
 
-tf = _tf.tf
+tf = tf_api.tf
 
 MASK = "is_real_example"
 
@@ -74,7 +74,7 @@ def pad_last_batch(dataset: Dataset, batch_size: int | None = None, mask: str = 
             ``batch`` changes the batch dimension.
     """
     check_dataset(dataset)
-    shapes, _, _ = _tf_data.element_structure(dataset)
+    shapes, _, _ = tf_data.element_structure(dataset)
     features = shapes[0] if isinstance(shapes, tuple) else shapes
     if isinstance(features, dict) and mask in features:
         raise ValueError(
@@ -90,16 +90,16 @@ def pad_last_batch(dataset: Dataset, batch_size: int | None = None, mask: str = 
         return (element if isinstance(element, tuple) else (element,)) + (real,)
 
     padded = padded_with_mask(dataset, batch_size).map(add_mask)
-    _tf_data.unwrap_dataset(padded).npu_shim_mask = mask
+    tf_data.unwrap_dataset(padded).npu_shim_mask = mask
     return padded
 
 
 def mask_of(dataset: Dataset) -> str | None:
     """Return the name of the mask that pad_last_batch added anywhere in a pipeline, or None."""
-    real = _tf_data.unwrap_dataset(dataset)
+    real = tf_data.unwrap_dataset(dataset)
     if hasattr(real, "npu_shim_mask"):
         return real.npu_shim_mask
-    found = [mask_of(source) for source in _tf_data.dataset_inputs(real)]
+    found = [mask_of(source) for source in tf_data.dataset_inputs(real)]
     return next((name for name in found if name), None)
 
 
@@ -132,7 +132,7 @@ def _padded_rows(tensor: Tensor, rows: Tensor, count: Tensor, size: int) -> Tens
 
 def _check_components(dataset: Dataset) -> None:
     """Raise TypeError for a component that cannot be padded."""
-    shapes, _, classes = _tf_data.element_structure(dataset)
+    shapes, _, classes = tf_data.element_structure(dataset)
     wrong: list[str] = []
     for shape, kind in zip(tf.nest.flatten(shapes), tf.nest.flatten(classes)):
         if kind is not tf.Tensor:
@@ -154,9 +154,9 @@ def _full_size(dataset: Dataset, batch_size: int | None) -> int:
     batching = find_batching(dataset)
     if batching is not None:
         return batching[0].size
-    known = {tf.compat.dimension_value(s[0]) for s in tf.nest.flatten(_tf_data.element_structure(dataset)[0]) if s.rank}
+    known = {tf.compat.dimension_value(s[0]) for s in tf.nest.flatten(tf_data.element_structure(dataset)[0]) if s.rank}
     if len(known) == 1 and None not in known:
         return known.pop()
     raise ValueError(
-        f"No batch size found in {_tf_data.dataset_kind(dataset)}. Pass it: pad_last_batch(dataset, batch_size=100)."
+        f"No batch size found in {tf_data.dataset_kind(dataset)}. Pass it: pad_last_batch(dataset, batch_size=100)."
     )

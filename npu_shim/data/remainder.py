@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from npu_shim import _tf_data
+from npu_shim._tensorflow import tf_data
 from npu_shim.data.batching import check_dataset, find_batching
 
 if TYPE_CHECKING:
-    from npu_shim._types import Dataset
+    from npu_shim._tensorflow.types import Dataset
 
 
 class Remainder(NamedTuple):
@@ -64,10 +64,10 @@ def count_remainder(dataset: Dataset, read: bool = False) -> Remainder:
     size = batching[0].size
     examples = left_over = padding = 0
     for step in batching:
-        count = _tf_data.cardinality(step.examples)
-        if count == _tf_data.UNKNOWN_CARDINALITY and read:
-            count = _tf_data.count_elements(step.examples)
-        if count == _tf_data.INFINITE_CARDINALITY:
+        count = tf_data.cardinality(step.examples)
+        if count == tf_data.UNKNOWN_CARDINALITY and read:
+            count = tf_data.count_elements(step.examples)
+        if count == tf_data.INFINITE_CARDINALITY:
             return Remainder(size, None, 0, 0)
         if count < 0:
             return Remainder(size, None, None, None)

@@ -7,12 +7,12 @@ import inspect
 import os
 from typing import TYPE_CHECKING, Any, Callable, Counter
 
-from npu_shim import _script_frames, _tf
+from npu_shim._tensorflow import script_frames, tf_api
 
 if TYPE_CHECKING:
-    from npu_shim._types import Structure
+    from npu_shim._tensorflow.types import Structure
 
-tf = _tf.tf
+tf = tf_api.tf
 _MAX_SHOWN = 4  # signatures of one function, in the summary
 _KERAS_FOLDER = os.sep + "keras" + os.sep
 
@@ -56,7 +56,7 @@ class RetraceWatch:
 
     def _count(self, function: Any, given: Structure) -> None:
         path, line, name = _definition(function.python_function)
-        if path.startswith(_script_frames.LIBRARIES) or _KERAS_FOLDER in path:
+        if path.startswith(script_frames.LIBRARIES) or _KERAS_FOLDER in path:
             return
         source = f"{name} ({path}:{line})"
         counts = self._counts[source]
@@ -64,7 +64,7 @@ class RetraceWatch:
         counts[text] += 1
         if sum(counts.values()) == 2:
             before = next(iter(counts))
-            _tf.logging.warning(
+            tf_api.logging.warning(
                 f"npu_shim: {path}:{line}: {name} is traced again, for ({text}) after ({before}), and the NPU compiles "
                 "each trace. Pass tensors of static shapes, and create the function once. Reported once."
             )

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Callable, Counter, NamedTuple, Tuple
 
 import numpy as np
 
-from npu_shim import _patches, _script_frames, _tf, _tf_graph, _tf_session
+from npu_shim._host import patches
+from npu_shim._tensorflow import script_frames, tf_api, tf_graph, tf_session
 from npu_shim.data.fit_watch import KERAS_MODULES, FitWatch
 from npu_shim.data.retrace_watch import RetraceWatch
 
 if TYPE_CHECKING:
-    from npu_shim._types import FeedDict, Fetches, Graph, Operation, Session
+    from npu_shim._tensorflow.types import FeedDict, Fetches, Graph, Operation, Session
 
-tf = _tf.tf
+tf = tf_api.tf
 
 _MAX_SHAPES_SHOWN = 4  # of one source, in the summary
 _WATCH = "npu_shim_watch"  # attribute of the run that a watch puts in the place of a session's
@@ -108,7 +109,7 @@ class ShapeWatch:
 
     def _count_fed(self, session: Session, feed_dict: FeedDict) -> None:
         shapes, ops = {}, {}
-        for tensor, value in _tf_session.fed_values(session, feed_dict):
+        for tensor, value in tf_session.fed_values(session, feed_dict):
             if not tensor.shape.is_fully_defined():
                 shapes[tensor.name], ops[tensor.name] = _shape(value), tensor.op
         if shapes:
@@ -117,11 +118,11 @@ class ShapeWatch:
 
     def _iterators(self, session: Session, fetches: Fetches) -> list[list[Any]]:
         """Return the outputs of the iterators behind the fetches whose shapes are not static."""
-        elements = _tf_session.fetched_elements(session, fetches)
+        elements = tf_session.fetched_elements(session, fetches)
         ops = [element if isinstance(element, tf.Operation) else element.op for element in elements]
         key = (session.graph, tuple(op.name for op in ops))
         if key not in self._iterator_outputs:
-            found = [op for op in _tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
+            found = [op for op in tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
             self._iterator_outputs[key] = [
                 list(op.outputs) for op in found if session.graph.is_fetchable(op) and _is_dynamic(op)
             ]
@@ -134,7 +135,7 @@ class ShapeWatch:
             self._lines[source] = _definition_line(op)
         elif len(counts) == 2 and counts[shapes] == 1:
             before = next(iter(counts))
-            _tf.logging.warning(
+            tf_api.logging.warning(
                 f"npu_shim: {self._lines[source]}: the shape of {source} changed from {_shapes_text(before)} to "
                 f"{_shapes_text(shapes)}, and the NPU recompiles for each new shape. Use static shapes: "
                 "batch(n, drop_remainder=True), npu_shim.data. Reported once."
@@ -153,7 +154,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
     Returns:
         The ShapeWatch with the counts. A second call returns that of the first.
     """
-    running: ShapeWatch | None = getattr(_tf_session.BaseSession.run, _WATCH, None)
+    running: ShapeWatch | None = getattr(tf_session.BaseSession.run, _WATCH, None)
     if running:
         return running
     watch = ShapeWatch()
@@ -189,10 +190,10 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
 
         return __iter__
 
-    _patches.replace_attribute(_tf_session.BaseSession, "run", watched)
+    patches.replace_attribute(tf_session.BaseSession, "run", watched)
     if not tf.__version__.startswith("1."):
-        _patches.replace_attribute(type(tf.function(_nothing)), "__call__", traced)
-        _patches.replace_attribute(tf.compat.v2.data.Dataset, "__iter__", iterated)
+        patches.replace_attribute(type(tf.function(_nothing)), "__call__", traced)
+        patches.replace_attribute(tf.compat.v2.data.Dataset, "__iter__", iterated)
     if summary_at_exit:
         atexit.register(_log_summary, watch)
     return watch
@@ -205,7 +206,7 @@ def _nothing() -> None:
 def _log_summary(watch: ShapeWatch) -> None:
     text = watch.summary()
     if text:
-        _tf.logging.warning("%s", text)
+        tf_api.logging.warning("%s", text)
 
 
 def _is_dynamic(op: Operation) -> bool:
@@ -216,7 +217,7 @@ def _is_dynamic(op: Operation) -> bool:
 
 
 def _shape(value: Any) -> Shape:
-    if isinstance(value, (_tf.v1.SparseTensorValue)):
+    if isinstance(value, (tf_api.v1.SparseTensorValue)):
         return tuple(int(n) for n in value.dense_shape)
     shape = getattr(value, "shape", None)
     return tuple(shape) if shape is not None else np.shape(value)
@@ -230,6 +231,6 @@ def _definition_line(op: Operation) -> str:
     """Return the innermost line outside TensorFlow and this package that created an op; TensorFlow records it."""
     for frame in reversed(list(op.traceback)):
         path, line = frame[0], frame[1]
-        if not os.path.abspath(path).startswith(_script_frames.LIBRARIES):
+        if not os.path.abspath(path).startswith(script_frames.LIBRARIES):
             return f"{path}:{line}"
     return "an unknown line"

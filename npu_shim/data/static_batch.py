@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _tf, _tf_data
+from npu_shim._tensorflow import tf_api, tf_data
 from npu_shim.data.batching import (
     Batching,
     as_element,
@@ -25,9 +25,9 @@ from npu_shim.data.batching import (
 from npu_shim.data.dropped_examples import DroppedExamples
 
 if TYPE_CHECKING:
-    from npu_shim._types import Dataset, Structure, Tensor
+    from npu_shim._tensorflow.types import Dataset, Structure, Tensor
 
-tf = _tf.tf
+tf = tf_api.tf
 
 
 def enforce_static_batch(dataset: Dataset) -> Dataset:
@@ -58,15 +58,15 @@ def enforce_static_batch(dataset: Dataset) -> Dataset:
         return dataset
     batching = find_batching(dataset)
     if batching is None:
-        _tf.logging.warning(
+        tf_api.logging.warning(
             f"npu_shim: the batch dimension of the training input stays dynamic: no batch size found in "
-            f"{_tf_data.dataset_kind(dataset)}. Write batch(n, drop_remainder=True)."
+            f"{tf_data.dataset_kind(dataset)}. Write batch(n, drop_remainder=True)."
         )
         return dataset
     size = batching[0].size
     for step in batching:
         _report_dropped(step)
-    unknown = any(_tf_data.cardinality(step.examples) == _tf_data.UNKNOWN_CARDINALITY for step in batching)
+    unknown = any(tf_data.cardinality(step.examples) == tf_data.UNKNOWN_CARDINALITY for step in batching)
     full = _only_full(dataset, size, DroppedExamples(size) if unknown else None)
 
     def fix(*element: Structure) -> Structure:
@@ -83,7 +83,7 @@ def warn_dynamic_batch(tensors: Structure) -> None:
     """
     dynamic = [t for t in tf.nest.flatten(tensors) if isinstance(t, tf.Tensor) and is_dynamic(t.shape)]
     if dynamic:
-        _tf.logging.warning(
+        tf_api.logging.warning(
             f"npu_shim: the training input_fn returns {dynamic[0].name} with a dynamic batch dimension: "
             f"{dynamic[0].shape}. Return the dataset instead of tensors, or write batch(n, drop_remainder=True)."
         )
@@ -96,9 +96,9 @@ def _report_dropped(batching: Batching) -> None:
         ValueError: if there is no full batch.
     """
     size = batching.size
-    examples = _tf_data.cardinality(batching.examples)
+    examples = tf_data.cardinality(batching.examples)
     if examples < 0:
-        _tf.logging.info(f"npu_shim: batch size {size} made static; a partial last batch is dropped.")
+        tf_api.logging.info(f"npu_shim: batch size {size} made static; a partial last batch is dropped.")
         return
     if examples < size:
         raise ValueError(
@@ -106,7 +106,7 @@ def _report_dropped(batching: Batching) -> None:
             f"Use a batch size of at most {examples:,}, or repeat() before batch()."
         )
     if examples % size:
-        _tf.logging.info(
+        tf_api.logging.info(
             f"npu_shim: batch size {size} made static; drops {'' if batching.all_used else 'up to '}"
             f"{examples % size:,} of {examples:,} examples per epoch."
         )

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from typing import Any, Callable, Iterator, Mapping, NamedTuple
 
-from npu_shim import _device, _env
-from npu_shim._packages import tensorflow_version
+from npu_shim._host import host_device, host_env
+from npu_shim._host.packages import tensorflow_version
 from npu_shim.diagnostics.troubles import explain
 from npu_shim.diagnostics.vendor import vendor
 from npu_shim.distributed.ranktable import generate, reader
@@ -55,14 +55,14 @@ class Outcome(NamedTuple):
 
 
 def _cards() -> str:
-    found = _device.look()
+    found = host_device.look()
     if not found.cards:
         raise Failure(found.reason, *_advice(found.reason))
     return ", ".join(found.cards)
 
 
 def _access() -> str:
-    files = [*_device.look().cards, *(path for path in _MANAGER_FILES if os.path.exists(path))]
+    files = [*host_device.look().cards, *(path for path in _MANAGER_FILES if os.path.exists(path))]
     closed = [path for path in files if not os.access(path, os.R_OK | os.W_OK)]
     if closed:
         raise Failure(f"this user cannot read and write {', '.join(closed)}", *_advice("EL0007"))
@@ -70,7 +70,7 @@ def _access() -> str:
 
 
 def _toolkit() -> str:
-    folder = _env.opp_path()
+    folder = host_env.opp_path()
     if not folder:
         raise Failure("ASCEND_OPP_PATH is not set", *_advice("libascendcl.so: cannot open shared object file"))
     lists = [path for part in _OP_LISTS for path in glob.glob(os.path.join(folder, part, "*.json"))]
@@ -95,13 +95,13 @@ def _versions() -> str:
 
 
 def _network() -> str:
-    source = generate.source(dialect_of(_device.product()))
+    source = generate.source(dialect_of(host_device.product()))
     path = source.path
     try:
         addresses = source.parse(reader.read_text(path), path)
     except (OSError, ValueError) as error:
         raise Failure(f"{path}: {error}", *_advice(path)) from None
-    numbers = {int(number) for card in _device.look().cards for number in re.findall(r"\d+$", card)}
+    numbers = {int(number) for card in host_device.look().cards for number in re.findall(r"\d+$", card)}
     lacking = sorted(numbers - set(addresses))
     if lacking:
         raise Failure(f"{path} has no address of NPU {', '.join(map(str, lacking))}", *_advice(path))
@@ -127,7 +127,7 @@ def in_process(command: list[str], timeout_s: float = TIMEOUT_S, environ: Mappin
     Raises:
         Failure: it did not print a result; with the last error and the advice for each known symptom.
     """
-    own = _env.process_environ()
+    own = host_env.process_environ()
     path = [package_root()] + [p for p in (own.get("PYTHONPATH"),) if p]
     env = {**own, "PYTHONPATH": os.pathsep.join(path), "NPU_SHIM_FALLBACK": "error", **(environ or {})}
     try:
@@ -237,7 +237,7 @@ def _outcome(check: Check, states: Mapping[str, str]) -> Outcome:
         return Outcome(check, "not run", f"needs {' and '.join(needed)}")
     if version and not version.startswith(check.versions) and version.startswith(("1.15", "2.6")):
         return Outcome(check, "not run", f"not for TensorFlow {version}")
-    if check.name in _SEVERAL and len(_device.look().cards) < 2:
+    if check.name in _SEVERAL and len(host_device.look().cards) < 2:
         return Outcome(check, "not run", "for two or more NPUs")
     try:
         return Outcome(check, "passed", check.run())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
-from npu_shim import _device, _env
+from npu_shim._host import host_device, host_env
 from npu_shim.diagnostics.environment import RankTableFacts, rank_table, variables, visibility
 from npu_shim.diagnostics.host import host
 from npu_shim.diagnostics.node import root_info
@@ -90,11 +90,11 @@ def _refusals(found: Diagnosis) -> list[str]:
 def _found_device() -> dict[str, str | None]:
     """Return the device where TensorFlow could not be asked: without an import of the vendor's package."""
     try:
-        _env.read()
+        host_env.read()
     except ValueError as error:  # reported among the problems, with the environment
         return {"kind": None, "reason": str(error), "unused_card": None}
-    device = _device.look()
-    return {"kind": device.kind, "reason": device.reason, "unused_card": _device.unused_card(device)}
+    device = host_device.look()
+    return {"kind": device.kind, "reason": device.reason, "unused_card": host_device.unused_card(device)}
 
 
 def _reads_rank_table(found: Diagnosis) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Mapping
 
-from npu_shim import _env, _mpirun
+from npu_shim._host import host_env, mpirun
 from npu_shim.diagnostics.node import visibility_problems
 from npu_shim.distributed.ranktable.model import RankTableError
 from npu_shim.distributed.ranktable.products import BY_VERSION, refused
@@ -55,7 +55,7 @@ _NAMES = (
     "PYTHONPATH",
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
-    *_mpirun.VARIABLES,
+    *mpirun.VARIABLES,
 )
 _SECRET = re.compile(r"TOKEN|SECRET|PASS|CREDENTIAL|(^|_)KEY(_|$)|AUTH")
 _LOGIN = re.compile(r"(://)[^/@\s]+@")
@@ -74,21 +74,21 @@ def variables(environ: Mapping[str, str] | None = None) -> dict[str, dict | list
         if it is unknown. ``error``: the first contradiction, None if there is none.
     """
     if environ is None:
-        environ = _env.process_environ()
+        environ = host_env.process_environ()
     found = {
         name: _shown(name, value)
         for name, value in sorted(environ.items())
-        if name in _env.VARIABLES or name in _NAMES or name.startswith(_PREFIXES)
+        if name in host_env.VARIABLES or name in _NAMES or name.startswith(_PREFIXES)
     }
     facts: dict[str, dict | list | int | str | None] = {
         "set": found,
-        "not_set": [name for name in _env.VARIABLES if not environ.get(name)],
+        "not_set": [name for name in host_env.VARIABLES if not environ.get(name)],
         "rank_size": None,
         "error": None,
     }
     try:
         facts["rank_size"] = world_size(environ)
-        if _env.read(environ).cm_chief_ip is None:  # otherwise the NPUs number the ranks
+        if host_env.read(environ).cm_chief_ip is None:  # otherwise the NPUs number the ranks
             world(environ)
     except ValueError as error:
         facts["error"] = _without_login(str(error))
@@ -107,7 +107,7 @@ def rank_table(environ: Mapping[str, str] | None = None, product: str | None = N
         may refuse.
     """
     if environ is None:
-        environ = _env.process_environ()
+        environ = host_env.process_environ()
     path = environ.get("RANK_TABLE_FILE", "").strip()
     if not path:
         return None
@@ -135,7 +135,7 @@ def visibility(environ: Mapping[str, str] | None = None) -> list[str]:
         environ: the variables; those of this process if None.
     """
     if environ is None:
-        environ = _env.process_environ()
+        environ = host_env.process_environ()
     path = environ.get("RANK_TABLE_FILE", "").strip()
     table = None
     if path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Mapping, Sequence
 
-from npu_shim._device import ASCEND_A5
+from npu_shim._host.host_device import ASCEND_A5
 from npu_shim.distributed.ranktable.model import RANKS, RankTable, RankTableError
 from npu_shim.distributed.ranktable.reader import read_text
 from npu_shim.distributed.ranktable.rootinfo import ROOT_INFO, read_rootinfo

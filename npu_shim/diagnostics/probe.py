@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Any, Mapping
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.import_hook.tool import package_root
 
 TIMEOUT_S = 600.0  # the NPU compiles the graph first
@@ -36,7 +36,7 @@ def probe(
         The facts that main() prints until it ends, and ``error``: why it cannot train, None if it can.
     """
     if environ is None:
-        environ = _env.process_environ()
+        environ = host_env.process_environ()
     path = [package_root()] + [p for p in (environ.get("PYTHONPATH"),) if p]
     env = {**environ, "PYTHONPATH": os.pathsep.join(path)}
     try:
@@ -90,7 +90,8 @@ def main() -> None:
     import numpy
     from google import protobuf
 
-    from npu_shim import _device, _tf
+    from npu_shim._host import host_device
+    from npu_shim._tensorflow import tf_api
     from npu_shim.config.session import session_config
 
     _print_facts(
@@ -99,18 +100,18 @@ def main() -> None:
         import_seconds=round(seconds, 1),
         numpy=numpy.__version__,
         protobuf=protobuf.__version__,
-        estimator=_tf.estimator() is not None,
-        keras_sessions=_tf.has_keras_sessions(),
+        estimator=tf_api.estimator() is not None,
+        keras_sessions=tf_api.has_keras_sessions(),
     )
-    found = _device.device()
-    _print_facts(device={"kind": found.kind, "reason": found.reason, "unused_card": _device.unused_card(found)})
-    device = _device.resolve()
+    found = host_device.device()
+    _print_facts(device={"kind": found.kind, "reason": found.reason, "unused_card": host_device.unused_card(found)})
+    device = host_device.resolve()
     begin = time.time()
-    with tf.Graph().as_default(), _tf.v1.Session(config=session_config()) as session:
-        w = _tf.v1.get_variable("w", [], tf.float32, _tf.v1.zeros_initializer())
+    with tf.Graph().as_default(), tf_api.v1.Session(config=session_config()) as session:
+        w = tf_api.v1.get_variable("w", [], tf.float32, tf_api.v1.zeros_initializer())
         loss = tf.square(2.0 * w - 6.0)
-        step = _tf.v1.train.GradientDescentOptimizer(0.125).minimize(loss)
-        session.run(_tf.v1.global_variables_initializer())
+        step = tf_api.v1.train.GradientDescentOptimizer(0.125).minimize(loss)
+        session.run(tf_api.v1.global_variables_initializer())
         session.run(step)
         value = float(session.run(w))
     if abs(value - 3.0) > 1e-3:

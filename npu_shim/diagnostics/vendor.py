@@ -7,9 +7,9 @@ import os
 import re
 from typing import Any, Mapping
 
-from npu_shim import _env
-from npu_shim._device import DEVICE_FILES, product
-from npu_shim._packages import path_of, version_of
+from npu_shim._host import host_env
+from npu_shim._host.host_device import DEVICE_FILES, product
+from npu_shim._host.packages import path_of, version_of
 
 # TF Adapter for TensorFlow 1 and 2, collectives, operator compiler
 PACKAGES = ("npu_bridge", "npu_device", "hccl", "te")
@@ -26,7 +26,7 @@ def vendor(environ: Mapping[str, str] | None = None, root: str = "/") -> dict[st
         root: root of the file system.
     """
     if environ is None:
-        environ = _env.process_environ()
+        environ = host_env.process_environ()
     packages = []
     for name in PACKAGES:
         path = path_of(name)

@@ -10,7 +10,7 @@ import secrets
 import threading
 from typing import TYPE_CHECKING, Sequence, Union
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.distributed.world import WORLD, World, world
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ def connect() -> Backend:
     global _backend
     with _connecting:
         if _backend is None:
-            _backend = _join(world(), _env.read())
+            _backend = _join(world(), host_env.read())
         return _backend
 
 
-def _join(here: World, env: _env.Environment) -> Backend:
-    from npu_shim import _script_frames
+def _join(here: World, env: host_env.Environment) -> Backend:
+    from npu_shim._tensorflow import script_frames
 
     pool_bytes = None if env.memory == "kept" else 0
     if here.is_one_host or env.rehearsal:
@@ -52,7 +52,7 @@ def _join(here: World, env: _env.Environment) -> Backend:
             stall_timeout_s=env.collective_timeout_s,
             world_name=WORLD,
             pool_bytes=pool_bytes,
-            where=_script_frames.line_of_main_thread if here.size > 1 else None,
+            where=script_frames.line_of_main_thread if here.size > 1 else None,
         )
     from npu_shim.distributed import mpi
 
@@ -65,7 +65,7 @@ def _join(here: World, env: _env.Environment) -> Backend:
         stall_timeout_s=env.collective_timeout_s,
         world_name=WORLD,
         pool_bytes=pool_bytes,
-        where=_script_frames.line_of_main_thread,
+        where=script_frames.line_of_main_thread,
     )
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from npu_shim import _tf_gradients, _tf_graph, _tf_numpy_function
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_gradients, tf_graph, tf_numpy_function
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import backend, graph_consistency, groups
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ def differentiable_op(
     """
     if not inputs:
         return []
-    if _tf_graph.in_plain_graph():
+    if tf_graph.in_plain_graph():
         made = op(kind, group, inputs, results, work)
-        return _tf_gradients.with_gradients(made, inputs, _registered(kind, group, len(made), gradient))
+        return tf_gradients.with_gradients(made, inputs, _registered(kind, group, len(made), gradient))
 
     @tf.custom_gradient
     def differentiable(*tensors: tf.Tensor) -> tuple[tuple[tf.Tensor, ...], Callable[..., list[tf.Tensor | None]]]:
@@ -100,7 +100,7 @@ def op(
 
     sent = [tf.bitcast(t, BITS) if t.dtype == tf.bfloat16 else t for t in inputs]
     types = [BITS if dtype == tf.bfloat16 else dtype for dtype, _ in results]
-    as_op = _tf_numpy_function.array_function if graph is None else _tf_numpy_function.background_function
+    as_op = tf_numpy_function.array_function if graph is None else tf_numpy_function.background_function
     made = as_op(run, sent, types)
     if not results:
         return made

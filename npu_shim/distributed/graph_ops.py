@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NoReturn, Sequence
 
 import numpy as np
 
-from npu_shim import _tf
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import collectives, groups
 from npu_shim.distributed.collective_op import BITS, differentiable_op, op, tensors_of
 
@@ -63,7 +63,7 @@ def reduce_scatter(tensor: tf.Tensor, reduction: str, group: str) -> tf.Tensor:
     size = groups.group(group).size
     shape = inputs[0].shape
     if shape.rank is not None:
-        first = _tf.v1.dimension_value(shape[0]) if shape.rank else None
+        first = tf_api.v1.dimension_value(shape[0]) if shape.rank else None
         if shape.rank == 0 or (first is not None and first % size):
             raise ValueError(
                 f"hccl_ops.reduce_scatter: a tensor of shape {shape} cannot be scattered over {size} "
@@ -89,7 +89,7 @@ def allgather(tensor: tf.Tensor, group: str) -> tf.Tensor:
     shape, size = inputs[0].shape, groups.group(group).size
     first = None
     if shape.rank is not None:
-        first = _tf.v1.dimension_value(shape[0]) if shape.rank else 1
+        first = tf_api.v1.dimension_value(shape[0]) if shape.rank else 1
         shape = tf.TensorShape([None if first is None else first * size]).concatenate(shape[1:])
     static_rows = None if tf.executing_eagerly() else first
 
@@ -148,7 +148,7 @@ def all_to_all_v(tensors: Sequence[tf.Tensor], group: str) -> tf.Tensor:
         group: name of the group.
     """
     inputs = tensors_of(tensors[:1]) + [tf.cast(t, tf.int64) for t in tensors[1:]]
-    counts = _tf.static_value(inputs[3])
+    counts = tf_api.static_value(inputs[3])
     shape = tf.TensorShape([None if counts is None else int(counts.sum())])
 
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence, Tuple
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import groups
 from npu_shim.distributed.groups import is_int
 from npu_shim.distributed.world import world, world_size

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from npu_shim import _device
-from npu_shim._tf import tf
+from npu_shim._host import host_device
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import graph_ops, remote_memory
 from npu_shim.distributed.hccl_checks import (
     REDUCED_TYPES,
@@ -29,7 +29,7 @@ from npu_shim.distributed.hccl_checks import (
 )
 from npu_shim.distributed.world import WORLD
 
-_prefer_vendor = _device.prefer_vendor("npu_bridge.hccl.hccl_ops")
+_prefer_vendor = host_device.prefer_vendor("npu_bridge.hccl.hccl_ops")
 
 
 @_prefer_vendor

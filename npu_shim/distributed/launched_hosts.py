@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Mapping
 
-from npu_shim import _mpirun
+from npu_shim._host import mpirun
 from npu_shim.distributed.ranktable.allocation import expand_nodes
 
 
@@ -24,10 +24,10 @@ def launched_hosts(
     Raises:
         ValueError: the hosts do not follow from the variables.
     """
-    found = _mpirun.launcher(environ)
+    found = mpirun.launcher(environ)
     assert found is not None  # else there is no local rank
     if found.node:
-        counts, node = _mpirun.expand_counts(environ[found.local_size].strip()), int(environ[found.node])
+        counts, node = mpirun.expand_counts(environ[found.local_size].strip()), int(environ[found.node])
         if sum(counts) == size and sum(counts[:node]) + local_rank == rank:
             names = _names(environ.get("SLURM_STEP_NODELIST", ""), len(counts))
             return tuple(name for name, count in zip(names, counts) for _ in range(count))

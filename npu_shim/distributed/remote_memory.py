@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-from npu_shim import _env, _tf
+from npu_shim._host import host_env
+from npu_shim._tensorflow import tf_api
 from npu_shim.distributed.backend import connect
 from npu_shim.distributed.shm.job_directory import job_directory, segment_path
 from npu_shim.distributed.world import world
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Operation, Tensor, Variable
+    from npu_shim._tensorflow.types import DType, Operation, Tensor, Variable
 
-tf = _tf.tf
+tf = tf_api.tf
 _PLACE_BITS = 40  # a memory has at most 1 TiB
 _KEY_BYTES = 2
 _lock = threading.Lock()
@@ -58,7 +59,7 @@ def get_var_addr_and_size(var_name: str) -> tuple[int, int]:
     """
     if not isinstance(var_name, str):
         raise ValueError(f"var_name={var_name!r} is not allowed: it must be a str.")
-    for variable in _tf.v1.global_variables():
+    for variable in tf_api.v1.global_variables():
         if variable.op.name == var_name:
             return malloc_shared_memory(var_name, variable.shape.as_list(), variable.dtype.base_dtype)
     raise RuntimeError(f"get_var_addr_and_size: the default graph has no variable {var_name!r}. Create it first.")
@@ -74,14 +75,14 @@ def keep_initial_values(variables: Sequence[Variable]) -> Operation:
         def copy(value: Any) -> None:
             _memory(key, size)[:size] = np.ascontiguousarray(value).view(np.uint8).ravel()
 
-        return _tf.numpy_function(copy, [variable.initial_value], [])
+        return tf_api.numpy_function(copy, [variable.initial_value], [])
 
     return tf.group(*[store(variable) for variable in variables])
 
 
 def get_rdma_cache(data_type: DType, shape: Sequence[int], name: str = "rdma_w") -> Variable:
     """Return a variable of zeros. On the NPU it is in the memory that other ranks reach."""
-    return _tf.v1.get_variable(name, shape, data_type, initializer=_tf.v1.zeros_initializer())
+    return tf_api.v1.get_variable(name, shape, data_type, initializer=tf_api.v1.zeros_initializer())
 
 
 def remote_read(tensorRemote: Tensor, data_type: DType) -> Tensor:
@@ -102,7 +103,7 @@ def remote_read(tensorRemote: Tensor, data_type: DType) -> Tensor:
         elements = int(table[0, 2]) // dtype.size if len(rows) else 0
         return np.frombuffer(b"".join(rows), dtype.as_numpy_dtype).reshape(len(rows), elements)
 
-    found = _tf.numpy_function(read, [tensorRemote], dtype)
+    found = tf_api.numpy_function(read, [tensorRemote], dtype)
     found.set_shape([None, None])
     return found
 
@@ -125,7 +126,7 @@ def remote_write(tensorRemote: Tensor, tensorLocal: Tensor, data_type: DType) ->
         for part, row in zip(_rows(table), np.ascontiguousarray(values)):
             part[:] = row.view(np.uint8).ravel()
 
-    op = _tf.numpy_function(write, [tensorRemote, tensorLocal], [])
+    op = tf_api.numpy_function(write, [tensorRemote, tensorLocal], [])
     return None if tf.executing_eagerly() else op
 
 
@@ -153,7 +154,7 @@ def remote_ref_read(tensorRemote: Tensor, cache: Variable, offset: Tensor) -> Te
             part.view(np.uint8)[:] = row
         return changed
 
-    new = _tf.numpy_function(read, [tensorRemote, cache.read_value(), offset], dtype)
+    new = tf_api.numpy_function(read, [tensorRemote, cache.read_value(), offset], dtype)
     new.set_shape(cache.shape)
     done = cache.assign(new)
     if tf.executing_eagerly():
@@ -179,7 +180,7 @@ def remote_scatter_write(tensorRemote: Tensor, tensorLocal: Tensor, offset: Tens
         for row, part in zip(_rows(table), _parts(np.ascontiguousarray(values), table, places)):
             row[:] = part.view(np.uint8)
 
-    op = _tf.numpy_function(write, [tensorRemote, tensorLocal, offset], [])
+    op = tf_api.numpy_function(write, [tensorRemote, tensorLocal, offset], [])
     return None if tf.executing_eagerly() else op
 
 
@@ -209,7 +210,7 @@ def gathered(addrinfo: Tensor, counts: Tensor, data_type: DType) -> tuple[Tensor
         elements = np.frombuffer(b"".join(rows), dtype.as_numpy_dtype)
         return [elements, np.diff(ends[np.cumsum([0, *parts])]).astype(np.int64)]
 
-    elements, own = _tf.numpy_function(read, [addrinfo, counts], [dtype, tf.int64])
+    elements, own = tf_api.numpy_function(read, [addrinfo, counts], [dtype, tf.int64])
     elements.set_shape([None])
     own.set_shape(tf.convert_to_tensor(counts).shape)
     return elements, own
@@ -263,7 +264,7 @@ def _memory(key: int, size: int) -> Any:
 
 
 def _mapped(key: int, size: int) -> Any:
-    here, env = world(), _env.read()
+    here, env = world(), host_env.read()
     if here.size == 1:
         made = np.zeros(size, np.uint8)
         before = _memories.get(key, made[:0])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Sequence
 
 import numpy as np
 
-from npu_shim import _tf
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import graph_ops, groups
 from npu_shim.distributed.collective_op import differentiable_op, tensors_of
 from npu_shim.distributed.graph_ops import type_name
@@ -66,7 +66,7 @@ def reduce_scatter(tensor: tf.Tensor, reduction: str, group: str) -> tf.Tensor:
     shape = _any_rows(inputs[0])
     if inputs[0].shape.rank == 0:
         raise ValueError("reduce_scatter: a scalar cannot be scattered. Pass a tensor with rows.")
-    rows = None if inputs[0].shape.rank is None else _tf.v1.dimension_value(inputs[0].shape[0])
+    rows = None if inputs[0].shape.rank is None else tf_api.v1.dimension_value(inputs[0].shape[0])
     if rows is not None:
         own = rows // members.size + (members.rank_of(world().rank) < rows % members.size)
         shape = tf.TensorShape([own]).concatenate(shape[1:])

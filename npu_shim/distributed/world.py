@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Mapping
 
-from npu_shim import _env
+from npu_shim._host import host_env
 
 if TYPE_CHECKING:
     from npu_shim.distributed.ranktable.model import RankTable
@@ -81,7 +81,7 @@ def world(environ: Mapping[str, str] | None = None) -> World:
     Raises:
         ValueError: variables contradict each other or the rank table; the text names variable, value and file.
     """
-    env = _env.read(environ)
+    env = host_env.read(environ)
     if env.rank_table_file is not None:
         table = _table(env)
         if table is not None:
@@ -94,7 +94,7 @@ def world(environ: Mapping[str, str] | None = None) -> World:
     if env.placement is not None:
         from npu_shim.distributed.launched_hosts import launched_hosts
 
-        given = _env.process_environ() if environ is None else environ
+        given = host_env.process_environ() if environ is None else environ
         _, local_rank, local_size = env.placement
         servers = launched_hosts(given, env.rank_id, env.rank_size, local_rank, local_size)
         return World(env.rank_id, env.rank_size, servers, env.device_id, source)
@@ -109,7 +109,7 @@ def world_size(environ: Mapping[str, str] | None = None) -> int:
     Raises:
         ValueError: variables contradict each other or the rank table.
     """
-    env = _env.read(environ)
+    env = host_env.read(environ)
     table = _table(env) if env.rank_table_file is not None else None
     return table.size if table is not None else env.rank_size or 1
 
@@ -118,7 +118,7 @@ def _without_table(rank: int, size: int, device_id: int, source: str) -> World:
     return World(rank, size, (THIS_HOST,) * size, device_id, source)
 
 
-def _table(env: _env.Environment) -> RankTable | None:
+def _table(env: host_env.Environment) -> RankTable | None:
     from npu_shim.distributed.ranktable.model import COMPLETED, RankTableError
     from npu_shim.distributed.ranktable.reader import read
 
@@ -151,7 +151,7 @@ def _table(env: _env.Environment) -> RankTable | None:
     return table
 
 
-def _in_table(env: _env.Environment, table: RankTable) -> World:
+def _in_table(env: host_env.Environment, table: RankTable) -> World:
     rank = _own_rank(env, table)
     placed = table.placements()
     found = World(
@@ -166,7 +166,7 @@ def _in_table(env: _env.Environment, table: RankTable) -> World:
     return found
 
 
-def _check_placement(env: _env.Environment, table: RankTable, found: World) -> None:
+def _check_placement(env: host_env.Environment, table: RankTable, found: World) -> None:
     """Check that mpirun or srun started the rank on the host that the table has for it, as far as numbers show it."""
     from npu_shim.distributed.ranktable.model import LAB, SERVER_LIST
 
@@ -182,7 +182,7 @@ def _check_placement(env: _env.Environment, table: RankTable, found: World) -> N
         )
 
 
-def _own_rank(env: _env.Environment, table: RankTable) -> int:
+def _own_rank(env: host_env.Environment, table: RankTable) -> int:
     path = env.rank_table_file
     if env.rank_id is not None:
         by_pod = _in_pod_of_number(env, table)
@@ -205,7 +205,7 @@ def _own_rank(env: _env.Environment, table: RankTable) -> int:
     )
 
 
-def _in_pod_of_number(env: _env.Environment, table: RankTable) -> int | None:
+def _in_pod_of_number(env: host_env.Environment, table: RankTable) -> int | None:
     """Return the rank if RANK_ID is a number that names a pod; all processes of the pod then have the same RANK_ID."""
     if "ASCEND_DEVICE_ID" in env.defaulted:
         return None
@@ -220,7 +220,7 @@ def _in_pod_of_number(env: _env.Environment, table: RankTable) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def _check_pod(env: _env.Environment, table: RankTable, rank: int) -> None:
+def _check_pod(env: host_env.Environment, table: RankTable, rank: int) -> None:
     pod_name = table.placements()[rank][0].pod_name
     if env.pod_name in [server.pod_name for server in table.servers if server.pod_name] and env.pod_name != pod_name:
         raise ValueError(
@@ -229,7 +229,7 @@ def _check_pod(env: _env.Environment, table: RankTable, rank: int) -> None:
         )
 
 
-def _rank_of_pod(env: _env.Environment, table: RankTable) -> int:
+def _rank_of_pod(env: host_env.Environment, table: RankTable) -> int:
     """Return the rank for old launch scripts, which name the pod and the device instead."""
     path, variable = env.rank_table_file, f"{env.pod_variable}={env.pod_name!r}"
     pods = [server for server in table.servers if server.pod_name == env.pod_name]
@@ -253,7 +253,7 @@ def _rank_of_pod(env: _env.Environment, table: RankTable) -> int:
     return of_process[0]
 
 
-def _at_master(env: _env.Environment, size: int) -> World:
+def _at_master(env: host_env.Environment, size: int) -> World:
     """Number the workers of one host by their device. On several hosts only the NPUs can number them."""
     local = env.cm_worker_ip in (None, env.cm_chief_ip)
     if not local or "ASCEND_DEVICE_ID" in env.defaulted or env.device_id >= size:

@@ -6,15 +6,15 @@ import functools
 import json
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.config.estimator_session import estimator_session_config
 from npu_shim.config.parameter_map import find_entry
 from npu_shim.config.run_config import NPURunConfig, from_run_config
 
 if TYPE_CHECKING:
-    from npu_shim._types import RunConfig
+    from npu_shim._tensorflow.types import RunConfig
 
-_API: Any = _tf.estimator()
+_API: Any = tf_api.estimator()
 _TPU = ("use_tpu", "train_batch_size", "eval_batch_size", "predict_batch_size", "batch_axis", "eval_on_tpu")
 
 

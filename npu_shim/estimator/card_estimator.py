@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _device
+from npu_shim._host import host_device
 from npu_shim.config import parameter_map
 from npu_shim.config.estimator_session import options_of
 from npu_shim.config.session import without_entries
@@ -12,9 +12,9 @@ from npu_shim.estimator.arguments import npu_run_config
 from npu_shim.options.table import KEYS
 
 if TYPE_CHECKING:
-    from npu_shim._types import RunConfig
+    from npu_shim._tensorflow.types import RunConfig
 
-_Vendors: Any = _device.vendor("npu_bridge.estimator.npu.npu_estimator").NPUEstimator
+_Vendors: Any = host_device.vendor("npu_bridge.estimator.npu.npu_estimator").NPUEstimator
 
 
 class CardEstimator(_Vendors):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from npu_shim import _device, _tf, _tf_data
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_api, tf_data
 from npu_shim.data.batching import find_batching, has_dynamic_batch
 from npu_shim.data.padding import MASK, mask_of, pad_last_batch
 from npu_shim.data.remainder import Remainder, count_remainder
@@ -12,9 +13,9 @@ from npu_shim.data.static_batch import enforce_static_batch
 from npu_shim.estimator.row_graph import depends
 
 if TYPE_CHECKING:
-    from npu_shim._types import Dataset, EstimatorSpec, Operation, Structure, Tensor
+    from npu_shim._tensorflow.types import Dataset, EstimatorSpec, Operation, Structure, Tensor
 
-tf = _tf.tf
+tf = tf_api.tf
 
 MODES = ("keep", "pad", "drop")
 _COLLECTION = "npu_shim/mask_feature"
@@ -40,12 +41,12 @@ def evaluation_input(dataset: Dataset, mode: str, log_cost: bool) -> Dataset:
             _log_cost(dataset)
     name = mask_of(dataset)
     if name:
-        _tf.v1.add_to_collection(_COLLECTION, name)
+        tf_api.v1.add_to_collection(_COLLECTION, name)
     return dataset
 
 
 def _with_mask_feature(dataset: Dataset) -> Dataset:
-    structure = _tf_data.element_structure(dataset)[0]
+    structure = tf_data.element_structure(dataset)[0]
     features = structure[0] if isinstance(structure, tuple) else structure
     if not isinstance(features, dict):
         raise ValueError(
@@ -56,7 +57,7 @@ def _with_mask_feature(dataset: Dataset) -> Dataset:
 
 
 def _log_cost(dataset: Dataset) -> None:
-    if _device.is_npu():  # the op that counts examples would run there, and change the seeds of later ops
+    if host_device.is_npu():  # the op that counts examples would run there, and change the seeds of later ops
         batching = find_batching(dataset)
         counted = Remainder(batching[0].size if batching else None, None, None, None)
     else:
@@ -75,7 +76,7 @@ def _log_cost(dataset: Dataset) -> None:
             f"the last batch of the evaluation has {counted.left_over:,} of {counted.batch_size:,} rows "
             f"({counted.examples:,} examples), for which the NPU recompiles the graph"
         )
-    _tf.logging.info(
+    tf_api.logging.info(
         "npu_shim: %s. No example is lost. For one shape, use eval_batches='pad', or "
         "npu_shim.data.pad_last_batch in the input_fn.",
         fact,
@@ -84,7 +85,7 @@ def _log_cost(dataset: Dataset) -> None:
 
 def mask_feature(features: Structure) -> Tensor | None:
     """Return the mask that pad_last_batch added to the features in the default graph, None if there is none."""
-    names = _tf.v1.get_collection(_COLLECTION)
+    names = tf_api.v1.get_collection(_COLLECTION)
     return features.get(names[-1]) if names and isinstance(features, dict) else None
 
 
@@ -106,7 +107,7 @@ def check_mask_is_used(spec: EstimatorSpec, mask: Tensor, inputs: Sequence[objec
     if wrong:
         raise ValueError(
             f"The last batch of this evaluation is padded, but {', '.join(wrong)} would count the padding. "
-            f"Pass the mask as weights=features[{_tf.v1.get_collection(_COLLECTION)[-1]!r}], as in "
+            f"Pass the mask as weights=features[{tf_api.v1.get_collection(_COLLECTION)[-1]!r}], as in "
             "tf.metrics.accuracy(labels, classes, weights=...), or do not pad."
         )
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Dict
 
-from npu_shim import _env, _tf
-from npu_shim._checks import check_positive_int
+from npu_shim._host import host_env
+from npu_shim._host.checks import check_positive_int
+from npu_shim._tensorflow import tf_api
 from npu_shim.optimizer import loop_variables
 from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, StepRunner, iteration_op
 
 if TYPE_CHECKING:
-    from npu_shim._types import (
+    from npu_shim._tensorflow.types import (
         Operation,
         Session,
         SessionRunArgs,
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
         Tensor,
     )
 
-tf = _tf.tf
-_train: Any = _tf.v1.train
+tf = tf_api.tf
+_train: Any = tf_api.v1.train
 Values = Dict[str, Any]  # of tensors, by tag
 Progress = Any  # a tensor, its name, or a number
 
 
-class NpuEmptyHook(_tf.SessionRunHook):
+class NpuEmptyHook(tf_api.SessionRunHook):
     """A hook that does nothing. It replaces a hook that the NPU does not need."""
 
 
@@ -36,14 +37,14 @@ class NPUCheckpointSaverHook(_train.CheckpointSaverHook):
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Save at the interval, and log the step."""
         super().after_run(run_context, run_values)
-        _tf.logging.info("npu_shim: global step %s", run_values.results)
+        tf_api.logging.info("npu_shim: global step %s", run_values.results)
 
     def end(self, session: Session) -> None:
         """Save the last step."""
         super().end(session)
 
 
-class SetIterationsVarHook(_tf.SessionRunHook):
+class SetIterationsVarHook(tf_api.SessionRunHook):
     """Make each run of the op named ``IterationOp`` do N training steps.
 
     ``train_op = tf.group(train_op, name="IterationOp")`` in the script, this
@@ -70,9 +71,9 @@ class SetIterationsVarHook(_tf.SessionRunHook):
         self._load = loop_variables.Loader()
         if self._iterations == 1:
             return
-        op = self._op or iteration_op(_tf.v1.get_default_graph())
+        op = self._op or iteration_op(tf_api.v1.get_default_graph())
         if op is None:
-            _tf.logging.warning(
+            tf_api.logging.warning(
                 "npu_shim: SetIterationsVarHook(%d) finds no op named %s, so each run makes one step. Write "
                 'train_op = tf.group(train_op, name="%s").',
                 self._iterations,
@@ -136,7 +137,7 @@ class NPUOutputTensorHook(_train.LoggingTensorHook):
         self._collected: list[Values] = []
 
     def begin(self) -> None:
-        graph = _tf.v1.get_default_graph()
+        graph = tf_api.v1.get_default_graph()
         found = {k: graph.as_graph_element(t, allow_operation=False) for k, t in self._wanted.items()}
         before = [] if self._dependencies is None else tf.nest.flatten(self._dependencies)
         with tf.control_dependencies(before):
@@ -159,7 +160,7 @@ class NPUOutputTensorHook(_train.LoggingTensorHook):
             self._output_fn(collected)
 
 
-class TellMeStepOrLossHook(_tf.SessionRunHook):
+class TellMeStepOrLossHook(tf_api.SessionRunHook):
     """Write the progress to environment variables for accelerated training.
 
     Sets STEP_NOW and TOTAL_STEP, or LOSS_NOW and TARGET_LOSS, after every run.
@@ -185,4 +186,4 @@ class TellMeStepOrLossHook(_tf.SessionRunHook):
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         for name, value in {**self._given, **run_values.results}.items():
-            _env.process_environ()[name] = str(value)
+            host_env.process_environ()[name] = str(value)

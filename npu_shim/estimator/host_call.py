@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable, Tuple
 
-from npu_shim import _tf, _tf_estimator
+from npu_shim._tensorflow import tf_api, tf_estimator
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Session, SessionRunArgs, SessionRunContext, SessionRunValues, Structure
+    from npu_shim._tensorflow.types import (
+        Operation,
+        Session,
+        SessionRunArgs,
+        SessionRunContext,
+        SessionRunValues,
+        Structure,
+    )
 
     HostCall = Tuple[Callable[..., Structure], Structure]  # function, tensors
 
-tf = _tf.tf
+tf = tf_api.tf
 
 
-class HostCallHook(_tf.SessionRunHook):
+class HostCallHook(tf_api.SessionRunHook):
     """Call a function with the tensors of each step.
 
     The function is called once with the tensors while the graph is built. The
@@ -55,7 +62,7 @@ class HostCallHook(_tf.SessionRunHook):
         def on_host(*values: Structure) -> None:
             self._call_on_host(tf.nest.pack_sequence_as(self._tensors, values))
 
-        return _tf.v1.py_func(on_host, flat, [], stateful=True)
+        return tf_api.v1.py_func(on_host, flat, [], stateful=True)
 
     def _build(self) -> None:
         try:
@@ -65,7 +72,7 @@ class HostCallHook(_tf.SessionRunHook):
             built = None
         self._ops = [op for op in tf.nest.flatten(built) if isinstance(op, (tf.Tensor, tf.Operation, tf.Variable))]
         if self._ops:
-            self._start, self._finish = _tf_estimator.summary_writer_ops()
+            self._start, self._finish = tf_estimator.summary_writer_ops()
 
     def after_create_session(self, session: Session, coord: object) -> None:
         session.run(self._start)
@@ -73,7 +80,7 @@ class HostCallHook(_tf.SessionRunHook):
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         if self._in_step:
             return None
-        return _tf.v1.train.SessionRunArgs(self._ops or self._tensors)
+        return tf_api.v1.train.SessionRunArgs(self._ops or self._tensors)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         if not self._ops and not self._in_step:

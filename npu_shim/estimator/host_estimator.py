@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from npu_shim import _env, _tf
+from npu_shim._host import host_env
+from npu_shim._tensorflow import tf_api
 from npu_shim.config.graph_passes import for_this_device
 from npu_shim.distributed.world import world_size
 from npu_shim.estimator.arguments import check_job_start_file, npu_run_config, with_npu_session_config
@@ -15,9 +16,9 @@ from npu_shim.optimizer.iterations_per_loop import ITERATION_OP
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 
 if TYPE_CHECKING:
-    from npu_shim._types import EstimatorSpec, InputFn, RunConfig, SessionRunHook, Structure
+    from npu_shim._tensorflow.types import EstimatorSpec, InputFn, RunConfig, SessionRunHook, Structure
 
-_API: Any = _tf.estimator()
+_API: Any = tf_api.estimator()
 
 
 class HostEstimator(_API.Estimator):
@@ -46,7 +47,7 @@ class HostEstimator(_API.Estimator):
         saving_listeners: Sequence[Any] | None = None,
     ) -> HostEstimator:
         """Train; see tf.estimator.Estimator.train."""
-        self._saves_itself = any(isinstance(hook, _tf.v1.train.CheckpointSaverHook) for hook in hooks or ())
+        self._saves_itself = any(isinstance(hook, tf_api.v1.train.CheckpointSaverHook) for hook in hooks or ())
         with rank_event_files(self.model_dir):
             return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
 
@@ -81,9 +82,9 @@ class HostEstimator(_API.Estimator):
     def _training_hooks(self, spec: EstimatorSpec) -> list[SessionRunHook]:
         hooks = _host_hooks(spec)
         if world_size() > 1 and not self.config.horovod_mode:
-            hooks.append(NPUBroadcastGlobalVariablesHook(0, _env.read().rank_id))
+            hooks.append(NPUBroadcastGlobalVariablesHook(0, host_env.read().rank_id))
             if not self._saves_itself and not any(
-                isinstance(h, _tf.v1.train.CheckpointSaverHook) for h in spec.training_hooks
+                isinstance(h, tf_api.v1.train.CheckpointSaverHook) for h in spec.training_hooks
             ):
                 self._rank_saver = RankCheckpointSaverHook(
                     self.model_dir,
@@ -98,7 +99,7 @@ class HostEstimator(_API.Estimator):
 def _looped(spec: EstimatorSpec, iterations: int) -> EstimatorSpec:
     """Return a spec whose train op makes several steps for one run."""
     host_hooks = _host_hooks(spec)
-    op = _tf.tf.group(spec.train_op, *(hook.step_op() for hook in host_hooks), name=ITERATION_OP)
+    op = tf_api.tf.group(spec.train_op, *(hook.step_op() for hook in host_hooks), name=ITERATION_OP)
     hooks = tuple(spec.training_hooks) + tuple(host_hooks) + (SetIterationsVarHook(iterations, op),)
     done = {"host_call": None} if host_hooks else {}
     return spec._replace(train_op=op, training_hooks=hooks, **done)

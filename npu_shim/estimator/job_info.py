@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.distributed.ranks import get_rank_id, get_rank_size
 from npu_shim.estimator.checks import check_nonnegative_integer, check_not_none, check_positive_integer
 
@@ -135,7 +135,7 @@ def _of_file(name: str) -> JobInfo | None:
 
 
 def _of_variables() -> JobInfo:
-    environment = _env.read()
+    environment = host_env.read()
     return JobInfo(
         job_id=environment.job_id,
         device_info=DeviceInfo(str(get_rank_id())),

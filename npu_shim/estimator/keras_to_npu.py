@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _device, _tf, _tf_estimator
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_api, tf_estimator
 from npu_shim.estimator.npu_estimator import NPUEstimator
 
 if TYPE_CHECKING:
-    from npu_shim._types import KerasModel, RunConfig
+    from npu_shim._tensorflow.types import KerasModel, RunConfig
 
 
 def model_to_npu_estimator(
@@ -33,15 +34,15 @@ def model_to_npu_estimator(
         RuntimeError: if TensorFlow has no tf.estimator.
         ValueError: as model_to_estimator and NPUEstimator do.
     """
-    api = _tf.estimator()
+    api = tf_api.estimator()
     if api is None:
-        raise RuntimeError(_tf.no_estimator_text("model_to_npu_estimator"))
-    plain = _tf.v1.keras.estimator.model_to_estimator(
+        raise RuntimeError(tf_api.no_estimator_text("model_to_npu_estimator"))
+    plain = tf_api.v1.keras.estimator.model_to_estimator(
         keras_model=keras_model,
         keras_model_path=keras_model_path,
         custom_objects=custom_objects,
         model_dir=model_dir,
-        config=api.RunConfig(model_dir=model_dir) if _device.is_npu() else config,  # as the vendor
+        config=api.RunConfig(model_dir=model_dir) if host_device.is_npu() else config,  # as the vendor
         checkpoint_format=checkpoint_format,
     )
     return NPUEstimator(
@@ -49,5 +50,5 @@ def model_to_npu_estimator(
         model_dir=plain.model_dir,
         config=config,
         job_start_file=job_start_file,
-        warm_start_from=_tf_estimator.warm_start_of(plain),
+        warm_start_from=tf_estimator.warm_start_of(plain),
     )

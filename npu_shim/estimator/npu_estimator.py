@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from npu_shim import _device, _tf, _tf_estimator
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_api, tf_estimator
 from npu_shim.config.placeholder import needs_estimator
 from npu_shim.estimator import step_intervals
 from npu_shim.estimator.arguments import refuse_tpu_arguments
 
 if TYPE_CHECKING:
-    from npu_shim._types import InputFn, ModelFn, RunConfig, SessionRunHook, WarmStartSettings
+    from npu_shim._tensorflow.types import InputFn, ModelFn, RunConfig, SessionRunHook, WarmStartSettings
 
-_API: Any = _tf.estimator()
+_API: Any = tf_api.estimator()
 _DOC = "An Estimator that trains on the NPU, or on the CPU if there is no NPU."
 
 
 if _API is not None:
     from npu_shim.estimator.static_batches import StaticBatches
 
-    if _device.is_npu():
+    if host_device.is_npu():
         from npu_shim.estimator.card_estimator import CardEstimator as _Base
     else:
         from npu_shim.estimator.host_estimator import HostEstimator as _Base  # type: ignore[assignment]
@@ -76,7 +77,7 @@ if _API is not None:
             eval_batches: str = "keep",
             predict_batches: str = "pad",
         ) -> None:
-            _device.resolve()
+            host_device.resolve()
             super().__init__(
                 model_fn=model_fn,
                 model_dir=model_dir,
@@ -88,7 +89,7 @@ if _API is not None:
                 predict_batches=predict_batches,
             )
 
-        export_savedmodel = _tf.v1.estimator.Estimator.export_savedmodel  # hidden in TF 2's Estimator
+        export_savedmodel = tf_api.v1.estimator.Estimator.export_savedmodel  # hidden in TF 2's Estimator
 
         def train(
             self,
@@ -102,7 +103,7 @@ if _API is not None:
             iterations = self.config.iterations_per_loop
             if iterations > 1:
                 step_intervals.log_intervals(self.config)
-                step_intervals.log_overrun(iterations, _tf_estimator.saved_step(self.model_dir), steps, max_steps)
+                step_intervals.log_overrun(iterations, tf_estimator.saved_step(self.model_dir), steps, max_steps)
             return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
 
 else:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Sequence, TextIO
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.ops.outfeed import LOG_CHANNEL, existing_channel, outfeed_dequeue_op
 from npu_shim.ops.system import shutdown_system
 
 if TYPE_CHECKING:
-    from npu_shim._types import Fetches, Operation, Queue, Session
+    from npu_shim._tensorflow.types import Fetches, Operation, Queue, Session
 
-tf = _tf.tf
+tf = tf_api.tf
 
 
 class _Reader:
@@ -51,7 +51,7 @@ class _Reader:
             self._use(values)
 
 
-class NPULogOutfeedSessionHook(_tf.SessionRunHook):
+class NPULogOutfeedSessionHook(tf_api.SessionRunHook):
     """Write the values of the channel ``_npu_log`` to a stream, one line for each string.
 
     Args:
@@ -82,7 +82,7 @@ class NPULogOutfeedSessionHook(_tf.SessionRunHook):
         self._stream.flush()
 
 
-class NPUInfeedOutfeedSessionHook(_tf.SessionRunHook):
+class NPUInfeedOutfeedSessionHook(tf_api.SessionRunHook):
     """Run ops that read a channel in a thread, until the channel is empty.
 
     Args:
@@ -113,7 +113,7 @@ class NPUInfeedOutfeedSessionHook(_tf.SessionRunHook):
         self._reader.finish(session)
 
 
-class NPUShutDownHook(_tf.SessionRunHook):
+class NPUShutDownHook(tf_api.SessionRunHook):
     """Release the NPU when the session ends. On the CPU there is nothing to release.
 
     Args:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
-from npu_shim import _tf, _tf_data
+from npu_shim._tensorflow import tf_api, tf_data
 from npu_shim.data.batching import has_dynamic_batch
 from npu_shim.data.padding import padded_with_mask
 from npu_shim.estimator.row_graph import depends, mixing_op
 
 if TYPE_CHECKING:
-    from npu_shim._types import Dataset, SessionRunArgs, SessionRunContext, SessionRunValues, Structure, Tensor
+    from npu_shim._tensorflow.types import (
+        Dataset,
+        SessionRunArgs,
+        SessionRunContext,
+        SessionRunValues,
+        Structure,
+        Tensor,
+    )
 
-tf = _tf.tf
+tf = tf_api.tf
 
 _COLLECTION = "npu_shim/real_rows"
 
@@ -21,7 +28,7 @@ class RowsUnknown(Exception):
     """Raised if rows of a prediction cannot be separated from padding. The message gives the reason."""
 
 
-class RealRows(_tf.SessionRunHook):
+class RealRows(tf_api.SessionRunHook):
     """Pad the input of one predict call, and remove the padding from its results.
 
     Args:
@@ -39,7 +46,7 @@ class RealRows(_tf.SessionRunHook):
     @staticmethod
     def of_graph() -> RealRows | None:
         """Return the object that padded the input of the default graph, None if there is none."""
-        found = _tf.v1.get_collection(_COLLECTION)
+        found = tf_api.v1.get_collection(_COLLECTION)
         return found[-1] if found else None
 
     def padded(self, dataset: Dataset) -> Dataset:
@@ -47,9 +54,11 @@ class RealRows(_tf.SessionRunHook):
 
         The argument is returned unchanged if it is not a dataset, has a static batch dimension or cannot be padded.
         """
-        if not isinstance(dataset, (tf.compat.v2.data.Dataset, _tf.v1.data.Dataset)) or not has_dynamic_batch(dataset):
+        if not isinstance(dataset, (tf.compat.v2.data.Dataset, tf_api.v1.data.Dataset)) or not has_dynamic_batch(
+            dataset
+        ):
             return dataset
-        structure = _tf_data.element_structure(dataset)[0]
+        structure = tf_data.element_structure(dataset)[0]
         if isinstance(structure, tuple):
             if len(structure) != 2:
                 return dataset  # Estimator raises its own error
@@ -57,13 +66,13 @@ class RealRows(_tf.SessionRunHook):
         try:
             pairs = padded_with_mask(dataset)
         except (TypeError, ValueError) as error:
-            _tf.logging.info(
+            tf_api.logging.info(
                 "npu_shim: predict does not pad its last batch, for which the NPU recompiles the graph: %s",
                 error,
             )
             return dataset
-        self._size = tf.compat.dimension_value(_tf_data.element_structure(pairs)[0][1][0])
-        _tf.v1.add_to_collection(_COLLECTION, self)
+        self._size = tf.compat.dimension_value(tf_data.element_structure(pairs)[0][1][0])
+        tf_api.v1.add_to_collection(_COLLECTION, self)
         return pairs.map(lambda features, mask: {"features": features, "real": tf.cast(tf.reduce_sum(mask), tf.int32)})
 
     def take(self, features: dict[str, Any]) -> Structure:
@@ -100,7 +109,7 @@ class RealRows(_tf.SessionRunHook):
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Fetch the number of real rows."""
-        return None if self._count is None else _tf.v1.train.SessionRunArgs(self._count)
+        return None if self._count is None else tf_api.v1.train.SessionRunArgs(self._count)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Keep the number of real rows for the values of the same run."""

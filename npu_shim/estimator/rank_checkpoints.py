@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Iterator
 
 import numpy as np
 
-from npu_shim import _tf, _tf_estimator
+from npu_shim._tensorflow import tf_api, tf_estimator
 from npu_shim.distributed.ranks import get_rank_id
 from npu_shim.distributed.world import world_size
 
 if TYPE_CHECKING:
-    from npu_shim._types import Session, SessionRunArgs, SessionRunContext, SessionRunValues
+    from npu_shim._tensorflow.types import Session, SessionRunArgs, SessionRunContext, SessionRunValues
 
-tf = _tf.tf
+tf = tf_api.tf
 
 
 class SharedFolder:
@@ -33,7 +33,7 @@ class SharedFolder:
         self._path = path
         self._rank = get_rank_id()
         seed = 0 if self._rank else int(np.random.RandomState().randint(1, 1 << 31))
-        self._flag = _tf.v1.placeholder(tf.int32, [1])
+        self._flag = tf_api.v1.placeholder(tf.int32, [1])
         self._all_flags = hccl_ops.allgather(self._flag, world_size())
         self._token = hccl_ops.broadcast([tf.constant([seed], tf.int32)], 0)[0]
 
@@ -59,7 +59,7 @@ class SharedFolder:
         return first
 
 
-class RankCheckpointSaverHook(_tf_estimator.CheckpointSaverHook):
+class RankCheckpointSaverHook(tf_estimator.CheckpointSaverHook):
     """A CheckpointSaverHook for several ranks: of the ranks that share a folder, only the first one writes.
 
     The other ranks wait until it has written, so that every rank can continue from the checkpoint. Their listeners,
@@ -150,7 +150,7 @@ class RankCheckpointSaverHook(_tf_estimator.CheckpointSaverHook):
             self._folder.gather(session)
         stops = [listener.after_save(session, step) for listener in self.listeners]
         if any(stops):
-            _tf.logging.info("npu_shim: a checkpoint listener stops training at step %d.", step)
+            tf_api.logging.info("npu_shim: a checkpoint listener stops training at step %d.", step)
             return True
         return False
 
@@ -163,24 +163,24 @@ def rank_event_files(*folders: str) -> Iterator[None]:
     TensorFlow's cache keeps the writer of each rank.
     """
     rank = get_rank_id() if world_size() > 1 else 0
-    before = {folder: _tf_estimator.event_writer(folder) for folder in folders if rank}
+    before = {folder: tf_estimator.event_writer(folder) for folder in folders if rank}
     for folder in before:
         own = os.path.join(folder, f"rank_{rank}")
-        writer = _tf_estimator.event_writer(own)
+        writer = tf_estimator.event_writer(own)
         if writer is None:
-            with _tf.v1.Graph().as_default():  # in eager mode, a writer needs a graph
-                writer = _tf.v1.summary.FileWriter(own)
-            _tf_estimator.set_event_writer(own, writer)
+            with tf_api.v1.Graph().as_default():  # in eager mode, a writer needs a graph
+                writer = tf_api.v1.summary.FileWriter(own)
+            tf_estimator.set_event_writer(own, writer)
         writer.reopen()
-        _tf_estimator.set_event_writer(folder, writer)
+        tf_estimator.set_event_writer(folder, writer)
     try:
         yield
     finally:
         for folder, previous in before.items():
-            writer = _tf_estimator.event_writer(folder)
+            writer = tf_estimator.event_writer(folder)
             if writer is not None:
                 writer.flush()
-            _tf_estimator.set_event_writer(folder, previous)
+            tf_estimator.set_event_writer(folder, previous)
 
 
 def rank_export_folder(folder: str) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, Tuple
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Tensor
+    from npu_shim._tensorflow.types import Operation, Tensor
 
     Key = Tuple[Operation, int]  # a tensor: its op and its index
 
-tf = _tf.tf
+tf = tf_api.tf
 
 _REDUCTIONS = ("Sum", "Mean", "Prod", "EuclideanNorm", "Cumsum", "Cumprod")
 
@@ -81,7 +81,7 @@ def _mixes(op: Operation, size: int) -> bool:
         return bool(op.get_attr("transpose_a")) and _rows_of(op.inputs[0]) == size
     if op.type not in _REDUCTIONS or _rows_of(op.inputs[0]) != size:
         return False
-    axes = _tf.static_value(op.inputs[1])
+    axes = tf_api.static_value(op.inputs[1])
     return axes is None or any(axis in (0, -op.inputs[0].shape.rank) for axis in axes.ravel())
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Callable, Sequence, Sized
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.config.placeholder import needs_estimator
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Scaffold, SessionRunHook, Structure, Tensor
+    from npu_shim._tensorflow.types import Operation, Scaffold, SessionRunHook, Structure, Tensor
 
-_API: Any = _tf.estimator()
+_API: Any = tf_api.estimator()
 
 
 def check_host_call(host_call: object) -> None:

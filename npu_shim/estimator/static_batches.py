@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
-from npu_shim import _tf, _tf_estimator
+from npu_shim._tensorflow import tf_api, tf_estimator
 from npu_shim.data.dropped_examples import DroppedExamplesHook
 from npu_shim.data.static_batch import enforce_static_batch, warn_dynamic_batch
 from npu_shim.estimator import eval_batches as evaluation
@@ -13,7 +13,7 @@ from npu_shim.estimator.arguments import check_choice
 from npu_shim.estimator.predict_batches import RealRows, RowsUnknown, rows_of
 
 if TYPE_CHECKING:
-    from npu_shim._types import (
+    from npu_shim._tensorflow.types import (
         Dataset,
         EstimatorSpec,
         InputContext,
@@ -55,11 +55,11 @@ class StaticBatches(_Estimator):
 
     def _call_input_fn(self, input_fn: InputFn, mode: str, input_context: InputContext | None = None) -> Structure:
         if mode == _TRAIN:
-            with _tf_estimator.changed_iterators(enforce_static_batch):
+            with tf_estimator.changed_iterators(enforce_static_batch):
                 result = super()._call_input_fn(input_fn, mode, input_context)
         else:
             result = super()._call_input_fn(input_fn, mode, input_context)
-        if not isinstance(result, (_tf.tf.data.Dataset, _tf.v1.data.Dataset)):
+        if not isinstance(result, (tf_api.tf.data.Dataset, tf_api.v1.data.Dataset)):
             if mode == _TRAIN:
                 warn_dynamic_batch(result)
             return result
@@ -108,7 +108,7 @@ class StaticBatches(_Estimator):
                             yield values
                 return
             except RowsUnknown as error:
-                _tf.logging.info(
+                tf_api.logging.info(
                     "npu_shim: predict does not pad its last batch, for which the NPU recompiles the graph: %s.",
                     error,
                 )
@@ -129,7 +129,7 @@ class StaticBatches(_Estimator):
             features = rows.take(features)
         mask = evaluation.mask_feature(features) if mode == _EVAL else None
         # taken before the model_fn removes entries
-        inputs = [] if mask is None else _tf.tf.nest.flatten([features, labels], expand_composites=True)
+        inputs = [] if mask is None else tf_api.tf.nest.flatten([features, labels], expand_composites=True)
         spec = super()._call_model_fn(features, labels, mode, config)
         if mask is not None:
             evaluation.check_mask_is_used(spec, mask, inputs)

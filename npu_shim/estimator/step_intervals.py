@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 
 if TYPE_CHECKING:
-    from npu_shim._types import RunConfig
+    from npu_shim._tensorflow.types import RunConfig
 
 
 def log_intervals(config: RunConfig) -> None:
@@ -17,7 +17,7 @@ def log_intervals(config: RunConfig) -> None:
         config: an NPURunConfig with iterations_per_loop greater than 1.
     """
     steps = config.iterations_per_loop
-    _tf.logging.info(
+    tf_api.logging.info(
         "npu_shim: iterations_per_loop=%d: each session.run makes %d training steps, and hooks run every %d steps.",
         steps,
         steps,
@@ -25,7 +25,7 @@ def log_intervals(config: RunConfig) -> None:
     )
     for name, value in _intervals(config):
         if value % steps:
-            _tf.logging.warning(
+            tf_api.logging.warning(
                 "npu_shim: %s=%d is not a multiple of iterations_per_loop=%d, so the interval varies by up to %d "
                 "steps. Use a multiple of %d.",
                 name,
@@ -52,7 +52,7 @@ def log_overrun(iterations: int, start: int, steps: int | None, max_steps: int |
     wanted = steps if steps is not None else max_steps - start if max_steps is not None else 0
     if wanted > 0 and wanted % iterations:
         made = -(-wanted // iterations) * iterations
-        _tf.logging.warning(
+        tf_api.logging.warning(
             "npu_shim: %d training steps are not a multiple of iterations_per_loop=%d, so training makes %d steps, to "
             "global step %d. Train a multiple of %d.",
             wanted,

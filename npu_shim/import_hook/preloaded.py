@@ -17,7 +17,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Callable, Collection, Mapping, Sequence
 
-from npu_shim import _env
+from npu_shim._host import host_env
 
 TENSORFLOW = "tensorflow"
 # Read when devices, sessions or ranks are created, not by an import.
@@ -91,7 +91,7 @@ class Preloaded:
         if reason:
             self._start_again(reason)
         if everything:
-            _env.process_environ().update(self._added)
+            host_env.process_environ().update(self._added)
             self._first()
         elif top.startswith(_FAMILY):
             importlib.import_module(TENSORFLOW)  # other finders may wait for it
@@ -106,7 +106,7 @@ class Preloaded:
     def _difference(self, top: str, everything: bool) -> str | None:
         """Return why an import of a package now would differ from its import in the past; None if it would not."""
         ignored = READ_LATER if everything else READ_LATER + _OF_TENSORFLOW
-        environ = _env.process_environ()
+        environ = host_env.process_environ()
         for name in sorted({*environ, *self._environ}):
             at_import = self._environ.get(name)
             same = environ.get(name) in (at_import, self._added.get(name, at_import))

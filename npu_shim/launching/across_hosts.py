@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Mapping, Sequence
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.distributed.ranktable import allocation
 from npu_shim.distributed.ranktable.generate import Host
 from npu_shim.launching import host_rank
@@ -38,7 +38,7 @@ def mpirun_process(
     Raises:
         ValueError: there is no mpirun, or it is neither that of Open MPI nor that of MPICH.
     """
-    environ = _env.process_environ() if environ is None else environ
+    environ = host_env.process_environ() if environ is None else environ
     size = sum(len(host.devices or ()) for host in hosts)
     (rank,) = processes([RankSlot(0, 0)], size, command, job_id, log_dir, rank_table, environ=environ)
     own = {

@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Mapping
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.distributed.world import world
 from npu_shim.launching.failure import CAUSE_WAIT_S, failure_lines, finished, lost_rank, reported_failure
 from npu_shim.launching.follow import Follower
@@ -46,7 +46,7 @@ def main(log_dir: str, command: list[str], bind_cores: bool = False) -> int:
         "ASCEND_DEVICE_ID": device,
         "DEVICE_ID": device,
     }
-    environ = {**_env.process_environ(), **ranks}
+    environ = {**host_env.process_environ(), **ranks}
     available = sorted(os.sched_getaffinity(0))
     threads = share_threads(available, here.local_size)
     if threads is not None:

@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager
 from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.launching import failure, guardian
 from npu_shim.launching.follow import Follower
 from npu_shim.launching.fork_server import ForkServer
@@ -59,7 +59,7 @@ class Job:
         self._output = output
         self._max_restarts = max_restarts
         self._grace = grace
-        self._environ = _env.process_environ() if environ is None else environ
+        self._environ = host_env.process_environ() if environ is None else environ
         self._timeout = timeout
         self._begin = time.monotonic()
         self._signals: list[int] = []

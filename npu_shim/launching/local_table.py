@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from npu_shim import _device
+from npu_shim._host import host_device
 from npu_shim.distributed.ranktable import generate, reader, writer
 from npu_shim.distributed.ranktable.model import RANK_LIST
 from npu_shim.distributed.ranktable.products import dialect_of
@@ -21,7 +21,7 @@ def local_table_text(slots: Sequence[RankSlot]) -> str:
     Raises:
         ValueError: hccn.conf (hccl_rootinfo.json for an A5) does not exist, or lacks one of the devices.
     """
-    dialect = dialect_of(_device.product())
+    dialect = dialect_of(host_device.product())
     source = generate.source(dialect)
     try:
         devices = source.parse(reader.read_text(source.path), source.path)

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Mapping, Sequence
 
-from npu_shim import _env
+from npu_shim._host import host_env
 
 # Variables of another job, or of another description of the job: they would contradict the plan.
 _REMOVED = (
@@ -24,7 +24,7 @@ _REMOVED = (
     "CM_WORKER_SIZE",
     "CM_WORKER_IP",
     "TF_CONFIG",
-    _env.REHEARSAL_VARIABLE,
+    host_env.REHEARSAL_VARIABLE,
 )
 OP_THREADS = "TF_NUM_INTRAOP_THREADS"  # of TensorFlow; a session config with its own value has precedence
 
@@ -118,7 +118,7 @@ def processes(
     Returns:
         One RankProcess for each slot, in the same order.
     """
-    environ = _env.process_environ() if environ is None else environ
+    environ = host_env.process_environ() if environ is None else environ
     planned: list[RankProcess] = []
     for index, slot in enumerate(slots):
         own = {
@@ -131,7 +131,7 @@ def processes(
         if rank_table:
             own["RANK_TABLE_FILE"] = os.path.abspath(rank_table)
         if slot.server is not None:
-            own[_env.REHEARSAL_VARIABLE] = "1"
+            own[host_env.REHEARSAL_VARIABLE] = "1"
         if threads is not None and not environ.get(OP_THREADS):
             own[OP_THREADS] = str(threads)
         if "PYTHONUNBUFFERED" not in environ:

@@ -13,7 +13,7 @@ Modules and names are those of the vendor's package ``npu_device``. Where that p
 
 from __future__ import annotations
 
-from npu_shim._lazy_names import lazy_names
+from npu_shim._host.lazy_names import lazy_names
 
 __all__ = [
     "close",

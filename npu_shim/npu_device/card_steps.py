@@ -17,20 +17,20 @@ _STEPS = 10
 
 def load() -> str:
     """Load the vendor's package and return which one serves."""
-    from npu_shim import _device
+    from npu_shim._host import host_device
 
-    return _device.resolve().reason
+    return host_device.resolve().reason
 
 
 def session() -> str:
     """Train w in (2 w - 6)^2 in a session: one step with the rate 1/8 leads to 3."""
     _graph_mode()
-    from npu_shim import _tf
+    from npu_shim._tensorflow import tf_api
     from npu_shim.config.session import session_config
 
-    with _tf.tf.Graph().as_default(), _tf.v1.Session(config=session_config()) as run:
+    with tf_api.tf.Graph().as_default(), tf_api.v1.Session(config=session_config()) as run:
         step, w = _parabola()
-        run.run(_tf.v1.global_variables_initializer())
+        run.run(tf_api.v1.global_variables_initializer())
         run.run(step)
         return _near(float(run.run(w)), 3.0, 1e-3, "w after a step in a session")
 
@@ -38,13 +38,13 @@ def session() -> str:
 def loop() -> str:
     """Train ten steps with the rate 1/80 in one run of the session: w = 3 (1 - 0.9^10)."""
     _graph_mode()
-    from npu_shim import _tf
+    from npu_shim._tensorflow import tf_api
     from npu_shim.config.session import session_config
     from npu_shim.estimator.npu.util import set_iteration_per_loop
 
-    with _tf.tf.Graph().as_default(), _tf.v1.Session(config=session_config(iterations_per_loop=_STEPS)) as run:
+    with tf_api.tf.Graph().as_default(), tf_api.v1.Session(config=session_config(iterations_per_loop=_STEPS)) as run:
         step, w = _parabola(0.0125)
-        run.run(_tf.v1.global_variables_initializer())
+        run.run(tf_api.v1.global_variables_initializer())
         several = set_iteration_per_loop(run, step, _STEPS)
         run.run(several)
         return _near(float(run.run(w)), 3.0 * (1 - 0.9**_STEPS), 1e-2, f"w after {_STEPS} steps in one run")
@@ -52,10 +52,10 @@ def loop() -> str:
 
 def function() -> str:
     """Train a step of the same parabola in tf.function, after npu.open().as_default()."""
-    from npu_shim import _tf
+    from npu_shim._tensorflow import tf_api
     from npu_shim.npu_device import npu_device as npu
 
-    tf = _tf.tf
+    tf = tf_api.tf
     npu.open().as_default()
     w = tf.Variable(0.0)
 
@@ -74,15 +74,15 @@ def operators() -> str:
     _graph_mode()
     import numpy as np
 
-    from npu_shim import _tf
+    from npu_shim._tensorflow import tf_api
     from npu_shim.config.session import session_config
     from npu_shim.estimator.npu_ops import dropout
     from npu_shim.estimator.npu_unary_ops import npu_unary_ops
 
     x = np.linspace(-5, 5, 1000).astype(np.float32)
     wanted = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
-    with _tf.tf.Graph().as_default(), _tf.v1.Session(config=session_config()) as run:
-        y, dropped = run.run([npu_unary_ops.gelu(_tf.tf.constant(x)), dropout(_tf.tf.ones([100, 1000]), 0.75)])
+    with tf_api.tf.Graph().as_default(), tf_api.v1.Session(config=session_config()) as run:
+        y, dropped = run.run([npu_unary_ops.gelu(tf_api.tf.constant(x)), dropout(tf_api.tf.ones([100, 1000]), 0.75)])
     first = _near(float(np.abs(y - wanted).max()), 0.0, 5e-3, "largest error of gelu")
     _near(float((dropped != 0).mean()), 0.75, 0.02, "share that dropout keeps")
     return f"{first}; {_near(float(dropped.mean()), 1.0, 0.03, 'mean after dropout')}"
@@ -91,24 +91,24 @@ def operators() -> str:
 def estimator() -> str:
     """Train NPUEstimator for two steps and read its checkpoint."""
     _graph_mode()
-    from npu_shim import _tf
+    from npu_shim._tensorflow import tf_api
     from npu_shim.estimator.npu.npu_config import NPURunConfig
     from npu_shim.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         step, w = _parabola()
-        return NPUEstimatorSpec(mode, loss=_tf.tf.reduce_mean(features) * 0 + w, train_op=step)
+        return NPUEstimatorSpec(mode, loss=tf_api.tf.reduce_mean(features) * 0 + w, train_op=step)
 
     with tempfile.TemporaryDirectory() as folder:
         made = NPUEstimator(model_fn, folder, NPURunConfig(save_checkpoints_steps=1, enable_data_pre_proc=False))
-        made.train(lambda: _tf.tf.data.Dataset.from_tensors([1.0]).repeat(), steps=2)
+        made.train(lambda: tf_api.tf.data.Dataset.from_tensors([1.0]).repeat(), steps=2)
         return _near(float(made.get_variable_value("w")), 3.0, 1e-3, "w in the checkpoint of NPUEstimator")
 
 
 def collectives() -> str:
     """Sum the rank numbers over all ranks."""
     _graph_mode()
-    from npu_shim import _tf
+    from npu_shim._tensorflow import tf_api
     from npu_shim.config.resource import init_resource
     from npu_shim.config.session import session_config
     from npu_shim.hccl import hccl_ops
@@ -116,16 +116,16 @@ def collectives() -> str:
 
     init_resource()
     size = get_rank_size()
-    with _tf.tf.Graph().as_default(), _tf.v1.Session(config=session_config()) as run:
-        found = run.run(hccl_ops.allreduce(_tf.tf.constant([float(get_rank_id())]), "sum"))
+    with tf_api.tf.Graph().as_default(), tf_api.v1.Session(config=session_config()) as run:
+        found = run.run(hccl_ops.allreduce(tf_api.tf.constant([float(get_rank_id())]), "sum"))
     return _near(float(found[0]), size * (size - 1) / 2, 1e-3, f"sum of {size} rank numbers")
 
 
 def _graph_mode() -> None:
     """Switch TensorFlow 2 to graph mode, as its scripts with sessions do."""
-    from npu_shim import _tf
+    from npu_shim._tensorflow import tf_api
 
-    if _tf.tf.executing_eagerly():
+    if tf_api.tf.executing_eagerly():
         from npu_shim.npu_device.npu_device import enable_v1
 
         enable_v1()
@@ -133,11 +133,11 @@ def _graph_mode() -> None:
 
 def _parabola(rate: float = 0.125) -> tuple[Any, Any]:
     """Return a training step of (2 w - 6)^2 from w = 0, and w."""
-    from npu_shim import _tf
+    from npu_shim._tensorflow import tf_api
 
-    w = _tf.v1.get_variable("w", [], _tf.tf.float32, _tf.v1.zeros_initializer())
-    optimizer = _tf.v1.train.GradientDescentOptimizer(rate)
-    return optimizer.minimize(_tf.tf.square(2.0 * w - 6.0), _tf.v1.train.get_or_create_global_step()), w
+    w = tf_api.v1.get_variable("w", [], tf_api.tf.float32, tf_api.v1.zeros_initializer())
+    optimizer = tf_api.v1.train.GradientDescentOptimizer(rate)
+    return optimizer.minimize(tf_api.tf.square(2.0 * w - 6.0), tf_api.v1.train.get_or_create_global_step()), w
 
 
 def _near(value: float, wanted: float, tolerance: float, what: str) -> str:

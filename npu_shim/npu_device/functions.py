@@ -7,9 +7,9 @@ from typing import Any, Callable
 
 from absl import logging
 
-from npu_shim import _tf, _tf_numpy_function
+from npu_shim._tensorflow import tf_api, tf_numpy_function
 
-tf = _tf.tf
+tf = tf_api.tf
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 TF_FUNCTION = getattr(tf, "function", None)  # TensorFlow's own, also while tf.function is npu_compat_function
 
@@ -31,7 +31,7 @@ def npu_compat_function(func: Callable[..., Any] | None = None, *args: Any, **kw
     return decorate if func is None else decorate(func)
 
 
-class NpuCompatEagerFunc(_tf_numpy_function.EagerFunc):
+class NpuCompatEagerFunc(tf_numpy_function.EagerFunc):
     """The function of a tf.py_function; on the NPU it stays on the host, where on the CPU everything is.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from npu_shim import _device
+from npu_shim._host import host_device
 from npu_shim.ops import generated
 
 
@@ -20,4 +20,4 @@ def __dir__() -> list[str]:
     return generated.names()
 
 
-_device.serve_vendor(__name__, "npu_device.npu_device", "gen_npu_ops")
+host_device.serve_vendor(__name__, "npu_device.npu_device", "gen_npu_ops")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import MutableMapping
 
-from npu_shim import _env
+from npu_shim._host import host_env
 
 
 def get_ranksize() -> str:
@@ -13,8 +13,8 @@ def get_ranksize() -> str:
     Raises:
         ValueError: both are set.
     """
-    _env.export_ranks()
-    environ = _env.process_environ()
+    host_env.export_ranks()
+    environ = host_env.process_environ()
     size, workers = environ.get("RANK_SIZE"), environ.get("CM_WORKER_SIZE")
     if size is not None and workers is not None:
         raise ValueError(
@@ -38,7 +38,7 @@ def set_cm_chief_worksize_env(
     Raises:
         RuntimeError: a variable is not set.
     """
-    environ = _env.process_environ()
+    environ = host_env.process_environ()
     given = {
         "CM_CHIEF_PORT": environ.get("CM_CHIEF_PORT"),
         "CM_CHIEF_DEVICE": environ.get("CM_CHIEF_DEVICE"),
@@ -70,7 +70,7 @@ def set_rank_table_file_env(
     Raises:
         RuntimeError: RANK_ID is not set.
     """
-    rank = _env.process_environ().get("RANK_ID")
+    rank = host_env.process_environ().get("RANK_ID")
     if not rank:
         raise RuntimeError("A job of several ranks with a rank table needs RANK_ID, which is not set. Export it.")
     if global_kw_options is not None:

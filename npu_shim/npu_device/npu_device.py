@@ -12,7 +12,8 @@ from typing import ContextManager, Iterator
 
 from absl import logging
 
-from npu_shim import _device, _env, _patches, _tf
+from npu_shim._host import host_device, host_env, patches
+from npu_shim._tensorflow import tf_api
 from npu_shim.config.device_options import session_options
 from npu_shim.npu_device import gen_npu_ops as gen_npu_ops
 from npu_shim.npu_device.functions import (
@@ -35,7 +36,7 @@ from npu_shim.npu_device.state import STATE
 from npu_shim.npu_device.train import convert_dropout
 from npu_shim.npu_device.utils import npu_wrapper as npu_wrapper  # registers the layer of saved models
 
-tf = _tf.tf
+tf = tf_api.tf
 NPU = "/job:localhost/replica:0/task:0/device:NPU"
 _VENDOR = "npu_device.npu_device"
 
@@ -55,8 +56,8 @@ def stupid_repeat(word: str, times: int) -> None:
 def enable_v1() -> None:
     """Switch to graph mode: tf.compat.v1.disable_v2_behavior(). Then use npu_device.compat.v1.npu_init."""
     if STATE.opened is not None:
-        _env.process_environ()["ASCEND_DEVICE_ID"] = str(STATE.opened.device_id)
-    _tf.v1.disable_v2_behavior()
+        host_env.process_environ()["ASCEND_DEVICE_ID"] = str(STATE.opened.device_id)
+    tf_api.v1.disable_v2_behavior()
 
 
 def open(device_id: int | None = None) -> NpuDeviceHandle:
@@ -71,10 +72,10 @@ def open(device_id: int | None = None) -> NpuDeviceHandle:
             is no NPU and NPU_SHIM_FALLBACK=error.
         ValueError: RANK_SIZE and CM_WORKER_SIZE are both set.
     """
-    if _device.has_npu_device() and tf.executing_eagerly():
-        return _device.vendor(_VENDOR).open(device_id)
+    if host_device.has_npu_device() and tf.executing_eagerly():
+        return host_device.vendor(_VENDOR).open(device_id)
     size = int(get_ranksize())
-    environ = _env.process_environ()
+    environ = host_env.process_environ()
     chief, table = environ.get("CM_CHIEF_IP"), environ.get("RANK_TABLE_FILE")
     if size > 1 and chief is not None and table is not None:
         raise RuntimeError(
@@ -85,10 +86,10 @@ def open(device_id: int | None = None) -> NpuDeviceHandle:
         set_cm_chief_worksize_env({}, chief, size)
     elif size > 1 and table is not None:
         set_rank_table_file_env({}, table)
-    _device.resolve()
+    host_device.resolve()
     from npu_shim.distributed.ranks import get_rank_id, get_rank_size
 
-    chosen = _env.read().device_id if device_id is None else device_id
+    chosen = host_env.read().device_id if device_id is None else device_id
     with STATE.lock:
         if STATE.opened is None:
             STATE.opened = _Handle(None, chosen, {}, get_rank_size(), get_rank_id())
@@ -158,10 +159,10 @@ class NpuDeviceHandle:
             tf.config.set_soft_device_placement(True)  # for the NPU's device name; off if a graph came first
             for owner in (tf, tf.compat.v2):
                 if TF_FUNCTION is not None and "function" in vars(owner) and hasattr(tf, "config"):
-                    _patches.replace_attribute(owner, "function", lambda original: npu_compat_function)
+                    patches.replace_attribute(owner, "function", lambda original: npu_compat_function)
             convert_dropout.dropout_api_convert()
-        elif STATE.keras_session is None and _tf.has_keras_sessions():
-            from npu_shim._install import install
+        elif STATE.keras_session is None and tf_api.has_keras_sessions():
+            from npu_shim.config.install import install
             from npu_shim.config.keras_session import set_keras_session_npu_config
             from npu_shim.config.session import session_config
 
@@ -175,4 +176,4 @@ class NpuDeviceHandle:
 
 _close = close
 _Handle = NpuDeviceHandle  # of graph mode, also where NpuDeviceHandle is the vendor's
-_device.serve_vendor(__name__, own="open")  # open() also knows graph mode
+host_device.serve_vendor(__name__, own="open")  # open() also knows graph mode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npu_shim import _device
+from npu_shim._host import host_device
 from npu_shim.config.device_options import (
     DeprecatedValue as DeprecatedValue,
     GraphMemoryOptimizeConfig as GraphMemoryOptimizeConfig,
@@ -35,7 +35,7 @@ _MODULES = {
     "option_base": "DeprecatedValue NpuBaseConfig OptionValue",
     "profiling_config": "NpuProfilingConfig",
 }
-if _device.has_npu_device():
+if host_device.has_npu_device():
     for _module, _names in _MODULES.items():
-        _served = _device.vendor(f"npu_device.configs.{_module}")
+        _served = host_device.vendor(f"npu_device.configs.{_module}")
         globals().update((_name, getattr(_served, _name)) for _name in _names.split())

@@ -7,9 +7,9 @@ from typing import Any, Iterator
 
 from absl import logging
 
-from npu_shim._overflow import OVERFLOW
 from npu_shim.config.device_options import NpuBaseConfig, NpuConfig, NpuRunContextOptions
 from npu_shim.npu_device.state import STATE
+from npu_shim.ops.overflow import OVERFLOW
 
 _SAT_MODES = (0, 1, 2)  # saturate, infinity and NaN, not set
 

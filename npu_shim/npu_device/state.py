@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from npu_shim._types import Session
+    from npu_shim._tensorflow.types import Session
     from npu_shim.config.device_options import NpuConfig, NpuRunContextOptions
 
 

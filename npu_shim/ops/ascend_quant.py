@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Tensor
+    from npu_shim._tensorflow.types import DType, Tensor
 
 _BITS = {"INT4": 4, "INT8": 8}
 _FORMATS = {"NHWC": -1, "NCHW": 1}  # the axis of the channels

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-from npu_shim._tf import numpy_function, tf
+from npu_shim._tensorflow.tf_api import numpy_function, tf
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Tensor
+    from npu_shim._tensorflow.types import DType, Tensor
 
 _queues: dict[str, queue.Queue[Any]] = {}  # by name, or by number without one
 _lock = threading.Lock()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -54,7 +54,7 @@ class Profiler(_Nothing):
 
     def start(self) -> None:
         """Start profiling."""
-        _tf.logging.info("npu_shim: there is no NPU here, so Profiler records nothing.")
+        tf_api.logging.info("npu_shim: there is no NPU here, so Profiler records nothing.")
 
 
 class ScopedGraphManager(_Nothing):

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.ops import gradient_of, graph_mode
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Tensor
+    from npu_shim._tensorflow.types import Operation, Tensor
 
 _VENDOR = "npu_bridge.tbe.npu_cube_ops"
 _TO_NHWC, _TO_NCHW = [0, 2, 3, 1], [0, 3, 1, 2]

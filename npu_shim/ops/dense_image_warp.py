@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.ops import gradient_of
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Tensor
+    from npu_shim._tensorflow.types import Operation, Tensor
 
 
 def dense_image_warp(image: Tensor, flow: Tensor, name: str | None = None) -> Tensor:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numbers
 from typing import TYPE_CHECKING, Tuple
 
-from npu_shim import _tf, _tf_gradients, _tf_graph, _xla
+from npu_shim._tensorflow import tf_api, tf_gradients, tf_graph, xla
 from npu_shim.ops import counter_rng
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Tensor
+    from npu_shim._tensorflow.types import DType, Tensor
 
     TwoTensors = Tuple[Tensor, Tensor]
 
-tf = _tf.tf
+tf = tf_api.tf
 _where = tf.compat.v2.where
 _EVEN = 32  # threads share a multiple of it evenly
 LEAST_ELEMENTS = 40_000  # compiled from this size; smaller tensors take less time than the launch
@@ -82,32 +82,34 @@ def dropout(
         raise ValueError(f"x={x!r} is {x.dtype.name}, but must be a float tensor: write tf.cast(x, tf.float32).")
     if isinstance(keep_prob, numbers.Real) and keep_prob == 1:
         return x
-    if noise_shape is not None or _is_small(x) or _xla.stays_plain(x) or not _xla.usable():
-        return _tf.v1.nn.dropout(x, rate=1 - _scalar(keep_prob, x.dtype), noise_shape=noise_shape, seed=seed, name=name)
+    if noise_shape is not None or _is_small(x) or xla.stays_plain(x) or not xla.usable():
+        return tf_api.v1.nn.dropout(
+            x, rate=1 - _scalar(keep_prob, x.dtype), noise_shape=noise_shape, seed=seed, name=name
+        )
     with tf.name_scope(name or "dropout"):
         return _hashed(x, keep_prob, seed)
 
 
 def _is_small(x: Tensor) -> bool:
     count = x.shape.num_elements()
-    return count is not None and not LEAST_ELEMENTS <= count <= _xla.MOST_ELEMENTS
+    return count is not None and not LEAST_ELEMENTS <= count <= xla.MOST_ELEMENTS
 
 
 def _hashed(x: Tensor, keep_prob: float | Tensor, seed: int | None) -> Tensor:
     """Return the dropout of a large tensor, or of one whose size is known at run time only."""
     keep = tf.convert_to_tensor(_scalar(keep_prob, tf.float64), tf.float64)
-    if x.shape.num_elements() is None and _tf_graph.in_plain_graph():
+    if x.shape.num_elements() is None and tf_graph.in_plain_graph():
         return _chosen_at_run_time(x, keep, seed)
     key = counter_rng.new_key(seed)
-    return _tf_gradients.with_gradient(_applied(x, key, keep), [x, key, keep], "NpuShimDropout")
+    return tf_gradients.with_gradient(_applied(x, key, keep), [x, key, keep], "NpuShimDropout")
 
 
 @tf.RegisterGradient("NpuShimDropout")
-@_tf_gradients.gradient_of
+@tf_gradients.gradient_of
 def _gradient(x: Tensor, key: Tensor, keep: Tensor, dy: Tensor) -> list[Tensor | None]:
     """Return dy with the same mask and scale."""
     dy.set_shape(x.shape)
-    return [_tf_gradients.with_gradient(_applied(dy, key, keep), [dy, key, keep], "NpuShimDropout"), None, None]
+    return [tf_gradients.with_gradient(_applied(dy, key, keep), [dy, key, keep], "NpuShimDropout"), None, None]
 
 
 def _applied(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
@@ -122,7 +124,7 @@ def _applied(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
         kept = tf.random.stateless_uniform(tf.shape(x), key) < tf.cast(keep, tf.float32)
         return _times(x, tf.cast(kept, _wide(x)) * _scale(x, keep))
 
-    return _xla.by_size(x, small, lambda: _by_key(x, key, keep), _LEAST_HASHED)
+    return xla.by_size(x, small, lambda: _by_key(x, key, keep), _LEAST_HASHED)
 
 
 def _chosen_at_run_time(x: Tensor, keep: Tensor, seed: int | None) -> Tensor:
@@ -137,7 +139,7 @@ def _chosen_at_run_time(x: Tensor, keep: Tensor, seed: int | None) -> Tensor:
         return _times(x, factors), factors
 
     def small() -> TwoTensors:
-        known = _tf.static_value(keep)
+        known = tf_api.static_value(keep)
         rate = tf.cast(1.0 - keep, tf.float32) if known is None else tf.constant(1.0 - known, tf.float32)
         kept = tf.random.uniform(tf.shape(x), seed=seed) >= rate
         return with_factors(tf.cast(kept, _wide(x)) * _scale(x, keep))
@@ -148,15 +150,15 @@ def _chosen_at_run_time(x: Tensor, keep: Tensor, seed: int | None) -> Tensor:
         def keyed() -> TwoTensors:
             return _applied(x, key, keep), tf.bitcast(key, _wide(x))  # as one tensor, like the factors
 
-        return tuple(_xla.cond(is_keyed, keyed, lambda: with_factors(_factors(x, key, keep))))
+        return tuple(xla.cond(is_keyed, keyed, lambda: with_factors(_factors(x, key, keep))))
 
-    y, mask = _xla.cond(count >= _LEAST_HASHED, hashed, small)
+    y, mask = xla.cond(count >= _LEAST_HASHED, hashed, small)
     y.set_shape(x.shape)
-    return _tf_gradients.with_gradient(y, [x, mask, is_keyed, keep], "NpuShimChosenDropout")
+    return tf_gradients.with_gradient(y, [x, mask, is_keyed, keep], "NpuShimChosenDropout")
 
 
 @tf.RegisterGradient("NpuShimChosenDropout")
-@_tf_gradients.gradient_of
+@tf_gradients.gradient_of
 def _chosen_gradient(x: Tensor, mask: Tensor, is_keyed: Tensor, keep: Tensor, dy: Tensor) -> list[Tensor | None]:
     """Return dy with the mask, which is the factors or the key."""
 
@@ -165,15 +167,15 @@ def _chosen_gradient(x: Tensor, mask: Tensor, is_keyed: Tensor, keep: Tensor, dy
         key.set_shape([2])
         return _applied(dy, key, keep)
 
-    dx = _xla.cond(is_keyed, keyed, lambda: _times(dy, mask))
+    dx = xla.cond(is_keyed, keyed, lambda: _times(dy, mask))
     dx.set_shape(x.shape)
-    return [_tf_gradients.with_gradient(dx, [dy, mask, is_keyed, keep], "NpuShimChosenDropout"), None, None, None]
+    return [tf_gradients.with_gradient(dx, [dy, mask, is_keyed, keep], "NpuShimChosenDropout"), None, None, None]
 
 
 def _by_key(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
     """Return the dropout of a large tensor."""
     count = x.shape.num_elements()
-    if count is not None and not (count % _EVEN and _tf.UNEVEN_IS_SLOW):
+    if count is not None and not (count % _EVEN and tf_api.UNEVEN_IS_SLOW):
         return _COMPILED(x, key, _threshold(keep), _scale(x, keep), tf.constant(-1))
     # The product reuses the memory of the factors; padding x to a compiled size would copy it once more
     return _times(x, _factors(x, key, keep))
@@ -181,7 +183,7 @@ def _by_key(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
 
 def _factors(x: Tensor, key: Tensor, keep: Tensor) -> Tensor:
     """Return the factors of a large x: 0 or the scale."""
-    return _xla.generate(_COMPILED_FACTORS, x, key, _threshold(keep), _scale(x, keep))
+    return xla.generate(_COMPILED_FACTORS, x, key, _threshold(keep), _scale(x, keep))
 
 
 def _threshold(keep: Tensor) -> Tensor:
@@ -194,7 +196,7 @@ def _times(x: Tensor, factors: Tensor) -> Tensor:
 
 
 def _scale(x: Tensor, keep: Tensor) -> Tensor:
-    known = _tf.static_value(keep)
+    known = tf_api.static_value(keep)
     return tf.cast(1.0 / keep, _wide(x)) if known is None else tf.constant(1.0 / known, _wide(x))
 
 
@@ -223,8 +225,8 @@ def npu_shim_dropout_factors(count: Tensor, key: Tensor, most: Tensor, scale: Te
     return _where(counter_rng.bits(key, count) <= most, scale, tf.zeros_like(scale))
 
 
-_COMPILED = _xla.Compiled(npu_shim_dropout)
-_COMPILED_FACTORS = _xla.Compiled(npu_shim_dropout_factors, counts=True)
+_COMPILED = xla.Compiled(npu_shim_dropout)
+_COMPILED_FACTORS = xla.Compiled(npu_shim_dropout_factors, counts=True)
 
 
 def _scalar(keep_prob: float | Tensor, dtype: DType) -> float | Tensor:

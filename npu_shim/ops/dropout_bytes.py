@@ -5,14 +5,14 @@ from __future__ import annotations
 import numbers
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.ops import dropout_masks
 from npu_shim.ops.dropout import dropout
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Tensor
+    from npu_shim._tensorflow.types import DType, Tensor
 
-tf = _tf.tf
+tf = tf_api.tf
 
 
 def dropout_v3(
@@ -50,7 +50,7 @@ def dropout_v3(
         return dropout(x, keep_prob, noise_shape, seed, name)
     if isinstance(keep_prob, float) and keep_prob == 1.0:
         return x
-    seed1, seed2 = _tf.v1.get_seed(seed)
+    seed1, seed2 = tf_api.v1.get_seed(seed)
     shape = tf.shape(x) if noise_shape is None else noise_shape
     mask = dropout_masks.drop_out_gen_mask_v3(shape, keep_prob, seed1 or 0, seed2 or 0)
     return dropout_masks.drop_out_do_mask_v3(x, mask, keep_prob, name)

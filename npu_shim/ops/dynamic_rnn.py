@@ -9,20 +9,20 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _tf, _tf_layers
+from npu_shim._tensorflow import tf_api, tf_layers
 from npu_shim.ops import gru, lstm
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Tensor, Variable
+    from npu_shim._tensorflow.types import DType, Tensor, Variable
 
-tf = _tf.tf
+tf = tf_api.tf
 DYNAMIC_RNN_UNIDIRECTION = "UNIDIRECTIONAL"
 DYNAMIC_RNN_BIDIRECTION = "BIDIRECTIONAL"
 DYNAMIC_RNN_REDIRECTIONAL = "REDIRECTIONAL"
 _BATCH = 16  # of the variable seq_length if the batch size is not static
 
 
-class _Recurrent(_tf_layers.layer_class()):  # type: ignore[misc]
+class _Recurrent(tf_layers.layer_class()):  # type: ignore[misc]
     """A layer with the arguments that the three have in common, as properties."""
 
     def __init__(self, hidden_size: int, dtype: DType, settings: dict[str, Any]) -> None:
@@ -46,7 +46,7 @@ class _Recurrent(_tf_layers.layer_class()):  # type: ignore[misc]
             "dynamicbase/seq_length",
             shape=[batch or _BATCH],
             dtype=tf.int32,
-            initializer=_tf.v1.constant_initializer(time or 1),
+            initializer=tf_api.v1.constant_initializer(time or 1),
             trainable=False,
         )
         super().build(input_shape)
@@ -115,8 +115,8 @@ class DynamicRNN(_Recurrent):
         """Make the weights: dynamicrnn/w, [inputs + units, 4 units], and dynamicrnn/b; twice if bidirectional."""
         first = [2] if self.direction == DYNAMIC_RNN_BIDIRECTION else []
         rows, units = self._input_size(input_shape) + self._hidden_size, self._hidden_size
-        self._w = self._weight("dynamicrnn/w", [*first, rows, 4 * units], _tf.v1.glorot_uniform_initializer(seed=10))
-        self._b = self._weight("dynamicrnn/b", [*first, 4 * units], _tf.v1.zeros_initializer())
+        self._w = self._weight("dynamicrnn/w", [*first, rows, 4 * units], tf_api.v1.glorot_uniform_initializer(seed=10))
+        self._b = self._weight("dynamicrnn/b", [*first, 4 * units], tf_api.v1.zeros_initializer())
         super().build(input_shape)
 
     def call(
@@ -201,7 +201,7 @@ class _GRU(_Recurrent):
         shapes = {"weight_input": [inputs, 3 * units], "weight_hidden": [units, 3 * units]}
         shapes.update({"bias_input": [3 * units], "bias_hidden": [3 * units]})
         self._parts = [
-            self._weight(f"{self._folder}/{name}", shape, _tf.v1.random_uniform_initializer(-limit, limit))
+            self._weight(f"{self._folder}/{name}", shape, tf_api.v1.random_uniform_initializer(-limit, limit))
             for name, shape in shapes.items()
         ]
         super().build(input_shape)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npu_shim._tf import numpy_function, tf
+from npu_shim._tensorflow.tf_api import numpy_function, tf
 from npu_shim.ops.embedding_tables import lock, op_of_graph, table_of
 from npu_shim.ops.in_place import assigned, check_variable, scattered
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Tensor, Variable
+    from npu_shim._tensorflow.types import Operation, Tensor, Variable
 
 
 def embedding_hash_table_apply_adam_w(

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-from npu_shim._tf import numpy_function, tf
+from npu_shim._tensorflow.tf_api import numpy_function, tf
 from npu_shim.ops.embedding_tables import op_of_graph
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Tensor
+    from npu_shim._tensorflow.types import Operation, Tensor
 
 _PARTS = ("keys", "counters", "filter_flags", "values")
 

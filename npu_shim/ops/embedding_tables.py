@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-from npu_shim._tf import numpy_function, tf
+from npu_shim._tensorflow.tf_api import numpy_function, tf
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Operation, Tensor
+    from npu_shim._tensorflow.types import DType, Operation, Tensor
 
 _tables: dict[int, _Table] = {}  # by handle
 lock = threading.Lock()

@@ -29,12 +29,12 @@ from typing import TYPE_CHECKING, Callable
 
 import numpy as np
 
-from npu_shim import _tf, _tf_gradients, _xla
+from npu_shim._tensorflow import tf_api, tf_gradients, xla
 
 if TYPE_CHECKING:
-    from npu_shim._types import Tensor
+    from npu_shim._tensorflow.types import Tensor
 
-tf = _tf.tf
+tf = tf_api.tf
 _where = tf.compat.v2.where  # tf.where of TensorFlow 1 logs a deprecation
 
 _2A = 2 * math.sqrt(2 / math.pi)
@@ -51,7 +51,7 @@ def gelu(features: Tensor, name: str | None = None) -> Tensor:
         gelu(x) = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 
     On the NPU it is the vendor's op. On the CPU it is one compiled function for
-    large tensors and TensorFlow's ops for small tensors (see npu_shim/_xla.py).
+    large tensors and TensorFlow's ops for small tensors (see npu_shim/_tensorflow/xla.py).
     The gradient is analytic, and so is the second gradient; both also hold
     inside loops, branches and functions. For the gradient a large tensor keeps
     x, a small one x and gelu'(x). A tensor of dynamic shape inside a loop,
@@ -74,11 +74,11 @@ def gelu(features: Tensor, name: str | None = None) -> Tensor:
             return _eager_gelu(x)
         if _is_small(x):
             y, slope = _value_and_slope(x)
-        elif x.dtype != tf.float64 and _xla.can_switch(x):
-            y, slope = _xla.switch_by_size(_value_of_large, [x], _value_and_slope, LEAST_ELEMENTS)
+        elif x.dtype != tf.float64 and xla.can_switch(x):
+            y, slope = xla.switch_by_size(_value_of_large, [x], _value_and_slope, LEAST_ELEMENTS)
         else:
-            return _tf_gradients.with_gradient(_value(x), [x], "NpuShimGelu")
-        return _tf_gradients.with_gradient(y, [x, slope], "NpuShimGeluWithSlope")
+            return tf_gradients.with_gradient(_value(x), [x], "NpuShimGelu")
+        return tf_gradients.with_gradient(y, [x, slope], "NpuShimGeluWithSlope")
 
 
 def _is_small(x: Tensor) -> bool:
@@ -87,12 +87,12 @@ def _is_small(x: Tensor) -> bool:
 
 
 @tf.RegisterGradient("NpuShimGeluWithSlope")
-@_tf_gradients.gradient_of
+@tf_gradients.gradient_of
 def _gradient_by_slope(x: Tensor, slope: Tensor, dy: Tensor) -> list[Tensor | None]:
     if _is_small(x):
         dx = _times(slope, dy)
-    elif _xla.can_switch(x):
-        dx = _xla.switch_by_size(
+    elif xla.can_switch(x):
+        dx = xla.switch_by_size(
             lambda x, dy, _: _COMPILED_SLOPE.of_any_size(x, dy),
             [x, dy, slope],
             lambda _, dy, slope: _times(slope, dy),
@@ -101,17 +101,17 @@ def _gradient_by_slope(x: Tensor, slope: Tensor, dy: Tensor) -> list[Tensor | No
         dx.set_shape(x.shape)
     else:  # the gradient is in another graph or in control flow, and slope may be that of a large tensor
         dx = _slope(x, dy)
-    return [_tf_gradients.with_gradient(dx, [x, dy], "NpuShimGeluGrad"), None]
+    return [tf_gradients.with_gradient(dx, [x, dy], "NpuShimGeluGrad"), None]
 
 
 @tf.RegisterGradient("NpuShimGelu")
-@_tf_gradients.gradient_of
+@tf_gradients.gradient_of
 def _gelu_gradient(x: Tensor, dy: Tensor) -> list[Tensor | None]:
-    return [_tf_gradients.with_gradient(_slope(x, dy), [x, dy], "NpuShimGeluGrad")]
+    return [tf_gradients.with_gradient(_slope(x, dy), [x, dy], "NpuShimGeluGrad")]
 
 
 @tf.RegisterGradient("NpuShimGeluGrad")
-@_tf_gradients.gradient_of
+@tf_gradients.gradient_of
 def _gelu_second_gradient(x: Tensor, dy: Tensor, ddx: Tensor) -> list[Tensor | None]:
     return [_second(x, dy, ddx), _slope(x, ddx)]
 
@@ -125,7 +125,7 @@ def _value(x: Tensor) -> Tensor:
     """Return gelu(x), in the form that suits the number of elements."""
     if x.dtype == tf.float64:
         return _forward(x)[0]
-    return _xla.elementwise(_COMPILED_VALUE, [x], lambda x: _forward(x)[0], LEAST_ELEMENTS)
+    return xla.elementwise(_COMPILED_VALUE, [x], lambda x: _forward(x)[0], LEAST_ELEMENTS)
 
 
 def _slope(x: Tensor, dy: Tensor) -> Tensor:
@@ -136,7 +136,7 @@ def _slope(x: Tensor, dy: Tensor) -> Tensor:
 
     if x.dtype == tf.float64:
         return small(x, dy)
-    return _xla.elementwise(_COMPILED_SLOPE, [x, dy], small, LEAST_ELEMENTS)
+    return xla.elementwise(_COMPILED_SLOPE, [x, dy], small, LEAST_ELEMENTS)
 
 
 # ---- in TensorFlow's ops, as few as possible. If s is 0 or 1, multiply_no_nan returns the limit; s has the NaNs of x.
@@ -217,7 +217,7 @@ def npu_shim_gelu_gradient(x: Tensor, dy: Tensor) -> Tensor:
     return tf.cast(_wide(dy) * _where(inside, slope, end), x.dtype)
 
 
-_COMPILED_VALUE, _COMPILED_SLOPE = _xla.Compiled(npu_shim_gelu), _xla.Compiled(npu_shim_gelu_gradient)
+_COMPILED_VALUE, _COMPILED_SLOPE = xla.Compiled(npu_shim_gelu), xla.Compiled(npu_shim_gelu_gradient)
 
 
 def _ends(v: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.ops.gelu import gelu as gelu
 
 if TYPE_CHECKING:
-    from npu_shim._types import Tensor
+    from npu_shim._tensorflow.types import Tensor
 
 _CUBE = 0.044715
 

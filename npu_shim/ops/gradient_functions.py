@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from npu_shim.ops import prelu, recurrent_gradients
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Tensor
+    from npu_shim._tensorflow.types import Operation, Tensor
 
 _OPS = "npu_bridge.estimator.npu_ops"
 

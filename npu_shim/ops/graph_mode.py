@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, TypeVar, cast
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -8,7 +8,7 @@ from npu_shim.ops import lstm, optimizer_updates
 from npu_shim.ops.graph_mode import only_in_graphs
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Tensor, Variable
+    from npu_shim._tensorflow.types import Operation, Tensor, Variable
 
 _OPS, _VECTOR_OPS = "npu_bridge.estimator.npu_ops", "npu_bridge.tbe.npu_vector_ops"
 

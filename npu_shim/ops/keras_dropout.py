@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Callable
 
-from npu_shim import _device, _patches, _tf, _tf_graph
+from npu_shim._host import host_device, patches
+from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim.ops.dropout import dropout
 
 if TYPE_CHECKING:
-    from npu_shim._types import KerasLayer, Tensor
+    from npu_shim._tensorflow.types import KerasLayer, Tensor
 
 
 def switch_keras_dropout() -> None:
@@ -20,12 +21,12 @@ def switch_keras_dropout() -> None:
     Raises:
         RuntimeError: if this Keras has no graph mode (Keras 3, TF 2.16 and later).
     """
-    if not _tf.has_keras_sessions():
+    if not tf_api.has_keras_sessions():
         raise RuntimeError(
-            f"npu_convert_dropout needs graph-mode Keras, which the Keras 3 of TensorFlow {_tf.tf.__version__} does "
-            f"not have; the last TensorFlow that has it is {_tf.LAST_TF_WITH_ESTIMATOR}."
+            f"npu_convert_dropout needs graph-mode Keras, which the Keras 3 of TensorFlow {tf_api.tf.__version__} does "
+            f"not have; the last TensorFlow that has it is {tf_api.LAST_TF_WITH_ESTIMATOR}."
         )
-    _patches.replace_attribute(_tf.v1.keras.layers.Dropout, "call", _make_call)
+    patches.replace_attribute(tf_api.v1.keras.layers.Dropout, "call", _make_call)
 
 
 def dropout_call(self: KerasLayer, inputs: Tensor, training: bool | Tensor | None = None) -> Tensor:
@@ -39,23 +40,23 @@ def dropout_call(self: KerasLayer, inputs: Tensor, training: bool | Tensor | Non
         A tensor with the shape and type of inputs.
     """
     if training is None:
-        training = _tf.keras_backend().learning_phase()
-    return _tf_graph.smart_cond(
+        training = tf_api.keras_backend().learning_phase()
+    return tf_graph.smart_cond(
         training,
-        lambda: _device.vendors_or(dropout, "npu_bridge.estimator.npu_ops")(
+        lambda: host_device.vendors_or(dropout, "npu_bridge.estimator.npu_ops")(
             inputs, keep_prob=1.0 - self.rate, seed=self.seed
         ),
-        lambda: _tf.tf.identity(inputs),
+        lambda: tf_api.tf.identity(inputs),
     )
 
 
 def _make_call(original: Callable[..., Any]) -> Callable[..., Any]:
-    layers = _tf.v1.keras.layers
+    layers = tf_api.v1.keras.layers
     spatial = (layers.SpatialDropout1D, layers.SpatialDropout2D, layers.SpatialDropout3D)  # they have a noise shape
 
     @functools.wraps(original)
     def call(self: KerasLayer, inputs: Tensor, training: bool | Tensor | None = None) -> Tensor:
-        if self.noise_shape or isinstance(self, spatial) or _tf.tf.executing_eagerly():
+        if self.noise_shape or isinstance(self, spatial) or tf_api.tf.executing_eagerly():
             return original(self, inputs, training=training)
         return dropout_call(self, inputs, training)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 
 if TYPE_CHECKING:
-    from npu_shim._types import Tensor
+    from npu_shim._tensorflow.types import Tensor
 
 _EPSILON = 1e-12  # of the gradient operator, which does not get that of the forward operator
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npu_shim._tf import numpy_function, tf
+from npu_shim._tensorflow.tf_api import numpy_function, tf
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Tensor
+    from npu_shim._tensorflow.types import DType, Tensor
 
 
 class LruCache:

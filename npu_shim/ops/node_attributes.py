@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from npu_shim import _tf, _tf_graph
+from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim.distributed import remote_memory
 
 if TYPE_CHECKING:
-    from npu_shim._types import Fetches, Graph, Operation, Session, Tensor, Variable
+    from npu_shim._tensorflow.types import Fetches, Graph, Operation, Session, Tensor, Variable
 
-tf = _tf.tf
+tf = tf_api.tf
 
 
 def keep_tensors_dtypes(graph: Graph, input_tensors: Sequence[str]) -> None:
@@ -25,7 +25,7 @@ def keep_tensors_dtypes(graph: Graph, input_tensors: Sequence[str]) -> None:
     if not isinstance(input_tensors, (list, tuple)):
         raise ValueError(f"input_tensors={input_tensors!r} is not allowed: it must be a list of tensor names.")
     for name in input_tensors:
-        _tf_graph.set_op_attr(graph.get_tensor_by_name(name).op, "_keep_dtype", 1)
+        tf_graph.set_op_attr(graph.get_tensor_by_name(name).op, "_keep_dtype", 1)
 
 
 def set_op_tensor_max_range(tensor: Tensor, max_shape: str) -> None:
@@ -46,7 +46,7 @@ def set_op_input_tensor_multi_dims(tensor: Tensor, input_shape: str, input_dims:
 def variable_initializer_in_host(var_list: Sequence[Variable]) -> Operation:
     """Return the op that initializes variables on the host, where get_var_addr_and_size finds their initial values."""
     with tf.control_dependencies([remote_memory.keep_initial_values(var_list)]):
-        return _tf.v1.variables_initializer(var_list, name="var_in_host")
+        return tf_api.v1.variables_initializer(var_list, name="var_in_host")
 
 
 def npu_compile(sess: Session, *fetches: Fetches) -> None:
@@ -57,7 +57,7 @@ def npu_compile(sess: Session, *fetches: Fetches) -> None:
 def _set_attributes(tensor: Tensor, **attributes: bool | int | str) -> None:
     for op in ops_of(tensor, "tensor"):
         for name, value in attributes.items():
-            _tf_graph.set_op_attr(op, name, value)
+            tf_graph.set_op_attr(op, name, value)
 
 
 def ops_of(fetch: Fetches, name: str) -> list[Operation]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from npu_shim import _tf, _tf_graph
+from npu_shim._tensorflow import tf_api, tf_graph
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Operation, Queue, Tensor, TensorShape
+    from npu_shim._tensorflow.types import DType, Operation, Queue, Tensor, TensorShape
 
-tf = _tf.tf
+tf = tf_api.tf
 _CHANNELS = "npu_shim/outfeed_channels"  # a graph's collection of its queues
 LOG_CHANNEL = "_npu_log"
 
@@ -41,7 +41,7 @@ def outfeed_enqueue_operator(inputs: Sequence[Tensor], channel_name: str, name: 
 
 def _copy_of_reference(tensor: Tensor) -> Tensor:
     """Copy the value of a reference variable: the queue would share its memory, which the next step changes."""
-    return tf.raw_ops.DeepCopy(x=tensor) if _tf_graph.is_reference(tensor) else tensor
+    return tf.raw_ops.DeepCopy(x=tensor) if tf_graph.is_reference(tensor) else tensor
 
 
 def outfeed_dequeue_op(
@@ -96,8 +96,8 @@ def channel(name: str, types: Sequence[DType]) -> Queue:
     queue = existing_channel(name)
     if queue is None:
         with tf.control_dependencies(None):
-            queue = _tf.v1.FIFOQueue(-1, dtypes, shared_name="outfeed/" + name)
-        _tf.v1.add_to_collection(_CHANNELS, (name, queue))
+            queue = tf_api.v1.FIFOQueue(-1, dtypes, shared_name="outfeed/" + name)
+        tf_api.v1.add_to_collection(_CHANNELS, (name, queue))
     if queue.dtypes != dtypes:
         raise ValueError(
             f"channel {name!r} carries {[t.name for t in queue.dtypes]}, not {[t.name for t in dtypes]}: use "
@@ -108,4 +108,4 @@ def channel(name: str, types: Sequence[DType]) -> Queue:
 
 def existing_channel(name: str) -> Queue | None:
     """Return the queue of a channel in the default graph, or None if there is none."""
-    return dict(_tf.v1.get_collection(_CHANNELS)).get(name)
+    return dict(tf_api.v1.get_collection(_CHANNELS)).get(name)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.ops.prelu import p_relu
 
 if TYPE_CHECKING:
-    from npu_shim._types import Tensor
+    from npu_shim._tensorflow.types import Tensor
 
 
 class PReLU(tf.keras.layers.Layer):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, RNNCell, Structure, Tensor, VariableScope
+    from npu_shim._tensorflow.types import DType, RNNCell, Structure, Tensor, VariableScope
 
-tf = _tf.tf
+tf = tf_api.tf
 
 
 def npu_dynamic_rnn(
@@ -43,7 +43,7 @@ def npu_dynamic_rnn(
             f"npu_dynamic_rnn: inputs has shape {inputs.shape}, but its first dimension, time, must be static: "
             "pad the batches to one length, and give sequence_length."
         )
-    outputs, state = _tf.v1.nn.static_rnn(
+    outputs, state = tf_api.v1.nn.static_rnn(
         cell,
         tf.unstack(inputs, axis=0),
         initial_state=initial_state,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device, _tf
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_api
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation
+    from npu_shim._tensorflow.types import Operation
 
 
 def initialize_system(name: str | None = None) -> Operation:
@@ -51,11 +52,11 @@ def NPUShutdown(name: str | None = None) -> Operation:
 
 
 def _system_op(function: str, name: str | None) -> Operation:
-    if _tf.tf.executing_eagerly():
+    if tf_api.tf.executing_eagerly():
         raise RuntimeError(
             f"npu_ops.{function} works in graph mode only. Call tf.compat.v1.disable_eager_execution() at the start of "
             "the script."
         )
-    if _device.is_npu():
-        return getattr(_device.vendor("npu_bridge.estimator.npu_ops"), function)(name)
-    return _tf.tf.no_op(name=name or function)
+    if host_device.is_npu():
+        return getattr(host_device.vendor("npu_bridge.estimator.npu_ops"), function)(name)
+    return tf_api.tf.no_op(name=name or function)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from npu_shim import _device, _tf
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_api
 from npu_shim.distributed.world import WORLD, world, world_size
 from npu_shim.optimizer.gradient_averaging import average_gradients, gradients_are_reduced, make_averaging, reduce_all
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Optimizer, Tensor, Tensors, Variable
+    from npu_shim._tensorflow.types import Operation, Optimizer, Tensor, Tensors, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
@@ -62,13 +63,13 @@ def reduce(tensor: Tensor, root_rank: int, average: bool = True, fusion: int = 0
     """
     from npu_shim.distributed import hccl_ops
 
-    if isinstance(tensor, _tf.tf.IndexedSlices):
+    if isinstance(tensor, tf_api.tf.IndexedSlices):
         return allreduce(tensor, average)
     here = world()
     total = hccl_ops.reduce(tensor, "sum", root_rank, fusion, fusion_id)
     if here.rank != root_rank or not average:
         return total
-    return total / _tf.tf.cast(here.size, total.dtype)
+    return total / tf_api.tf.cast(here.size, total.dtype)
 
 
 class NPUDistributedOptimizer(WrappingOptimizer):
@@ -115,7 +116,7 @@ class NPUDistributedOptimizer(WrappingOptimizer):
 
 def npu_tf_optimizer(opt: Optimizer) -> NPUDistributedOptimizer:
     """Return ``NPUDistributedOptimizer(opt)``."""
-    return _device.vendors_or(NPUDistributedOptimizer, _VENDOR)(opt)
+    return host_device.vendors_or(NPUDistributedOptimizer, _VENDOR)(opt)
 
 
 def npu_distributed_optimizer_wrapper(optimizer: Optimizer | str) -> Optimizer:
@@ -128,7 +129,7 @@ def npu_distributed_optimizer_wrapper(optimizer: Optimizer | str) -> Optimizer:
         change.
     """
     if isinstance(optimizer, str):
-        optimizer = _tf.v1.keras.optimizers.get(optimizer)
+        optimizer = tf_api.v1.keras.optimizers.get(optimizer)
     if world_size() > 1:
         make_averaging(optimizer)
     return optimizer

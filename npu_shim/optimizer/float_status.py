@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from npu_shim import _device, _tf
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_api
 
 if TYPE_CHECKING:
-    from npu_shim._types import Gradient, Tensor
+    from npu_shim._tensorflow.types import Gradient, Tensor
 
-tf = _tf.tf
+tf = tf_api.tf
 
 
 def no_overflow(gradients: Sequence[Gradient], is_distributed: bool) -> Tensor | None:
@@ -24,16 +25,16 @@ def no_overflow(gradients: Sequence[Gradient], is_distributed: bool) -> Tensor |
         A bool scalar tensor named overflow_status_reduce_all. None if the gradients themselves tell it: on the CPU, and
         on an NPU whose overflows become infinity and NaN.
     """
-    plugin = _device.find_vendor("npu_bridge.estimator.npu.npu_plugin")
+    plugin = host_device.find_vendor("npu_bridge.estimator.npu.npu_plugin")
     if plugin is None or plugin.is_inf_nan_enabled():
         return None
-    ops = _device.vendor("npu_bridge.helper.helper").get_gen_ops()
+    ops = host_device.vendor("npu_bridge.helper.helper").get_gen_ops()
     given = [gradient for gradient in gradients if gradient is not None]
     with tf.control_dependencies(given):
         status = ops.npu_get_float_status_v2()
     with tf.control_dependencies([status]):
         cleared = ops.npu_clear_float_status_v2()
     if is_distributed:
-        status = _device.vendor("npu_bridge.hccl.hccl_ops").allreduce(status, "sum", fusion=0)
+        status = host_device.vendor("npu_bridge.hccl.hccl_ops").allreduce(status, "sum", fusion=0)
     with tf.control_dependencies([cleared]):
         return tf.reduce_all(tf.equal(status, 0), name="overflow_status_reduce_all")

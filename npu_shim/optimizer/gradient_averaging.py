@@ -6,16 +6,16 @@ import contextlib
 import functools
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence, Tuple
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.distributed import gradient_buckets, groups
 from npu_shim.distributed.world import WORLD
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Gradient, Optimizer, StrategyExtended, Tensor, Variable
+    from npu_shim._tensorflow.types import DType, Gradient, Optimizer, StrategyExtended, Tensor, Variable
 
     GradientAndVariable = Tuple[Gradient, Variable]
 
-tf = _tf.tf
+tf = tf_api.tf
 _MARK = "_npu_shim_averages"
 _BYTES_IF_UNKNOWN = 1 << 20  # of a gradient with a dynamic shape
 
@@ -91,9 +91,9 @@ def gradients_are_reduced() -> Iterator[None]:
 
 def _replica() -> StrategyExtended | None:
     """Return the ``extended`` of the NPUStrategy whose replica is being built, or None."""
-    if _tf.tf.distribute.in_cross_replica_context():
+    if tf_api.tf.distribute.in_cross_replica_context():
         return None
-    extended = _tf.tf.distribute.get_strategy().extended
+    extended = tf_api.tf.distribute.get_strategy().extended
     return extended if hasattr(extended, "gradients_are_reduced") else None
 
 
@@ -153,7 +153,7 @@ def make_averaging(optimizer: Optimizer) -> None:
     Raises:
         TypeError: if it is not an optimizer.
     """
-    if isinstance(optimizer, _tf.v1.train.Optimizer):
+    if isinstance(optimizer, tf_api.v1.train.Optimizer):
         compute = optimizer.compute_gradients
         if not hasattr(compute, _MARK):
             optimizer.compute_gradients = _marked(
@@ -183,7 +183,7 @@ def apply_averaged(apply: Callable[..., Any]) -> Callable[..., Any]:
 
 def strategy_reduces() -> bool:
     """Return True if the current strategy adds up applied gradients over all ranks."""
-    return hasattr(_tf.tf.distribute.get_strategy().extended, "gradients_are_reduced")
+    return hasattr(tf_api.tf.distribute.get_strategy().extended, "gradients_are_reduced")
 
 
 def apply_reduced(apply: Callable[..., Any]) -> Callable[..., Any]:

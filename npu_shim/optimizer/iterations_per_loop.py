@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _tf, _tf_session, _tf_threads
-from npu_shim._checks import check_positive_int
+from npu_shim._host.checks import check_positive_int
+from npu_shim._tensorflow import tf_api, tf_session, tf_threads
 from npu_shim.config.session import session_option
 from npu_shim.optimizer import loop_variables, single_thread
 from npu_shim.optimizer.step_loop import StepLoop
 
 if TYPE_CHECKING:
-    from npu_shim._types import FeedDict, Fetches, Graph, Operation, Session, Tensor
+    from npu_shim._tensorflow.types import FeedDict, Fetches, Graph, Operation, Session, Tensor
 
 ITERATION_OP = "IterationOp"  # the name by which the NPU's graph pass finds the op to loop
 
@@ -58,7 +58,7 @@ class IterationPerLoop:
         """
         _check_op(train_op)
         with train_op.graph.as_default():
-            self._runner = StepRunner(_tf.tf.group(train_op, name=ITERATION_OP))
+            self._runner = StepRunner(tf_api.tf.group(train_op, name=ITERATION_OP))
             self._loader = loop_variables.Loader()
         return self._runner.op
 
@@ -70,7 +70,7 @@ class IterationPerLoop:
             ValueError: if N is less than 1, or the session option has another value.
         """
         check_positive_int(iterations_per_loop, "iterations_per_loop")
-        raw = _tf_session.raw_session(sess)
+        raw = tf_session.raw_session(sess)
         _check_session_option(raw, iterations_per_loop)
         self._loader.load(raw, iterations_per_loop)
         self._runner.iterations = iterations_per_loop
@@ -95,7 +95,7 @@ class StepRunner:
 
     def makes_several_steps(self, session: Session, fetches: Fetches) -> bool:
         """Return True if a run of ``fetches`` makes several steps."""
-        return self.iterations > 1 and self.op in _tf_session.fetched_elements(session, fetches)
+        return self.iterations > 1 and self.op in tf_session.fetched_elements(session, fetches)
 
     def run_first_steps(
         self, session: Session, fetches: Fetches, feed_dict: FeedDict | None, run: Callable[..., Any]
@@ -111,7 +111,7 @@ class StepRunner:
         if not self.makes_several_steps(session, fetches):
             self._last_session = None
             return
-        if self._loop.can_feed([tensor for tensor, _ in _tf_session.fed_values(session, feed_dict)]):
+        if self._loop.can_feed([tensor for tensor, _ in tf_session.fed_values(session, feed_dict)]):
             if not self._loop.in_one_thread:
                 run(self._loop.op, feed_dict)
                 return
@@ -120,7 +120,7 @@ class StepRunner:
                 self._last_session = session
                 run(self.op, feed_dict)
                 feed_dict = {**(feed_dict or {}), self._loop.limit: self.iterations - 2}
-            with _tf_threads.unsplit_kernels():
+            with tf_threads.unsplit_kernels():
                 run(self._loop.op, feed_dict, single_thread.CALLING_THREAD)
             return
         for _ in range(self.iterations - 1):
@@ -128,7 +128,7 @@ class StepRunner:
 
     def missing_feeds(self, session: Session, feed_dict: FeedDict | None) -> list[str]:
         """Return the names of the placeholders that the steps read and feed_dict does not feed."""
-        given = {tensor.op.name for tensor, _ in _tf_session.fed_values(session, feed_dict)}
+        given = {tensor.op.name for tensor, _ in tf_session.fed_values(session, feed_dict)}
         return [name for name in self._loop.placeholders if name not in given]
 
     def attach(self, session: Session) -> None:
@@ -173,7 +173,7 @@ def iteration_op(graph: Graph) -> Operation | None:
 
 
 def _check_op(train_op: object) -> None:
-    if not isinstance(train_op, _tf.tf.Operation):
+    if not isinstance(train_op, tf_api.tf.Operation):
         raise ValueError(
             f"train_op={train_op!r} is {type(train_op).__name__}, but must be a tf.Operation: for several, "
             "tf.group(...)."
@@ -189,7 +189,7 @@ def _check_session_option(session: Session, iterations: int) -> None:
             f"write session_config(iterations_per_loop={iterations}) for the session, or pass {option} here."
         )
     if option is None and iterations > 1:
-        _tf.logging.warning(
+        tf_api.logging.warning(
             f"npu_shim: iterations_per_loop={iterations} is missing from the session config, which the NPU reads. "
             f"Write session_config(iterations_per_loop={iterations})."
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from npu_shim import _device
+from npu_shim._host import host_device
 from npu_shim.distributed.world import world_size
 from npu_shim.optimizer.gradient_averaging import average_gradients, strategy_reduces
 
 if TYPE_CHECKING:
-    from npu_shim._types import Optimizer, Tensor, Variable
+    from npu_shim._tensorflow.types import Optimizer, Tensor, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 _MARK = "_npu_shim_distributed"
@@ -83,5 +83,5 @@ def _is_averaging(optimizer_class: type) -> bool:
 
 def npu_keras_optimizer(opt: Optimizer) -> Optimizer:
     """Return ``KerasDistributeOptimizer(opt)``."""
-    wrapper: Any = _device.vendors_or(KerasDistributeOptimizer, "npu_bridge.estimator.npu.npu_optimizer")
+    wrapper: Any = host_device.vendors_or(KerasDistributeOptimizer, "npu_bridge.estimator.npu.npu_optimizer")
     return wrapper(opt)

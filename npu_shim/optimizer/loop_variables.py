@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _tf, _tf_graph
+from npu_shim._tensorflow import tf_api, tf_graph
 
 if TYPE_CHECKING:
-    from npu_shim._types import Session, Variable
+    from npu_shim._tensorflow.types import Session, Variable
 
-tf = _tf.tf
+tf = tf_api.tf
 _SCOPE = "npu_runconfig/"
 
 
@@ -22,29 +22,29 @@ def create_or_get_var(var_name: str) -> Variable:
         The variable; it is created once per graph.
     """
     full_name = _SCOPE + var_name
-    for variable in _tf.v1.get_collection(_tf.v1.GraphKeys.LOCAL_VARIABLES):
+    for variable in tf_api.v1.get_collection(tf_api.v1.GraphKeys.LOCAL_VARIABLES):
         if variable.op.name == full_name:
             return variable
-    return _tf.v1.Variable(
+    return tf_api.v1.Variable(
         0,
         dtype=tf.int64,
         trainable=False,
         name=full_name,
         use_resource=True,
-        collections=[_tf.v1.GraphKeys.LOCAL_VARIABLES],
+        collections=[tf_api.v1.GraphKeys.LOCAL_VARIABLES],
     )
 
 
 def register_func(var_name: str) -> None:
     """Let tf.train.export_meta_graph save the collection npu_runconfig_<var_name>, whose elements are variables."""
-    _tf_graph.register_variable_collection(f"npu_runconfig_{var_name}")
+    tf_graph.register_variable_collection(f"npu_runconfig_{var_name}")
 
 
 class Loader:
     """Assign the loop variables in a session. Create it before the graph is finalized."""
 
     def __init__(self) -> None:
-        self._steps = _tf.v1.placeholder(tf.int64, [], name=_SCOPE + "steps")
+        self._steps = tf_api.v1.placeholder(tf.int64, [], name=_SCOPE + "steps")
         values = {"iterations_per_loop": self._steps - 1, "loop_cond": 0, "zero": 0, "one": 1}
         self._assign_ops = [create_or_get_var(name).assign(value).op for name, value in values.items()]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Operation, Tensor, Variable
+    from npu_shim._tensorflow.types import DType, Operation, Tensor, Variable
 
-tf = _tf.tf
+tf = tf_api.tf
 _LARGEST = 3.4e38  # of float32
 
 
@@ -48,7 +48,7 @@ class FixedLossScaleManager(LossScaleManager):
 
     def get_loss_scale(self) -> Tensor:
         """Return the loss scale, a float32 scalar tensor."""
-        if self._tensor is not None and self._tensor.graph is _tf.v1.get_default_graph():
+        if self._tensor is not None and self._tensor.graph is tf_api.v1.get_default_graph():
             return self._tensor
         return self._constant()
 
@@ -130,4 +130,4 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
 
 def _variable(name: str, value: float, dtype: DType) -> Variable:
     # TensorFlow's default type of variable: scripts fetch "loss_scale:0", which is a handle for a resource variable
-    return _tf.v1.Variable(value, name=name, trainable=False, dtype=dtype)
+    return tf_api.v1.Variable(value, name=name, trainable=False, dtype=dtype)

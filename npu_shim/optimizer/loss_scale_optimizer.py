@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _device, _overflow, _tf, _tf_graph
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim.distributed.world import WORLD, world_size
+from npu_shim.ops import overflow
 from npu_shim.optimizer import float_status
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
 if TYPE_CHECKING:
-    from npu_shim._types import Gradient, LossScaleManager, Operation, Optimizer, Tensor, Variable
+    from npu_shim._tensorflow.types import Gradient, LossScaleManager, Operation, Optimizer, Tensor, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
-tf = _tf.tf
+tf = tf_api.tf
 
 
 def scale_loss(loss: Tensor | Callable[[], Tensor], scale: Tensor) -> Tensor | Callable[[], Tensor]:
@@ -36,7 +38,7 @@ def all_finite(grads_and_vars: Sequence[GradientAndVariable]) -> Tensor:
     """Return a bool scalar tensor: True if no gradient has an Inf or NaN, and nothing saturated in a rehearsal."""
     values = [g.values if isinstance(g, tf.IndexedSlices) else g for g, _ in grads_and_vars if g is not None]
     finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(v)) for v in values])
-    return tf.logical_and(finite, _overflow.flag_is_clear(values)) if _overflow.OVERFLOW.saturates else finite
+    return tf.logical_and(finite, overflow.flag_is_clear(values)) if overflow.OVERFLOW.saturates else finite
 
 
 class NPULossScaleOptimizer(WrappingOptimizer):
@@ -91,7 +93,7 @@ def finite_on_all_ranks(finite: Tensor) -> Tensor:
     """Return a bool scalar tensor: True if ``finite`` is True on every rank."""
     if world_size() == 1:
         return finite
-    hccl_ops = _device.find_vendor("npu_bridge.hccl.hccl_ops")
+    hccl_ops = host_device.find_vendor("npu_bridge.hccl.hccl_ops")
     if hccl_ops is not None:
         return tf.equal(hccl_ops.allreduce(tf.cast(finite, tf.int32), "min", fusion=0), 1)
     from npu_shim.distributed import graph_ops
@@ -126,7 +128,7 @@ def apply_if_finite(
         with tf.control_dependencies([opt.apply_gradients(pairs, global_step=global_step)]):
             return tf.constant(True)
 
-    with _tf_graph.entered_graph():
-        applied = _tf.v1.cond(finite, update, lambda: tf.constant(False))
+    with tf_graph.entered_graph():
+        applied = tf_api.v1.cond(finite, update, lambda: tf.constant(False))
     with tf.control_dependencies([applied]):
         return tf.group(manager.update_loss_scale(finite), name=name)

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Collection, Iterator
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.distributed.world import world_size
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation
+    from npu_shim._tensorflow.types import Operation
 
-CALLING_THREAD = _tf.v1.RunOptions(inter_op_thread_pool=-1)
+CALLING_THREAD = tf_api.v1.RunOptions(inter_op_thread_pool=-1)
 _MAX_OPS = 500  # each may need some stack of the calling thread
 _MAX_ELEMENTS = 60000  # of all tensors of a step; above, ops gain from threads
 _BLOCKING_TYPES = ("PyFunc", "Unstage")  # parts of the types of ops that may block until other ops of the step ran
@@ -40,7 +40,7 @@ def suits_single_thread(step: Collection[Operation]) -> bool:
     """
     if world_size() > 1 or len(step) > _MAX_OPS or any(part in op.type for op in step for part in _BLOCKING_TYPES):
         return False
-    sizes = [tensor.shape.num_elements() for op in step for tensor in op.outputs if tensor.dtype != _tf.tf.resource]
+    sizes = [tensor.shape.num_elements() for op in step for tensor in op.outputs if tensor.dtype != tf_api.tf.resource]
     return None not in sizes and sum(sizes) <= _MAX_ELEMENTS and all(_keeps_threads(op) for op in step)
 
 

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Iterable
 
-from npu_shim import _tf, _tf_graph
+from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim.optimizer import loop_variables, single_thread
 
 if TYPE_CHECKING:
-    from npu_shim._types import GraphDef, Operation, Tensor
+    from npu_shim._tensorflow.types import GraphDef, Operation, Tensor
 
-tf = _tf.tf
+tf = tf_api.tf
 
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 _LARGE_CONSTANT = 1 << 16  # bytes; copying a smaller one costs less than passing it into each step
@@ -78,7 +78,7 @@ def _is_shared(op: Operation) -> bool:
         not op.inputs
         and len(op.outputs) == 1
         and "shared_name" in op.node_def.attr
-        and (_tf_graph.is_reference(op.outputs[0]) or op.outputs[0].dtype == tf.resource)
+        and (tf_graph.is_reference(op.outputs[0]) or op.outputs[0].dtype == tf.resource)
     )
 
 
@@ -106,7 +106,7 @@ def _loop(train_op: Operation, copied: frozenset[Operation], in_one_thread: bool
     graph = train_op.graph
     with graph.as_default(), graph.control_dependencies(None), graph.device(None):
         steps = loop_variables.create_or_get_var("iterations_per_loop")
-    with graph.as_default(), graph.control_dependencies(None), graph.device(None), _tf.v1.name_scope(_NAME):
+    with graph.as_default(), graph.control_dependencies(None), graph.device(None), tf_api.v1.name_scope(_NAME):
         limit = tf.identity(steps.read_value(), name="limit")
         body = _Body(graph.unique_name("steps", mark_as_used=False), copied, in_one_thread)
         (done,) = tf.graph_util.import_graph_def(
@@ -132,7 +132,7 @@ class _Body:
         self._frame = frame
         self._copied = copied
         self._types = {"IteratorGetNext": "IteratorGetNextSync"} if in_one_thread else {}
-        self._nodes = _tf.GraphDef()
+        self._nodes = tf_api.GraphDef()
         self._entered: dict[str, str] = {}
 
     def graph_def(self, train_op: Operation, limit: Tensor) -> GraphDef:
@@ -182,7 +182,7 @@ class _Body:
             self._entered[tensor.name] = name
             self.outside[source + ":0"] = tensor
             self._add(
-                "RefEnter" if _tf_graph.is_reference(tensor) else "Enter",
+                "RefEnter" if tf_graph.is_reference(tensor) else "Enter",
                 name,
                 source,
                 T=tensor.dtype.base_dtype,
@@ -198,6 +198,6 @@ class _Body:
             if isinstance(value, tf.DType):
                 node.attr[key].type = value.as_datatype_enum
             elif key == "value":
-                node.attr[key].tensor.CopyFrom(_tf.v1.make_tensor_proto(value, attrs["dtype"]))
+                node.attr[key].tensor.CopyFrom(tf_api.v1.make_tensor_proto(value, attrs["dtype"]))
             else:
-                node.attr[key].CopyFrom(_tf_graph.attr_value(value))
+                node.attr[key].CopyFrom(tf_graph.attr_value(value))

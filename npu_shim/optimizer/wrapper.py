@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 
 if TYPE_CHECKING:
-    from npu_shim._types import Optimizer, Variable
+    from npu_shim._tensorflow.types import Optimizer, Variable
 
 
-class WrappingOptimizer(_tf.v1.train.Optimizer):
+class WrappingOptimizer(tf_api.v1.train.Optimizer):
     """An optimizer with the slots and variables of the optimizer that it wraps.
 
     Args:
@@ -45,7 +45,7 @@ def check_optimizer(argument: str, value: object, instead: str = "") -> None:
     Raises:
         TypeError: if it is not a tf.compat.v1.train.Optimizer.
     """
-    if not isinstance(value, _tf.v1.train.Optimizer):
+    if not isinstance(value, tf_api.v1.train.Optimizer):
         raise TypeError(
             f"{argument}={value!r} is {type(value).__name__}, but must be a tf.compat.v1.train.Optimizer."
             f"{instead and ' ' + instead}"

@@ -12,7 +12,7 @@ from npu_shim.options.rules import RULES
 from npu_shim.options.table import KEYS, find
 
 if TYPE_CHECKING:
-    from npu_shim._types import OptionValue
+    from npu_shim._tensorflow.types import OptionValue
 
 
 def check_session_options(options: Mapping[str, OptionValue | None]) -> dict[str, OptionValue]:

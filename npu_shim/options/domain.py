@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
 if TYPE_CHECKING:
-    from npu_shim._types import OptionValue
+    from npu_shim._tensorflow.types import OptionValue
 
 
 class Domain(NamedTuple):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from npu_shim.options.domain import BOOL, Domain
 
 if TYPE_CHECKING:
-    from npu_shim._types import OptionValue
+    from npu_shim._tensorflow.types import OptionValue
 
 REQUIRED: Any = object()  # an argument without default
 SAME: Any = object()  # the argument has the name of the option

@@ -14,7 +14,7 @@ import sys
 import warnings
 from typing import Iterable
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.options.near import closest
 
 _LISTS = ("black-list", "white-list", "gray-list")
@@ -154,12 +154,12 @@ def _operator_types() -> set[str]:
     """
     with open(os.path.join(os.path.dirname(__file__), "operator_types.json"), encoding="utf-8") as file:
         known = set(json.load(file))
-    config = os.path.join(_env.opp_path(), "built-in/op_impl/ai_core/tbe/config/*/aic-*-ops-info*.json")
+    config = os.path.join(host_env.opp_path(), "built-in/op_impl/ai_core/tbe/config/*/aic-*-ops-info*.json")
     for path in glob.glob(config):
         with open(path, encoding="utf-8") as file:
             known.update(json.load(file))
     if "tensorflow" in sys.modules:
-        from npu_shim import _tf_graph
+        from npu_shim._tensorflow import tf_graph
 
-        known.update(_tf_graph.operator_types())
+        known.update(tf_graph.operator_types())
     return known

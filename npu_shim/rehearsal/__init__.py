@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from npu_shim._lazy_names import lazy_names
+from npu_shim._host.lazy_names import lazy_names
 
 __all__ = ["compare", "half_precision", "watch_numerics"]
 _NAMES = {

@@ -13,7 +13,7 @@ import sysconfig
 from dataclasses import dataclass
 from typing import Any, Iterator, Mapping, Sequence
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.import_hook.tool import package_root
 
 PROCESS = "npu_shim.cli._recorded"  # the module that runs a script and records it
@@ -104,7 +104,7 @@ class Run:
         """
         for folder in (FILES, "tmp"):
             os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
-        environment = {**DEFAULTS, **_env.process_environ(), "TMPDIR": os.path.abspath(f"{self.folder}/tmp")}
+        environment = {**DEFAULTS, **host_env.process_environ(), "TMPDIR": os.path.abspath(f"{self.folder}/tmp")}
         if package_root() not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
             paths = [environment.get("PYTHONPATH", ""), package_root()]
             environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)

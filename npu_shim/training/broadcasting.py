@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.distributed.ranks import check_root
 from npu_shim.distributed.world import world_size
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Session
+    from npu_shim._tensorflow.types import Operation, Session
 
-tf = _tf.tf
+tf = tf_api.tf
 
 
 def broadcast_global_variables(root_rank: int) -> Operation:
@@ -24,11 +24,11 @@ def broadcast_global_variables(root_rank: int) -> Operation:
     """
     from npu_shim.distributed import hccl_ops
 
-    variables = _tf.v1.global_variables()
+    variables = tf_api.v1.global_variables()
     return tf.group(*hccl_ops.broadcast(variables, root_rank)) if variables else tf.group()
 
 
-class NPUBroadcastGlobalVariablesHook(_tf.SessionRunHook):
+class NPUBroadcastGlobalVariablesHook(tf_api.SessionRunHook):
     """Broadcast the root rank's variables in each new session, after they are initialized or restored.
 
     All global variables are broadcast, including the global step and the statistics of batch normalization. A rank

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from npu_shim import _device, _env, _tf
+from npu_shim._host import host_device, host_env
+from npu_shim._tensorflow import tf_api
 from npu_shim.distributed.ranks import check_root
 from npu_shim.distributed.world import world_size
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook, broadcast_global_variables
 
 if TYPE_CHECKING:
-    from npu_shim._types import KerasCallback, SessionRunHook
+    from npu_shim._tensorflow.types import KerasCallback, SessionRunHook
 
 
 class BroadcastGlobalVariablesCallbackImpl:
@@ -36,7 +37,7 @@ class BroadcastGlobalVariablesCallbackImpl:
         self.broadcast_done = True
 
 
-class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
+class NPUBroadcastGlobalVariablesCallback(tf_api.tf.keras.callbacks.Callback):
     """Broadcast the root rank's variables to all ranks once, when training begins.
 
     For a model that its first batch builds, the broadcast follows that batch.
@@ -58,7 +59,7 @@ class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
         check_root(self._root_rank, "NPUBroadcastGlobalVariablesCallback")
         if self._done or world_size() == 1:
             self._done = True
-        elif not _tf.tf.executing_eagerly():
+        elif not tf_api.tf.executing_eagerly():
             _broadcast_in_session(self._root_rank)
             self._done = True
         elif self.model.variables:
@@ -78,7 +79,7 @@ class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
 
 
 def _broadcast_in_session(root_rank: int) -> None:
-    session = _tf.keras_backend().get_session()  # also initializes uninitialized variables
+    session = tf_api.keras_backend().get_session()  # also initializes uninitialized variables
     with session.graph.as_default():
         session.run(broadcast_global_variables(root_rank))
 
@@ -94,7 +95,9 @@ def npu_hooks_append(hooks_list: Sequence[SessionRunHook] = ()) -> list[SessionR
         TypeError: if hooks_list is something else.
     """
     return as_list(hooks_list, "hooks_list") + [
-        _device.vendors_or(NPUBroadcastGlobalVariablesHook, "npu_bridge.estimator.npu.npu_hook")(0, _env.read().rank_id)
+        host_device.vendors_or(NPUBroadcastGlobalVariablesHook, "npu_bridge.estimator.npu.npu_hook")(
+            0, host_env.read().rank_id
+        )
     ]
 
 
@@ -109,7 +112,7 @@ def npu_callbacks_append(callbacks_list: Sequence[KerasCallback] = ()) -> list[K
         TypeError: if callbacks_list is something else.
     """
     return as_list(callbacks_list, "callbacks_list") + [
-        _device.vendors_or(NPUBroadcastGlobalVariablesCallback, "npu_bridge.estimator.npu.npu_callbacks")(0)
+        host_device.vendors_or(NPUBroadcastGlobalVariablesCallback, "npu_bridge.estimator.npu.npu_callbacks")(0)
     ]
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from npu_shim import _tf, _tf_session
+from npu_shim._tensorflow import tf_api, tf_session
 
 
-class NPUSaver(_tf.v1.train.Saver):
+class NPUSaver(tf_api.v1.train.Saver):
     """A tf.compat.v1.train.Saver. On an NPU it first collects the variables that ranks update in shares."""
 
 
-class NPUBulkSaverBuilder(_tf_session.BulkSaverBuilder):
+class NPUBulkSaverBuilder(tf_session.BulkSaverBuilder):
     """The builder of the graph that tf.compat.v1.train.Saver makes."""

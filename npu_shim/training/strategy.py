@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _device, _tf, _tf_distribute
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_api, tf_distribute
 from npu_shim.distributed import hccl_ops
 from npu_shim.distributed.ranks import get_rank_id
 from npu_shim.distributed.world import world_size
@@ -15,7 +16,7 @@ from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 from npu_shim.training.strategy_data import every_nth_batch, reads_all_data, saves, slice_of_batches
 
 if TYPE_CHECKING:
-    from npu_shim._types import (
+    from npu_shim._tensorflow.types import (
         Dataset,
         DType,
         EstimatorSpec,
@@ -29,18 +30,18 @@ if TYPE_CHECKING:
         Variable,
     )
 
-tf = _tf.tf
+tf = tf_api.tf
 _SUM, _MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
 
 
-class _RankContext(_tf_distribute.ReplicaContext):
+class _RankContext(tf_distribute.ReplicaContext):
     """The replica of this process; its replica id is the rank."""
 
     def __init__(self, strategy: Strategy) -> None:
         rank = get_rank_id()
         # TF 1.15 wants a tensor
         super().__init__(
-            strategy, replica_id_in_sync_group=rank if _tf_distribute.REPLICA_ID_IS_INT else tf.constant(rank)
+            strategy, replica_id_in_sync_group=rank if tf_distribute.REPLICA_ID_IS_INT else tf.constant(rank)
         )
 
     @property
@@ -48,7 +49,7 @@ class _RankContext(_tf_distribute.ReplicaContext):
         return self._strategy.extended.worker_devices
 
 
-class NPUExtended(_tf_distribute.OneDeviceExtended):
+class NPUExtended(tf_distribute.OneDeviceExtended):
     """The implementation behind NPUStrategy: one device, with communication between ranks."""
 
     gradients_are_reduced = False  # True while an optimizer applies gradients that it has reduced itself
@@ -73,11 +74,11 @@ class NPUExtended(_tf_distribute.OneDeviceExtended):
     def _shares_initial_values(self, arguments: dict[str, Any]) -> bool:
         # With an Estimator each rank initializes or restores by itself, and a hook broadcasts the values of rank 0.
         collections = arguments.get("collections")
-        is_data = isinstance(arguments.get("colocate_with"), _tf_distribute.ArrayDevice)
+        is_data = isinstance(arguments.get("colocate_with"), tf_distribute.ArrayDevice)
         return (
             not is_data
-            and not _tf_distribute.scales_loss_for_estimator(self._container_strategy())
-            and (collections is None or _tf.v1.GraphKeys.GLOBAL_VARIABLES in collections)
+            and not tf_distribute.scales_loss_for_estimator(self._container_strategy())
+            and (collections is None or tf_api.v1.GraphKeys.GLOBAL_VARIABLES in collections)
         )
 
     def _local_results(self, value: Structure) -> tuple[Structure]:
@@ -133,7 +134,7 @@ class NPUExtended(_tf_distribute.OneDeviceExtended):
         return tf.transpose(gathered, order)
 
 
-class RankStrategy(_tf_distribute.OneDeviceStrategy):
+class RankStrategy(tf_distribute.OneDeviceStrategy):
     """A strategy with one replica on each rank.
 
     It is a OneDeviceStrategy for libraries that ask for the class, such as Keras' loss scaling.
@@ -143,7 +144,7 @@ class RankStrategy(_tf_distribute.OneDeviceStrategy):
     """
 
     def __init__(self, device: str) -> None:
-        _tf.v1.distribute.Strategy.__init__(self, NPUExtended(self, device))
+        tf_api.v1.distribute.Strategy.__init__(self, NPUExtended(self, device))
 
     @property
     def cluster_resolver(self) -> Any:
@@ -189,7 +190,7 @@ class NPUStrategy(RankStrategy):
             raise ValueError(
                 f"device={device!r} is not allowed: it must be '/cpu:0'; the compiler moves the graph to the NPU."
             )
-        _device.is_npu()  # raises the error about a card that would stay unused
+        host_device.is_npu()  # raises the error about a card that would stay unused
         super().__init__(device)
 
 
@@ -226,7 +227,7 @@ def _synced(strategy: Strategy, variable: Variable, arguments: dict[str, Any]) -
         for name in ("assign", "assign_add", "assign_sub"):
             setattr(variable, name, _averaging(getattr(variable, name), variable.dtype))
         return variable
-    return _tf_distribute.SyncOnReadVariable(strategy, [variable], arguments.get("aggregation"))
+    return tf_distribute.SyncOnReadVariable(strategy, [variable], arguments.get("aggregation"))
 
 
 def _averaging(assign: Callable[..., Any], dtype: DType) -> Callable[..., Any]:
@@ -243,7 +244,7 @@ def _averaging(assign: Callable[..., Any], dtype: DType) -> Callable[..., Any]:
 
 def _local(value: Structure) -> Structure:
     """Return this rank's component of a distributed value."""
-    return value.values[0] if isinstance(value, _tf_distribute.DistributedValues) else value
+    return value.values[0] if isinstance(value, tf_distribute.DistributedValues) else value
 
 
 def _for_rank(dataset: Dataset) -> Dataset:
@@ -267,7 +268,7 @@ def _reduced(reduce_op: ReduceOp, values: Sequence[Gradient]) -> list[Gradient]:
     """Return the values, each reduced over all ranks."""
     if world_size() == 1:
         return list(values)
-    allreduce = _device.vendors_or(npu_allreduce, "npu_bridge.estimator.npu.npu_optimizer")
+    allreduce = host_device.vendors_or(npu_allreduce, "npu_bridge.estimator.npu.npu_optimizer")
     return list(allreduce([_tensor(value) for value in values], "mean" if reduce_op == _MEAN else "sum"))
 
 

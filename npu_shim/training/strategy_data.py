@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Iterator
 
-from npu_shim import _tf, _tf_data
+from npu_shim._tensorflow import tf_api, tf_data
 
 if TYPE_CHECKING:
-    from npu_shim._types import Dataset, Structure, Tensor
+    from npu_shim._tensorflow.types import Dataset, Structure, Tensor
 
-tf = _tf.tf
+tf = tf_api.tf
 _KERAS_AND_ESTIMATOR = (
     "keras.",
     "tf_keras.",
@@ -36,7 +36,7 @@ def every_nth_batch(dataset: Dataset, rank: int, size: int) -> Dataset:
     Raises:
         TypeError: if it is not a dataset.
     """
-    if not isinstance(dataset, (tf.data.Dataset, _tf.v1.data.Dataset)):
+    if not isinstance(dataset, (tf.data.Dataset, tf_api.v1.data.Dataset)):
         raise TypeError(
             f"the input_fn returns {type(dataset).__name__}. With a strategy it must return a tf.data.Dataset, from "
             "which each rank takes its batches."
@@ -76,7 +76,7 @@ def slice_of_batches(dataset: Dataset, rank: int, size: int, least: int = 0) -> 
 
 def check_are_batches(dataset: Dataset) -> None:
     """Raise ValueError if a dataset has scalar elements."""
-    for shape in tf.nest.flatten(_tf.v1.data.get_output_shapes(dataset)):
+    for shape in tf.nest.flatten(tf_api.v1.data.get_output_shapes(dataset)):
         if shape.rank == 0:
             raise ValueError(
                 "the dataset has scalar elements, but each rank takes a slice of a batch. Call batch(n) with the "
@@ -87,14 +87,14 @@ def check_are_batches(dataset: Dataset) -> None:
 def is_sharded(dataset: Dataset, size: int) -> bool:
     """Return True if a pipeline has a ``shard`` step by this number, or by a number that is not constant."""
     return any(
-        _tf_data.dataset_kind(step) == "Shard" and _tf_data.dataset_num_shards(step) in (None, size)
+        tf_data.dataset_kind(step) == "Shard" and tf_data.dataset_num_shards(step) in (None, size)
         for step in _steps(dataset)
     )
 
 
 def _steps(dataset: Dataset) -> Iterator[Dataset]:
-    yield _tf_data.unwrap_dataset(dataset)
-    for source in _tf_data.dataset_inputs(dataset):
+    yield tf_data.unwrap_dataset(dataset)
+    for source in tf_data.dataset_inputs(dataset):
         yield from _steps(source)
 
 
@@ -124,7 +124,7 @@ def number_of_rows(value: Tensor) -> int | Tensor:
     if isinstance(value, tf.SparseTensor):
         return value.dense_shape[0]
     shape = tf.TensorShape(value.shape)
-    rows = _tf.v1.dimension_value(shape[0]) if shape.rank else None
+    rows = tf_api.v1.dimension_value(shape[0]) if shape.rank else None
     if rows is None:
         rows = tf.shape(value)[0] if isinstance(value, tf.Tensor) else value.nrows()
     return rows

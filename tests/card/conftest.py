@@ -25,11 +25,11 @@ sys.path[:0] = [FOLDER, HERE]
 import vendor_code  # noqa: E402
 import vendor_package  # noqa: E402
 
-from npu_shim import _device  # noqa: E402
+from npu_shim._host import host_device  # noqa: E402
 
 vendor_package.write(FOLDER, FACE)
 open(os.path.join(FOLDER, "davinci0"), "w").close()
-_device.DEVICE_FILES = os.path.join(FOLDER, "davinci[0-9]*")
+host_device.DEVICE_FILES = os.path.join(FOLDER, "davinci[0-9]*")
 os.environ["NPU_SHIM_FALLBACK"] = "error"
 
 

@@ -15,7 +15,8 @@ import pytest
 import vendor_package
 from conftest import FACE
 
-from npu_shim import _tf, _vendor_paths
+from npu_shim._tensorflow import tf_api
+from npu_shim._vendor_paths import table
 
 GRAPH_MODE = "npu_bridge" if FACE == "npu_bridge" else vendor_package.GRAPH_MODE_OF_TF2
 
@@ -24,10 +25,10 @@ def _own() -> set[str]:
     """Return the names that npu_shim serves itself on a card."""
     return {
         f"{module}.{name}"
-        for module, homes in _vendor_paths.TABLE.items()
+        for module, homes in table.TABLE.items()
         for home, names in homes
-        if home in _vendor_paths.ALWAYS_OWN
-        for name in _vendor_paths.names_of(home, names)
+        if home in table.ALWAYS_OWN
+        for name in table.names_of(home, names)
     }
 
 
@@ -64,7 +65,7 @@ def _names() -> Iterator[tuple[str, str, str]]:
     "module, vendors_module, name", [pytest.param(*each, id=f"{each[0]}.{each[2]}") for each in _names()]
 )
 def test_is_the_vendors(module: str, vendors_module: str, name: str) -> None:
-    if module.endswith("npu_convert_dropout") and not _tf.has_keras_sessions():
+    if module.endswith("npu_convert_dropout") and not tf_api.has_keras_sessions():
         with pytest.raises(RuntimeError, match="the last TensorFlow that has it is 2.15"):
             importlib.import_module(module)
         return

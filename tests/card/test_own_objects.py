@@ -12,7 +12,7 @@ from test_names import GRAPH_MODE
 from vendor_code import CALLS, CODE
 
 import npu_shim
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.distributed import hccl_ops
 from npu_shim.npu_init import (
     NPUBroadcastGlobalVariablesCallback,
@@ -31,7 +31,7 @@ from npu_shim.npu_init import (
 )
 from npu_shim.ops.keras_dropout import dropout_call
 
-v1 = _tf.v1
+v1 = tf_api.v1
 
 
 def vendors(module: str) -> Any:
@@ -76,7 +76,7 @@ def test_a_session_config_is_the_vendors() -> None:
 
 
 def test_keras_dropout_is_the_vendors() -> None:
-    if _tf.has_keras_sessions():
+    if tf_api.has_keras_sessions():
         with tf.Graph().as_default():
             layer = tf.compat.v1.keras.layers.Dropout(0.5)
             assert dropout_call(layer, tf.zeros([2, 2]), training=True).op.type == "DropOutDoMask"
@@ -119,7 +119,7 @@ def test_a_sharded_saver_that_fails_writes_in_two_runs(monkeypatch, tmp_path) ->
 @pytest.fixture
 def configs(monkeypatch) -> None:
     """Let the vendor's configs keep their arguments. Without tf.estimator, there are no run configs."""
-    if _tf.estimator() is None:
+    if tf_api.estimator() is None:
         with pytest.raises(RuntimeError, match="NPURunConfig needs tf.estimator"):
             NPURunConfig()
     for name in ("NPURunConfig", "ProfilingConfig"):
@@ -131,7 +131,7 @@ def configs(monkeypatch) -> None:
 
 
 def test_a_run_config_is_the_vendors_with_checks(configs) -> None:
-    if _tf.estimator() is None:
+    if tf_api.estimator() is None:
         return
     theirs = vendors("estimator.npu.npu_config")
     profiling = ProfilingConfig(enable_profiling=True, profiling_options='{"output":"/tmp"}')
@@ -145,7 +145,7 @@ def test_a_run_config_is_the_vendors_with_checks(configs) -> None:
 
 
 def test_an_estimator_is_the_vendors_with_one_entry(monkeypatch, configs, tmp_path) -> None:
-    if _tf.estimator() is None:
+    if tf_api.estimator() is None:
         return
 
     def init(self: Any, *, model_fn: Any, model_dir: str, config: Any, **_: Any) -> None:
@@ -154,7 +154,7 @@ def test_an_estimator_is_the_vendors_with_one_entry(monkeypatch, configs, tmp_pa
         entry = rewrite.custom_optimizers.add(name="NpuOptimizer")
         entry.parameter_map["of_a_later_package"].i = 3
         entry.parameter_map["enable_compress_weight"].b = False
-        _tf.estimator().Estimator.__init__(self, model_fn, model_dir, config)  # type: ignore[union-attr]
+        tf_api.estimator().Estimator.__init__(self, model_fn, model_dir, config)  # type: ignore[union-attr]
 
     monkeypatch.setitem(CODE, "estimator.npu.npu_estimator.NPUEstimator.__init__", init)
     session = v1.ConfigProto()

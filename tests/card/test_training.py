@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from conftest import FACE
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.npu_init import (
     FixedLossScaleManager,
     NPUDistributedOptimizer,
@@ -22,7 +22,7 @@ from npu_shim.npu_init import (
     npu_unary_ops,
 )
 
-v1 = _tf.v1
+v1 = tf_api.v1
 X = np.linspace(-1, 1, 32, dtype=np.float32).reshape(8, 4)
 
 

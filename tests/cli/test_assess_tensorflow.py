@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from npu_shim import _patches, _tf_graph
+from npu_shim._host import patches
+from npu_shim._tensorflow import tf_graph
 from npu_shim.rehearsal.assess import (
     capture,
     flat,
@@ -80,8 +81,8 @@ def test_updates_read_and_write_the_variables_and_a_gather_the_rows(use_resource
 
 
 def test_kernels_for_all_devices_are_kernels_for_cpus() -> None:
-    assert _tf_graph.has_cpu_kernel("IdentityN") and _tf_graph.has_cpu_kernel("MatMul")
-    assert not _tf_graph.has_cpu_kernel("NoSuchOperator")
+    assert tf_graph.has_cpu_kernel("IdentityN") and tf_graph.has_cpu_kernel("MatMul")
+    assert not tf_graph.has_cpu_kernel("NoSuchOperator")
 
 
 def test_work_without_a_formula_is_not_shown_as_none() -> None:
@@ -343,7 +344,7 @@ if tf.__version__ >= "2":
             with pytest.raises(capture.Stop):
                 getattr(optimizer, method)([])
         finally:
-            _patches.restore_all()
+            patches.restore_all()
         assert pathlib.Path(__file__).name in str(found.eager_line)
 
 

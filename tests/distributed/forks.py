@@ -19,7 +19,7 @@ import types
 import uuid
 from typing import Any, Mapping, Sequence
 
-from npu_shim._packages import tensorflow_version
+from npu_shim._host.packages import tensorflow_version
 from npu_shim.launching.plan import RankSlot, processes as planned, share_threads
 
 # Nothing has run in the process that is forked. These are read when TensorFlow and NumPy are imported.

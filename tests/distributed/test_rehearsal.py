@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from npu_shim import cli
-from npu_shim._packages import tensorflow_version
+from npu_shim._host.packages import tensorflow_version
 from samples import training
 from tests.distributed.conftest import IS_NIGHTLY
 

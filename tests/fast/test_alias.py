@@ -79,8 +79,8 @@ def test_an_installed_package_is_imported_and_named(run: Run, tmp_path: pathlib.
 def test_the_device_is_never_found_in_an_alias(before: str, run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "davinci0").touch()
     code = (
-        f"import npu_shim.alias; {before}import npu_shim; from npu_shim import _device;"
-        f"_device.DEVICE_FILES = {str(tmp_path / 'davinci*')!r}; print(npu_shim.device())"
+        f"import npu_shim.alias; {before}import npu_shim; from npu_shim._host import host_device;"
+        f"host_device.DEVICE_FILES = {str(tmp_path / 'davinci*')!r}; print(npu_shim.device())"
     )
     (line,) = output(run("-c", code))
     assert line.startswith("cpu: the driver shows 1 card(s)") and " is not installed for " in line
@@ -88,8 +88,8 @@ def test_the_device_is_never_found_in_an_alias(before: str, run: Run, tmp_path: 
 
 def test_the_vendors_module_is_never_an_alias(run: Run) -> None:
     code = (
-        "import npu_shim.alias; from npu_shim import _device\n"
-        "try: _device.vendor('hccl.manage.api')\nexcept ModuleNotFoundError as error: print(error)"
+        "import npu_shim.alias; from npu_shim._host import host_device\n"
+        "try: host_device.vendor('hccl.manage.api')\nexcept ModuleNotFoundError as error: print(error)"
     )
     assert output(run("-c", code)) == [
         "No module named 'hccl'. Install the vendor's package; an alias of npu_shim cannot drive the NPU."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from npu_shim import _allocator
+from npu_shim._tensorflow import allocator
 
 CASES = {
     "by default it is kept": ({}, 24_000, {"TF_CPU_ALLOCATOR_USE_BFC": "true"}),
@@ -25,9 +25,9 @@ CASES = {
 
 @pytest.mark.parametrize("environ, memory_mb, wanted", CASES.values(), ids=list(CASES))
 def test_variables(monkeypatch, environ, memory_mb, wanted):
-    monkeypatch.setattr(_allocator, "_memory_mb", lambda: memory_mb)
-    assert _allocator.variables(environ) == wanted
-    assert _allocator.variables({**environ, **wanted}) == {}, "set once"
+    monkeypatch.setattr(allocator, "_memory_mb", lambda: memory_mb)
+    assert allocator.variables(environ) == wanted
+    assert allocator.variables({**environ, **wanted}) == {}, "set once"
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_variables(monkeypatch, environ, memory_mb, wanted):
     ],
 )
 def test_tensorflow_keeps_memory(environ, version, kept):
-    assert _allocator.keeps(environ, version) == kept
+    assert allocator.keeps(environ, version) == kept
 
 
 def test_the_memory_of_the_machine_is_known():
-    assert 100 < _allocator._memory_mb() < 10**9
+    assert 100 < allocator._memory_mb() < 10**9

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from npu_shim import _device, cli
+from npu_shim import cli
+from npu_shim._host import host_device
 from npu_shim.diagnostics import card_check, troubles
 from npu_shim.diagnostics.card_check import CHECKS, MARK, Check, Failure, Outcome, check_card, in_process, lines
 from npu_shim.diagnostics.troubles import TABLE, explain
@@ -106,7 +107,7 @@ def host(monkeypatch: Any, tmp_path: pathlib.Path) -> pathlib.Path:
     """A host with two NPUs, operators and network addresses."""
     for name in ("davinci0", "davinci1"):
         (tmp_path / name).touch()
-    monkeypatch.setattr(_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
+    monkeypatch.setattr(host_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
     folder = tmp_path / "opp" / "built-in" / "framework" / "tensorflow"
     folder.mkdir(parents=True)
     (folder / "npu_supported_ops.json").write_text("{}")
@@ -128,7 +129,7 @@ def test_the_checks_of_the_host_pass(host: pathlib.Path) -> None:
 
 
 def test_ascend_950_have_their_addresses_in_another_file(host: pathlib.Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(_device, "product", lambda: "A5")
+    monkeypatch.setattr(host_device, "product", lambda: "A5")
     monkeypatch.setattr(rootinfo, "ROOT_INFO", str(host / "root.json"))
     assert "No such file" in run("cards", "network")["network"].found
     layer = {"net_layer": 0, "net_instance_id": "os", "rank_addr_list": []}

@@ -10,8 +10,9 @@ from typing import Any, Callable, Dict, Iterator, Mapping
 
 import pytest
 
-from npu_shim import _device, _env, _mpirun, cli
-from npu_shim._packages import version_of
+from npu_shim import cli
+from npu_shim._host import host_device, host_env, mpirun
+from npu_shim._host.packages import version_of
 from npu_shim.diagnostics import diagnosis
 from npu_shim.diagnostics.environment import HIDDEN, rank_table, variables, visibility
 from npu_shim.diagnostics.host import host
@@ -44,7 +45,7 @@ def doctor(monkeypatch: Any, capsys: Any) -> Callable[..., Any]:
 
     def run(*arguments: str, probe: dict[str, Any] = TRAINED, **env: str) -> Any:
         for name in list(os.environ):
-            if name in _env.VARIABLES:
+            if name in host_env.VARIABLES:
                 monkeypatch.delenv(name)
         for name, value in env.items():
             monkeypatch.setenv(name, value)
@@ -163,8 +164,8 @@ def test_the_list_of_variables_is_complete() -> None:
             self.asked.add(name)
             return default
 
-    _env.read(Recorder())
-    assert Recorder.asked - set(_mpirun.VARIABLES) == set(_env.VARIABLES)
+    host_env.read(Recorder())
+    assert Recorder.asked - set(mpirun.VARIABLES) == set(host_env.VARIABLES)
 
 
 def test_secrets_are_not_shown() -> None:
@@ -399,7 +400,7 @@ def test_a_card_that_no_package_uses(error: str | None, doctor: Any) -> None:
 
 def test_a_card_is_found_where_tensorflow_cannot_be_imported(doctor: Any, monkeypatch: Any, tmp_path: Any) -> None:
     (tmp_path / "davinci0").touch()
-    monkeypatch.setattr(_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
+    monkeypatch.setattr(host_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
     code, out = doctor(probe={"error": "importing TensorFlow failed: x"})
     assert code == 1 and "is not installed for " + sys.executable in out
     assert "The card is not used: the driver shows 1 card(s)" in out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from npu_shim import _env
+from npu_shim._host import host_env
 
 GOOD = [
     ({}, dict(rank_id=0, rank_size=1, device_id=0, job_id="local", fallback=None, rank_table_file=None)),
@@ -40,7 +40,7 @@ GOOD = [
 
 @pytest.mark.parametrize("environ, wanted", GOOD, ids=[str(g[0]) for g in GOOD])
 def test_reads(environ, wanted):
-    got = _env.read(environ)._asdict()
+    got = host_env.read(environ)._asdict()
     assert {name: got[name] for name in wanted} == wanted
 
 
@@ -84,11 +84,11 @@ BAD = [
 @pytest.mark.parametrize("environ, text", BAD, ids=[str(b[0]) for b in BAD])
 def test_refuses(environ, text):
     with pytest.raises(ValueError, match=text):
-        _env.read(environ)
+        host_env.read(environ)
 
 
 def test_the_record_lists_defaults_and_is_frozen():
-    environment = _env.read({"RANK_SIZE": "1"})
+    environment = host_env.read({"RANK_SIZE": "1"})
     assert environment.defaulted == ("RANK_ID", "JOB_ID", "ASCEND_DEVICE_ID")
     with pytest.raises(AttributeError):
         environment.rank_id = 5
@@ -96,6 +96,6 @@ def test_the_record_lists_defaults_and_is_frozen():
 
 def test_each_call_reads_the_variables_again(monkeypatch):
     monkeypatch.setenv("JOB_ID", "a")
-    assert _env.read().job_id == "a"
+    assert host_env.read().job_id == "a"
     monkeypatch.setenv("JOB_ID", "b")
-    assert _env.read().job_id == "b"
+    assert host_env.read().job_id == "b"

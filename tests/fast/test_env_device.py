@@ -9,27 +9,27 @@ import warnings
 import pytest
 
 import npu_shim
-from npu_shim import _device
+from npu_shim._host import host_device
 
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch):
     for name in ("NPU_SHIM_FALLBACK", "RANK_ID", "RANK_SIZE"):
         monkeypatch.delenv(name, raising=False)
-    for cache in (_device._warn_once, _device._import_failure):
+    for cache in (host_device._warn_once, host_device._import_failure):
         cache.cache_clear()
     for package in ("npu_bridge", "npu_device"):
         monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.setattr(_device, "tensorflow_version", lambda: "1.15.5")
+    monkeypatch.setattr(host_device, "tensorflow_version", lambda: "1.15.5")
     yield
-    _device._import_failure.cache_clear()
+    host_device._import_failure.cache_clear()
 
 
 @pytest.fixture
 def card(monkeypatch, tmp_path):
     """The driver shows a card."""
     (tmp_path / "davinci0").touch()
-    monkeypatch.setattr(_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
+    monkeypatch.setattr(host_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
 
 
 @pytest.fixture
@@ -60,21 +60,21 @@ def test_with_package_and_card_the_device_is_the_npu(card, package):
     found = npu_shim.device()
     assert found.kind == "npu" and "shows 1 card(s)" in found.reason
     assert "npu_bridge serves TensorFlow 1.15.5" in found.reason
-    assert _device.is_npu() and _device.resolve().is_npu and not _device.has_npu_device()
+    assert host_device.is_npu() and host_device.resolve().is_npu and not host_device.has_npu_device()
 
 
 @pytest.mark.parametrize(
     "version, name, other", [("1.15.5", "npu_bridge", "npu_device"), ("2.6.5", "npu_device", "npu_bridge")]
 )
 def test_of_two_packages_the_one_for_this_tensorflow_serves(version, name, other, card, package, monkeypatch):
-    monkeypatch.setattr(_device, "tensorflow_version", lambda: version)
+    monkeypatch.setattr(host_device, "tensorflow_version", lambda: version)
     package(name)
     package(other)
     found = npu_shim.device()
     assert found.package == name and f"{name} serves TensorFlow {version}" in found.reason
     assert f"{other} is installed too and not used" in found.reason
     assert ("in graph mode npu_device.compat.v1" in found.reason) == (name == "npu_device")
-    assert _device.has_npu_device() == (name == "npu_device")
+    assert host_device.has_npu_device() == (name == "npu_device")
 
 
 def test_if_the_package_for_this_tensorflow_does_not_load_the_other_serves(card, package):
@@ -100,12 +100,12 @@ def test_if_the_package_for_this_tensorflow_does_not_load_the_other_serves(card,
 )
 @pytest.mark.parametrize("policy", ["", "error"])
 def test_a_card_that_no_package_uses_is_an_error(policy, version, source, text, card, package, monkeypatch):
-    monkeypatch.setattr(_device, "tensorflow_version", lambda: version)
+    monkeypatch.setattr(host_device, "tensorflow_version", lambda: version)
     monkeypatch.setenv("NPU_SHIM_FALLBACK", policy)
     if source:
         package("npu_bridge", source)
     assert npu_shim.device().kind == "cpu"  # asking is always allowed
-    for use in (_device.resolve, _device.is_npu, _device.has_npu_device):
+    for use in (host_device.resolve, host_device.is_npu, host_device.has_npu_device):
         with pytest.raises(RuntimeError, match="(?s)^The card is not used: the driver shows 1 card.*" + text) as raised:
             use()
         assert str(raised.value).endswith("To run on the CPU on purpose, export NPU_SHIM_FALLBACK=warn.")
@@ -117,7 +117,7 @@ def test_a_card_may_stay_unused_on_purpose(policy, card, package, monkeypatch):
     monkeypatch.setenv("NPU_SHIM_FALLBACK", policy)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        assert _device.resolve().kind == "cpu" and not _device.is_npu()
+        assert host_device.resolve().kind == "cpu" and not host_device.is_npu()
     assert [w.category for w in told] == ([RuntimeWarning] if policy == "warn" else [])
     assert all("npu_bridge does not load (ImportError: no library)" in str(w.message) for w in told)
 
@@ -125,8 +125,8 @@ def test_a_card_may_stay_unused_on_purpose(policy, card, package, monkeypatch):
 def test_by_default_a_warning_is_shown_once():
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        _device.resolve()
-        _device.resolve()
+        host_device.resolve()
+        host_device.resolve()
     assert [w.category for w in told] == [RuntimeWarning]
     assert "npu_shim runs on the CPU" in str(told[0].message) and "NPU_SHIM_FALLBACK=silent" in str(told[0].message)
 
@@ -135,14 +135,14 @@ def test_silent_does_not_warn(monkeypatch):
     monkeypatch.setenv("NPU_SHIM_FALLBACK", "silent")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert _device.resolve().kind == "cpu"
+        assert host_device.resolve().kind == "cpu"
 
 
 def test_error_forbids_the_cpu(monkeypatch):
     monkeypatch.setenv("NPU_SHIM_FALLBACK", "error")
     assert npu_shim.device().kind == "cpu"  # asking is always allowed
     with pytest.raises(RuntimeError, match="no NPU here .*forbids the CPU.*export NPU_SHIM_FALLBACK=warn"):
-        _device.resolve()
+        host_device.resolve()
 
 
 def test_an_unknown_policy_is_refused(monkeypatch):

@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from npu_shim.hccl.manage import api as manage
+from npu_shim.hccl.split import api as split
 
 from npu_shim.distributed import gradient_buckets, groups, ranks
 from npu_shim.distributed.gradient_buckets import buckets
 from npu_shim.distributed.world import WORLD
-from npu_shim.hccl.manage import api as manage
-from npu_shim.hccl.split import api as split
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import npu_shim
+from npu_shim._vendor_paths import generate
 
 
 def python(code, root):
@@ -23,12 +24,12 @@ def test_importing_the_package_loads_neither_tensorflow_nor_its_own_modules(repo
         "import sys, npu_shim; print({'tensorflow', 'numpy', 'npu_bridge', 'dataclasses'} & set(sys.modules),"
         "sorted(name for name in sys.modules if name.startswith('npu_shim')))"
     )
-    assert python(code, repo_root) == "set() ['npu_shim', 'npu_shim._lazy_names']\n"
+    assert python(code, repo_root) == "set() ['npu_shim', 'npu_shim._host', 'npu_shim._host.lazy_names']\n"
 
 
 def test_device_options_and_environment_need_no_tensorflow(repo_root):
     code = (
-        "import sys, npu_shim, npu_shim.options, npu_shim._env; npu_shim.device();"
+        "import sys, npu_shim, npu_shim.options, npu_shim._host.host_env; npu_shim.device();"
         "import npu_shim.config.nested, npu_shim.hccl.manage.api, npu_shim.hccl.split.api;"
         "from npu_shim.distributed.ranks import world; world();"
         "from npu_shim.distributed.ranktable import validate, generate, writer;"
@@ -55,7 +56,7 @@ def trees(root):
     return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in sources(root).items()}
 
 
-def test_private_tensorflow_modules_are_imported_by_tf_modules_only(repo_root):
+def test_private_tensorflow_modules_are_imported_in_one_package_only(repo_root):
     """The star import is an exception: it exports two private names."""
     exported = {"tensorflow.python.client", "tensorflow.python.training"}
     for name, tree in trees(repo_root).items():
@@ -66,13 +67,12 @@ def test_private_tensorflow_modules_are_imported_by_tf_modules_only(repo_root):
                 else ([a.name for a in node.names] if isinstance(node, ast.Import) else [])
             )
             private = [m for m in modules if m.startswith("tensorflow.python")]
-            allowed = name.startswith("_tf") or (name == "npu_init.py" and set(private) <= exported)
+            allowed = name.startswith("_tensorflow/") or (name == "npu_init.py" and set(private) <= exported)
             assert allowed or not private, f"{name} imports {private}"
 
 
-# Private attributes of other packages outside the _tf* modules. docs/architecture.md has the reasons.
+# Private attributes of other packages outside _tensorflow. docs/architecture.md has the reasons.
 PRIVATE = {
-    "_script_frames.py": {"_current_frames"},  # documented, but with an underscore, as _getframe
     "cli/_fork_server.py": {"_exit"},
     "cli/assess.py": {"_exit"},
     "cli/ranktable.py": {"_SubParsersAction"},  # the type of argparse.add_subparsers, for an annotation
@@ -121,12 +121,12 @@ def private_names(tree):
             yield name, (isinstance(of, ast.Name) and of.id in ("self", "cls")) or isinstance(of, ast.Call)
 
 
-def test_private_attributes_are_used_by_tf_modules_only(repo_root):
+def test_private_attributes_are_used_in_one_package_only(repo_root):
     found = trees(repo_root)
     own = {name: set(own_names(tree)) for name, tree in found.items()}
     anywhere = set().union(*own.values())
     for module, tree in found.items():
-        if not module.startswith("_tf"):
+        if not module.startswith("_tensorflow/"):
             foreign = {
                 name for name, of_self in private_names(tree) if name not in (anywhere if of_self else own[module])
             }
@@ -141,12 +141,12 @@ def test_the_environment_is_accessed_by_its_module_only(repo_root):
             "getenv",
             "putenv",
         }
-        assert module == "_env.py" or not used, f"{module} uses os.{sorted(used)}"
+        assert module == "_host/host_env.py" or not used, f"{module} uses os.{sorted(used)}"
 
 
 # Modules that look at frames. docs/architecture.md has the reasons.
 FRAMES = {
-    "_script_frames.py",
+    "_tensorflow/script_frames.py",
     "data/fit_watch.py",
     "import_hook/script.py",
     "training/strategy_data.py",
@@ -162,11 +162,11 @@ def test_no_module_inspects_the_stack(repo_root):
 
 # All mutable state of a process. docs/architecture.md explains each.
 STATE = {
-    "_device.py": {"_import_failure", "_warn_once"},
-    "_tf_op_creation.py": {"_HOOKS", "_ORIGINALS"},
-    "_patches.py": {"_original_attributes", "_set_variables"},
-    "_tf_threads.py": {"_kernel_threads"},
-    "_xla.py": {"_can_compile"},
+    "_host/host_device.py": {"_import_failure", "_warn_once"},
+    "_tensorflow/tf_op_creation.py": {"_HOOKS", "_ORIGINALS"},
+    "_host/patches.py": {"_original_attributes", "_set_variables"},
+    "_tensorflow/tf_threads.py": {"_kernel_threads"},
+    "_tensorflow/xla.py": {"_can_compile"},
     "distributed/backend.py": {"_backend"},
     "distributed/collective_op.py": {"_registered"},
     "distributed/collectives/arrays.py": {"_numeric_name"},
@@ -224,6 +224,4 @@ def test_every_function_has_types_and_every_public_one_a_docstring(repo_root):
 
 
 def test_the_vendors_module_paths_are_current():
-    from npu_shim import _vendor_paths
-
-    assert _vendor_paths.stale() == []
+    assert generate.stale() == []

@@ -35,12 +35,12 @@ horovod
 training
 optimizer
 data
-_install
 config
 launching
 ops
 distributed
 options
+_host _tensorflow
 """
 
 
@@ -60,6 +60,8 @@ class Code:
     @staticmethod
     def _name(root: pathlib.Path, path: pathlib.Path) -> str:
         parts = path.relative_to(root).with_suffix("").parts
+        if parts[1:3] == ("_vendor_paths", "modules"):  # Python imports them from npu_shim
+            parts = parts[:1] + parts[3:]
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
     def _imported(self, name: str, path: pathlib.Path) -> Iterator[str]:
@@ -138,3 +140,12 @@ def test_the_tool_has_no_files_beside_its_packages(repo_root: pathlib.Path) -> N
         assert text and (package.parent != tool or len(text.splitlines()) >= 3), (
             f"{package} does not say what it is for"
         )
+
+
+def test_the_root_of_the_library_shows_its_rooms(repo_root: pathlib.Path) -> None:
+    entries = [path for path in (repo_root / "npu_shim").iterdir() if path.name != "__pycache__"]
+    assert len(entries) <= 25, sorted(path.name for path in entries)
+    for path in entries:
+        module = path / "__init__.py" if path.is_dir() else path
+        text = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
+        assert text and text.splitlines()[0].endswith((".", ":")), f"{path.name} does not say what it is for"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.distributed import backend
 from npu_shim.distributed.collectives import reductions
 from npu_shim.distributed.collectives.buffer_list import BufferList
@@ -218,7 +218,7 @@ def test_clean_up_removes_only_files_of_dead_ranks(tmp_path):
 
 def test_processes_alone_have_jobs_of_their_own():
     """A job of one rank must not keep another one on this host from running."""
-    opened = [backend._join(world({}), _env.read({})) for _ in range(2)]
+    opened = [backend._join(world({}), host_env.read({})) for _ in range(2)]
     assert [each.size for each in opened] == [1, 1]
     for each in opened:
         each.close()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim._tf_numpy_function import array_function, background_function
+from npu_shim._tensorflow.tf_numpy_function import array_function, background_function
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
 from tests.control_flow import control_flow_v2
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from npu_shim.npu_cpu import npu_cpu_ops
 
 from npu_shim.estimator import npu_ops
 from npu_shim.estimator.npu_aicore_ops import npu_aicore_ops as operators
-from npu_shim.npu_cpu import npu_cpu_ops
 
 
 def test_batches_go_through_a_queue() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim import _tf_graph, _xla
+from npu_shim._tensorflow import tf_graph, xla
 from npu_shim.estimator.npu import util
 from npu_shim.ops.dropout import dropout
 from npu_shim.ops.gelu import LEAST_ELEMENTS, gelu
@@ -173,12 +173,12 @@ def test_is_not_compiled(monkeypatch, reason):
     if reason == "plain":
         monkeypatch.setenv("NPU_SHIM_KERNELS", "plain")
     if reason == "no XLA":
-        monkeypatch.setattr(_tf_graph, "has_cpu_kernel", lambda op: False)
+        monkeypatch.setattr(tf_graph, "has_cpu_kernel", lambda op: False)
     if reason == "a GPU":
         monkeypatch.setattr(tf.config.experimental, "list_physical_devices", lambda kind: [kind])
     if reason == "no leave to run what it makes":
-        monkeypatch.setattr(_xla, "may_run_generated_code", lambda: False)
-    _xla._can_compile.cache_clear()
+        monkeypatch.setattr(xla, "may_run_generated_code", lambda: False)
+    xla._can_compile.cache_clear()
     try:
         with warnings.catch_warnings(record=True) as told, tf.Graph().as_default() as graph, v1.Session() as sess:
             warnings.simplefilter("always", RuntimeWarning)
@@ -194,20 +194,20 @@ def test_is_not_compiled(monkeypatch, reason):
         assert len(told) == (reason.startswith("no ")), "told once, where nobody asked for it"
         assert all("NPU_SHIM_KERNELS=plain" in text for text in told)
     finally:
-        _xla._can_compile.cache_clear()
+        xla._can_compile.cache_clear()
 
 
 HARDENED = """
 import ctypes, warnings
 warnings.simplefilter("ignore")
 import numpy as np, tensorflow as tf
-from npu_shim import _xla
+from npu_shim._tensorflow import xla
 from npu_shim.ops.dropout import dropout
 from npu_shim.ops.gelu import gelu
 warnings.filterwarnings("always", category=RuntimeWarning, message="npu_shim")
 PR_SET_MDWE, REFUSE_EXEC_GAIN = 65, 1
 is_hardened = ctypes.CDLL(None).prctl(PR_SET_MDWE, REFUSE_EXEC_GAIN, 0, 0, 0) == 0
-assert _xla.may_run_generated_code() != is_hardened
+assert xla.may_run_generated_code() != is_hardened
 with warnings.catch_warnings(record=True) as told, tf.Graph().as_default(), tf.compat.v1.Session() as sess:
     y = gelu(tf.zeros([100000])) + dropout(tf.ones([100000]), 0.5) + dropout(tf.ones([100000]), 0.5)
     assert set(np.unique(sess.run(y))) == {0, 2, 4}
@@ -223,7 +223,7 @@ def test_a_process_that_may_not_execute_its_files_uses_plain_ops(repo_root):
 
 
 def test_varying_lengths_need_few_compilations(run):
-    least, most = 40_000, _xla.MOST_ELEMENTS
+    least, most = 40_000, xla.MOST_ELEMENTS
     drawn = np.random.RandomState(0).randint(least, most, 20000)
     counts = np.unique(
         np.concatenate(
@@ -238,7 +238,7 @@ def test_varying_lengths_need_few_compilations(run):
         )
     )
     with tf.Graph().as_default(), v1.Session() as sess:
-        sizes = sess.run(_xla._bucket(tf.constant(counts, tf.int32))).astype(np.int64)
+        sizes = sess.run(xla._bucket(tf.constant(counts, tf.int32))).astype(np.int64)
     assert (sizes >= counts).all() and (sizes <= counts * 1.125 + 1).all()
     assert len(np.unique(sizes)) <= 8 * 16
     np.testing.assert_array_equal(sizes[np.isin(counts, 2 ** np.arange(16, 31))], 2 ** np.arange(16, 31))
@@ -250,12 +250,12 @@ def plus_twice(x, y):
 
 @pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
 def test_very_large_tensors_are_processed_in_parts(monkeypatch, name):
-    monkeypatch.setattr(_xla._allocator, "keeps", lambda environ, version: False)
-    monkeypatch.setattr(_xla, "_VERY_LARGE", 1 << 16)
-    monkeypatch.setattr(_xla, "_PART", 1 << 14)
+    monkeypatch.setattr(xla._allocator, "keeps", lambda environ, version: False)
+    monkeypatch.setattr(xla, "_VERY_LARGE", 1 << 16)
+    monkeypatch.setattr(xla, "_PART", 1 << 14)
     with tf.Graph().as_default(), v1.Session() as sess:
         x, y = v1.placeholder(name, None), v1.placeholder(name, None)
-        z = _xla.elementwise(_xla.Compiled(plus_twice), [x, y], lambda x, y: 0 * x, 40_000)
+        z = xla.elementwise(xla.Compiled(plus_twice), [x, y], lambda x, y: 0 * x, 40_000)
         for count in (1 << 16, (1 << 16) + 2, 5 << 14, 99_998):  # padded, one part more, whole parts, neither
             values = np.arange(count).reshape(2, -1) % 50
             got = sess.run(tf.cast(z, tf.int32), {x: values, y: values + 1})

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from npu_shim.npu_cpu import npu_cpu_ops
 
 from npu_shim.estimator.npu_aicore_ops import npu_aicore_ops as operators
-from npu_shim.npu_cpu import npu_cpu_ops
 
 random = np.random.RandomState(5)
 RATE, DECAY, BETA1, BETA2, EPSILON = 0.1, 0.2, 0.9, 0.99, 1e-3

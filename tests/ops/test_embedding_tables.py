@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-
 from npu_shim.npu_cpu import npu_cpu_ops as ops
 
 FREE: dict[str, Any] = {"filter_mode": "no_filter", "filter_freq": 0, "filter_key_flag": False, "filter_key": -1}

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from npu_shim.npu_cpu import npu_cpu_ops
+from npu_shim.tbe import npu_cube_ops
 
 from npu_shim.estimator import npu_aicore_ops, npu_ops
 from npu_shim.estimator.npu_aicore_ops import npu_aicore_ops as operators
-from npu_shim.npu_cpu import npu_cpu_ops
-from npu_shim.tbe import npu_cube_ops
 from tests.ops.operator_case import Case, check_gradients, check_values, in_graph, made, random
 
 INDICES = np.array([[0, -1, 1], [2, 0, 2]], np.int32)

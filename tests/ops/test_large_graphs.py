@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim import _xla
+from npu_shim._tensorflow import xla
 from npu_shim.npu_init import npu_ops
 from tests.control_flow import control_flow_v2
 
@@ -24,19 +24,19 @@ def graph_with(count: int) -> v1.Graph:
 
 def test_the_choice_at_run_time_is_made_in_small_graphs_only():
     added = {}
-    for count in (0, _xla._MOST_OPS + 1):
+    for count in (0, xla._MOST_OPS + 1):
         with control_flow_v2(False), graph_with(count).as_default() as graph:
             x = v1.placeholder(tf.float32, [None])
             before = len(graph.get_operations())
             tf.gradients(npu_ops.dropout(x, keep_prob=0.5), [x])
             added[count] = len(graph.get_operations()) - before
     small, large = added.values()
-    assert large < 60 and (small > 100 or not _xla.usable())
+    assert large < 60 and (small > 100 or not xla.usable())
 
 
 @pytest.mark.parametrize("size", [7, SIZE])
 def test_dropout_in_a_large_graph(size):
-    with graph_with(_xla._MOST_OPS + 1).as_default():
+    with graph_with(xla._MOST_OPS + 1).as_default():
         x = v1.placeholder(tf.float32, [None])
         y = npu_ops.dropout(x, keep_prob=0.25, seed=3)
         (dy,) = tf.gradients(y, [x])

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-
 from npu_shim.npu_cpu.lru_cache import LruCache
 
 

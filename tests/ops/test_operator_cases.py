@@ -10,11 +10,11 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 import pytest
 import tensorflow as tf
+from npu_shim.tbe import npu_vector_ops
 
 from npu_shim.estimator import npu_aicore_ops, npu_ops
 from npu_shim.estimator.npu import npu_dynamic_rnn
 from npu_shim.estimator.npu_aicore_ops import npu_aicore_ops as operators
-from npu_shim.tbe import npu_vector_ops
 from tests.ops.operator_case import Case, check_gradients, check_values, in_graph, made, random, sigmoid
 
 

@@ -11,9 +11,9 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 import pytest
 import tensorflow as tf
+from npu_shim.hccl import hccl_ops
 
 from npu_shim.estimator.npu_aicore_ops import npu_aicore_ops as operators
-from npu_shim.hccl import hccl_ops
 from tests.ops.operator_case import flat, made, random
 
 

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from npu_shim import _patches, _tf_session, alias
+from npu_shim import alias
+from npu_shim._host import patches
+from npu_shim._tensorflow import tf_session
 from npu_shim.import_hook import script
 from npu_shim.rehearsal.assess import capture, memory, work
 
@@ -89,7 +91,7 @@ def _session() -> Any:
 
 
 def _run(session: Any, *arguments: Any) -> None:
-    _patches._original_attributes[_tf_session.BaseSession, "run"](session, *arguments)
+    patches._original_attributes[tf_session.BaseSession, "run"](session, *arguments)
 
 
 def _traced(session: Any, fetches: Any, feeds: Any) -> Any:
@@ -117,7 +119,7 @@ def main(path: str, arguments: list[str]) -> None:
     sys.path.insert(0, os.path.dirname(path))
     found = Measured(os.path.dirname(os.path.abspath(path)))
     found.install()
-    _patches.replace_attribute(_tf_session.BaseSession, "__init__", without_optimizer)
+    patches.replace_attribute(tf_session.BaseSession, "__init__", without_optimizer)
     try:
         script.run_file(path, arguments, None)
     except capture.Stop:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim import _tf_recording
+from npu_shim._tensorflow import tf_recording
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
 from npu_shim.rehearsal.recording.methods import wrap
 from npu_shim.rehearsal.recording.sessions import fed_arrays
@@ -82,7 +82,7 @@ def test_fetches_that_no_op_orders_with_their_update_are_found(tmp_path: pathlib
 
 def test_an_op_made_in_a_thread_of_a_library_belongs_to_the_function_that_waits_for_it() -> None:
     with ThreadPoolExecutor(1) as pool:
-        found = pool.submit(_tf_recording.script_function).result()
+        found = pool.submit(tf_recording.script_function).result()
     assert found == "test_an_op_made_in_a_thread_of_a_library_belongs_to_the_function_that_waits_for_it"
 
 

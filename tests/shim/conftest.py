@@ -7,10 +7,10 @@ import pytest
 import tensorflow as tf
 
 import npu_shim
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 
 # That a TensorFlow without tf.estimator says so is tested in test_estimator.py.
-collect_ignore = [] if _tf.estimator() else ["test_estimator_batches.py"]
+collect_ignore = [] if tf_api.estimator() else ["test_estimator_batches.py"]
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def one_quiet_process(monkeypatch):
 @pytest.fixture
 def log(caplog):
     """log() is what npu_shim said through TensorFlow's logger, at INFO and above."""
-    logger = _tf.logging
+    logger = tf_api.logging
     before = logger.get_verbosity()
     logger.set_verbosity(logger.INFO)
     yield lambda: [r.getMessage() for r in caplog.records if r.getMessage().startswith("npu_shim:")]
@@ -35,7 +35,7 @@ def log(caplog):
 @pytest.fixture
 def has_estimator():
     """True if this TensorFlow has tf.estimator. A test asserts the result with it, and the error without it."""
-    return _tf.estimator() is not None
+    return tf_api.estimator() is not None
 
 
 @pytest.fixture(scope="session")

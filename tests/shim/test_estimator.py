@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.estimator.keras_to_npu import model_to_npu_estimator
 from npu_shim.estimator.npu.npu_config import NPURunConfig
 from npu_shim.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
@@ -111,7 +111,7 @@ def test_iterations_per_loop_trains_the_same_steps(has_estimator, estimator, lin
     spec = NPUEstimatorSpec if spec == "npu" else tf.estimator.EstimatorSpec
     seen = []
 
-    class Seen(_tf.SessionRunHook):
+    class Seen(tf_api.SessionRunHook):
         def after_run(self, run_context, run_values):
             seen.append(int(run_context.session.run(v1.train.get_global_step(run_context.session.graph))))
 

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import npu_shim
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.estimator.npu.npu_config import NPURunConfig
 from npu_shim.estimator.npu.npu_estimator import NPUEstimator
 
@@ -165,7 +165,7 @@ def test_hooks_checkpoint_and_input_fn_arguments(tmp_path, line, linear_model_fn
     """The user's hooks see every run, a checkpoint by name is restored, and input_fn gets mode and params."""
     seen, runs = [], []
 
-    class Hook(_tf.SessionRunHook):
+    class Hook(tf_api.SessionRunHook):
         def before_run(self, run_context):
             return v1.train.SessionRunArgs(v1.train.get_global_step())
 
@@ -194,7 +194,7 @@ def test_a_loop_that_stops_early_closes_the_session(tmp_path):
     ours = NPUEstimator(predictor(lambda f: {"y": f["x"]}, []), str(tmp_path), NPURunConfig())
     ended = []
 
-    class Hook(_tf.SessionRunHook):
+    class Hook(tf_api.SessionRunHook):
         def end(self, session):
             ended.append(True)
 

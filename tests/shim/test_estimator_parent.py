@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.npu_init import NPUEstimator, NPURunConfig
 
 v1 = tf.compat.v1
@@ -65,7 +65,7 @@ def supervised():
     return tf.estimator.experimental.build_raw_supervised_input_receiver_fn({"x": x}, y)()
 
 
-class Calls(_tf.SessionRunHook):
+class Calls(tf_api.SessionRunHook):
     """Records what is called and the global step at that time."""
 
     def __init__(self, name="hook"):

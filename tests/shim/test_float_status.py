@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from npu_shim import _device, _tf, npu_init as npu
+from npu_shim import npu_init as npu
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_api
 
 v1 = tf.compat.v1
 
@@ -44,11 +46,11 @@ class Card:
 @pytest.mark.parametrize("inf_nan", [False, True])
 def test_the_flag_decides_where_overflows_saturate(inf_nan: bool, is_distributed: bool, monkeypatch: Any) -> None:
     card = Card(inf_nan, 2)
-    monkeypatch.setattr(_device, "find_vendor", card)
-    monkeypatch.setattr(_device, "vendor", card)
+    monkeypatch.setattr(host_device, "find_vendor", card)
+    monkeypatch.setattr(host_device, "vendor", card)
     monkeypatch.setenv("RANK_SIZE", "2")
     monkeypatch.setenv("RANK_ID", "0")
-    with tf.Graph().as_default(), _tf.v1.Session() as session:
+    with tf.Graph().as_default(), tf_api.v1.Session() as session:
         w = v1.get_variable("w", [], tf.float32, v1.ones_initializer())
         manager = npu.ExponentialUpdateLossScaleManager(8.0, 100, 1, decr_ratio=0.5)
         optimizer = npu.NPULossScaleOptimizer(v1.train.GradientDescentOptimizer(0.25), manager, is_distributed)

@@ -9,12 +9,13 @@ import pytest
 import tensorflow as tf
 
 import npu_shim
-from npu_shim import _device, _tf
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_api
 from npu_shim.config import graph_passes
 from npu_shim.config.rewriters import npu_config_proto, npu_run_config_init
 
 v1 = tf.compat.v1
-Rewriter = _tf.RewriterConfig
+Rewriter = tf_api.RewriterConfig
 MANUAL = Rewriter.OFF  # the number that the NPU reads; the name is TensorFlow's
 
 
@@ -109,7 +110,7 @@ def test_the_last_values_of_a_script_count(given):
 
 
 def test_on_the_npu_they_are_off_and_nothing_is_recorded(monkeypatch):
-    monkeypatch.setattr(_device, "device", lambda: _device.Device("npu", "of a test"))
+    monkeypatch.setattr(host_device, "device", lambda: host_device.Device("npu", "of a test"))
     config = npu_config_proto(config_with(remapping=Rewriter.ON))
     assert graph_passes.for_this_device(config) is config
     assert "npu_shim" not in str(config)

@@ -7,10 +7,10 @@ import os
 import numpy as np
 import pytest
 import tensorflow as tf
+from npu_shim.hccl import hccl_ops
 
 from npu_shim import npu_init as npu
 from npu_shim.estimator.npu import util
-from npu_shim.hccl import hccl_ops
 
 v1 = tf.compat.v1
 

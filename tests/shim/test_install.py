@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 import npu_shim
-from npu_shim import _tf
-from npu_shim._install import decorator_tf_session
+from npu_shim._tensorflow import tf_api
+from npu_shim.config.install import decorator_tf_session
 from npu_shim.config.keras_session import close_session, npu_clear_session, set_keras_session_npu_config
 
 v1 = tf.compat.v1
@@ -99,7 +99,7 @@ def test_error_policy_forbids_the_cpu(monkeypatch):
 
 
 def test_keras_session_has_the_config_and_trains():
-    if not _tf.has_keras_sessions():
+    if not tf_api.has_keras_sessions():
         for helper in (set_keras_session_npu_config, npu_clear_session):
             with pytest.raises(RuntimeError, match=f"{helper.__name__} needs Keras sessions.*2.15"):
                 helper()
@@ -118,7 +118,7 @@ def test_keras_session_has_the_config_and_trains():
 
 
 def test_after_install_keras_creates_its_session_with_the_config():
-    if not _tf.has_keras_sessions():
+    if not tf_api.has_keras_sessions():
         assert not hasattr(v1.keras.backend, "get_session")
         return
     npu_shim.install()

@@ -7,16 +7,17 @@ import pathlib
 
 import pytest
 import tensorflow as tf
+from npu_shim.experimental import hccl
+from npu_shim.helper import helper
 
-from npu_shim import _tf, npu_init
+from npu_shim import npu_init
+from npu_shim._tensorflow import tf_api
 from npu_shim.estimator.npu.npu_callbacks import BroadcastGlobalVariablesCallbackImpl
 from npu_shim.estimator.npu.npu_common import DeviceInfo, JobConfig, JobInfo, NPUBasics
 from npu_shim.estimator.npu.npu_config import set_npu_default_config
 from npu_shim.estimator.npu.npu_saver import NPUSaver
-from npu_shim.experimental import hccl
-from npu_shim.helper import helper
 
-v1 = _tf.v1
+v1 = tf_api.v1
 
 
 def test_a_job_comes_from_a_file(tmp_path: pathlib.Path) -> None:
@@ -93,7 +94,7 @@ def test_the_broadcast_of_one_process_does_nothing() -> None:
 
 
 def test_members_of_estimators_may_be_overridden_inside_the_context() -> None:
-    if _tf.estimator() is None:
+    if tf_api.estimator() is None:
         with pytest.raises(RuntimeError, match="NPUEstimator needs tf.estimator"):
             npu_init.NPUEstimator()
         return

@@ -9,9 +9,10 @@ import sys
 import pytest
 
 import npu_shim
-from npu_shim import _allocator, _device
+from npu_shim._host import host_device
+from npu_shim._tensorflow import allocator
 
-ALLOCATOR = _allocator.ALLOCATOR
+ALLOCATOR = allocator.ALLOCATOR
 
 # Adds numbers of 40 MB, ten times, and says how many pages the system has made for that. oneDNN would bring an
 # allocator of its own.
@@ -37,7 +38,7 @@ with tf.Session() as session:
 
 @pytest.fixture(autouse=True)
 def nothing_set(monkeypatch):
-    for name in (ALLOCATOR, _allocator.LIMIT, "NPU_SHIM_MEMORY"):
+    for name in (ALLOCATOR, allocator.LIMIT, "NPU_SHIM_MEMORY"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -72,7 +73,7 @@ def test_nothing_is_set_with_the_switch_off(monkeypatch):
 
 
 def test_nothing_is_set_on_a_host_with_a_card(monkeypatch):
-    monkeypatch.setattr(_device, "resolve", lambda: _device.Device("npu", "a test says so"))
+    monkeypatch.setattr(host_device, "resolve", lambda: host_device.Device("npu", "a test says so"))
     npu_shim.install()
     assert ALLOCATOR not in os.environ
 

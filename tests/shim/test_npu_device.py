@@ -16,8 +16,8 @@ import tensorflow as tf
 
 import npu_shim
 import npu_shim.npu_device as npu
-from npu_shim import _tf
-from npu_shim._vendor_paths import TABLE
+from npu_shim._tensorflow import tf_api
+from npu_shim._vendor_paths.table import TABLE
 from npu_shim.config.session import session_option
 from npu_shim.npu_device import npu_device as device, settings
 from npu_shim.npu_device.compat.utils import SessionConfigBuilder
@@ -366,7 +366,7 @@ def test_one_process_communicates_with_nobody() -> None:
 
 ON_A_CARD = """
 import importlib, sys, types
-from npu_shim import _device
+from npu_shim._host import host_device
 
 class Finder:  # a package with every module and every name that npu_shim has
     def find_spec(self, name, path=None, target=None):
@@ -382,8 +382,8 @@ class Finder:  # a package with every module and every name that npu_shim has
             module.gen_npu_ops = types.SimpleNamespace(fast_gelu="theirs", DropOutDoMask="theirs")
 
 sys.meta_path.insert(0, Finder())
-_device.look = lambda: _device.Device("npu", "of a test", "npu_device", ("/dev/davinci0",))
-_device._installed = lambda: ["npu_device"]
+host_device.look = lambda: host_device.Device("npu", "of a test", "npu_device", ("/dev/davinci0",))
+host_device._installed = lambda: ["npu_device"]
 for own, names in NAMES.items():
     found = importlib.import_module(own)
     for name in names:
@@ -393,7 +393,7 @@ for own, names in NAMES.items():
 import npu_shim.npu_device as npu
 assert npu.distribute.all_reduce.home == "npu_device.distribute.hccl"
 assert npu.gen_npu_ops.DropOutDoMask == npu.npu_device.gen_npu_ops.fast_gelu == "theirs"
-assert _device.vendor("npu_bridge.estimator.npu_ops").__name__ == "npu_device.compat.v1.estimator.npu_ops"
+assert host_device.vendor("npu_bridge.estimator.npu_ops").__name__ == "npu_device.compat.v1.estimator.npu_ops"
 print("served", len(NAMES))
 """
 
@@ -424,7 +424,7 @@ GRAPH_MODE = [name for name in TABLE if name.startswith("npu_device.compat.v1.")
 @pytest.mark.parametrize("module", GRAPH_MODE)
 def test_modules_of_graph_mode_have_the_vendors_paths(module: str) -> None:
     home = "npu_shim." + module.split(".", 3)[-1]
-    if home.endswith(".npu_convert_dropout") and not _tf.has_keras_sessions():
+    if home.endswith(".npu_convert_dropout") and not tf_api.has_keras_sessions():
         with pytest.raises(RuntimeError, match="needs graph-mode Keras"):
             importlib.import_module(f"npu_shim.{module}")
         return
@@ -463,7 +463,7 @@ def test_graph_mode_gives_keras_the_npu_session() -> None:
     npu.global_options().precision_mode = "allow_mix_precision"
     with tf.Graph().as_default():
         npu.open().as_default()
-        if not _tf.has_keras_sessions():  # Keras 3
+        if not tf_api.has_keras_sessions():  # Keras 3
             assert STATE.keras_session is None
             return
         session = tf.compat.v1.keras.backend.get_session()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.npu_init import (
     ExponentialUpdateLossScaleManager,
     FixedLossScaleManager,
@@ -229,7 +229,7 @@ def test_a_keras_optimizer_keeps_its_class_and_settings(wrap):
 
 def test_a_keras_model_trains_the_same_with_it():
     def weights(wrap):
-        with tf.Graph().as_default() if _tf.has_keras_sessions() else _eager():
+        with tf.Graph().as_default() if tf_api.has_keras_sessions() else _eager():
             model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,), kernel_initializer="ones")])
             model.compile(wrap(v1.keras.optimizers.SGD(learning_rate=0.01)), "mse")
             model.fit(X, np.zeros([2, 1], np.float32), epochs=3, verbose=0, shuffle=False)

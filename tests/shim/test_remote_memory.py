@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from npu_shim.hccl import hccl_ops
+from npu_shim.npu_cpu import npu_cpu_ops
 
 from npu_shim import tf_adapter
 from npu_shim.estimator.npu import npu_plugin, util
-from npu_shim.hccl import hccl_ops
-from npu_shim.npu_cpu import npu_cpu_ops
 
 
 def test_rows_are_read_and_written_by_address() -> None:

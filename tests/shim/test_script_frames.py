@@ -8,7 +8,7 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-from npu_shim import _script_frames
+from npu_shim._tensorflow import script_frames
 
 
 def test_line_of_the_main_thread_is_that_of_the_script(monkeypatch: Any, tmp_path: Any) -> None:
@@ -20,16 +20,16 @@ def test_line_of_the_main_thread_is_that_of_the_script(monkeypatch: Any, tmp_pat
     started.wait(60)
     monkeypatch.setattr(threading, "main_thread", lambda: SimpleNamespace(ident=thread.ident))
     try:
-        assert _script_frames.line_of_main_thread() in [f"at {tmp_path}/train.py:{line} in load" for line in (2, 3)]
+        assert script_frames.line_of_main_thread() in [f"at {tmp_path}/train.py:{line} in load" for line in (2, 3)]
     finally:
         ended.set()
         thread.join()
-    assert _script_frames.line_of_main_thread() == ""  # of a thread that has ended
+    assert script_frames.line_of_main_thread() == ""  # of a thread that has ended
 
 
 def test_packages_of_the_system_and_of_the_user_are_libraries(tmp_path: Any) -> None:
     code = (
-        "import sys\nfrom npu_shim import _script_frames as frames\n"
+        "import sys\nfrom npu_shim import script_frames as frames\n"
         "print([frames.is_library(path + '/x.py') for path in sys.argv[1:]])"
     )
     folders = [str(tmp_path / name) for name in ("site-packages", "dist-packages", "project")]

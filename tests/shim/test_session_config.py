@@ -6,11 +6,11 @@ import pytest
 import tensorflow as tf
 
 import npu_shim
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.config.rewriters import npu_config_proto, npu_graph_options, npu_optimizer_options, npu_run_config_init
 
 ConfigProto = tf.compat.v1.ConfigProto
-OFF = _tf.RewriterConfig.OFF
+OFF = tf_api.RewriterConfig.OFF
 
 
 def entries(config):

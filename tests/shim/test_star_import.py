@@ -12,8 +12,9 @@ import types
 import pytest
 import tensorflow as tf
 
-from npu_shim import _tf, _vendor_paths
-from npu_shim._vendor_paths import NPU_ONLY
+from npu_shim._tensorflow import tf_api
+from npu_shim._vendor_paths import table
+from npu_shim._vendor_paths.table import NPU_ONLY
 from npu_shim.ops.npu_only import SIGNATURES as OF_THE_NPU
 
 NAMES = """
@@ -169,18 +170,16 @@ def test_a_manual_port_changes_one_word(repo_root):
     assert python(PORT, repo_root) == ["True", "0", "NPUOutputTensorHook"]
 
 
-@pytest.mark.parametrize(
-    "module", [m for m, homes in _vendor_paths.TABLE.items() if homes and m not in _vendor_paths.ON_IMPORT]
-)
+@pytest.mark.parametrize("module", [m for m, homes in table.TABLE.items() if homes and m not in table.ON_IMPORT])
 def test_every_vendor_module_has_the_names_of_the_table(module):
     imported = importlib.import_module("npu_shim." + module)
     wanted = []
-    for source, names in _vendor_paths.TABLE[module]:
+    for source, names in table.TABLE[module]:
         for name in [] if source.startswith(NPU_ONLY) else names.split():
             home = importlib.import_module("npu_shim." + source)
             assert getattr(imported, name) is getattr(home, name)
-        table = source[len(NPU_ONLY) :] if source.startswith(NPU_ONLY) else None
-        wanted += names.split() or OF_THE_NPU[table]
+        missing = source[len(NPU_ONLY) :] if source.startswith(NPU_ONLY) else None
+        wanted += names.split() or OF_THE_NPU[missing]
     assert sorted(wanted) == sorted(getattr(imported, "__all__", [])) and set(wanted) <= set(dir(imported))
     given = {}
     exec(f"from npu_shim.{module} import *", given)
@@ -204,7 +203,7 @@ def test_a_module_is_loaded_on_the_first_use_of_its_names(repo_root):
 
 def test_exported_names_are_the_documented_objects(star):
     estimators = (
-        [star[name] for name in ("NPURunConfig", "NPUEstimator", "NPUEstimatorSpec")] if _tf.estimator() else []
+        [star[name] for name in ("NPURunConfig", "NPUEstimator", "NPUEstimatorSpec")] if tf_api.estimator() else []
     )
     for given in estimators + [
         star["NPUOptimizer"],
@@ -223,7 +222,7 @@ def test_exported_names_are_the_documented_objects(star):
 def test_keras_dropout_goes_through_npu_ops_until_uninstalled():
     import npu_shim
 
-    if not _tf.has_keras_sessions():
+    if not tf_api.has_keras_sessions():
         with pytest.raises(RuntimeError, match="npu_convert_dropout needs graph-mode Keras.*2.15"):
             importlib.import_module("npu_shim.estimator.npu.npu_convert_dropout")
         return

@@ -7,7 +7,8 @@ import pytest
 import tensorflow as tf
 
 import npu_shim
-from npu_shim import _tf, _tf_threads, npu_init as npu
+from npu_shim import npu_init as npu
+from npu_shim._tensorflow import tf_api, tf_threads
 from npu_shim.estimator.npu import util
 from npu_shim.optimizer import single_thread
 from npu_shim.optimizer.step_loop import StepLoop
@@ -159,7 +160,7 @@ def test_a_changing_number_of_rows_in_a_monitored_session():
 def test_set_iterations_hook_drives_the_op_named_iteration_op():
     seen = []
 
-    class Seen(_tf.SessionRunHook):
+    class Seen(tf_api.SessionRunHook):
         def before_run(self, run_context):
             return v1.train.SessionRunArgs("loss_after:0")
 
@@ -260,7 +261,7 @@ def test_steps_that_run_in_one_thread(case, monkeypatch):
 
 
 def threads():
-    get, _ = _tf_threads._kernel_threads()
+    get, _ = tf_threads._kernel_threads()
     return get()
 
 
@@ -293,5 +294,5 @@ def test_a_small_step_runs_in_the_callers_thread_and_input_has_its_own():
 
 
 def test_a_loop_needs_no_private_symbol(monkeypatch):
-    monkeypatch.setattr(_tf_threads, "_kernel_threads", lambda: None)
+    monkeypatch.setattr(tf_threads, "_kernel_threads", lambda: None)
     same(run(10, 3)[0], run(1, 30)[0])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
-from npu_shim import _device, npu_init as npu
+from npu_shim import npu_init as npu
+from npu_shim._host import host_device
 
 v1 = tf.compat.v1
 
@@ -87,8 +88,8 @@ def test_a_rank_that_saves_every_0_steps_saves_nothing(has_estimator, line, line
 
 def test_it_does_not_start_beside_an_unused_card(monkeypatch, tmp_path):
     (tmp_path / "davinci0").touch()
-    monkeypatch.setattr(_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
-    monkeypatch.setattr(_device, "_installed", list)
+    monkeypatch.setattr(host_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
+    monkeypatch.setattr(host_device, "_installed", list)
     monkeypatch.delenv("NPU_SHIM_FALLBACK")
     with pytest.raises(RuntimeError, match="The card is not used"):
         npu.npu_strategy.NPUStrategy()

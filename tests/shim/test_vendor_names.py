@@ -16,7 +16,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saver_pb2
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.estimator.npu import npu_config
 from npu_shim.ops import generated, npu_only
 from tests.card import op_library
@@ -80,13 +80,13 @@ def value(node: Any, scope: Any) -> Any:
 
 @pytest.mark.parametrize("module, name, node", rows())
 def test_is_served_with_the_vendors_parameters(module: str, name: str, node: Any) -> None:
-    if module.endswith(NEEDS_KERAS_2) and not _tf.has_keras_sessions():
+    if module.endswith(NEEDS_KERAS_2) and not tf_api.has_keras_sessions():
         with pytest.raises(RuntimeError, match="the last TensorFlow that has it is 2.15"):
             importlib.import_module(own(module))
         return
     scope = importlib.import_module(own(module))
     served = getattr(scope, name)
-    if name in NEEDS_ESTIMATOR and _tf.estimator() is None:
+    if name in NEEDS_ESTIMATOR and tf_api.estimator() is None:
         with pytest.raises(RuntimeError, match=f"{name} needs tf.estimator"):
             served()
         return
@@ -163,11 +163,11 @@ def test_exactly_the_names_of_the_list_exist_on_the_npu_only() -> None:
     """Each name of the vendor's modules computes on the CPU, or raises an error that says why it does not."""
     raising = set()
     for module, statements in sections().items():
-        if module.endswith(NEEDS_KERAS_2) and not _tf.has_keras_sessions():
+        if module.endswith(NEEDS_KERAS_2) and not tf_api.has_keras_sessions():
             continue
         for node in statements:
             name = getattr(node, "name", None) or node.target.id  # type: ignore[attr-defined]
-            if name in NEEDS_ESTIMATOR and _tf.estimator() is None:
+            if name in NEEDS_ESTIMATOR and tf_api.estimator() is None:
                 continue
             served = getattr(importlib.import_module(own(module)), name)
             if getattr(served, "__name__", "") == "only_on_npu":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import lazy_names as _lazy_names
+from npu_shim._host.lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, RankTaken, Stalled

@@ -8,7 +8,7 @@ import os
 import struct
 from typing import Callable, Sequence, TypeVar
 
-from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
+from npu_shim._host.host_env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed import shm
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
 from npu_shim.distributed.collectives.checks import check_members

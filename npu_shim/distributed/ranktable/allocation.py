@@ -12,7 +12,7 @@ import subprocess
 import sys
 from typing import Mapping, Sequence
 
-from npu_shim._mpirun import expand_counts
+from npu_shim._host.mpirun import expand_counts
 from npu_shim.distributed.ranktable.generate import Host
 from npu_shim.distributed.ranktable.model import counted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Iterator
 
-from npu_shim._device import ASCEND_A5, ATLAS_910, ATLAS_A2, ATLAS_A3
+from npu_shim._host.host_device import ASCEND_A5, ATLAS_910, ATLAS_A2, ATLAS_A3
 from npu_shim.distributed.ranktable.model import (
     POD,
     RANK_LIST,

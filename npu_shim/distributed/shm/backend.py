@@ -7,7 +7,7 @@ import hashlib
 import os
 from typing import Callable, Sequence
 
-from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
+from npu_shim._host.host_env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
 from npu_shim.distributed.collectives.checks import check_members
 from npu_shim.distributed.collectives.errors import exit_reason

@@ -1,13 +1,13 @@
-"""The vendor's npu_bridge.estimator.npu.npu_config. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
+"""The vendor's npu_bridge.estimator.npu.npu_config. Generated from npu_shim/_vendor_paths/table.py; do not edit."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import vendor_names as _vendor_names
+from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim._install import decorator_tf_session
-    from npu_shim._install import set_npu_default_config
+    from npu_shim.config.install import decorator_tf_session
+    from npu_shim.config.install import set_npu_default_config
     from npu_shim.config.nested import DumpConfig
     from npu_shim.config.nested import DynamicInputConfig
     from npu_shim.config.nested import ExperimentalConfig
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from npu_shim.ops.scopes import NpuExecutePlacement
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim._install": "decorator_tf_session set_npu_default_config",
+        "npu_shim.config.install": "decorator_tf_session set_npu_default_config",
         "npu_shim.config.nested": (
             "DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig MemoryConfig "
             "ProfilingConfig"

@@ -1,17 +1,17 @@
-"""The vendor's npu_bridge.estimator.npu.npu_estimator. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
+"""The vendor's npu_bridge.estimator.npu.npu_estimator. Generated from npu_shim/_vendor_paths/table.py; do not edit."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import vendor_names as _vendor_names
+from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim._tf_estimator import no_check_override
+    from npu_shim._tensorflow.tf_estimator import no_check_override
     from npu_shim.estimator.npu_estimator import NPUEstimator
     from npu_shim.estimator.spec import NPUEstimatorSpec
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim._tf_estimator": "no_check_override",
+        "npu_shim._tensorflow.tf_estimator": "no_check_override",
         "npu_shim.estimator.npu_estimator": "NPUEstimator",
         "npu_shim.estimator.spec": "NPUEstimatorSpec",
     }, own=(

@@ -1,9 +1,9 @@
-"""The vendor's npu_bridge.estimator.npu.npu_scope. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
+"""The vendor's npu_bridge.estimator.npu.npu_scope. Generated from npu_shim/_vendor_paths/table.py; do not edit."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import vendor_names as _vendor_names
+from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.scopes import disable_autofuse

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 import numpy as np
 
-from npu_shim import _tf
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.tensorflow.elastic import optimizer_variables
 from npu_shim.horovod.tensorflow.functions import broadcast_variables
 from npu_shim.horovod.tensorflow.mpi_ops import rank, size
@@ -16,7 +16,7 @@ from npu_shim.horovod.tensorflow.util import _executing_eagerly
 from npu_shim.horovod.tensorflow.variables import broadcast_global_variables
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Variable
+    from npu_shim._tensorflow.types import Operation, Variable
 
 
 class BroadcastGlobalVariablesCallback(tf.keras.callbacks.Callback):
@@ -45,7 +45,7 @@ class BroadcastGlobalVariablesCallback(tf.keras.callbacks.Callback):
         if self.broadcast_done:
             return
         if not _executing_eagerly():
-            _tf.keras_backend().get_session().run(broadcast_global_variables(self.root_rank))
+            tf_api.keras_backend().get_session().run(broadcast_global_variables(self.root_rank))
         else:
             local = set(map(id, self._local))
             sent = [variable for variable in self.model.variables if id(variable) not in local]
@@ -74,10 +74,10 @@ class MetricAverageCallback(tf.keras.callbacks.Callback):
     def _mean(self, metric: str, value: Any) -> Any:
         if _executing_eagerly():
             return allreduce(tf.constant(value, tf.float32), name=f"MetricAverage.{metric}").numpy()
-        session = _tf.keras_backend().get_session()
+        session = tf_api.keras_backend().get_session()
         if metric not in self._ops:
             with session.graph.as_default():
-                fed = _tf.v1.placeholder(tf.float32, [])
+                fed = tf_api.v1.placeholder(tf.float32, [])
                 self._ops[metric] = fed, allreduce(fed, name=f"MetricAverage.{metric}")
         fed, mean = self._ops[metric]
         return session.run(mean, {fed: value})
@@ -237,16 +237,16 @@ class BestModelCheckpoint(tf.keras.callbacks.ModelCheckpoint):
 
 def _get(optimizer: Any, name: str) -> float:
     value = getattr(optimizer, name)
-    if _executing_eagerly() or not _tf.has_keras_sessions():
+    if _executing_eagerly() or not tf_api.has_keras_sessions():
         return float(np.array(value))
-    return float(_tf.keras_backend().get_value(value))
+    return float(tf_api.keras_backend().get_value(value))
 
 
 def _set(optimizer: Any, name: str, value: float) -> None:
-    if _executing_eagerly() or not _tf.has_keras_sessions():
+    if _executing_eagerly() or not tf_api.has_keras_sessions():
         setattr(optimizer, name, value)
     else:
-        _tf.keras_backend().set_value(getattr(optimizer, name), value)
+        tf_api.keras_backend().set_value(getattr(optimizer, name), value)
 
 
 __all__ = [

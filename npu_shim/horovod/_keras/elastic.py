@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.tensorflow.elastic import TensorFlowKerasState, run as run
 
 if TYPE_CHECKING:
-    from npu_shim._types import KerasModel, Optimizer
+    from npu_shim._tensorflow.types import KerasModel, Optimizer
 
 
 class KerasState(TensorFlowKerasState):

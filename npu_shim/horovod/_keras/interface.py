@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.gradient_reduction import groups_of
@@ -13,7 +13,7 @@ from npu_shim.horovod.tensorflow.mpi_ops import Average
 from npu_shim.horovod.tensorflow.tape import local_variables
 
 if TYPE_CHECKING:
-    from npu_shim._types import KerasLayer, KerasModel, Optimizer, Variable
+    from npu_shim._tensorflow.types import KerasLayer, KerasModel, Optimizer, Variable
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _tf
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.tensorflow import mpi_ops, reductions, variables
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.mpi_ops import Average
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
-    from npu_shim._types import Tensor
+    from npu_shim._tensorflow.types import Tensor
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 
@@ -77,4 +77,4 @@ def reducescatter(value: Any, name: str | None = None, op: int = Average) -> Any
 
 
 def _evaluated(result: Tensor) -> Any:
-    return result if _executing_eagerly() else _tf.keras_backend().get_session().run(result)
+    return result if _executing_eagerly() else tf_api.keras_backend().get_session().run(result)

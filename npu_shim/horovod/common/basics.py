@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Iterable
 
-from npu_shim import _device
+from npu_shim._host import host_device
 from npu_shim.distributed.world import World, world
 from npu_shim.horovod.common import process_sets as sets
 from npu_shim.horovod.common.process_sets import ProcessSet
@@ -33,7 +33,7 @@ class HorovodBasics:
         """
         if self._world is not None:
             return
-        _device.is_npu()  # raises the error about a card that would stay unused
+        host_device.is_npu()  # raises the error about a card that would stay unused
         here = world()
         if comm and list(comm) != list(range(here.size)):
             raise ValueError(

@@ -12,7 +12,7 @@ import pickle
 import tempfile
 from typing import Any, Callable, Sequence
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrupt
 
 
@@ -120,7 +120,7 @@ class ObjectState(State):
 
 def commit_path() -> str | None:
     """Return the file for commits; None if the launcher does not restart the job."""
-    folder = _env.read().commit_dir
+    folder = host_env.read().commit_dir
     return None if folder is None else os.path.join(folder, "commit.pickle")
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from npu_shim import _tf
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.config.session import session_config
 from npu_shim.distributed import groups, hccl_ops
 from npu_shim.distributed.world import world
 
 if TYPE_CHECKING:
-    from npu_shim._types import Tensor
+    from npu_shim._tensorflow.types import Tensor
 
 
 def allreduce(tensors: Sequence[Tensor], reduction: str, group: str) -> list[Tensor]:
@@ -30,7 +30,7 @@ def allgather(tensor: Tensor, group: str) -> Tensor:
     """
     size = groups.group(group).size
     sent = tf.reshape(tensor, [1]) if tensor.shape.rank == 0 else tensor
-    if sent.shape.rank is not None and _tf.v1.dimension_value(sent.shape[0]) is not None:
+    if sent.shape.rank is not None and tf_api.v1.dimension_value(sent.shape[0]) is not None:
         return hccl_ops.allgather(sent, size, group)
     rows = hccl_ops.allgather(tf.reshape(tf.shape(sent, out_type=tf.int64)[0], [1]), size, group)
     longest = tf.reduce_max(rows)
@@ -62,7 +62,7 @@ def alltoall(tensor: Tensor, splits: Tensor | None, group: str) -> tuple[Tensor,
 def reduce_scatter(tensor: Tensor, reduction: str, group: str) -> Tensor:
     """Reduce a tensor and return this rank's block of axis 0; the first d0 % size ranks get one row more."""
     size, rank = groups.group(group).size, _own_rank(group)
-    rows = None if tensor.shape.rank is None else _tf.v1.dimension_value(tensor.shape[0])
+    rows = None if tensor.shape.rank is None else tf_api.v1.dimension_value(tensor.shape[0])
     if rows is not None and rows % size == 0:
         return hccl_ops.reduce_scatter(tensor, reduction, size, group)
     total = hccl_ops.allreduce(tensor, reduction, group=group)
@@ -76,7 +76,7 @@ def barrier(group: str) -> None:
     if tf.executing_eagerly():
         hccl_ops.allreduce(tf.constant(1.0), "sum", group=group).numpy()
         return
-    with tf.Graph().as_default(), _tf.v1.Session(config=session_config()) as session:
+    with tf.Graph().as_default(), tf_api.v1.Session(config=session_config()) as session:
         session.run(hccl_ops.allreduce(tf.constant(1.0), "sum", group=group))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Tensor
+    from npu_shim._tensorflow.types import DType, Tensor
 
 
 class Compressor:

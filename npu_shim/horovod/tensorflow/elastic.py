@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 import numpy as np
 
-from npu_shim import _tf
-from npu_shim._tf import tf
-from npu_shim._tf_keras import build_optimizer
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.tf_keras import build_optimizer
 from npu_shim.distributed.collectives import PeerLost, Stalled
 from npu_shim.horovod.common.elastic import ObjectState, commit_path, run_fn
 from npu_shim.horovod.tensorflow.functions import broadcast_object, broadcast_object_fn, broadcast_variables
@@ -18,7 +18,7 @@ from npu_shim.horovod.tensorflow.mpi_ops import init, rank, shutdown
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
-    from npu_shim._types import KerasModel, Optimizer, Session, Variable
+    from npu_shim._tensorflow.types import KerasModel, Optimizer, Session, Variable
 
 
 def run(func: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,10 +103,10 @@ class TensorFlowState(_ValuesState):
     def __init__(
         self, variables: Sequence[Variable] | None = None, session: Session | None = None, **kwargs: Any
     ) -> None:
-        self.variables = list(variables) if variables is not None else _tf.v1.global_variables()
+        self.variables = list(variables) if variables is not None else tf_api.v1.global_variables()
         self.session = session
         if not _executing_eagerly():
-            self.session = session or _tf.v1.get_default_session()
+            self.session = session or tf_api.v1.get_default_session()
             self._broadcast = broadcast_variables(self.variables, root_rank=0)
         self._values = self._read()
         in_graph = not _executing_eagerly()
@@ -158,7 +158,7 @@ class TensorFlowKerasState(_ValuesState):
         if _executing_eagerly():
             bcast_object: Callable[[Any], Any] = broadcast_object
         else:
-            self._broadcast = broadcast_variables(_tf.v1.global_variables(), root_rank=0)
+            self._broadcast = broadcast_variables(tf_api.v1.global_variables(), root_rank=0)
             bcast_object = broadcast_object_fn(session=self._keras_session())
         super().__init__(bcast_object, rank, **kwargs)
 
@@ -183,17 +183,17 @@ class TensorFlowKerasState(_ValuesState):
     def _read(self) -> list[np.ndarray]:
         if _executing_eagerly():
             return [np.array(variable) for variable in self._variables()]
-        return list(_tf.keras_backend().batch_get_value(self._variables()))
+        return list(tf_api.keras_backend().batch_get_value(self._variables()))
 
     def _assign(self, values: Sequence[np.ndarray]) -> None:
         if _executing_eagerly():
             for variable, value in zip(self._variables(), values):
                 variable.assign(value)
         else:
-            _tf.keras_backend().batch_set_value(list(zip(self._variables(), values)))
+            tf_api.keras_backend().batch_set_value(list(zip(self._variables(), values)))
 
     def _keras_session(self) -> Session:
-        return (self.backend or _tf.keras_backend()).get_session()
+        return (self.backend or tf_api.keras_backend()).get_session()
 
 
 def optimizer_variables(optimizer: Optimizer) -> list[Variable]:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 import numpy as np
 
-from npu_shim import _tf
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.mpi_ops import allgather, broadcast, broadcast_, rank
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Session, Tensor, Variable
+    from npu_shim._tensorflow.types import Operation, Session, Tensor, Variable
 
 
 def broadcast_variables(
@@ -77,11 +77,11 @@ def broadcast_object_fn(
         process_set: the ranks that take part.
     """
     label = name or "broadcast_object_fn"
-    size_in = _tf.v1.placeholder(tf.int32, [1])
+    size_in = tf_api.v1.placeholder(tf.int32, [1])
     size_out = broadcast(size_in, root_rank, f"{label}.sz", True, process_set)
-    data_in = _tf.v1.placeholder(tf.uint8, [None])
+    data_in = tf_api.v1.placeholder(tf.uint8, [None])
     data_out = broadcast(data_in, root_rank, f"{label}.t", True, process_set)
-    used = session or _tf.v1.get_default_session()
+    used = session or tf_api.v1.get_default_session()
 
     def broadcast_one(obj: Any) -> Any:
         is_root = rank() == root_rank
@@ -118,7 +118,7 @@ def _pickled(obj: Any) -> np.ndarray:
 def _value(tensor: Tensor, session: Session | None) -> np.ndarray:
     if _executing_eagerly():
         return tensor.numpy()
-    used = session or _tf.v1.get_default_session()
+    used = session or tf_api.v1.get_default_session()
     if used is None:
         raise ValueError("In a graph, hvd's functions of objects need session=, or a default session: `with session:`.")
     return used.run(tensor)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Gradient, Operation, Tensor, TensorShape, Variable
+    from npu_shim._tensorflow.types import DType, Gradient, Operation, Tensor, TensorShape, Variable
 
 
 class LocalGradientAggregation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, Sequence
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set, group_of
 from npu_shim.horovod.common.util import split_list
 from npu_shim.horovod.tensorflow.compression import Compression
@@ -14,7 +14,7 @@ from npu_shim.horovod.tensorflow.reductions import allreduce, grouped_allreduce
 from npu_shim.optimizer.gradient_averaging import messages
 
 if TYPE_CHECKING:
-    from npu_shim._types import Gradient, Variable
+    from npu_shim._tensorflow.types import Gradient, Variable
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 

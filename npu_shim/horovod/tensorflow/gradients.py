@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable
 
-from npu_shim import _tf_gradients
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_gradients
+from npu_shim._tensorflow.tf_api import tf
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Tensor
+    from npu_shim._tensorflow.types import DType, Tensor
 
 _registered: set[str] = set()
 
@@ -55,6 +55,6 @@ def with_gradient(y: Tensor, x: Tensor, backward: Callable[[Tensor], Tensor], na
         return replaced(x)
     full_name = f"NpuShim Horovod {name}"
     if full_name not in _registered:
-        tf.RegisterGradient(full_name)(_tf_gradients.gradient_of(lambda x, dy: [backward(dy)]))
+        tf.RegisterGradient(full_name)(tf_gradients.gradient_of(lambda x, dy: [backward(dy)]))
         _registered.add(full_name)
-    return _tf_gradients.with_gradient(y, [x], full_name)
+    return tf_gradients.with_gradient(y, [x], full_name)

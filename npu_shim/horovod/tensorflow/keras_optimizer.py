@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Iterable
 
-from npu_shim import _tf
-from npu_shim._tf import tf
-from npu_shim._tf_keras import built_variables
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.tf_keras import built_variables
 from npu_shim.horovod.tensorflow.gradient_aggregation import LocalGradientAggregation
 from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Gradient, Optimizer, Tensor, TensorShape, Variable
+    from npu_shim._tensorflow.types import DType, Gradient, Optimizer, Tensor, TensorShape, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
@@ -141,9 +141,9 @@ def _keras3_members(base: type) -> dict[str, Any]:
 
 def _new_variable(shape: TensorShape, dtype: DType, name: str) -> Variable:
     """Return a variable of a function or of eager mode; in a graph one that the Keras session initializes."""
-    if _executing_eagerly() or _tf.v1.get_default_graph().building_function:
+    if _executing_eagerly() or tf_api.v1.get_default_graph().building_function:
         with tf.init_scope():
             return tf.Variable(tf.zeros(shape, dtype), trainable=False, name=name)
-    made = _tf.keras_backend().variable(tf.zeros(shape, dtype), dtype.name, name)
-    _tf.keras_backend().get_session()  # initializes it
+    made = tf_api.keras_backend().variable(tf.zeros(shape, dtype), dtype.name, name)
+    tf_api.keras_backend().get_session()  # initializes it
     return made

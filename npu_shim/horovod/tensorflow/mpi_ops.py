@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common import process_sets as sets
 from npu_shim.horovod.common.basics import basics as _basics
 from npu_shim.horovod.common.process_sets import (
@@ -44,7 +44,7 @@ from npu_shim.horovod.tensorflow.rank_ops import (
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
-    from npu_shim._types import Tensor, Variable
+    from npu_shim._tensorflow.types import Tensor, Variable
 
 init, shutdown, is_initialized = _basics.init, _basics.shutdown, _basics.is_initialized
 rank, size, local_rank, local_size = _basics.rank, _basics.size, _basics.local_rank, _basics.local_size

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _tf
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.gradient_aggregation import LocalGradientAggregation
@@ -15,7 +15,7 @@ from npu_shim.horovod.tensorflow.mpi_ops import Average
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Operation, Optimizer, Tensor, TensorShape, Variable
+    from npu_shim._tensorflow.types import DType, Operation, Optimizer, Tensor, TensorShape, Variable
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
@@ -70,7 +70,7 @@ def DistributedOptimizer(
         process_set=process_set,
         scale_local_gradients=scale_local_gradients,
     )
-    if not isinstance(optimizer, _tf.v1.train.Optimizer):
+    if not isinstance(optimizer, tf_api.v1.train.Optimizer):
         return create_distributed_optimizer(
             optimizer, name, backward_passes_per_step, average_aggregated_gradients, **settings
         )
@@ -94,7 +94,7 @@ def DistributedOptimizer(
     )
 
 
-class _DistributedOptimizer(_tf.v1.train.Optimizer):
+class _DistributedOptimizer(tf_api.v1.train.Optimizer):
     """A tf.compat.v1.train optimizer around another one; see DistributedOptimizer."""
 
     def __init__(
@@ -151,5 +151,5 @@ class _DistributedOptimizer(_tf.v1.train.Optimizer):
 
 def _local_variable(shape: TensorShape, dtype: DType, name: str) -> Variable:
     """Return a variable that is not saved, and that the initializer of local variables initializes."""
-    local = [_tf.v1.GraphKeys.LOCAL_VARIABLES]
-    return _tf.v1.Variable(tf.zeros(shape, dtype), trainable=False, collections=local, name=name, use_resource=True)
+    local = [tf_api.v1.GraphKeys.LOCAL_VARIABLES]
+    return tf_api.v1.Variable(tf.zeros(shape, dtype), trainable=False, collections=local, name=name, use_resource=True)

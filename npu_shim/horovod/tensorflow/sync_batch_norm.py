@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _tf
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.tensorflow.mpi_ops import Average, _allreduce, size
 
 if TYPE_CHECKING:
-    from npu_shim._types import Tensor
+    from npu_shim._tensorflow.types import Tensor
 
 
 class SyncBatchNormalization(tf.keras.layers.BatchNormalization):
@@ -28,7 +28,7 @@ class SyncBatchNormalization(tf.keras.layers.BatchNormalization):
         if fused in (True, None):
             raise ValueError(f"SyncBatchNormalization(fused={fused!r}) is not allowed. Pass fused=False.")
         kwargs.setdefault("name", "sync_batch_normalization")
-        if _tf.has_keras_sessions():
+        if tf_api.has_keras_sessions():
             kwargs["fused"] = False
         super().__init__(**kwargs)
 
@@ -47,5 +47,5 @@ class SyncBatchNormalization(tf.keras.layers.BatchNormalization):
             """Return the normalized inputs; the updates join UPDATE_OPS, as those of TensorFlow 1's layers."""
             outputs = super().call(inputs, training)
             for update in self.updates:
-                _tf.v1.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
+                tf_api.v1.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
             return outputs

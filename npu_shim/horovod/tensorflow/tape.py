@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, groups_of
 from npu_shim.horovod.tensorflow.mpi_ops import Average
 
 if TYPE_CHECKING:
-    from npu_shim._types import Gradient, KerasLayer, Structure, Variable
+    from npu_shim._tensorflow.types import Gradient, KerasLayer, Structure, Variable
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Iterator, Sequence
 
-from npu_shim import _device
-from npu_shim._tf import tf
+from npu_shim._host import host_device
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import backend, graph_consistency, graph_ops, uneven_ops
 from npu_shim.distributed.collectives import Mismatch
 from npu_shim.distributed.groups import group as group_with_name
@@ -15,7 +15,7 @@ from npu_shim.horovod.common.process_sets import ProcessSet, group_of
 from npu_shim.horovod.tensorflow import card
 
 if TYPE_CHECKING:
-    from npu_shim._types import Tensor
+    from npu_shim._tensorflow.types import Tensor
 
 
 def allreduce(tensors: Sequence[Tensor], reduction: str, name: str, process_set: ProcessSet) -> list[Tensor]:
@@ -23,7 +23,7 @@ def allreduce(tensors: Sequence[Tensor], reduction: str, name: str, process_set:
     group = _group(process_set)
     if process_set.size() == 1:
         return [tf.identity(tensor) for tensor in tensors]
-    if _device.is_npu():
+    if host_device.is_npu():
         return card.allreduce(tensors, reduction, group)
     with _named(name):
         return graph_ops.allreduce(tensors, reduction, group)
@@ -34,7 +34,7 @@ def allgather(tensor: Tensor, name: str, process_set: ProcessSet) -> Tensor:
     group = _group(process_set)
     if process_set.size() == 1:
         return tf.reshape(tensor, [1]) if tensor.shape.rank == 0 else tf.identity(tensor)
-    if _device.is_npu():
+    if host_device.is_npu():
         return card.allgather(tensor, group)
     with _named(name):
         return uneven_ops.allgather(tensor, group)[0]
@@ -48,7 +48,7 @@ def broadcast(tensors: Sequence[Tensor], root_rank: int, name: str, process_set:
     if process_set.size() == 1:
         return [tf.identity(tensor) for tensor in tensors]
     root = process_set.ranks.index(root_rank)
-    if _device.is_npu():
+    if host_device.is_npu():
         return card.broadcast(tensors, root, group)
     with _named(name):
         return graph_ops.broadcast(tensors, root, group)
@@ -57,7 +57,7 @@ def broadcast(tensors: Sequence[Tensor], root_rank: int, name: str, process_set:
 def alltoall(tensor: Tensor, splits: Tensor | None, name: str, process_set: ProcessSet) -> tuple[Tensor, Tensor]:
     """Send rows to each rank; return the received rows and their numbers, int64 [size]."""
     group = _group(process_set)
-    if _device.is_npu():
+    if host_device.is_npu():
         return card.alltoall(tensor, splits, group)
     with _named(name):
         try:
@@ -73,7 +73,7 @@ def reduce_scatter(tensor: Tensor, reduction: str, name: str, process_set: Proce
         raise tf.errors.InvalidArgumentError(None, None, "hvd.reducescatter: a scalar has no rows to scatter.")
     if process_set.size() == 1:
         return tf.identity(tensor)
-    if _device.is_npu():
+    if host_device.is_npu():
         return card.reduce_scatter(tensor, reduction, group)
     with _named(name):
         return uneven_ops.reduce_scatter(tensor, reduction, group)
@@ -84,7 +84,7 @@ def barrier(process_set: ProcessSet) -> None:
     group = _group(process_set)
     if process_set.size() == 1:
         return
-    if _device.is_npu():
+    if host_device.is_npu():
         card.barrier(group)
     else:
         backend.process_group(group, group_with_name(group).ranks).barrier(key="hvd.barrier")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 
 
 def _executing_eagerly() -> bool:

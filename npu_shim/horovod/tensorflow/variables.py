@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _tf
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.tensorflow.functions import broadcast_variables
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Session
+    from npu_shim._tensorflow.types import Operation, Session
 
 
 def broadcast_global_variables(root_rank: int) -> Operation:
@@ -26,10 +26,10 @@ def broadcast_global_variables(root_rank: int) -> Operation:
             "hvd.broadcast_global_variables() does not support eager execution. Use hvd.broadcast_variables(variables, "
             "root_rank=0) with the variables of the model and of the optimizer."
         )
-    return broadcast_variables(_tf.v1.global_variables(), root_rank)
+    return broadcast_variables(tf_api.v1.global_variables(), root_rank)
 
 
-class BroadcastGlobalVariablesHook(_tf.SessionRunHook):
+class BroadcastGlobalVariablesHook(tf_api.SessionRunHook):
     """Broadcast all global variables in each new session, after they are initialized or restored.
 
     Args:
@@ -44,7 +44,7 @@ class BroadcastGlobalVariablesHook(_tf.SessionRunHook):
 
     def begin(self) -> None:
         """Create the op before the graph is finalized."""
-        if self.bcast_op is None or self.bcast_op.graph is not _tf.v1.get_default_graph():
+        if self.bcast_op is None or self.bcast_op.graph is not tf_api.v1.get_default_graph():
             with tf.device(self.device):
                 self.bcast_op = broadcast_global_variables(self.root_rank)
 

@@ -14,7 +14,7 @@ import time
 import traceback
 from dataclasses import replace
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.launching.progress import board
 from npu_shim.launching.progress.region import Region
 from npu_shim.launching.progress.status import Status, decode, send
@@ -152,7 +152,7 @@ class _Drawing:
 
 
 def _draws_on(stream: int) -> bool:
-    return os.isatty(stream) and _env.process_environ().get("TERM", "dumb") != "dumb"
+    return os.isatty(stream) and host_env.process_environ().get("TERM", "dumb") != "dumb"
 
 
 def _state(process: int) -> str:

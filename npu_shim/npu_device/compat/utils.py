@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _device
-from npu_shim._tf import ConfigProto, RewriterConfig
+from npu_shim._host import host_device
+from npu_shim._tensorflow.tf_api import ConfigProto, RewriterConfig
 from npu_shim.config.parameter_map import NPU_OPTIMIZER
 
 if TYPE_CHECKING:
-    from npu_shim._types import CustomOptimizer
+    from npu_shim._tensorflow.types import CustomOptimizer
 
 
 class SessionConfigBuilder:
@@ -36,4 +36,4 @@ class SessionConfigBuilder:
         return self._session_config
 
 
-_device.serve_vendor(__name__)
+host_device.serve_vendor(__name__)

@@ -1,9 +1,9 @@
-"""The vendor's npu_device.configs.logical_device_deploy_config. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
+"""The vendor's npu_device.configs.logical_device_deploy_config. Generated from npu_shim/_vendor_paths/table.py; do not edit."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import lazy_names as _lazy_names
+from npu_shim._host.lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.npu_device.option_classes import LogicalDeviceDeployConfig

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from npu_shim import _tf_keras
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_keras
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device.distribute.global_batches import weight_of_rows
 from npu_shim.npu_device.distribute.hccl import all_reduce, is_worker
 
 if TYPE_CHECKING:
-    from npu_shim._types import KerasModel, Tensor
+    from npu_shim._tensorflow.types import KerasModel, Tensor
 
 
 def sync_batch_norm(layer: KerasModel) -> KerasModel:
@@ -29,8 +29,8 @@ def sync_batch_norm(layer: KerasModel) -> KerasModel:
         The layer.
     """
     if is_worker("npu.distribute.sync_batch_norm"):
-        for inner in _tf_keras.layers_inside(layer):
-            if isinstance(inner, _tf_keras.batch_normalizations()) and not _tf_keras.has_own_moments(inner):
+        for inner in tf_keras.layers_inside(layer):
+            if isinstance(inner, tf_keras.batch_normalizations()) and not tf_keras.has_own_moments(inner):
                 _synchronize(inner)
     return layer
 
@@ -63,10 +63,10 @@ def _synchronize(layer: Any) -> None:
         correction = state.get("correction")
         return variance if correction is None else variance * tf.cast(correction, variance.dtype)
 
-    _tf_keras.replace_moments(layer, of_all)
+    tf_keras.replace_moments(layer, of_all)
     if is_fused:
         layer.fused = False
-        _tf_keras.change_moving_variance(layer, kept)
+        tf_keras.change_moving_variance(layer, kept)
 
 
 def _sums(values: list[Tensor], weight: Tensor | None) -> list[Tensor]:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from npu_shim import _device
+from npu_shim._host import host_device
 from npu_shim.training import callbacks
 
 if TYPE_CHECKING:
-    from npu_shim._types import KerasCallback
+    from npu_shim._tensorflow.types import KerasCallback
 
 NPUBroadcastGlobalVariablesCallback: Any = callbacks.NPUBroadcastGlobalVariablesCallback
 
-if _device.has_npu_device():
-    _Base: Any = _device.vendor("npu_device.distribute.npu_callbacks").NPUBroadcastGlobalVariablesCallback
+if host_device.has_npu_device():
+    _Base: Any = host_device.vendor("npu_device.distribute.npu_callbacks").NPUBroadcastGlobalVariablesCallback
 
     class _BroadcastCallback(_Base):
         broadcast_done: bool  # set by the vendor's constructor
@@ -24,7 +24,9 @@ if _device.has_npu_device():
         def on_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
             """Broadcast the trainable variables before the first batch."""
             if not self.broadcast_done:
-                _device.vendor("npu_device.distribute.hccl").broadcast(self.model.trainable_variables, self.root_rank)
+                host_device.vendor("npu_device.distribute.hccl").broadcast(
+                    self.model.trainable_variables, self.root_rank
+                )
                 self.broadcast_done = True
 
     _BroadcastCallback.__name__ = _BroadcastCallback.__qualname__ = _Base.__name__

@@ -7,15 +7,15 @@ import contextvars
 import warnings
 from typing import TYPE_CHECKING, Any, Iterable, Iterator
 
-from npu_shim import _tf
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed.ranks import get_rank_id
 from npu_shim.npu_device.distribute.hccl import all_reduce, is_worker
 from npu_shim.npu_device.npu_device import global_npu_ctx
 from npu_shim.training.strategy_data import bounds, is_sharded, number_of_rows, rows_of_rank, slice_of_batches
 
 if TYPE_CHECKING:
-    from npu_shim._types import Structure, Tensor
+    from npu_shim._tensorflow.types import Structure, Tensor
 
 _weight: contextvars.ContextVar[Tensor | None] = contextvars.ContextVar("npu_shim_weight_of_rows", default=None)
 
@@ -128,7 +128,7 @@ def are_even(batches: tf.data.Dataset) -> bool:
 
 
 def _static_rows(batches: tf.data.Dataset) -> int | None:
-    shapes = [shape for shape in tf.nest.flatten(_tf.v1.data.get_output_shapes(batches)) if shape.rank]
+    shapes = [shape for shape in tf.nest.flatten(tf_api.v1.data.get_output_shapes(batches)) if shape.rank]
     rows: int | None = shapes[0].as_list()[0] if shapes else None
     return rows
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _device, _tf_keras
-from npu_shim._tf import tf
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_keras
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device.distribute.global_batches import weight_of_rows
 from npu_shim.npu_device.distribute.hccl import all_reduce, broadcast, is_worker
 from npu_shim.npu_device.utils.scope import npu_optimizer_scope
@@ -18,7 +19,7 @@ from npu_shim.optimizer.gradient_averaging import (
 )
 
 if TYPE_CHECKING:
-    from npu_shim._types import Gradient, Optimizer, Tensor, Variable
+    from npu_shim._tensorflow.types import Gradient, Optimizer, Tensor, Variable
 
 
 def distributed_optimizer(optimizer: Optimizer | str) -> Optimizer:
@@ -35,7 +36,7 @@ def distributed_optimizer(optimizer: Optimizer | str) -> Optimizer:
     """
     optimizer = tf.keras.optimizers.get(optimizer)
     if is_worker("npu.distribute.distributed_optimizer") and sharing_of(optimizer) is None:
-        _tf_keras.create_variables_eagerly()
+        tf_keras.create_variables_eagerly()
         name = "apply" if hasattr(optimizer, "apply") else "apply_gradients"  # apply_gradients of Keras 3 calls apply
         sharing = _Sharing(getattr(optimizer, name))
         inner = sharing_of(getattr(optimizer, "inner_optimizer", None))
@@ -88,11 +89,11 @@ class _Sharing:
         if not self._is_broadcast and variables:
             self._is_broadcast = True
             with tf.init_scope():  # once: while a tf.function is traced, before it runs
-                broadcast([_tf_keras.tensorflow_variable(variable) for variable in variables])
+                broadcast([tf_keras.tensorflow_variable(variable) for variable in variables])
         weight = weight_of_rows()
         if weight is not None:
             gradients = [_weighted(gradient, weight) for gradient in gradients]
-        return all_reduce(gradients) if _device.is_npu() else reduce_all(gradients, "mean")
+        return all_reduce(gradients) if host_device.is_npu() else reduce_all(gradients, "mean")
 
 
 def _weighted(gradient: Gradient, weight: Tensor) -> Gradient:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, Sequence
 
-from npu_shim import _device
-from npu_shim._tf import tf
+from npu_shim._host import host_device
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import hccl_ops
 from npu_shim.distributed.hccl_checks import check_fusion, check_reduction
 from npu_shim.distributed.world import WORLD, world_size
@@ -16,7 +16,7 @@ from npu_shim.npu_device.utils.scope import npu_optimizer_scope
 from npu_shim.optimizer.gradient_averaging import reduce_all
 
 if TYPE_CHECKING:
-    from npu_shim._types import Dataset, Optimizer, Structure, Variable
+    from npu_shim._tensorflow.types import Dataset, Optimizer, Structure, Variable
 
 
 def is_worker(what: str) -> bool:
@@ -163,4 +163,4 @@ def npu_distributed_keras_optimizer_wrapper(
     return optimizer
 
 
-_device.serve_vendor(__name__, own="npu_callbacks_append")
+host_device.serve_vendor(__name__, own="npu_callbacks_append")

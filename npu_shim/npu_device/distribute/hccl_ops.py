@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _device
+from npu_shim._host import host_device
 from npu_shim.distributed import hccl_ops as _ops
 from npu_shim.distributed.hccl_ops import (
     allreduce as allreduce,
@@ -20,19 +20,19 @@ from npu_shim.distributed.hccl_ops import (
 from npu_shim.distributed.world import WORLD
 
 if TYPE_CHECKING:
-    from npu_shim._types import Tensor
+    from npu_shim._tensorflow.types import Tensor
 
 
 def allgather(tensor: Tensor, rank_size: int, group: str = WORLD) -> Tensor:
     """Concatenate the tensors of all ranks along axis 0. See npu_shim.hccl.hccl_ops.allgather."""
-    if _device.has_npu_device():
+    if host_device.has_npu_device():
         return _generated().hcom_all_gather(input=tensor, rank_size=rank_size, group=group, fusion=0, fusion_id=-1)
     return _ops.allgather(tensor, rank_size, group)
 
 
 def reduce_scatter(tensor: Tensor, reduction: str, rank_size: int, group: str = WORLD) -> Tensor:
     """Reduce a tensor; each rank gets its block of axis 0. See npu_shim.hccl.hccl_ops.reduce_scatter."""
-    if _device.has_npu_device():
+    if host_device.has_npu_device():
         return _generated().hcom_reduce_scatter(
             input=tensor, reduction=reduction, rank_size=rank_size, group=group, fusion=0, fusion_id=-1
         )
@@ -40,8 +40,8 @@ def reduce_scatter(tensor: Tensor, reduction: str, rank_size: int, group: str = 
 
 
 def _generated() -> Any:
-    return _device.vendor("npu_device.npu_device").gen_npu_ops
+    return host_device.vendor("npu_device.npu_device").gen_npu_ops
 
 
 # The vendor's own allgather and reduce_scatter do not give their ops all attributes, and always raise TypeError.
-_device.serve_vendor(__name__, own="allgather reduce_scatter")
+host_device.serve_vendor(__name__, own="allgather reduce_scatter")

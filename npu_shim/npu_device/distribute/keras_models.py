@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _tf_keras
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_keras
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device.distribute.batch_norm import sync_batch_norm
 from npu_shim.npu_device.distribute.global_batches import (
     are_even,
@@ -22,7 +22,7 @@ from npu_shim.npu_device.distribute.rank_metrics import RowsThatCount, figures, 
 from npu_shim.training.strategy_data import check_are_batches, is_sharded, slice_of_batches
 
 if TYPE_CHECKING:
-    from npu_shim._types import KerasModel, Structure
+    from npu_shim._tensorflow.types import KerasModel, Structure
 
 _MARK = "_npu_shim_data_parallel"
 
@@ -75,7 +75,7 @@ class _Parallel:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._is_of_strategy = hasattr(_tf_keras.strategy_of(model).extended, "gradients_are_reduced")
+        self._is_of_strategy = hasattr(tf_keras.strategy_of(model).extended, "gradients_are_reduced")
         self._expected, self._logs_every_step = _BATCHES, False
         self._fit, self._train_step, self._train_on_batch = model.fit, model.train_step, model.train_on_batch
         model.fit, model.train_on_batch = self.fit, self.train_on_batch
@@ -92,7 +92,7 @@ class _Parallel:
 
     def _optimizers(self) -> list[Any]:
         held = [self._model.optimizer, *vars(self._model).values()]
-        return [value for value in held if isinstance(value, _tf_keras.optimizer_classes())]
+        return [value for value in held if isinstance(value, tf_keras.optimizer_classes())]
 
     def train_step(self, data: Structure) -> Any:
         """Train on this rank's rows of a batch."""
@@ -103,7 +103,7 @@ class _Parallel:
             weight = weight_of_shard(data)
         counted = None if weight is None else RowsThatCount(self._model)
         with step_with_weight(weight):
-            logs = _tf_keras.as_traced(self._train_step)(data)
+            logs = tf_keras.as_traced(self._train_step)(data)
         if counted is not None:
             logs = counted.logs(logs, weight)
         if self._logs_every_step:

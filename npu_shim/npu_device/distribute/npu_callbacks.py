@@ -6,9 +6,9 @@ import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ContextManager, Sequence
 
-from npu_shim import _device
-from npu_shim._tf import tf
-from npu_shim._tf_keras import is_cast
+from npu_shim._host import host_device
+from npu_shim._tensorflow.tf_api import tf
+from npu_shim._tensorflow.tf_keras import is_cast
 from npu_shim.npu_device.distribute import hccl
 from npu_shim.npu_device.distribute.broadcast_callback import (
     NPUBroadcastGlobalVariablesCallback as NPUBroadcastGlobalVariablesCallback,
@@ -16,7 +16,7 @@ from npu_shim.npu_device.distribute.broadcast_callback import (
 from npu_shim.npu_device.npu_device import get_ranksize as get_ranksize
 
 if TYPE_CHECKING:
-    from npu_shim._types import KerasModel, Strategy, Variable
+    from npu_shim._tensorflow.types import KerasModel, Strategy, Variable
 
 _MARK = "_npu_shim_broadcasts"
 broadcast_registry: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # id of a sent variable to it
@@ -102,4 +102,4 @@ def npu_broadcast_scope_wrapper(strategy: Strategy) -> Strategy:
     return strategy
 
 
-_device.serve_vendor(__name__, own="NPUBroadcastGlobalVariablesCallback")
+host_device.serve_vendor(__name__, own="NPUBroadcastGlobalVariablesCallback")

@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 
-from npu_shim import _tf_functions
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_functions
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device.distribute.global_batches import is_root
 from npu_shim.npu_device.distribute.hccl import broadcast, is_worker
 
@@ -25,7 +25,7 @@ def share_random_state() -> None:
         return
     version, python_state, _ = random.getstate()
     name, keys, position, *_ = np.random.get_state()
-    seed = _tf_functions.global_seed()
+    seed = tf_functions.global_seed()
     own = [*python_state, *(int(key) for key in keys), int(position), -1 if seed is None else seed, _fresh()]
     shared = tf.Variable(np.array(own, np.int64))
     broadcast(shared)

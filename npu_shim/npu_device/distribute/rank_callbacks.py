@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device.distribute.hccl import all_reduce
 from npu_shim.npu_device.distribute.rank_metrics import Figures, figures, global_logs
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Mapping, NamedTuple
 
-from npu_shim import _tf_distribute, _tf_keras
-from npu_shim._tf import tf
+from npu_shim._tensorflow import tf_distribute, tf_keras
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device.distribute.hccl import all_reduce
 
 if TYPE_CHECKING:
-    from npu_shim._types import KerasModel, Tensor, Variable
+    from npu_shim._tensorflow.types import KerasModel, Tensor, Variable
 
     Numbers = Dict[str, Tensor]
 
@@ -34,13 +34,13 @@ def figures(model: KerasModel) -> Figures:
     which adds them up itself, there are no figures.
     """
     variables = metric_variables(model)
-    if any(isinstance(variable, _tf_distribute.DistributedValues) for variable in variables):
+    if any(isinstance(variable, tf_distribute.DistributedValues) for variable in variables):
         return Figures({}, {})
     values = [tf.identity(variable) for variable in variables]
-    own = _numbers(_tf_keras.metric_results(model))
+    own = _numbers(tf_keras.metric_results(model))
     for variable, total in zip(variables, all_reduce(values, "sum")):
         variable.assign(total)
-    of_all = _numbers(_tf_keras.metric_results(model))
+    of_all = _numbers(tf_keras.metric_results(model))
     for variable, value in zip(variables, values):
         variable.assign(value)
     return Figures(own, of_all)
@@ -80,11 +80,11 @@ class RowsThatCount:
         Returns:
             The logs of the step, with the figures of the restored metrics.
         """
-        counted = _numbers(_tf_keras.metric_results(self._model))
+        counted = _numbers(tf_keras.metric_results(self._model))
         for variable in metric_variables(self._model):
             before = self._before.get(id(variable), tf.zeros_like(variable))
             variable.assign(tf.where(weight > 0.0, variable, before))
-        restored = _numbers(_tf_keras.metric_results(self._model))
+        restored = _numbers(tf_keras.metric_results(self._model))
         changed = {
             name: tf.where(_is_equal(value, counted[name]), restored[name], value)
             for name, value in _numbers(logs).items()
@@ -95,7 +95,7 @@ class RowsThatCount:
 
 def metric_variables(model: KerasModel) -> list[Variable]:
     """Return the numeric variables of the metrics that exist."""
-    found = _tf_keras.metric_variables(model)
+    found = tf_keras.metric_variables(model)
     return [variable for variable in found if variable.dtype.is_floating or variable.dtype.is_integer]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device.npu_device import global_npu_ctx
 from npu_shim.training.strategy import RankStrategy
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
 
-from npu_shim import _device
+from npu_shim._host import host_device
 from npu_shim.npu_device.distribute import hccl
 from npu_shim.npu_device.npu_device import global_npu_ctx
 
 if TYPE_CHECKING:
-    from npu_shim._types import Variable
+    from npu_shim._tensorflow.types import Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
@@ -94,4 +94,4 @@ def grouping_broadcast(variables: Sequence[Variable]) -> Sequence[Variable] | No
     return None
 
 
-_device.serve_vendor(__name__)
+host_device.serve_vendor(__name__)

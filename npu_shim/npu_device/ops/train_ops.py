@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from npu_shim import _device, _tf_keras
-from npu_shim._tf import tf
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_keras
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device import gen_npu_ops
 from npu_shim.npu_device.utils import npu_wrapper
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Tensor
+    from npu_shim._tensorflow.types import Operation, Tensor
 
 
 def fast_gelu_grad(op: Operation, grad: Tensor) -> list[Tensor]:
@@ -32,7 +33,7 @@ def gelu(x: Tensor) -> Tensor:
     Returns:
         A tensor with x's shape and type.
     """
-    if _tf_keras.is_keras_tensor(x):
+    if tf_keras.is_keras_tensor(x):
         return npu_wrapper.NpuOpLambda(gen_npu_ops.fast_gelu)(x)
     if not tf.executing_eagerly():
         return gen_npu_ops.fast_gelu(x)
@@ -40,4 +41,4 @@ def gelu(x: Tensor) -> Tensor:
     return 0.5 * x * (1 + tf.math.erf(x * math.sqrt(0.5)))
 
 
-_device.serve_vendor(__name__)
+host_device.serve_vendor(__name__)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device, _patches
-from npu_shim._tf import tf
+from npu_shim._host import host_device, patches
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device import gen_npu_ops
 from npu_shim.npu_device.train.replacement import dropout_convert
 from npu_shim.ops.dropout import dropout
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Tensor
+    from npu_shim._tensorflow.types import Operation, Tensor
 
 _VERSIONS, _MODES = ["2.6.2~2.6.999"], ["graph"]
 grad_registry_list = ["DropOutDoMask"]  # the ops whose gradient the package registers
@@ -48,9 +48,7 @@ def npu_dropout_v2(
 def dropout_api_convert() -> None:
     """Replace tf.nn.dropout by npu_dropout_v2 in functions, with TensorFlow 2.6; npu_shim.uninstall() restores it."""
     for namespace in (tf.nn, tf.compat.v2.nn):
-        _patches.replace_attribute(
-            namespace, "dropout", dropout_convert(npu_dropout_v2, version=_VERSIONS, mode=_MODES)
-        )
+        patches.replace_attribute(namespace, "dropout", dropout_convert(npu_dropout_v2, version=_VERSIONS, mode=_MODES))
 
 
 def dropout_domask_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
@@ -58,4 +56,4 @@ def dropout_domask_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
     return [gen_npu_ops.drop_out_do_mask(grad, op.inputs[1], op.inputs[2]), None, None]
 
 
-_device.serve_vendor(__name__)
+host_device.serve_vendor(__name__)

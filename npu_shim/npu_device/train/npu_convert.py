@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npu_shim import _device
+from npu_shim._host import host_device
 from npu_shim.npu_device.train.convert_dropout import dropout_api_convert
 from npu_shim.npu_device.train.replacement import (
     api_func_convert as api_func_convert,
@@ -22,4 +22,4 @@ def npu_convert_api() -> None:
     dropout_api_convert()
 
 
-_device.serve_vendor(__name__)
+host_device.serve_vendor(__name__)

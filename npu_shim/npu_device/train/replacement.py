@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 from absl import logging
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device.state import STATE
 
 _HIGHEST = 999  # of each number of a version

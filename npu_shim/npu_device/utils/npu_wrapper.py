@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _device, _tf_keras
-from npu_shim._tf import tf
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_keras
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device import gen_npu_ops
 
 if TYPE_CHECKING:
-    from npu_shim._types import Structure
+    from npu_shim._tensorflow.types import Structure
 
 _NAMES = "npu_api_names"
 _symbols: dict[str, Any] = {}
@@ -68,8 +69,8 @@ class NpuOpLambda(tf.keras.layers.Layer):
         return cls(**config)
 
 
-if not _device.has_npu_device():  # the vendor's package registers its own
-    _tf_keras.register_serializable("npu_device.utils.npu_wrapper", NpuOpLambda)
+if not host_device.has_npu_device():  # the vendor's package registers its own
+    tf_keras.register_serializable("npu_device.utils.npu_wrapper", NpuOpLambda)
     npu_symbol_register("npu.ops.gelu", gen_npu_ops.fast_gelu)
 
 
@@ -78,11 +79,11 @@ def npu_functional_support(op: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(op)
     def called(*args: Any, **kwargs: Any) -> Any:
-        if any(_tf_keras.is_keras_tensor(x) for x in tf.nest.flatten([args, kwargs])):
+        if any(tf_keras.is_keras_tensor(x) for x in tf.nest.flatten([args, kwargs])):
             return NpuOpLambda(op)(*args, **kwargs)
         return op(*args, **kwargs)
 
     return called
 
 
-_device.serve_vendor(__name__)
+host_device.serve_vendor(__name__)

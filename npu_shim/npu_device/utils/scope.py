@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import ContextManager
 
-from npu_shim import _device, _tf_graph
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_graph
 from npu_shim.ops.scopes import keep_dtype_scope as keep_dtype_scope, npu_optimizer_scope as npu_optimizer_scope
 
 
 def npu_gradients_scope() -> ContextManager[None]:
     """Mark ops as part of the backward pass. No effect on the CPU."""
-    return _tf_graph.attr_scope({"_backward": True})
+    return tf_graph.attr_scope({"_backward": True})
 
 
 def npu_recompute_scope() -> ContextManager[None]:
     """Recompute the results of ops in the backward pass to save memory. No effect on the CPU."""
-    return _tf_graph.attr_scope({"_recompute": True})
+    return tf_graph.attr_scope({"_recompute": True})
 
 
-_device.serve_vendor(__name__)
+host_device.serve_vendor(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Sequence
 
 import npu_shim
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 from npu_shim.rehearsal.assess import kinds, memory, work
 from npu_shim.rehearsal.assess.capture import TRAIN, Capture, Captured
 from npu_shim.rehearsal.assess.estimates import precision_part, roofline, work_part
@@ -37,7 +37,7 @@ class Settings(NamedTuple):
 
 def assess(capture: Capture, settings: Settings, script: str, arguments: Sequence[str]) -> dict[str, Any]:
     """Return the assessment of what a script runs until its first training step, and of that step."""
-    _tf.logging.set_verbosity(_tf.logging.ERROR)  # TensorFlow's profiler calls deprecated functions
+    tf_api.logging.set_verbosity(tf_api.logging.ERROR)  # TensorFlow's profiler calls deprecated functions
     graphs = [_graph(captured, settings) for captured in capture.graphs if _matters(captured)]
     before = len(capture.compiled)
     return {
@@ -46,7 +46,7 @@ def assess(capture: Capture, settings: Settings, script: str, arguments: Sequenc
         "tool_version": npu_shim.__version__,
         "script": script,
         "arguments": list(arguments),
-        "tensorflow": _tf.tf.__version__,
+        "tensorflow": tf_api.tf.__version__,
         "ranks": 1,
         "operator_lists": settings.lists.source,
         "compiled_graphs": {

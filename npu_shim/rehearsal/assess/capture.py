@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import numpy as np
 
-from npu_shim import _patches, _tf, _tf_capture, _tf_estimator, _tf_keras, _tf_session
+from npu_shim._host import patches
+from npu_shim._tensorflow import tf_api, tf_capture, tf_estimator, tf_keras, tf_session
 from npu_shim.rehearsal.assess.flat import Flat, Shape, flatten
 from npu_shim.rehearsal.assess.given_shapes import argument_shapes, fed_sizes, feed_shapes, iterator_shapes
 from npu_shim.rehearsal.assess.lines import line_of_caller
@@ -16,10 +17,10 @@ from npu_shim.rehearsal.assess.training_ops import all_ops, needed_ops, trains
 from npu_shim.rehearsal.assess.zeros import eager_zeros, zeros
 
 if TYPE_CHECKING:
-    from npu_shim._types import Estimator, Fetches, Graph, Operation, Session, Tensor
+    from npu_shim._tensorflow.types import Estimator, Fetches, Graph, Operation, Session, Tensor
     from npu_shim.rehearsal.assess.given_shapes import Feeds
 
-tf, v1 = _tf.tf, _tf.v1
+tf, v1 = tf_api.tf, tf_api.v1
 TRAIN, OTHER = "train", "other"
 _MOST_GRAPHS = 16
 
@@ -78,22 +79,22 @@ class Capture:
         self._trains: dict[Any, bool] = {}
 
     def install(self) -> None:
-        """Replace TensorFlow's entry points. ``_patches.restore_all`` restores them."""
-        replace = _patches.replace_attribute
-        replace(_tf_session.BaseSession, "run", self._session_run)
-        replace(_tf_session.BaseSession, _tf_capture.MAKE_CALLABLE, self._make_callable)
+        """Replace TensorFlow's entry points. ``patches.restore_all`` restores them."""
+        replace = patches.replace_attribute
+        replace(tf_session.BaseSession, "run", self._session_run)
+        replace(tf_session.BaseSession, tf_capture.MAKE_CALLABLE, self._make_callable)
         replace(v1.train.Saver, "save", _skip("path"))
         for name in ("add_event", "flush", "close", "reopen"):
-            replace(_tf_capture.EventFileWriter, name, _skip(None))
-        replace(_tf_capture.EventFileWriter, "__init__", _without_file)
+            replace(tf_capture.EventFileWriter, name, _skip(None))
+        replace(tf_capture.EventFileWriter, "__init__", _without_file)
         replace(v1.train.Optimizer, "apply_gradients", self._apply)
-        for owner in getattr(_tf_estimator.estimator_class(), "__mro__", ())[:-1]:
+        for owner in getattr(tf_estimator.estimator_class(), "__mro__", ())[:-1]:
             if "train" in vars(owner):
                 replace(owner, "train", self._estimator_train)
         if tf.__version__.startswith("1."):
             return
         replace(type(tf.function(_nothing)), "__call__", self._call)
-        for kind in _tf_keras.optimizer_classes():
+        for kind in tf_keras.optimizer_classes():
             for owner in kind.__mro__:
                 for name in {"apply_gradients", "apply"} & set(vars(owner)):
                     replace(owner, name, self._apply)
@@ -106,12 +107,12 @@ class Capture:
         def run(
             session: Session, fetches: Fetches, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
         ) -> Any:
-            ops = [_op(each) for each in _tf_session.fetched_elements(session, fetches)]
-            feeds = _tf_session.fed_values(session, feed_dict)
+            ops = [_op(each) for each in tf_session.fetched_elements(session, fetches)]
+            feeds = tf_session.fed_values(session, feed_dict)
             if not self._takes(session.graph, ops, feeds):
                 return original(session, fetches, feed_dict, options, run_metadata)
             self._record_run(session, ops, feeds, feed_dict, fetches, original)
-            return _tf_capture.results(session, fetches, zeros)
+            return tf_capture.results(session, fetches, zeros)
 
         return run
 
@@ -126,7 +127,7 @@ class Capture:
                 feeds = [(find(name), value) for name, value in zip(options.feed, args)]
                 if not self._takes(session.graph, ops, feeds):
                     return real(*args, **kwargs)
-                run = _tf_session.BaseSession.run
+                run = tf_session.BaseSession.run
                 self._record_run(session, ops, feeds, dict(feeds), fetches + ops[len(fetches) :], run)
                 return [zeros(each) for each in fetches]
 
@@ -166,7 +167,7 @@ class Capture:
         kind = TRAIN if trains(needed_ops(ops)) else OTHER
         name = "session.run"
         if kind == TRAIN or any(op.type not in ("NoOp", "Assign", "VarHandleOp") for op in ops):
-            config = _tf_session.reported_config(session)
+            config = tf_session.reported_config(session)
             options, sizes = parameters(config), fed_sizes(feeds)
             self._add(
                 Captured(kind, name, self._line(), graph, ops, given, options, sizes, None, session, feed_dict, fetches)
@@ -190,7 +191,7 @@ class Capture:
             except Stop:
                 if not self.graphs:
                     raise
-            for spec in _tf_estimator.evaluation_specs(saving_listeners or ()):
+            for spec in tf_estimator.evaluation_specs(saving_listeners or ()):
                 estimator.evaluate(spec.input_fn, spec.steps, spec.hooks)
             return estimator
 

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from typing import Any, Callable
 
-from npu_shim import _env
+from npu_shim._host import host_env
 
 _OPEN, _MKDIR = builtins.open, os.mkdir
 _LARGE = 256 << 20  # bytes; a larger file is not copied before it is overwritten
@@ -25,7 +25,7 @@ class Written:
         self._created: dict[str, None] = {}
         self._copies: dict[str, str] = {}
         self._undo: list[Callable[[], None]] = []
-        self._cache = os.path.abspath(_env.process_environ().get("KERAS_HOME") or os.path.expanduser("~/.keras"))
+        self._cache = os.path.abspath(host_env.process_environ().get("KERAS_HOME") or os.path.expanduser("~/.keras"))
         self._store = tempfile.mkdtemp(prefix="npu_shim_assess_")
 
     def start(self) -> None:
@@ -45,9 +45,9 @@ class Written:
 
     def follow_tensorflow(self) -> None:
         """Record what tf.io.gfile writes, once the script has imported TensorFlow."""
-        from npu_shim import _tf
+        from npu_shim._tensorflow import tf_api
 
-        gfile = _tf.v1.gfile
+        gfile = tf_api.v1.gfile
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def noted(path: Any, *args: Any, **kwargs: Any) -> Any:
@@ -59,7 +59,7 @@ class Written:
         for name in ("MakeDirs", "MkDir"):
             self._replace(gfile, name, make(getattr(gfile, name)))
         for name in ("makedirs", "mkdir"):
-            self._replace(_tf.tf.io.gfile, name, make(getattr(_tf.tf.io.gfile, name)))
+            self._replace(tf_api.tf.io.gfile, name, make(getattr(tf_api.tf.io.gfile, name)))
 
     def note(self, path: Any) -> None:
         """Remember a path that is about to be written."""

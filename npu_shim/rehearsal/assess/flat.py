@@ -6,12 +6,12 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from npu_shim import _tf, _tf_capture, _tf_graph
+from npu_shim._tensorflow import tf_api, tf_capture, tf_graph
 
 if TYPE_CHECKING:
-    from npu_shim._types import Graph, Message, Operation, Tensor
+    from npu_shim._tensorflow.types import Graph, Message, Operation, Tensor
 
-tf = _tf.tf
+tf = tf_api.tf
 Shape = Optional[Tuple[Optional[int], ...]]  # None: the rank is not known
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 # functional control flow: the attributes with functions, and the number of inputs that the functions do not take
@@ -56,7 +56,7 @@ class Node:
         self.inputs: list[tuple[int, int]] = []
         self.controls: list[int] = []
         self.dtypes = [output.dtype.base_dtype.name for output in source.outputs]
-        self.references = [_tf_graph.is_reference(output) for output in source.outputs]
+        self.references = [tf_graph.is_reference(output) for output in source.outputs]
         self.declared: list[Shape] = [shape_of(output) for output in source.outputs]
         if self.op == "FusedBatchNormV3":
             self.declared[5] = (0,)  # space for the gradient, which only GPUs use; TensorFlow says no shape
@@ -117,8 +117,8 @@ class _Flattening:
             start = len(self._nodes)
             function = op.get_attr("f").name if op.type in _CALLS else op.type
             called = (
-                _tf_capture.body(graph, function)
-                if op.type in _CALLS or _tf_capture.is_function(graph, op.type)
+                tf_capture.body(graph, function)
+                if op.type in _CALLS or tf_capture.is_function(graph, op.type)
                 else None
             )
             if called is not None:
@@ -172,9 +172,9 @@ class _Flattening:
         for outer, inner in getattr(graph, "captures", ()):
             if inner is not op.outputs[0]:
                 continue
-            kind = _tf_capture.handle_type(outer) if outer.dtype == tf.resource else None
+            kind = tf_capture.handle_type(outer) if outer.dtype == tf.resource else None
             if kind is not None:
-                variable = _tf_capture.variable_of(graph, outer)
+                variable = tf_capture.variable_of(graph, outer)
                 node.op = node.definition.op = "VarHandleOp"
                 node.definition.attr.clear()
                 node.definition.attr["dtype"].type = kind[0].as_datatype_enum
@@ -201,7 +201,7 @@ class _Flattening:
         for attribute in attributes:
             functions = op.get_attr(attribute)
             for function in functions if isinstance(functions, list) else [functions]:
-                called = _tf_capture.body(graph, function.name)
+                called = tf_capture.body(graph, function.name)
                 if called is None:
                     continue
                 inner = next(self._calls)
@@ -249,7 +249,7 @@ class _Flattening:
                 stand = definition.node.add(name=f"{names[index]}__{output}", op="Placeholder")
                 stand.attr["dtype"].type = tf.as_dtype(node.dtypes[output]).as_datatype_enum
                 stand.attr["shape"].shape.CopyFrom(_proto(shape))
-        graph = _tf_capture.import_alone(definition)
+        graph = tf_capture.import_alone(definition)
         for index, node in enumerate(self._nodes):
             if index in self._placeholders:
                 node.shapes = [_merged(a, b) for a, b in zip(self._placeholders[index], node.declared)]

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence, Tuple
 
 import numpy as np
 
-from npu_shim import _tf, _tf_capture, _tf_graph
+from npu_shim._tensorflow import tf_api, tf_capture, tf_graph
 from npu_shim.rehearsal.assess.flat import Shape
 from npu_shim.rehearsal.assess.kinds import is_collective
 from npu_shim.rehearsal.assess.training_ops import all_ops
 
 if TYPE_CHECKING:
-    from npu_shim._types import Graph, Operation, Session, Tensor
+    from npu_shim._tensorflow.types import Graph, Operation, Session, Tensor
 
     Feeds = Sequence[Tuple[Tensor, Any]]  # with their values
 
-tf = _tf.tf
+tf = tf_api.tf
 _MOST_SIZES = 8  # dimensions of a tensor
 
 
@@ -36,7 +36,7 @@ def fed_sizes(feeds: Feeds) -> dict[str, Any]:
 
 def iterator_shapes(session: Session, ops: list[Operation], feed_dict: Any, run: Callable[..., Any]) -> dict[str, Any]:
     """Return the shapes of the next batch of each iterator behind a run, which is read for this."""
-    found = [op for op in _tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
+    found = [op for op in tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
     found = [op for op in found if session.graph.is_fetchable(op) and op.graph is session.graph]
     collectives = [op for op in found if is_collective(op)]
     found = [op for op in found if op not in collectives]
@@ -70,18 +70,18 @@ def argument_shapes(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any])
     captured = {id(inner) for _, inner in getattr(graph, "captures", ())}
     inputs = [each for each in graph.inputs if id(each) not in captured]
     values = [
-        each for each in _tf_capture.components((args, kwargs)) if hasattr(each, "shape") and hasattr(each, "dtype")
+        each for each in tf_capture.components((args, kwargs)) if hasattr(each, "shape") and hasattr(each, "dtype")
     ]
     if len(inputs) == len(values):
         given.update(
             (tensor.name, tuple(value.shape)) for tensor, value in zip(inputs, values) if tensor.dtype != tf.resource
         )
     iterators: list[Any] = [
-        each for each in tf.nest.flatten((args, kwargs)) if isinstance(each, _tf_capture.iterator_types())
+        each for each in tf.nest.flatten((args, kwargs)) if isinstance(each, tf_capture.iterator_types())
     ]
     readers = [op for op in all_ops(graph) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
     for iterator in iterators[:1] if len(iterators) == 1 else ():
-        batch = _tf_capture.components(next(iterator))
+        batch = tf_capture.components(next(iterator))
         for op in readers:
             if len(op.outputs) == len(batch):
                 given.update((output.name, tuple(part.shape)) for output, part in zip(op.outputs, batch))

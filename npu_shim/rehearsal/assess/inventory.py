@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 from typing import Any, Sequence
 
-from npu_shim import _tf, _tf_graph
+from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim.rehearsal.assess import kinds, memory, work
 from npu_shim.rehearsal.assess.flat import Node, Shape
 from npu_shim.rehearsal.assess.lines import lines_of
@@ -58,7 +58,7 @@ def partition_of(nodes: Sequence[Node], parts: Partition, where: dict[int, list[
             "op": op,
             "count": len(places),
             "pulled": sum(1 for i in places if i in pulled),
-            "cpu": _tf_graph.has_cpu_kernel(op),
+            "cpu": tf_graph.has_cpu_kernel(op),
             "lines": list(dict.fromkeys(line for i in places for line in where[i][:1]))[:_MOST_LINES],
         }
         for op, places in rows.items()
@@ -184,9 +184,9 @@ def _variable_type(node: Node) -> Any:
     if node.op != "VarHandleOp":
         return node.shapes[0], node.dtypes[0]
     attributes = node.definition.attr
-    shape = _tf.tf.TensorShape(attributes["shape"].shape)
+    shape = tf_api.tf.TensorShape(attributes["shape"].shape)
     known = shape.rank is not None and shape.is_fully_defined()
-    return tuple(shape.as_list()) if known else None, _tf.tf.as_dtype(attributes["dtype"].type).name
+    return tuple(shape.as_list()) if known else None, tf_api.tf.as_dtype(attributes["dtype"].type).name
 
 
 def _variable_name(node: Node) -> str:

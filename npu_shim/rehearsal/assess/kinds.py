@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Sequence
 from npu_shim.rehearsal.assess.flat import Node
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation
+    from npu_shim._tensorflow.types import Operation
 
 COLLECTIVE = re.compile(r"^(Hcom|Horovod|Collective|Nccl)")
 _CALLS_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})

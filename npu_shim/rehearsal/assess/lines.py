@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from npu_shim import _script_frames
+from npu_shim._tensorflow import script_frames
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation
+    from npu_shim._tensorflow.types import Operation
 
 _MOST = 3  # frames of an operation
 
 
 def line_of_caller(folder: str) -> str:
     """Return the innermost line of the script that is running, relative to a folder; "an unknown line" without one."""
-    for frame in _script_frames.running():
+    for frame in script_frames.running():
         return f"{relative(frame.f_code.co_filename, folder)}:{frame.f_lineno}"
     return "an unknown line"
 
@@ -25,7 +25,7 @@ def lines_of(op: Operation, folder: str) -> list[str]:
     found: list[str] = []
     for frame in reversed(list(op.traceback or ())):
         text = f"{relative(frame[0], folder)}:{frame[1]}"
-        if not _script_frames.is_library(frame[0]) and text not in found:
+        if not script_frames.is_library(frame[0]) and text not in found:
             found.append(text)
     return found[:_MOST]
 

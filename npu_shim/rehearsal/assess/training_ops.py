@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Iterable
 
-from npu_shim import _tf_capture, _tf_graph
+from npu_shim._tensorflow import tf_capture, tf_graph
 
 if TYPE_CHECKING:
-    from npu_shim._types import Graph, Operation
+    from npu_shim._tensorflow.types import Graph, Operation
 
 _UPDATE = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
 _ASSIGN = re.compile(r"Assign(Add|Sub)?(VariableOp)?$|(Resource)?Scatter(Add|Sub|Update)$")
@@ -22,7 +22,7 @@ def all_ops(graph: Graph) -> list[Operation]:
 
 def needed_ops(ops: Iterable[Operation]) -> list[Operation]:
     """Return operations, those that run before them, and those of the functions that these run."""
-    return _with_functions(_tf_graph.ancestors(ops))
+    return _with_functions(tf_graph.ancestors(ops))
 
 
 def trains(ops: list[Operation]) -> bool:
@@ -45,5 +45,5 @@ def _with_functions(ops: list[Operation]) -> list[Operation]:
 def _inside(op: Operation) -> list[Operation]:
     """Return the operations of the functions that an operation runs: calls, loops, branches, parts of datasets."""
     names = [attribute.func.name for attribute in op.node_def.attr.values() if attribute.HasField("func")]
-    bodies = [_tf_capture.body(op.graph, name) for name in names]
+    bodies = [tf_capture.body(op.graph, name) for name in names]
     return [inner for each in bodies if each is not None for inner in all_ops(each)]

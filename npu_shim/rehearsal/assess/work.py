@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Callable, NamedTuple, Sequence
 
-from npu_shim import _tf_capture
-from npu_shim._tf import static_value
+from npu_shim._tensorflow import tf_capture
+from npu_shim._tensorflow.tf_api import static_value
 from npu_shim.rehearsal.assess.flat import LOOPS, Flat, Node, Shape
 from npu_shim.rehearsal.assess.kinds import COLLECTIVE
 from npu_shim.rehearsal.assess.sizes import elements, size_bytes
@@ -71,7 +71,7 @@ def work_of(flat: Flat, trips: dict[str, int]) -> Work:
     for node in flat.nodes:
         times = repeats(node, flat.nodes, trips)
         number = _flops(flat, node)
-        if node.op in _tf_capture.HAS_FLOPS and node.op not in _OWN and number is not None:
+        if node.op in tf_capture.HAS_FLOPS and node.op not in _OWN and number is not None:
             by_profiler.add(node.op)
         if number is None:
             unknown[node.op] = "a shape is not known" if _has_formula(node.op) else "no formula"
@@ -90,7 +90,7 @@ def repeats(node: Node, nodes: Sequence[Node], trips: dict[str, int]) -> int:
 
 
 def _has_formula(op: str) -> bool:
-    return bool(op in _tf_capture.HAS_FLOPS or _ONE.match(op) or _READS.match(op) or _update(op) or op in _OWN)
+    return bool(op in tf_capture.HAS_FLOPS or _ONE.match(op) or _READS.match(op) or _update(op) or op in _OWN)
 
 
 def _update(op: str) -> int | None:
@@ -108,8 +108,8 @@ def _flops(flat: Flat, node: Node) -> int | None:
     shapes = _inputs(flat, node)
     if node.op in _OWN:
         return _OWN[node.op](node, shapes)
-    if node.op in _tf_capture.HAS_FLOPS and node.definition is not None:
-        return _tf_capture.flops(flat.graph, flat.graph.get_operation_by_name(node.name).node_def)
+    if node.op in tf_capture.HAS_FLOPS and node.definition is not None:
+        return tf_capture.flops(flat.graph, flat.graph.get_operation_by_name(node.name).node_def)
     per_element = _update(node.op)
     if per_element is not None:
         # a sparse update changes the rows of the gradient only

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from npu_shim._tf import tf
+from npu_shim._tensorflow.tf_api import tf
 
 
 def zeros(tensor: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Any, Callable
 
 import tensorflow as tf
 
-from npu_shim import _tf_keras, _tf_op_creation
-from npu_shim._overflow import OVERFLOW
+from npu_shim._tensorflow import tf_keras, tf_op_creation
+from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.rehearsal.half.modes import MIXED, Mode
 from npu_shim.rehearsal.half.rounding import Rounding
 from npu_shim.rehearsal.recording import methods
@@ -26,8 +26,8 @@ class HalfPrecision:
         """Round the ops that are made from now on."""
         OVERFLOW.rehearsed = True
         OVERFLOW.set_mode(0 if saturate else 1)
-        _tf_op_creation.add(self._rounding)
-        for owner in {tf.compat.v1.train.Optimizer, *_tf_keras.optimizer_classes()}:
+        tf_op_creation.add(self._rounding)
+        for owner in {tf.compat.v1.train.Optimizer, *tf_keras.optimizer_classes()}:
             methods.wrap(owner, ("apply_gradients", "apply"), self._in_float32)
         return self
 
@@ -48,7 +48,7 @@ class HalfPrecision:
 
     def close(self) -> None:
         """End the rehearsal: ops that are made from now on are not rounded."""
-        _tf_op_creation.remove(self._rounding)
+        tf_op_creation.remove(self._rounding)
         OVERFLOW.rehearsed = OVERFLOW.saturates = False
 
     def __enter__(self) -> HalfPrecision:

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from npu_shim import _tf_op_creation
+from npu_shim._tensorflow import tf_op_creation
 from npu_shim.rehearsal.assess.work import MATRIX
 from npu_shim.rehearsal.half.rounding import Rounding, finished
 
 if TYPE_CHECKING:
-    from npu_shim._types import Tensor
+    from npu_shim._tensorflow.types import Tensor
     from npu_shim.rehearsal.half.modes import Mode
 
 v1 = tf.compat.v1
@@ -54,7 +54,7 @@ class Perturbation(Rounding):
             return tensor
         graph = None if tf.executing_eagerly() else v1.get_default_graph()
         number = 1 if graph is None else next(self._numbers)  # eager ops with equal seeds draw from one generator
-        with _tf_op_creation.own_ops(graph):
+        with tf_op_creation.own_ops(graph):
             uniform = tf.raw_ops.RandomUniform(shape=tf.shape(tensor), dtype=tf.float32, seed=self._seed, seed2=number)
             factor = tf.add(tf.multiply(uniform, 2 * self._size), 1 - self._size)
             result = tf.multiply(tensor, factor)

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from npu_shim import _tf_op_creation
-from npu_shim._overflow import OVERFLOW
-from npu_shim._tf_numpy_function import array_function
+from npu_shim._tensorflow import tf_op_creation
+from npu_shim._tensorflow.tf_numpy_function import array_function
+from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.rehearsal.assess.work import MATRIX
 from npu_shim.rehearsal.half.modes import FLOAT, FOLLOWS, INPUTS, Mode
 
 if TYPE_CHECKING:
-    from npu_shim._types import DType, Operation, Tensor
+    from npu_shim._tensorflow.types import DType, Operation, Tensor
 
 v1 = tf.compat.v1
 _MARK = "_npu_shim_half"  # attribute of eager tensors; no attribute: a constant or an input
@@ -39,7 +39,7 @@ class _State(threading.local):
     last = ("", FLOAT)  # the op whose inputs were rounded last, and its precision
 
 
-class Rounding(_tf_op_creation.OpHook):
+class Rounding(tf_op_creation.OpHook):
     """The hook that rounds.
 
     Args:
@@ -136,7 +136,7 @@ class Rounding(_tf_op_creation.OpHook):
 
     def _round(self, tensor: Tensor, name: str) -> Tensor:
         graph = None if tf.executing_eagerly() else v1.get_default_graph()
-        with _tf_op_creation.own_ops(graph):
+        with tf_op_creation.own_ops(graph):
             value = tensor
             if OVERFLOW.saturates:
                 value = self._saturated(tensor, name)
@@ -173,7 +173,7 @@ def finished(result: Tensor, source: Tensor) -> Tensor:
     """Return a result of own_ops() that takes the place of a source; in eager mode, mark it and show it to tapes."""
     if tf.executing_eagerly():
         setattr(result, _MARK, _ROUNDED)
-    return _tf_op_creation.record_straight(result, source)
+    return tf_op_creation.record_straight(result, source)
 
 
 def _is_float32(value: Any) -> bool:
@@ -192,7 +192,7 @@ def _is_rounded(tensor: Tensor) -> bool:
     if tf.executing_eagerly():
         return getattr(tensor, _MARK, _NOT) == _ROUNDED
     op = _made_by(tensor)
-    return op.type in ("Cast", "Mul") and _tf_op_creation.SCOPE in op.name  # Mul: of a perturbation
+    return op.type in ("Cast", "Mul") and tf_op_creation.SCOPE in op.name  # Mul: of a perturbation
 
 
 def _is_half(tensor: Tensor) -> bool:

@@ -14,8 +14,8 @@ from typing import Any, Callable, Collection
 import numpy as np
 import tensorflow as tf
 
-from npu_shim import _tf_keras, _tf_op_creation
-from npu_shim._tf_numpy_function import array_function
+from npu_shim._tensorflow import tf_keras, tf_op_creation
+from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim.rehearsal.numerics.optimizers import scale_of
 from npu_shim.rehearsal.recording import methods
 
@@ -37,7 +37,7 @@ class Skips:
 
     def install(self) -> None:
         """Put the hooks around the methods."""
-        for owner in {tf.compat.v1.train.Optimizer, *_tf_keras.optimizer_classes()}:
+        for owner in {tf.compat.v1.train.Optimizer, *tf_keras.optimizer_classes()}:
             methods.wrap(owner, ("apply_gradients",), self.apply_gradients)
             methods.wrap(owner, ("apply",), self.apply)
 
@@ -64,7 +64,7 @@ class Skips:
         place = next((n for n, each in enumerate(gradients) if each is not None), None)
         if scale is None or not scale.skips or place is None:
             return gradients
-        with _tf_op_creation.suspended():
+        with tf_op_creation.suspended():
             gradients[place] = _times(gradients[place], self._factor(number))
         return gradients
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from npu_shim import _script_frames, _tf_graph, _tf_op_creation
-from npu_shim._tf_numpy_function import array_function
+from npu_shim._tensorflow import script_frames, tf_graph, tf_op_creation
+from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim.rehearsal.assess.lines import lines_of, relative
 from npu_shim.rehearsal.numerics.history import BadOp, History
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Tensor
+    from npu_shim._tensorflow.types import Operation, Tensor
 
 # These hand values on, read them from the outside, hold variables, or run other ops, which are checked themselves.
 _NO_CHECK = frozenset(
@@ -39,7 +39,7 @@ _FUNCTION = "__"  # begins the type of an op that calls a tf.function
 _MOST_INPUTS = 6
 
 
-class OpWatch(_tf_op_creation.OpHook):
+class OpWatch(tf_op_creation.OpHook):
     """The hook that adds the checks.
 
     Args:
@@ -67,14 +67,14 @@ class OpWatch(_tf_op_creation.OpHook):
             self._check_eager(op_type, inputs, checked)
             return list(outputs)
         others = [each for each in inputs if _is_number(each)][:_MOST_INPUTS]
-        with _tf_op_creation.own_ops(op.graph):
+        with tf_op_creation.own_ops(op.graph):
             noted = array_function(self._check(op, others, len(checked)), checked + others, [])
             with tf.control_dependencies([noted]):
                 return [tf.identity(each) if _is_checked(each) else each for each in outputs]
 
     def _check(self, op: Operation, inputs: Sequence[Tensor], count: int) -> Callable[..., list[np.ndarray]]:
         order = next(self._order)
-        names = [_tf_op_creation.original_name(each) for each in inputs]
+        names = [tf_op_creation.original_name(each) for each in inputs]
 
         def check(*arrays: np.ndarray) -> list[np.ndarray]:
             if self._is_open() and not all(map(is_finite, arrays[:count])):
@@ -91,9 +91,9 @@ class OpWatch(_tf_op_creation.OpHook):
             return
         lines = tuple(
             f"{relative(frame.f_code.co_filename, self._folder)}:{frame.f_lineno}"
-            for frame in itertools.islice(_script_frames.running(), 3)
+            for frame in itertools.islice(script_frames.running(), 3)
         )
-        with _tf_op_creation.own_ops(None):
+        with tf_op_creation.own_ops(None):
             given = [np.asarray(each) for each in inputs if _is_number(each)][:_MOST_INPUTS]
         names = [f"input {number}" for number in range(len(given))]
         self._note("", op_type, lines, arrays, names, given, order)
@@ -155,8 +155,8 @@ def _is_number(value: Any) -> bool:
     dtype = getattr(value, "dtype", None)
     dtype = None if dtype is None else tf.as_dtype(dtype)
     is_number = dtype is not None and (dtype.is_floating or dtype.is_integer or dtype.is_bool)
-    return is_number and not (isinstance(value, tf.Tensor) and _tf_graph.is_reference(value))
+    return is_number and not (isinstance(value, tf.Tensor) and tf_graph.is_reference(value))
 
 
 def _is_checked(value: Any) -> bool:
-    return bool(value.dtype.is_floating or value.dtype.is_complex) and not _tf_graph.is_reference(value)
+    return bool(value.dtype.is_floating or value.dtype.is_complex) and not tf_graph.is_reference(value)

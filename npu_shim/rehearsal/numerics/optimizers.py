@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from npu_shim import _tf_graph, _tf_keras, _tf_op_creation, _tf_recording
-from npu_shim._overflow import OVERFLOW
-from npu_shim._tf_numpy_function import array_function
+from npu_shim._tensorflow import tf_graph, tf_keras, tf_op_creation, tf_recording
+from npu_shim._tensorflow.tf_numpy_function import array_function
+from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.scaled_losses import ScaledLosses
 
 if TYPE_CHECKING:
-    from npu_shim._types import Optimizer
+    from npu_shim._tensorflow.types import Optimizer
 
 v1 = tf.compat.v1
 # number of the optimizer, loss or None, scale or None, skipped, norms by name, place of the reading among the ops
@@ -60,7 +60,7 @@ class OptimizerWatch:
 
     def install(self) -> None:
         """Put the hooks around the methods."""
-        for owner in {v1.train.Optimizer, *_tf_keras.optimizer_classes()}:
+        for owner in {v1.train.Optimizer, *tf_keras.optimizer_classes()}:
             methods.wrap(owner, ("compute_gradients", "get_gradients"), self.losses)
             methods.wrap(owner, ("apply_gradients",), self.apply_gradients)
             methods.wrap(owner, ("apply",), self.apply)
@@ -101,7 +101,7 @@ class OptimizerWatch:
     ) -> Any:
         """Read gradients and apply them as apply() of Keras 3 does."""
         given = trainable_variables
-        used = _tf_keras.built_variables(optimizer) if given is None else given
+        used = tf_keras.built_variables(optimizer) if given is None else given
         return self._around(optimizer, list(zip(grads, used)), lambda: original(optimizer, grads, given, **kwargs))
 
     def _remember(self, loss: Any) -> None:
@@ -120,10 +120,10 @@ class OptimizerWatch:
             return apply()
         self._inside.applying = True
         try:
-            with _tf_op_creation.own_ops(None if tf.executing_eagerly() else v1.get_default_graph()):
+            with tf_op_creation.own_ops(None if tf.executing_eagerly() else v1.get_default_graph()):
                 noted = self._read(optimizer, [pair for pair in pairs if pair[0] is not None])
             # A function runs ops in the order of their effects, and could not create variables with dependencies.
-            with tf.control_dependencies([noted] if _tf_graph.in_plain_graph() else []):
+            with tf.control_dependencies([noted] if tf_graph.in_plain_graph() else []):
                 return apply()
         finally:
             self._inside.applying = False
@@ -142,7 +142,7 @@ class OptimizerWatch:
             return None
         graph = v1.get_default_graph()
         found = self._losses.get(graph, lambda: None)()
-        loss = [found] if found is not None and _tf_recording.is_reachable(found.op, graph) else []
+        loss = [found] if found is not None and tf_recording.is_reachable(found.op, graph) else []
 
         def record(*arrays: np.ndarray) -> list[np.ndarray]:
             value = float(np.mean(arrays[0], dtype=np.float64)) if loss else None

@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import tensorflow as tf
 
-from npu_shim import _tf_op_creation
+from npu_shim._tensorflow import tf_op_creation
 from npu_shim.distributed.ranks import world
 from npu_shim.rehearsal.numerics import page
 from npu_shim.rehearsal.numerics.events import Events
@@ -52,7 +52,7 @@ class NumericsWatch:
     def start(self) -> NumericsWatch:
         """Watch what is created from now on."""
         without_xla()
-        _tf_op_creation.add(self._ops)
+        tf_op_creation.add(self._ops)
         self._optimizers.install()
         atexit.register(self.close)
         return self
@@ -83,7 +83,7 @@ class NumericsWatch:
             return
         self._is_open = False
         atexit.unregister(self.close)
-        _tf_op_creation.remove(self._ops)
+        tf_op_creation.remove(self._ops)
         self._history.finish()
         self._events.close()
         path = os.path.join(self.folder, PAGE)

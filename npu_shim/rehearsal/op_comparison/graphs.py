@@ -21,7 +21,7 @@ from npu_shim.rehearsal.op_comparison.values import (
 from npu_shim.rehearsal.recording.names import plain_name
 
 if TYPE_CHECKING:
-    from npu_shim._types import Graph, Operation
+    from npu_shim._tensorflow.types import Graph, Operation
 
 v1 = tf.compat.v1
 Variables = Dict[str, np.ndarray]  # by name, in the order of the graph

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 import numpy as np
 import tensorflow as tf
 
-from npu_shim import _tf_recording
+from npu_shim._tensorflow import tf_recording
 from npu_shim.rehearsal.recording.names import plain_name
 
 if TYPE_CHECKING:
-    from npu_shim._types import Graph, Operation, Tensor
+    from npu_shim._tensorflow.types import Graph, Operation, Tensor
 
 INFERENCE, LOSS, GRADIENT, UPDATE = "inference", "loss", "gradient", "update"
 STAGES = (INFERENCE, LOSS, GRADIENT, UPDATE)
@@ -49,7 +49,7 @@ def fetches_of(stage: str, ops: Iterable[Operation], graph: Graph) -> list[Fetch
     return [
         Fetch(stage, tensor.op.name + (f":{number}" if number else ""), op.type, tensor)
         for op in ops
-        if not any(word in op.type for word in _EFFECTS) and _tf_recording.is_reachable(op, graph)
+        if not any(word in op.type for word in _EFFECTS) and tf_recording.is_reachable(op, graph)
         for number, tensor in enumerate(op.outputs)
         if tensor.dtype.is_floating or tensor.dtype.is_integer or tensor.dtype.is_bool
     ]

@@ -13,7 +13,7 @@ from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import LOSS, RATE
 
 if TYPE_CHECKING:
-    from npu_shim._types import Optimizer, Tensor
+    from npu_shim._tensorflow.types import Optimizer, Tensor
 
 _TAPE = -2  # the source of steps without an optimizer
 _KERAS = ("fit", "train_on_batch", "test_on_batch", "predict_on_batch", "evaluate", "predict")

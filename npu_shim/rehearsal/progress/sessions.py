@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple
 
 import tensorflow as tf
 
-from npu_shim import _device, _tf_recording, _tf_session
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_recording, tf_session
 from npu_shim.rehearsal.progress.progress import Progress
 from npu_shim.rehearsal.progress.updates import updates_of
 from npu_shim.rehearsal.recording import methods
@@ -19,7 +20,7 @@ from npu_shim.rehearsal.recording.sessions import name_of, pairs
 from npu_shim.rehearsal.recording.summaries import scalars_of
 
 if TYPE_CHECKING:
-    from npu_shim._types import Fetches, Graph, Operation, Session, Tensor
+    from npu_shim._tensorflow.types import Fetches, Graph, Operation, Session, Tensor
 
 _READS = ("ReadVariableOp", "VarHandleOp", "VariableV2", "Variable")
 _FIRST_READS = 3  # runs that read the global step in any case
@@ -55,14 +56,14 @@ class Sessions:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._fetches_always = _device.look().is_npu  # as another set of fetches would compile the graph again
+        self._fetches_always = host_device.look().is_npu  # as another set of fetches would compile the graph again
         self._reads = self._runs = 0  # of the global step, and of training steps since the last one
         self._global_step: int | None = None
         self._per_run = 1
 
     def watch(self) -> None:
         """Watch the runs of all sessions of this process."""
-        methods.wrap(_tf_recording.BaseSession, ("run",), self._run)
+        methods.wrap(tf_recording.BaseSession, ("run",), self._run)
 
     def _run(self, original: Callable[..., Any], session: Session, fetches: Fetches, *args: Any, **kwargs: Any) -> Any:
         progress = self._progress
@@ -114,7 +115,7 @@ class Sessions:
             progress.values(kind, [(name, value)])
         for fetch, value in pairs(fetches, result):
             if isinstance(value, bytes):
-                if isinstance(fetch, tf.Tensor) and _tf_recording.is_summary(fetch.op):
+                if isinstance(fetch, tf.Tensor) and tf_recording.is_summary(fetch.op):
                     progress.values(SUMMARY, scalars_of(value))
             elif value is not None:
                 progress.values(FETCH, [(name_of(fetch), value)])
@@ -135,7 +136,7 @@ class Sessions:
         return found
 
     def _made(self, session: Session, fetches: Fetches, leaves: tuple[Any, ...], updates: list[Any]) -> _Plan:
-        elements = _tf_session.fetched_elements(session, fetches)
+        elements = tf_session.fetched_elements(session, fetches)
         runs = _ancestors([each.op if isinstance(each, tf.Tensor) else each for each in elements])
         made = [update for update in updates if any(op in runs for op in update.ops)]
         shown: dict[tuple[str, str], Tensor] = {}
@@ -190,4 +191,4 @@ def _is_computed(op: Operation, runs: set[Operation]) -> bool:
 def _global_step(graph: Graph) -> Any:
     """Return the tensor of the global step of a graph; None if it has none."""
     steps = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_STEP)
-    return _tf_recording.graph_element(steps[0]) if len(steps) == 1 else None
+    return tf_recording.graph_element(steps[0]) if len(steps) == 1 else None

@@ -26,12 +26,12 @@ def start(pipe: int | None, folder: str | None, rank: int) -> None:
     reporter = Reporter(rank, progress, waits, pipe, write)
 
     def watch() -> None:
-        from npu_shim import _script_frames
+        from npu_shim._tensorflow import script_frames
         from npu_shim.rehearsal.progress import hooks
 
         hooks.watch_all(progress)
         waits.watch()
-        reporter.place = _script_frames.line_of_main_thread
+        reporter.place = script_frames.line_of_main_thread
 
     def end() -> None:
         reporter.end()

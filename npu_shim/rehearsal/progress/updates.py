@@ -14,7 +14,7 @@ from npu_shim.rehearsal.recording.optimizers import Watch, rate_of
 from npu_shim.rehearsal.recording.recorder import LOSS, RATE
 
 if TYPE_CHECKING:
-    from npu_shim._types import Graph, Operation, Optimizer, Tensor
+    from npu_shim._tensorflow.types import Graph, Operation, Optimizer, Tensor
 
 
 _UPDATES = "npu_shim_updates"  # attribute of a graph, so that they end with it

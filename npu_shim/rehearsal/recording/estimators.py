@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 import numpy as np
 
-from npu_shim._tf_estimator import estimator_class
+from npu_shim._tensorflow.tf_estimator import estimator_class
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import METRIC, PREDICTION, Watcher
 
 if TYPE_CHECKING:
-    from npu_shim._types import Estimator
+    from npu_shim._tensorflow.types import Estimator
 
 _ROWS = 256  # predictions that are recorded together
 

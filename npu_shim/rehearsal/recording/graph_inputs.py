@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, List, Sequence, Tuple
 
-from npu_shim import _tf_recording
+from npu_shim._tensorflow import tf_recording
 
 if TYPE_CHECKING:
-    from npu_shim._types import Graph, Operation, Tensor
+    from npu_shim._tensorflow.types import Graph, Operation, Tensor
 
     Found = List[Tuple[str, Tensor]]
 
@@ -42,7 +42,7 @@ def inputs_of(tensors: Iterable[Tensor], graph: Graph) -> Found:
     outputs = [
         output
         for op in sorted(found, key=place.__getitem__)
-        if _tf_recording.is_reachable(op, graph)
+        if tf_recording.is_reachable(op, graph)
         for output in op.outputs
         if output.dtype.is_floating or output.dtype.is_integer or output.dtype.is_bool
     ]
@@ -67,7 +67,7 @@ def rates_of(ops: Sequence[Operation], graph: Graph) -> Found:
         for name in _RATES:
             if name in names and len(names) == len(op.inputs):
                 tensor = op.inputs[names.index(name)]
-                if _tf_recording.is_reachable(tensor.op, graph):
+                if tf_recording.is_reachable(tensor.op, graph):
                     found.setdefault(tensor.name, tensor)
     return [
         ("learning_rate" if not number else f"learning_rate {number}", tensor)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy as np
 import tensorflow as tf
 
-from npu_shim import _tf_keras
+from npu_shim._tensorflow import tf_keras
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, Watcher
 
 if TYPE_CHECKING:
-    from npu_shim._types import KerasCallback, KerasModel
+    from npu_shim._tensorflow.types import KerasCallback, KerasModel
 
 _BATCH = {"train_on_batch": LOG, "test_on_batch": METRIC, "predict_on_batch": PREDICTION}
 _FIT = ("fit", "fit_generator")
@@ -111,7 +111,7 @@ def _callback(recorder: Watcher) -> KerasCallback:
 
     callback = RecordingCallback()
     if not recorder.records_tensors:
-        _tf_keras.keep_tensors_in_logs(callback)
+        tf_keras.keep_tensors_in_logs(callback)
     return callback
 
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Tuple
 import numpy as np
 import tensorflow as tf
 
-from npu_shim import _tf_keras, _tf_recording
+from npu_shim._tensorflow import tf_keras, tf_recording
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER, plain_name
 from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, RATE, VARIABLE, Recorder
 
 if TYPE_CHECKING:
-    from npu_shim._types import Gradient, Graph, Optimizer, Tensor, Variable
+    from npu_shim._tensorflow.types import Gradient, Graph, Optimizer, Tensor, Variable
 
     Pairs = List[Tuple[Gradient, Variable]]
     Named = List[Tuple[str, str, Tensor]]  # kind, name, tensor
@@ -83,7 +83,7 @@ class Watch:
     ) -> Any:
         """Apply gradients as apply() of Keras 3 does, and record the update."""
         given = trainable_variables
-        used = _tf_keras.built_variables(optimizer) if given is None else given
+        used = tf_keras.built_variables(optimizer) if given is None else given
         return self._around(optimizer, list(zip(grads, used)), lambda: original(optimizer, grads, given, **kwargs))
 
     def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any], is_reduced: bool = False) -> Any:
@@ -144,7 +144,7 @@ class Watch:
         """Return the last loss whose gradients are those of an update, in a list; an empty list if there is none."""
         names = {plain_name(variable) for _, variable in kept}
         found = [(loss(), variables) for loss, variables in self._losses.get(graph, ())]
-        alive = [(a, b) for a, b in found if a is not None and _tf_recording.is_reachable(a.op, graph)]
+        alive = [(a, b) for a, b in found if a is not None and tf_recording.is_reachable(a.op, graph)]
         # The optimizer may hold copies of the variables that were differentiated.
         return [loss for loss, _ in [each for each in alive if each[1] & names] or alive][-1:]
 

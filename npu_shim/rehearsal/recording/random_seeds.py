@@ -29,23 +29,23 @@ def seed_ops_by_call_site(seed: int) -> None:
     Args:
         seed: changes all these seeds.
     """
-    from npu_shim import _tf_recording
+    from npu_shim._tensorflow import tf_recording
 
     counts: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
 
     def make(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def get_seed(op_seed: Any = None) -> Any:
             if op_seed is None:
-                function = _tf_recording.script_function()
-                made = counts.setdefault(_tf_recording.graph_of_op(), {})
+                function = tf_recording.script_function()
+                made = counts.setdefault(tf_recording.graph_of_op(), {})
                 made[function] = made.get(function, 0) + 1
                 op_seed = call_site_seed(seed, function, made[function])
             return original(op_seed)
 
         return get_seed
 
-    _tf_recording.replace_get_seed(make)
-    _tf_recording.set_default_seed()  # else ranks that share a random state set another one
+    tf_recording.replace_get_seed(make)
+    tf_recording.set_default_seed()  # else ranks that share a random state set another one
 
 
 def seed_graphs(seed: int) -> None:
@@ -53,18 +53,18 @@ def seed_graphs(seed: int) -> None:
 
     It derives none where the script sets no seed. So the global seed is set.
     """
-    from npu_shim import _tf_recording
+    from npu_shim._tensorflow import tf_recording
 
     def make(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def get_seed(op_seed: Any = None) -> Any:
-            _tf_recording.set_default_graph_seed()
+            tf_recording.set_default_graph_seed()
             graph_seed, own = original(op_seed)
             return graph_seed, own if op_seed is not None else (int(own) + 7919 * seed) & 0x7FFFFFFF
 
         return get_seed
 
-    _tf_recording.replace_get_seed(make)
-    _tf_recording.set_default_seed()
+    tf_recording.replace_get_seed(make)
+    tf_recording.set_default_seed()
 
 
 def call_site_seed(seed: int, function: str, number: int) -> int:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import tensorflow as tf
 
-from npu_shim import _tf_keras
+from npu_shim._tensorflow import tf_keras
 from npu_shim.rehearsal.recording import methods
 
 if TYPE_CHECKING:
-    from npu_shim._types import Optimizer
+    from npu_shim._tensorflow.types import Optimizer
 
 
 class ScaledLosses:
@@ -23,7 +23,7 @@ class ScaledLosses:
 
     def watch(self) -> None:
         """Put the hooks around the methods of all optimizers of this process."""
-        for owner in _tf_keras.optimizer_classes():
+        for owner in tf_keras.optimizer_classes():
             methods.wrap(owner, ("get_scaled_loss", "scale_loss"), self._scale)
 
     def unscaled(self, loss: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from npu_shim import _tf_recording, _tf_session
+from npu_shim._tensorflow import tf_recording, tf_session
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import FEED, FETCH, SUMMARY, Recorder
@@ -15,7 +15,7 @@ from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import UnorderedReads
 
 if TYPE_CHECKING:
-    from npu_shim._types import Fetches, Session
+    from npu_shim._tensorflow.types import Fetches, Session
 
 
 def watch_sessions(recorder: Recorder) -> None:
@@ -37,7 +37,7 @@ def watch_sessions(recorder: Recorder) -> None:
         kept = [pair for pair, skip in zip(found, by_chance) if pair[1] is not None and not skip]
         recorder.values(FETCH, [(name_of(fetch), value) for fetch, value in kept])
         for fetch, value in kept:
-            if isinstance(fetch, tf.Tensor) and isinstance(value, bytes) and _tf_recording.is_summary(fetch.op):
+            if isinstance(fetch, tf.Tensor) and isinstance(value, bytes) and tf_recording.is_summary(fetch.op):
                 recorder.values(SUMMARY, scalars_of(value))
         return result
 
@@ -46,13 +46,13 @@ def watch_sessions(recorder: Recorder) -> None:
             recorder.final(_variables(session))
         return original(session)
 
-    methods.wrap(_tf_recording.BaseSession, ("run",), run)
-    methods.wrap(_tf_recording.BaseSession, ("close",), close)
+    methods.wrap(tf_recording.BaseSession, ("run",), run)
+    methods.wrap(tf_recording.BaseSession, ("close",), close)
 
 
 def fed_arrays(session: Session, feed_dict: Any) -> Iterator[tuple[str, Any]]:
     """Yield name and value of each array of a feed_dict; a sparse tensor has several."""
-    for tensor, value in _tf_session.fed_values(session, feed_dict):
+    for tensor, value in tf_session.fed_values(session, feed_dict):
         array = np.asarray(value)
         if array.dtype != object:
             yield plain_name(tensor), array
@@ -84,11 +84,11 @@ def _variables(session: Session) -> Iterator[tuple[str, Any]]:
     run = type(session).run
     read = getattr(run, "npu_shim_original", run)
     try:
-        values = read(session, [_tf_recording.graph_element(variable) for variable in variables])
+        values = read(session, [tf_recording.graph_element(variable) for variable in variables])
     except tf.errors.OpError:  # some have none
         for variable in variables:
             try:
-                yield plain_name(variable), read(session, _tf_recording.graph_element(variable))
+                yield plain_name(variable), read(session, tf_recording.graph_element(variable))
             except tf.errors.OpError:
                 continue
         return

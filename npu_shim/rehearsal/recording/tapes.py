@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy as np
 import tensorflow as tf
 
-from npu_shim import _script_frames
+from npu_shim._tensorflow import script_frames
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of
 from npu_shim.rehearsal.recording.losses import FIRST
@@ -16,7 +16,7 @@ from npu_shim.rehearsal.recording.optimizers import dense
 from npu_shim.rehearsal.recording.recorder import INPUT, LOSS, TAPE, Recorder
 
 if TYPE_CHECKING:
-    from npu_shim._types import KerasModel, Structure
+    from npu_shim._tensorflow.types import KerasModel, Structure
 
 _TAPE, _CALL = "tape", "call of a model"
 
@@ -84,7 +84,7 @@ def watch_tapes(recorder: Recorder) -> None:
 
 def _line() -> tuple[str, int] | None:
     """Return file and line of the script that is running: one tape may differentiate several losses."""
-    frame = next(_script_frames.running(), None)
+    frame = next(script_frames.running(), None)
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 

@@ -11,10 +11,10 @@ import re
 import weakref
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence
 
-from npu_shim import _tf_recording
+from npu_shim._tensorflow import tf_recording
 
 if TYPE_CHECKING:
-    from npu_shim._types import Graph, Operation
+    from npu_shim._tensorflow.types import Graph, Operation
 
 _VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 _UPDATE = re.compile(r"Assign|(Resource)?(Sparse)?Apply|(Resource)?Scatter")
@@ -34,12 +34,12 @@ class UnorderedReads:
             graph: of the session.
             fetches: all tensors, operations and variables that one run fetches, without their structure.
         """
-        ops = [_tf_recording.fetched_op(graph, fetch) for fetch in fetches]
+        ops = [tf_recording.fetched_op(graph, fetch) for fetch in fetches]
         own = {op.name: op for op in ops if op is not None}
         known, key = self._known.setdefault(graph, {}), frozenset(own)
         if key not in known:
             known[key] = frozenset(_racing(own))
-        of_hooks = _tf_recording.global_step_of_hooks(graph)
+        of_hooks = tf_recording.global_step_of_hooks(graph)
         return [op is not None and (op.name in known[key] or op in of_hooks) for op in ops]
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import tensorflow
 
-from npu_shim import _tf
+from npu_shim._tensorflow import tf_api
 
 _loss_scale = getattr(getattr(tensorflow.keras, "mixed_precision", None), "LossScaleOptimizer", object)
 tf: Any = SimpleNamespace(  # with the optimizers of graph mode, in TensorFlow 1 and 2
-    train=_tf.v1.train,
+    train=tf_api.v1.train,
     uint32=tensorflow.uint32,
     keras=SimpleNamespace(
         mixed_precision=SimpleNamespace(
@@ -22,14 +22,14 @@ tf: Any = SimpleNamespace(  # with the optimizers of graph mode, in TensorFlow 1
 )
 keras, dtypes = tensorflow.keras, tensorflow.dtypes
 Layer = keras.layers.Layer
-Saver = _tf.v1.train.Saver
+Saver = tf_api.v1.train.Saver
 BulkSaverBuilder = NpuBaseConfig = OptionValue = object
 saver_pb2 = SimpleNamespace(SaverDef=SimpleNamespace(V2=2))
-session_run_hook = SimpleNamespace(SessionRunHook=_tf.v1.train.SessionRunHook)
+session_run_hook = SimpleNamespace(SessionRunHook=tf_api.v1.train.SessionRunHook)
 basic_session_run_hooks = SimpleNamespace(
-    CheckpointSaverHook=_tf.v1.train.CheckpointSaverHook, LoggingTensorHook=_tf.v1.train.LoggingTensorHook
+    CheckpointSaverHook=tf_api.v1.train.CheckpointSaverHook, LoggingTensorHook=tf_api.v1.train.LoggingTensorHook
 )
-_estimator = _tf.estimator()
+_estimator = tf_api.estimator()
 run_config_lib = SimpleNamespace(RunConfig=_estimator.RunConfig if _estimator else object)
 model_fn_lib = SimpleNamespace(EstimatorSpec=_estimator.EstimatorSpec if _estimator else object)
 estimator_lib = SimpleNamespace(Estimator=_estimator.Estimator if _estimator else object)
@@ -50,7 +50,7 @@ class _ManagerBase:
 lsm_lib = SimpleNamespace(FixedLossScaleManager=_ManagerBase, ExponentialUpdateLossScaleManager=_ManagerBase)
 
 
-class _LossScaleOptimizer(_tf.v1.train.Optimizer):
+class _LossScaleOptimizer(tf_api.v1.train.Optimizer):
     """In the place of the optimizer of tf.contrib."""
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:

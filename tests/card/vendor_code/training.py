@@ -8,10 +8,10 @@ from typing import Any, Callable
 
 import tensorflow as tf
 
-from npu_shim import _tf, _tf_graph
+from npu_shim._tensorflow import tf_api, tf_graph
 from vendor_code import CODE, ops
 
-v1 = _tf.v1
+v1 = tf_api.v1
 _WORLD = "hccl_world_group"
 
 
@@ -168,5 +168,5 @@ for _scope, _attributes in {
     "npu_recompute_scope": {"_recompute": True},
     "without_npu_compile_scope": {"_without_npu_compile": True},
 }.items():
-    CODE["estimator.npu.npu_scope." + _scope] = functools.partial(_tf_graph.attr_scope, _attributes)
-    CODE["utils.scope." + _scope] = functools.partial(_tf_graph.attr_scope, _attributes)
+    CODE["estimator.npu.npu_scope." + _scope] = functools.partial(tf_graph.attr_scope, _attributes)
+    CODE["utils.scope." + _scope] = functools.partial(tf_graph.attr_scope, _attributes)

@@ -10,11 +10,11 @@ import time
 
 import numpy as np
 
-from npu_shim import _env
+from npu_shim._host import host_env
 from npu_shim.distributed import shm
 
 FOLDER, STEPS = sys.argv[1], int(sys.argv[2])
-ENV = _env.read()
+ENV = host_env.read()
 RANK, SIZE = ENV.rank_id, ENV.rank_size
 CHECKPOINT = os.path.join(FOLDER, 'checkpoint.npz')
 

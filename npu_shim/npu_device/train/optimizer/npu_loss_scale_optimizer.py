@@ -8,14 +8,15 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
-from npu_shim import _device, _tf_keras
-from npu_shim._overflow import OVERFLOW
-from npu_shim._tf import tf
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_keras
+from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed.world import world_size
+from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.optimizer.loss_scale_optimizer import all_finite, finite_on_all_ranks
 
 if TYPE_CHECKING:
-    from npu_shim._types import Gradient, Optimizer, Tensor, Variable
+    from npu_shim._tensorflow.types import Gradient, Optimizer, Tensor, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 _MARK = "_npu_shim_loss_scale"
@@ -36,7 +37,7 @@ class _LossScaleFactory(_OptimizerFactory):
         initial_scale: float | None = None,
         dynamic_growth_steps: int | None = None,
     ) -> Optimizer:
-        base: Any = _tf_keras.loss_scale_optimizer_class(inner_optimizer)
+        base: Any = tf_keras.loss_scale_optimizer_class(inner_optimizer)
         if base is None:
             raise RuntimeError(
                 f"npu.train.optimizer.NpuLossScaleOptimizer needs tf.keras.mixed_precision.LossScaleOptimizer, which "
@@ -128,7 +129,7 @@ def _keras2_members(base: Any) -> dict[str, Any]:
             marked = _marked([gradient for gradient, _ in pairs], finite)
             return base.apply_gradients(self, list(zip(marked, variables)), *args, **kwargs)
         with tf.init_scope():
-            _tf_keras.build_optimizer(self.inner_optimizer, variables)
+            tf_keras.build_optimizer(self.inner_optimizer, variables)
 
         def update() -> Tensor:
             return _after(base.apply_gradients(self, pairs, *args, **kwargs))
@@ -184,4 +185,4 @@ def _after(op: Any) -> Tensor:
         return tf.constant(True)
 
 
-_device.serve_vendor(__name__)
+host_device.serve_vendor(__name__)

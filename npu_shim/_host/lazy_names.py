@@ -1,0 +1,82 @@
+"""Module attributes that are loaded on first use (PEP 562)."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any, Callable, Mapping
+
+Missing = Callable[..., Any]  # a function of ops/npu_only.py
+
+
+def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` for a module whose names live in other modules.
+
+    Each name is loaded once. After that it is an attribute of the module, and the same object as in its home.
+
+    Args:
+        module: ``__name__`` of the module.
+        homes: home module to the names that live there, separated by spaces. If the home is the name within this
+            module, the name is that submodule. For the home ``package.module:table``, the name is what
+            ``package.module.function(table, name)`` returns.
+    """
+    home_of: dict[str, str] = {name: home for home, names in homes.items() for name in names.split()}
+
+    def __getattr__(name: str) -> Any:
+        here = sys.modules[module]
+        if name not in home_of:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}; it offers {', '.join(here.__all__)}")
+        value = _load(home_of[name], name, module)
+        setattr(here, name, value)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted(set(vars(sys.modules[module])) | set(home_of))
+
+    return __getattr__, __dir__
+
+
+def vendor_names(
+    module: str, homes: Mapping[str, str], own: str = ""
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` for a module at a path of the vendor's package npu_bridge.
+
+    On an NPU, each name is the vendor's own object, also a name that ``homes`` does not have. Otherwise, and if the
+    vendor's module does not have it, it is the object of lazy_names. Each name is loaded once.
+
+    Args:
+        module: ``__name__`` of the module, ``npu_shim`` and the vendor's path.
+        homes: as for lazy_names.
+        own: names that are npu_shim's on an NPU too, separated by spaces.
+    """
+    own_attribute, own_dir = lazy_names(module, homes)
+    always_own = frozenset(own.split())
+    path = "npu_bridge" + module[len("npu_shim") :]
+
+    def vendors_module() -> Any:
+        from npu_shim._host import host_device
+
+        return host_device.find_vendor(path)
+
+    def __getattr__(name: str) -> Any:
+        if not (name in always_own or name.startswith("__")):
+            vendors = vendors_module()
+            if vendors is not None and hasattr(vendors, name):
+                value = getattr(vendors, name)
+                setattr(sys.modules[module], name, value)
+                return value
+        return own_attribute(name)
+
+    def __dir__() -> list[str]:
+        vendors = vendors_module()
+        return sorted(set(own_dir()) | set(() if vendors is None else dir(vendors)))
+
+    return __getattr__, __dir__
+
+
+def _load(home: str, name: str, module: str) -> object:
+    path, _, table = home.partition(":")
+    loaded = importlib.import_module(path)
+    if table:
+        return loaded.function(table, name)
+    return loaded if home == f"{module}.{name}" else getattr(loaded, name)

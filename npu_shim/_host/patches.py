@@ -1,0 +1,37 @@
+"""The attributes and environment variables that npu_shim replaces in this process, and how to restore them."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping
+
+from npu_shim._host import host_env
+
+# Process state: what npu_shim replaced, until restore_all(). Only this module changes it.
+_original_attributes: dict[tuple[type, str], Any] = {}
+_set_variables: dict[str, str] = {}
+
+
+def replace_attribute(owner: type, name: str, make: Callable[[Any], Any]) -> None:
+    """Replace ``owner.name`` with ``make(original)``. Does nothing if it is replaced already."""
+    if (owner, name) not in _original_attributes:
+        original = owner.__dict__[name]
+        setattr(owner, name, make(original))
+        _original_attributes[owner, name] = original
+
+
+def set_variables(variables: Mapping[str, str]) -> None:
+    """Set variables that the environment does not have yet."""
+    _set_variables.update(variables)
+    host_env.process_environ().update(variables)
+
+
+def restore_all() -> None:
+    """Restore every original attribute, and remove the variables that were set and not changed since."""
+    while _original_attributes:
+        (owner, name), original = _original_attributes.popitem()
+        setattr(owner, name, original)
+    environ = host_env.process_environ()
+    while _set_variables:
+        name, value = _set_variables.popitem()
+        if environ.get(name) == value:
+            del environ[name]

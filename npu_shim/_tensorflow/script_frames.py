@@ -1,0 +1,51 @@
+"""Tell the code of a script from that of libraries: TensorFlow, npu_shim, Python and installed packages."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import threading
+from types import FrameType
+from typing import Iterator
+
+from npu_shim._tensorflow.tf_session import TENSORFLOW_FOLDER
+
+# TensorFlow and npu_shim. Installed packages are not among them, because a script may be started from one.
+LIBRARIES = (TENSORFLOW_FOLDER, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""))
+# sys.path has the packages of the user and, in a virtual environment with --system-site-packages, those of the system.
+_FOLDERS = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")] + [
+    path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")
+]
+_INSTALLED = tuple({os.path.join(os.path.realpath(folder), "") for folder in _FOLDERS})
+
+
+def is_library(path: str) -> bool:
+    """Return True for a file of TensorFlow, npu_shim, Python or an installed package, and for code without a file."""
+    return path.startswith("<") or os.path.abspath(path).startswith(LIBRARIES) or _is_installed(path)
+
+
+def running(thread: int | None = None) -> Iterator[FrameType]:
+    """Yield the frames of the script that are running, the innermost first.
+
+    Args:
+        thread: ident of a thread; None for the calling one.
+    """
+    frame: FrameType | None = sys._getframe(1) if thread is None else sys._current_frames().get(thread)
+    while frame is not None:
+        if not is_library(frame.f_code.co_filename):
+            yield frame
+        frame = frame.f_back
+
+
+def line_of_main_thread() -> str:
+    """Return where the main thread is in the script: ``at train.py:42 in load``; empty if no line of it runs."""
+    for frame in running(threading.main_thread().ident):
+        path, name = frame.f_code.co_filename, frame.f_code.co_name
+        if not os.path.basename(path).startswith("__autograph_generated_file"):
+            return f"at {path}:{frame.f_lineno}" + (f" in {name}" if name != "<module>" else "")
+    return ""
+
+
+def _is_installed(path: str) -> bool:
+    return os.path.realpath(path).startswith(_INSTALLED)

@@ -1,0 +1,89 @@
+"""Private parts of TensorFlow for captured graphs: fetches without a run, function bodies, registered statistics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Sequence
+
+import tensorflow as tf
+from tensorflow.python.client import session as _session
+from tensorflow.python.data.ops import iterator_ops as _iterator_ops
+from tensorflow.python.framework import function_def_to_graph as _to_graph, ops as _ops
+from tensorflow.python.profiler.internal import (
+    flops_registry as flops_registry,
+)  # for its effect: it registers formulas
+from tensorflow.python.summary.writer.event_file_writer import EventFileWriter as EventFileWriter
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import DType, Fetches, Graph, GraphDef, Message, Session, Tensor, TensorShape
+
+v1 = tf.compat.v1
+MAKE_CALLABLE = "_make_callable_from_options"  # of a session; Keras in graph mode runs its functions through it
+HAS_FLOPS = frozenset(key.split(",")[0] for key in _ops._stats_registry._registry if key.endswith(",flops"))
+
+
+def results(session: Session, fetches: Fetches, value: Callable[[Tensor], Any]) -> Any:
+    """Return what ``session.run(fetches)`` would return, with ``value(tensor)`` in the place of each tensor."""
+    with session.graph.as_default():
+        mapper = _session._FetchMapper.for_fetch(fetches)
+    found = [None if isinstance(each, tf.Operation) else value(each) for each in mapper.unique_fetches()]
+    return mapper.build_results(found)
+
+
+def body(graph: Graph, name: str) -> Graph | None:
+    """Return the graph of a function in the library of a graph, or None if there is no such function."""
+    found = graph._get_function(name)
+    if found is None and isinstance(getattr(graph, "outer_graph", None), tf.Graph):
+        return body(graph.outer_graph, name)
+    traced = getattr(found, "graph", None)
+    if traced is not None:
+        return traced
+    definition = getattr(found, "definition", None)
+    return None if definition is None else _to_graph.function_def_to_graph(definition)
+
+
+def is_function(graph: Graph, op_type: str) -> bool:
+    """Return True if an operator type is a function of a graph's library."""
+    return bool(graph._is_function(op_type))
+
+
+def variable_of(graph: Graph, handle: Tensor) -> Any:
+    """Return the variable with this handle among those that the graph of a tf.function captures, or None."""
+    for variable in getattr(graph, "variables", ()):
+        if getattr(variable, "handle", None) is handle:
+            return variable
+    return None
+
+
+def handle_type(handle: Tensor) -> tuple[DType, TensorShape] | None:
+    """Return the type and shape of the variable behind a resource; None if it is no variable."""
+    data = getattr(handle, "_handle_data", None)
+    if data is None or not data.is_set or len(data.shape_and_type) != 1:
+        return None
+    return tf.as_dtype(data.shape_and_type[0].dtype), tf.TensorShape(data.shape_and_type[0].shape)
+
+
+def flops(graph: Graph, node: Message) -> int | None:
+    """Return the floating-point operations of a node by TensorFlow's profiler; None if it does not know them."""
+    try:
+        value = _ops.get_stats_for_node_def(graph, node, "flops").value
+    except (ValueError, TypeError, AttributeError, AssertionError):  # a shape that the formula needs is not known
+        return None
+    return None if value is None else int(value)
+
+
+def iterator_types() -> tuple[type, ...]:
+    """Return the classes of the iterators that a tf.function takes as arguments."""
+    found = [getattr(_iterator_ops, name, None) for name in ("IteratorBase", "OwnedIterator", "IteratorV2")]
+    return tuple(each for each in found if isinstance(each, type))
+
+
+def components(values: Any) -> Sequence[Any]:
+    """Return the tensors of values in the order in which a tf.function takes them, those inside iterators included."""
+    return list(tf.nest.flatten(values, expand_composites=True))
+
+
+def import_alone(definition: GraphDef) -> Graph:
+    """Return a new graph with the nodes of a definition, whose shapes TensorFlow infers."""
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(definition, name="")
+    return graph

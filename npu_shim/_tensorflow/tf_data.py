@@ -1,0 +1,78 @@
+"""Private parts of tf.data: the steps of a pipeline, element structures and numbers of elements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim._tensorflow.tf_api import static_value
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Dataset, Structure, Tensor
+
+v1 = tf.compat.v1
+INFINITE_CARDINALITY = -1
+UNKNOWN_CARDINALITY = -2
+
+
+def unwrap_dataset(dataset: Dataset) -> Dataset:
+    """Return the dataset inside the wrappers of TensorFlow 1."""
+    while isinstance(dataset, v1.data.Dataset) and hasattr(dataset, "_dataset"):
+        dataset = dataset._dataset
+    return dataset
+
+
+def dataset_inputs(dataset: Dataset) -> list[Dataset]:
+    """Return the datasets that a dataset reads from."""
+    return [unwrap_dataset(d) for d in unwrap_dataset(dataset)._inputs()]
+
+
+def dataset_kind(dataset: Dataset) -> str:
+    """Return the kind of a dataset in every version's spelling: 'Batch', 'Repeat', 'Map' ..."""
+    name = type(unwrap_dataset(dataset)).__name__.lstrip("_")
+    return name[: -len("Dataset")] if name.endswith("Dataset") else name
+
+
+def dataset_batch_size(dataset: Dataset) -> int | None:
+    """Return the constant batch size of a batching dataset, or None if it is not constant."""
+    real = unwrap_dataset(dataset)
+    size = getattr(real, "_batch_size_t", None)
+    value = static_value(real._batch_size if size is None else size)
+    return None if value is None else int(value)
+
+
+def dataset_num_shards(dataset: Dataset) -> int | None:
+    """Return the constant number of shards of a ``shard`` step, or None if it is not constant."""
+    value = static_value(dataset._num_shards)
+    return None if value is None else int(value)
+
+
+def element_structure(dataset: Dataset) -> tuple[Structure, Structure, Structure]:
+    """Return shapes, types and classes of one element, each nested like the element."""
+    return v1.data.get_output_shapes(dataset), v1.data.get_output_types(dataset), v1.data.get_output_classes(dataset)
+
+
+def cardinality(dataset: Dataset) -> int:
+    """Return the number of elements of a dataset without reading any; negative if infinite or unknown.
+
+    In graph mode it is evaluated in its own session. A dataset made from placeholders or tables cannot be evaluated,
+    and counts as unknown.
+    """
+    return _evaluate(tf.data.experimental.cardinality(dataset))
+
+
+def count_elements(dataset: Dataset) -> int:
+    """Read all elements of a dataset and return their number; unknown as in cardinality."""
+    return _evaluate(dataset.reduce(np.int64(0), lambda count, *_: count + 1))
+
+
+def _evaluate(tensor: Tensor) -> int:
+    if tf.executing_eagerly():
+        return int(tensor)
+    try:
+        with v1.Session(graph=tensor.graph) as sess:
+            return int(sess.run(tensor))
+    except tf.errors.OpError:
+        return UNKNOWN_CARDINALITY

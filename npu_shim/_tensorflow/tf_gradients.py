@@ -1,0 +1,84 @@
+"""Gradients of one's own that hold in loops, branches and functions of every TensorFlow version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable, ContextManager, Sequence
+
+import tensorflow as tf
+
+from npu_shim._tensorflow.tf_graph import in_plain_graph
+
+try:
+    from tensorflow.python.eager import record as _tape
+except ImportError:  # TF 2.6 and before
+    from tensorflow.python.eager import tape as _tape
+try:
+    from tensorflow.python.framework.ops import gradient_registry as _gradients
+except ImportError:  # TF 1.15
+    from tensorflow.python.framework.ops import _gradient_registry as _gradients
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Operation, Tensor
+
+
+def with_gradient(y: Tensor, inputs: Sequence[Tensor], gradient: str) -> Tensor:
+    """Return y with a registered gradient instead of that of the ops that made it.
+
+    The gradient reads only the inputs of its op. Therefore it also holds inside loops, branches and functions, in
+    control flow v1 and v2 and in every TensorFlow version. TensorFlow 1.15's control flow v2 loses a function's own
+    Python gradient.
+
+    Args:
+        y: the result.
+        inputs: the tensors that y is a function of.
+        gradient: name in tf.RegisterGradient; see gradient_of.
+    """
+    with _tape.stop_recording():
+        (result,) = with_gradients([y], inputs, gradient)
+    if not in_plain_graph():  # a tape inside a function follows what is recorded, and not the ops
+
+        def backward(dy: Tensor) -> list[Tensor]:
+            return _gradients.lookup(gradient)(result.op, dy)[1:]
+
+        _tape.record_operation(gradient, [result], list(inputs), backward)
+    return result
+
+
+def with_gradients(ys: Sequence[Tensor], inputs: Sequence[Tensor], gradient: str) -> list[Tensor]:
+    """Return several results of the same inputs with a registered gradient, as with_gradient does for one."""
+    with tf.compat.v1.get_default_graph().gradient_override_map({"IdentityN": gradient}):
+        return tf.identity_n(list(ys) + list(inputs))[: len(ys)]
+
+
+def gradient_of(function: Callable[..., Sequence[Tensor | None]]) -> Callable[..., list[Tensor | None]]:
+    """Return a gradient to register for with_gradient.
+
+    Args:
+        function: called as ``function(*inputs, dy)``; returns one gradient for each input.
+    """
+
+    def registered(op: Operation, dy: Tensor, *unused: Tensor) -> list[Tensor | None]:
+        return [None] + list(function(*op.inputs[1:], dy))
+
+    return registered
+
+
+def stop_recording() -> ContextManager[None]:
+    """Return a context manager inside which no gradient tape records; the caller gives the gradient."""
+    return _tape.stop_recording()
+
+
+def record(op_type: str, result: Tensor, source: Tensor, backward: Callable[[Tensor], list[Tensor]]) -> None:
+    """Let the tapes of this thread take a result as a function of its source.
+
+    Args:
+        op_type: a name for it.
+        result, source: the tensors.
+        backward: returns the gradient of the source, in a list, from that of the result.
+    """
+    _tape.record_operation(op_type, [result], [source], backward)
+
+
+def unregister(op_type: str) -> None:
+    """Remove the gradient of an op type, so that another may be registered; a type without one is left as it is."""
+    _gradients._registry.pop(op_type, None)

@@ -1,0 +1,141 @@
+"""Private parts of TensorFlow's graphs: node attributes, operator types, control flow."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterable, Mapping, Sequence
+
+import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2, op_def_pb2
+from tensorflow.python.framework import kernels as _kernels, ops as _ops
+
+from npu_shim._tensorflow.tf_api import static_value
+
+try:
+    from tensorflow.python.client import pywrap_tf_session as _c_api
+except ImportError:  # TF 1.15
+    from tensorflow.python import pywrap_tensorflow as _c_api
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Operation, Structure, Tensor
+
+v1 = tf.compat.v1
+REHEARSAL_OPS = "npu_shim_rehearsal_ops"  # attribute of a graph: the number of ops that rehearsals have added
+
+
+def attr_value(value: bool | int | str) -> attr_value_pb2.AttrValue:
+    """Return a Python value as a node attribute."""
+    if isinstance(value, bool):
+        return attr_value_pb2.AttrValue(b=value)
+    if isinstance(value, int):
+        return attr_value_pb2.AttrValue(i=value)
+    return attr_value_pb2.AttrValue(s=tf.compat.as_bytes(value))
+
+
+def attr_scope(attrs: Mapping[str, bool | int | str]) -> ContextManager[None]:
+    """Return a context manager that sets node attributes on every op created inside."""
+    return v1.get_default_graph()._attr_scope({name: attr_value(value) for name, value in attrs.items()})
+
+
+def set_op_attr(op: Operation, name: str, value: bool | int | str) -> None:
+    """Set a node attribute of an existing op."""
+    op._set_attr(name, attr_value(value))
+
+
+def is_reference(tensor: Tensor) -> bool:
+    """Return True if a tensor is the reference of a TensorFlow 1 variable."""
+    return tensor.dtype._is_ref_dtype
+
+
+def operator_types() -> list[str]:
+    """Return the types of all operators of this TensorFlow."""
+    found = op_def_pb2.OpList.FromString(bytes(_c_api.TF_GetBuffer(_c_api.TF_GetAllOpList())))
+    return [op.name for op in found.op]
+
+
+def has_cpu_kernel(op_type: str) -> bool:
+    """Return True if this TensorFlow has the operator with a kernel for CPUs."""
+    found = _kernels.get_registered_kernels_for_op(op_type)
+    return any(kernel.device_type in ("CPU", "DEFAULT") for kernel in found.kernel)
+
+
+def ancestors(ops: Iterable[Operation]) -> list[Operation]:
+    """Return ops and all ops that run before them: their inputs and control inputs, and so on."""
+    found: dict[Operation, None] = {}
+    stack = list(ops)
+    while stack:
+        op = stack.pop()
+        if op not in found:
+            found[op] = None
+            stack += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+    return list(found)
+
+
+def number_of_ops() -> int:
+    """Return how many ops the default graph has, without those of rehearsals; 0 in eager mode."""
+    graph = v1.get_default_graph()
+    return 0 if tf.executing_eagerly() else int(graph.version) - getattr(graph, REHEARSAL_OPS, 0)
+
+
+def in_plain_graph() -> bool:
+    """Return False in eager mode, and in the graph of a tf.function, whose gradients a tape computes."""
+    return not tf.executing_eagerly() and not v1.get_default_graph().building_function
+
+
+def outside_control_flow() -> bool:
+    """Return True if a new op would be in no loop, branch or function."""
+    return in_plain_graph() and v1.get_default_graph()._get_control_flow_context() is None
+
+
+def switch(
+    condition: Tensor,
+    inputs: Sequence[Tensor],
+    if_true: Callable[..., Structure],
+    if_false: Callable[..., Structure],
+) -> Structure:
+    """Return if_true(*inputs) or if_false(*inputs) by a bool tensor; outside control flow only.
+
+    It is tf.cond without its overhead of some microseconds: tf.cond makes each constant of a branch an op that runs,
+    and copies the predicate. It has no gradient; see _tf_gradients.with_gradient.
+    """
+    sides = [tf.raw_ops.Switch(data=x, pred=condition) for x in inputs]
+    for x, side in zip(inputs, sides):
+        for y in side:
+            y.set_shape(x.shape)
+    results = if_false(*[side[0] for side in sides]), if_true(*[side[1] for side in sides])
+    return tf.nest.map_structure(lambda *values: tf.raw_ops.Merge(inputs=values)[0], *results)
+
+
+def smart_cond(pred: Any, true_fn: Callable[[], Structure], false_fn: Callable[[], Structure]) -> Structure:
+    """Call one branch if pred is known when the graph is built, else add a tf.cond."""
+    if isinstance(pred, tf.Variable):
+        return v1.cond(tf.cast(pred, tf.bool), true_fn, false_fn)
+    known = static_value(pred) if isinstance(pred, tf.Tensor) else pred
+    if known is not None:
+        return true_fn() if known else false_fn()
+    return v1.cond(tf.cast(pred, tf.bool), true_fn, false_fn)
+
+
+def register_variable_collection(name: str) -> None:
+    """Let graphs be exported with a collection of variables, like the global ones. A second call has no effect."""
+    if _ops.get_to_proto_function(name) is None:
+        like = v1.GraphKeys.GLOBAL_VARIABLES
+        _ops.register_proto_function(
+            name,
+            proto_type=_ops.get_collection_proto_type(like),
+            to_proto=_ops.get_to_proto_function(like),
+            from_proto=_ops.get_from_proto_function(like),
+        )
+
+
+def entered_graph() -> ContextManager[Any]:
+    """Return a context manager that enters the current graph once more; in eager code and functions it does nothing.
+
+    In a branch on the global graph, ``tf.init_scope`` of TensorFlow 2.6 otherwise leaves graph mode. Then an optimizer
+    creates its slots eagerly, and the graph cannot use them.
+    """
+    graph = v1.get_default_graph()
+    if tf.executing_eagerly() or getattr(graph, "building_function", False):
+        return contextlib.nullcontext()
+    entered: ContextManager[Any] = graph.as_default()
+    return entered

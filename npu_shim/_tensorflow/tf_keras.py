@@ -1,0 +1,166 @@
+"""Private parts of Keras."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Callable, Sequence
+
+import tensorflow as tf
+
+from npu_shim._host import patches
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import KerasCallback, KerasModel, Optimizer, Variable
+
+
+def build_optimizer(optimizer: Optimizer, variables: Sequence[Variable]) -> None:
+    """Make the slot variables of an optimizer, which Keras otherwise makes with the first gradients."""
+    build = getattr(optimizer, "build", None) or getattr(optimizer, "_create_all_weights", None)  # Keras before 2.11
+    if build is not None:
+        build(list(variables))
+
+
+def built_variables(optimizer: Optimizer) -> list[Variable]:
+    """Return the variables for which a Keras 3 optimizer was built, which its apply() uses by default."""
+    return list(optimizer._trainable_variables)
+
+
+def keep_tensors_in_logs(callback: KerasCallback) -> None:
+    """Let Keras give a callback the tensors of the logs, which it else copies from the device for each batch."""
+    callback._supports_tf_logs = True
+
+
+def is_keras_tensor(value: object) -> bool:
+    """Return True for the output of a Keras layer while a functional model is built (TensorFlow 2.4 and later)."""
+    return any(base.__name__ == "KerasTensor" for base in type(value).__mro__)
+
+
+def register_serializable(package: str, layer: type) -> None:
+    """Let Keras load models with a layer class of ours, where it can (TensorFlow 2)."""
+    if hasattr(tf.keras.utils, "register_keras_serializable"):
+        tf.keras.utils.register_keras_serializable(package=package)(layer)
+
+
+def loss_scale_optimizer_class(optimizer: Optimizer) -> Any:
+    """Return Keras' class that scales the loss for an optimizer; None with TensorFlow 1.15.
+
+    Keras 2.11 to 2.15 have two behind one name, of which one is for the optimizers of older versions.
+    """
+    public = getattr(tf.keras.mixed_precision, "LossScaleOptimizer", None)
+    if public is None:
+        return None
+    module: Any = sys.modules[public.__module__]
+    if not hasattr(module, "LossScaleOptimizerV3"):
+        return public
+    is_old = isinstance(optimizer, tf.keras.optimizers.legacy.Optimizer)
+    return module.LossScaleOptimizer if is_old else module.LossScaleOptimizerV3
+
+
+def is_cast(variable: Variable) -> bool:
+    """Return True for a variable that Keras reads in another type than it has, for mixed precision."""
+    return getattr(variable, "_cast_dtype", variable.dtype) != variable.dtype
+
+
+def layers_inside(layer: KerasModel) -> list[Any]:
+    """Return a layer or model with all layers inside it."""
+    return list(layer._flatten_layers())
+
+
+def batch_normalizations() -> tuple[type, ...]:
+    """Return Keras' classes of batch normalization."""
+    return tuple({tf.keras.layers.BatchNormalization, tf.compat.v1.keras.layers.BatchNormalization})
+
+
+def has_own_moments(layer: Any) -> bool:
+    """Return True if replace_moments() has changed a layer."""
+    return "_moments" in vars(layer)
+
+
+def replace_moments(layer: Any, change: Callable[..., Any]) -> None:
+    """Change the mean and variance with which a layer normalizes a batch.
+
+    Args:
+        layer: a layer of batch normalization.
+        change: a function of the inputs, their mask or None, their mean and their variance that returns mean and
+            variance. It is not called while a functional model is built, which has no values.
+    """
+    original = layer._moments
+
+    def moments(inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        mean, variance = original(inputs, *args, **kwargs)
+        mask = kwargs.get("mask", args[0] if args and isinstance(args[0], tf.Tensor) else None)  # Keras 3: positional
+        return change(inputs, mask, mean, variance) if isinstance(mean, tf.Tensor) else (mean, variance)
+
+    layer._moments = moments
+
+
+def change_moving_variance(layer: Any, change: Callable[[Any], Any]) -> None:
+    """Change the variances that a layer of batch normalization of Keras 2 adds to its moving average."""
+    original = layer._assign_moving_average
+
+    def assign(variable: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+        return original(variable, change(value) if variable is layer.moving_variance else value, *args, **kwargs)
+
+    layer._assign_moving_average = assign
+
+
+def create_variables_eagerly() -> None:
+    """Let Keras 3 create a variable outside of the tf.function that is traced, as Keras 2 does.
+
+    A variable of the trace itself has no value before the function runs, and ranks could not broadcast it.
+    """
+    name = "_initialize_with_initializer"
+    owner = next((base for base in getattr(tf.keras, "Variable", object).__mro__ if name in vars(base)), None)
+    if owner is not None:
+        patches.replace_attribute(owner, name, _outside_of_functions)
+
+
+def _outside_of_functions(original: Callable[..., None]) -> Callable[..., None]:
+    def initialize(self: Any, initializer: Any) -> None:
+        with tf.init_scope():
+            original(self, initializer)
+
+    return initialize
+
+
+def metric_variables(model: KerasModel) -> list[Any]:
+    """Return the tf.Variables of the metrics of a model."""
+    return [tensorflow_variable(variable) for metric in _built_metrics(model) for variable in metric.variables]
+
+
+def metric_results(model: KerasModel) -> dict[str, Any]:
+    """Return the results of the metrics of a model by their names, as fit() logs them."""
+    results: dict[str, Any] = {}
+    for metric in _built_metrics(model):
+        result = metric.result()
+        results.update(result if isinstance(result, dict) else {metric.name: result})
+    return results
+
+
+def _built_metrics(model: KerasModel) -> list[Any]:
+    return [metric for metric in model.metrics if getattr(metric, "built", True)]  # Keras 3 builds its group later
+
+
+def tensorflow_variable(variable: Variable) -> Variable:
+    """Return the tf.Variable of a variable of Keras 3; another variable as it is."""
+    value = getattr(variable, "value", None)
+    return variable if value is None or callable(value) else value
+
+
+def optimizer_classes() -> tuple[type, ...]:
+    """Return the base classes of Keras' optimizers."""
+    legacy = getattr(tf.keras.optimizers, "legacy", None)
+    found = {tf.keras.optimizers.Optimizer, getattr(legacy, "Optimizer", tf.keras.optimizers.Optimizer)}
+    return tuple(each for each in found if isinstance(each, type))
+
+
+def strategy_of(model: KerasModel) -> Any:
+    """Return the strategy in whose scope a model was made, or the current one."""
+    strategy = getattr(model, "distribute_strategy", None)  # Keras 3: an attribute of the trainer
+    return strategy or tf.distribute.get_strategy()
+
+
+def as_traced(function: Any) -> Any:
+    """Return a function that AutoGraph converts if it converts the code around."""
+    autograph = tf.__internal__.autograph
+    return autograph.tf_convert(function, autograph.control_status_ctx())

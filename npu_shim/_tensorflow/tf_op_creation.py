@@ -1,0 +1,280 @@
+"""Hooks on the ops that TensorFlow creates in a graph, in a function's graph, or runs in eager mode.
+
+Every generated op function adds its op to a graph through one helper, and runs it eagerly through another one. The
+hooks stand around both, so they see the ops of gradients, branches and loops, too. Functions of datasets run on the
+host, and have no hooks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
+
+import tensorflow as tf
+from tensorflow.python.data.ops import dataset_ops as _dataset_ops
+from tensorflow.python.eager import execute as _execute
+from tensorflow.python.framework import op_def_library as _library, ops as _ops, random_seed as _random_seed
+
+from npu_shim._tensorflow import tf_gradients
+from npu_shim._tensorflow.tf_graph import REHEARSAL_OPS
+
+try:
+    from tensorflow.python import pywrap_tfe as _tfe
+except ImportError:  # TF 1.15, where only graphs have hooks
+    _tfe = None
+try:
+    from tensorflow.python.data.ops.structured_function import StructuredFunctionWrapper as _DatasetFunction
+except ImportError:  # TF 2.6 and before
+    _DatasetFunction = _dataset_ops.StructuredFunctionWrapper
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Graph, Operation, Tensor
+
+v1 = tf.compat.v1
+_IS_1 = tf.__version__.startswith("1.")
+_LIBRARY: Any = getattr(_library, "OpDefLibrary", None) if _IS_1 else _library
+_STRAIGHT = "NpuShimStraightThrough"
+SCOPE = "npu_shim_rehearsal/"  # of the names of ops of hooks
+_PASSED = {"Identity": _STRAIGHT, "Cast": _STRAIGHT, "ClipByValue": _STRAIGHT, "Mul": _STRAIGHT}
+
+
+class OpHook:
+    """A hook; the methods of this class change nothing."""
+
+    def inputs(self, op_type: str, inputs: Sequence[Any]) -> list[Any]:
+        """Return the inputs that an op gets instead of these, tensors of the same types and shapes."""
+        return list(inputs)
+
+    def outputs(self, op_type: str, op: Operation | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+        """Return what the creator of an op gets instead of its outputs, tensors of the same types and shapes.
+
+        Args:
+            op_type: the type.
+            op: the op; None in eager mode.
+            inputs: its inputs.
+            outputs: what it, or the hook before, returns.
+        """
+        return list(outputs)
+
+
+class _State(threading.local):
+    suspended = 0
+
+
+_STATE = _State()
+_HOOKS: list[OpHook] = []
+_ORIGINALS: list[Any] = []  # objects, names and original values of what is replaced while there are hooks
+
+
+def add(hook: OpHook) -> None:
+    """Call a hook for each op that is created from now on; those that were added before come first."""
+    if not _HOOKS:
+        _install()
+    _HOOKS.append(hook)
+
+
+def remove(hook: OpHook) -> None:
+    """Call a hook no longer; one that is not there is left out."""
+    if hook in _HOOKS:
+        _HOOKS.remove(hook)
+        while not _HOOKS and _ORIGINALS:
+            owner, name, original = _ORIGINALS.pop()
+            setattr(owner, name, original)
+
+
+@contextlib.contextmanager
+def suspended() -> Iterator[None]:
+    """Return a context manager inside which no hook is called in this thread."""
+    _STATE.suspended += 1
+    try:
+        yield
+    finally:
+        _STATE.suspended -= 1
+
+
+@contextlib.contextmanager
+def own_ops(graph: Graph | None) -> Iterator[None]:
+    """Return a context manager for the ops of a hook.
+
+    No hook sees them and no tape records them. The gradient of Identity, Cast, ClipByValue and Mul is that of their
+    output.
+
+    Args:
+        graph: the graph of the ops; None in eager mode.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(suspended())
+        stack.enter_context(tf_gradients.stop_recording())
+        if graph is None:
+            yield
+            return
+        stack.enter_context(graph.gradient_override_map(_PASSED))
+        stack.enter_context(tf.name_scope(SCOPE))
+        before = graph.version
+        yield
+        setattr(graph, REHEARSAL_OPS, getattr(graph, REHEARSAL_OPS, 0) + graph.version - before)
+
+
+def record_straight(result: Tensor, source: Tensor) -> Tensor:
+    """Let tapes take the gradient of a result of own_ops() as that of its source. Return the result."""
+    if not _STATE.suspended:
+        tf_gradients.record(_STRAIGHT, result, source, lambda gradient: [gradient])
+    return result
+
+
+def original_name(tensor: Tensor) -> str:
+    """Return the name of a tensor; of one that a hook has put in the place of another, the name of that one."""
+    while tensor.op.type in _PASSED and SCOPE in tensor.op.name:
+        tensor = tensor.op.inputs[0]
+    return str(tensor.name)
+
+
+def _install() -> None:
+    with contextlib.suppress(KeyError):  # registered by an earlier hook
+        tf.RegisterGradient(_STRAIGHT)(lambda op, gradient: [gradient] + [None] * (len(op.inputs) - 1))
+    _replace(_LIBRARY, "_apply_op_helper", _around_helper)
+    _replace(_ops.Graph, "_create_op_internal", _around_creation)
+    _replace(_DatasetFunction, "__init__", _without_hooks)
+    if _IS_1:
+        _replace(_random_seed, "get_seed", _same_seeds)
+    if _tfe is not None:
+        _replace(_tfe, "TFE_Py_FastPathExecute", _around_fast_path)
+        _replace(_execute, "execute", _around_execute)
+
+
+def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+    original = owner.__dict__[name]
+    _ORIGINALS.append((owner, name, original))
+    setattr(owner, name, make(original))
+
+
+def _without_hooks(original: Callable[..., Any]) -> Callable[..., Any]:
+    def method(*args: Any, **kwargs: Any) -> Any:
+        with suspended():
+            return original(*args, **kwargs)
+
+    return method
+
+
+def _same_seeds(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return get_seed of TensorFlow 1, which takes the number of ops as a seed, as if a graph had no ops of hooks."""
+
+    def get_seed(op_seed: Any = None) -> Any:
+        graph_seed, own = original(op_seed)
+        if op_seed is None and own is not None and not tf.executing_eagerly():
+            graph = v1.get_default_graph()
+            if own == graph.version:
+                own -= getattr(graph, REHEARSAL_OPS, 0)
+        return graph_seed, own
+
+    return get_seed
+
+
+def _around_creation(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return Graph._create_op_internal with the inputs that the hooks return."""
+
+    def create(graph: Graph, op_type: str, inputs: Sequence[Any], *args: Any, **kwargs: Any) -> Operation:
+        if not _STATE.suspended and inputs:
+            inputs = list(inputs)
+            for hook in _HOOKS:
+                inputs = hook.inputs(op_type, inputs)
+        return original(graph, op_type, inputs, *args, **kwargs)
+
+    return create
+
+
+def _around_helper(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the helper of generated op functions with the outputs that the hooks return."""
+
+    def helper(*args: Any, **kwargs: Any) -> Any:
+        made = original(*args, **kwargs)
+        op = made[2]
+        if _STATE.suspended or not op.outputs:
+            return made
+        outputs = list(made[3] if len(made) > 3 else op.outputs)
+        changed = outputs
+        for hook in _HOOKS:
+            changed = hook.outputs(op.type, op, op.inputs, changed)
+        if all(one is other for one, other in zip(outputs, changed)):
+            return made
+        if len(made) > 3:
+            return (*made[:3], changed)
+        return (*made[:2], _WithOutputs(op, changed))  # TF 1.15: the caller takes op.outputs
+
+    return helper
+
+
+class _WithOutputs:
+    """An op with other outputs, for the generated op functions of TensorFlow 1.15."""
+
+    def __init__(self, op: Operation, outputs: list[Tensor]) -> None:
+        self._op = op
+        self.outputs = outputs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._op, name)
+
+
+def _around_fast_path(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that runs an op in eager mode, with the inputs and outputs that the hooks return."""
+
+    def run(context: Any, op_type: str, name: Any, *args: Any) -> Any:
+        if _STATE.suspended:
+            return original(context, op_type, name, *args)
+        inputs = [each for argument in args for each in _values_of(argument)]
+        for hook in _HOOKS:
+            inputs = hook.inputs(op_type, inputs)
+        result = original(context, op_type, name, *_replaced(args, inputs))
+        several = isinstance(result, (list, tuple))
+        outputs = list(result) if several else [result]
+        if result is None or not all(isinstance(each, tf.Tensor) for each in outputs):
+            return result
+        for hook in _HOOKS:
+            outputs = hook.outputs(op_type, None, inputs, outputs)
+        return outputs if several else outputs[0]
+
+    return run
+
+
+def _around_execute(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function for the ops that the fast path does not take."""
+
+    def execute(op_name: Any, num_outputs: int, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        if _STATE.suspended:
+            return original(op_name, num_outputs, inputs, *args, **kwargs)
+        op_type = tf.compat.as_str(op_name)
+        changed = list(inputs)
+        with tf_gradients.stop_recording():  # the caller records the op with its own inputs
+            for hook in _HOOKS:
+                changed = hook.inputs(op_type, changed)
+        outputs = original(op_name, num_outputs, changed, *args, **kwargs)
+        if not isinstance(outputs, list):
+            return outputs
+        for hook in _HOOKS:
+            outputs = hook.outputs(op_type, None, changed, outputs)
+        return outputs
+
+    return execute
+
+
+def _values_of(argument: Any) -> list[Any]:
+    """Return the tensors and variables in an argument of the fast path: one, a list with some, or none."""
+    return [each for each in (argument if isinstance(argument, (list, tuple)) else [argument]) if _is_value(each)]
+
+
+def _replaced(args: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """Return the arguments of the fast path with other tensors."""
+    left = iter(values)
+    return [
+        [next(left) if _is_value(each) else each for each in argument]
+        if isinstance(argument, (list, tuple))
+        else next(left)
+        if _is_value(argument)
+        else argument
+        for argument in args
+    ]
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, (tf.Tensor, tf.Variable))

@@ -1,0 +1,1 @@
+"""The vendor's module paths: the table, its generator, and ``modules``, which Python imports from npu_shim."""

@@ -1,0 +1,17 @@
+"""The vendor's npu_bridge.experimental.get_shape. Generated from npu_shim/_vendor_paths/table.py; do not edit."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npu_shim._host.lazy_names import vendor_names as _vendor_names
+
+if TYPE_CHECKING:
+    from npu_shim.ops.library import getshape
+else:
+    __getattr__, __dir__ = _vendor_names(__name__, {
+        "npu_shim.ops.library": "getshape",
+    })
+
+__all__ = [
+    "getshape",
+]

@@ -1,0 +1,23 @@
+"""The vendor's npu_bridge.experimental.hccl. Generated from npu_shim/_vendor_paths/table.py; do not edit."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npu_shim._host.lazy_names import vendor_names as _vendor_names
+
+if TYPE_CHECKING:
+    from npu_shim.ops.library import c_str
+    from npu_shim.ops.library import get_actual_rank_size
+    from npu_shim.ops.library import get_user_rank_id
+    from npu_shim.ops.library import get_user_rank_size
+else:
+    __getattr__, __dir__ = _vendor_names(__name__, {
+        "npu_shim.ops.library": "c_str get_actual_rank_size get_user_rank_id get_user_rank_size",
+    })
+
+__all__ = [
+    "c_str",
+    "get_actual_rank_size",
+    "get_user_rank_id",
+    "get_user_rank_size",
+]

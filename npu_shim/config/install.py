@@ -1,0 +1,90 @@
+"""Install the NPU config in every new session of this process, and uninstall it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, Callable
+
+from npu_shim._host import host_env, patches
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import ConfigProto, Graph, Session
+
+
+def install() -> None:
+    """Make every new Session and InteractiveSession carry the NPU config.
+
+    This includes the sessions of Keras, Estimator and MonitoredTrainingSession.
+    Existing sessions do not change. On the NPU, a sharded saver on which the
+    vendor's graph passes fail writes its checkpoints in two runs. On the CPU, sessions run with the graph
+    passes that the script asks for (they are off on the NPU), and TensorFlow
+    reuses the memory of tensors (NPU_SHIM_MEMORY). A second call does nothing.
+
+    Raises:
+        RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK=error.
+    """
+    from npu_shim._host import host_device
+    from npu_shim._tensorflow import allocator, tf_api, tf_session
+    from npu_shim.config.sharded_checkpoints import in_two_runs
+
+    if host_device.resolve().is_npu:
+        patches.replace_attribute(tf_api.v1.train.Saver, "save", in_two_runs)
+    else:
+        patches.set_variables(allocator.variables(host_env.process_environ()))
+    for owner in (tf_session.Session, tf_session.InteractiveSession):
+        patches.replace_attribute(owner, "__init__", decorator_tf_session)
+
+
+def uninstall() -> None:
+    """Restore every original exactly. Without install(), and on a second call, it does nothing.
+
+    A process that has had a session keeps the allocator that TensorFlow chose for it.
+    """
+    patches.restore_all()
+
+
+def set_npu_default_config(
+    func: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Put the config of a call of a session's constructor through session_config.
+
+    Args:
+        func: ``Session.__init__``, or a function with a parameter ``config``.
+        args: positional arguments of the call, without ``self``.
+        kwargs: its arguments by name.
+    Returns:
+        Arguments with the config by name; those given do not change.
+    """
+    from npu_shim.config.session import session_config
+
+    place = [name for name in inspect.signature(func).parameters if name != "self"].index("config")
+    config = kwargs.get("config", args[place] if len(args) > place else None)
+    return args[:place] + args[place + 1 :], {**kwargs, "config": session_config(config)}
+
+
+def decorator_tf_session(func: Callable[..., None]) -> Callable[..., None]:
+    """Wrap the ``__init__`` of a session class so that its config goes through session_config.
+
+    Args:
+        func: ``Session.__init__``, or a function with the same arguments.
+    Returns:
+        The wrapper.
+    """
+    from npu_shim._tensorflow import tf_session
+    from npu_shim.config.graph_passes import for_this_device
+    from npu_shim.config.session import session_config
+
+    @functools.wraps(func)
+    def with_npu_config(
+        self: Session, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
+    ) -> None:
+        try:
+            config = session_config(config)
+        except Exception:
+            tf_session.mark_unopened(self)
+            raise
+        func(self, target=target, graph=graph, config=for_this_device(config))
+        tf_session.set_reported_config(self, config)
+
+    return with_npu_config
