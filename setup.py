@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
@@ -28,27 +27,19 @@ def long_description() -> str:
     return read("README.md") if os.path.exists(os.path.join(HERE, "README.md")) else ""
 
 
-class Build(build_py):
-    """Put the modules of the vendor's paths where editors and type checkers look for them, in npu_shim itself, and add
-    the file by which an installed npu_shim finds NPU_SHIM_ALIAS=1 when Python starts.
-    """
-
-    MODULES = os.path.join("npu_shim", "_vendor_paths", "modules")
+class BuildWithAlias(build_py):
+    """Add the file by which an installed npu_shim finds NPU_SHIM_ALIAS=1 when Python starts."""
 
     START = 'import os; os.environ.get("NPU_SHIM_ALIAS") == "1" and __import__("npu_shim.alias")\n'
 
     def run(self) -> None:
         super().run()
         if not getattr(self, "editable_mode", False):
-            modules = os.path.join(self.build_lib, self.MODULES)
-            self.copy_tree(modules, os.path.join(self.build_lib, "npu_shim"))
-            shutil.rmtree(modules)
             with open(self._path(), "w", encoding="utf-8") as f:
                 f.write(self.START)
 
     def get_outputs(self, include_bytecode: bool = True) -> list:
-        outputs = super().get_outputs(include_bytecode)
-        return [*(path.replace(self.MODULES + os.sep, "npu_shim" + os.sep) for path in outputs), self._path()]
+        return [*super().get_outputs(include_bytecode), self._path()]
 
     def _path(self) -> str:
         return os.path.join(self.build_lib, "npu_shim_alias.pth")
@@ -56,6 +47,9 @@ class Build(build_py):
 
 # The tool lives in tools/ so that it also runs as a plain script from there.
 TOOL_PACKAGES = find_packages("tools", include=["convert_tf2npu", "convert_tf2npu.*"])
+# Modules at the vendor's paths lie beside the rooms of npu_shim where it is installed, as editors do not follow __path__.
+VENDOR_PATHS = "npu_shim/_vendor_paths/modules"
+VENDOR_PACKAGES = find_packages(VENDOR_PATHS)
 
 setup(
     name="npu_shim",
@@ -65,9 +59,14 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.7",
-    cmdclass={"build_py": Build},
-    packages=find_packages(include=["npu_shim", "npu_shim.*"]) + TOOL_PACKAGES,
-    package_dir={"convert_tf2npu": "tools/convert_tf2npu"},
+    cmdclass={"build_py": BuildWithAlias},
+    packages=find_packages(include=["npu_shim", "npu_shim.*"])
+    + [f"npu_shim.{package}" for package in VENDOR_PACKAGES]
+    + TOOL_PACKAGES,
+    package_dir={
+        "convert_tf2npu": "tools/convert_tf2npu",
+        **{f"npu_shim.{package}": f"{VENDOR_PATHS}/{package}" for package in VENDOR_PACKAGES if "." not in package},
+    },
     package_data={"": ["*.json", "*.css", "*.js", "py.typed"]},
     install_requires=[
         "tensorflow>=1.15",

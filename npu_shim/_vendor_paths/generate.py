@@ -112,9 +112,12 @@ def _is_npu_only(home: str) -> bool:
 
 
 def path_of(module: str) -> str:
-    """Return the path of a module. It is a package if the table has modules below it."""
-    parts = module.split(".") + (["__init__"] if _is_package(module) else [])
-    return os.path.join(_ROOT if parts[0] in _ROOMS else _MODULES, *parts) + ".py"
+    """Return the path of a module. It is a package if the table has modules below it, or to be installed on its own."""
+    parts = module.split(".")
+    in_room = parts[0] in _ROOMS
+    if _is_package(module) or not (in_room or "." in module):
+        parts.append("__init__")
+    return os.path.join(_ROOT if in_room else _MODULES, *parts) + ".py"
 
 
 def _is_package(module: str) -> bool:
