@@ -47,7 +47,7 @@ class BuildWithAlias(build_py):
 
 # The tool lives in tools/ so that it also runs as a plain script from there.
 TOOL_PACKAGES = find_packages("tools", include=["convert_tf2npu", "convert_tf2npu.*"])
-# Modules at the vendor's paths lie beside the rooms of npu_shim where it is installed, as editors do not follow __path__.
+# The modules at the vendor's paths are installed beside the rooms of npu_shim: editors do not follow __path__.
 VENDOR_PATHS = "npu_shim/_vendor_paths/modules"
 VENDOR_PACKAGES = find_packages(VENDOR_PATHS)
 
