@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
-Missing = Callable[..., Any]  # a function of ops/npu_only.py
+if TYPE_CHECKING:
+    missing: Callable[..., Any]  # a function of ops/npu_only.py
 
 
 def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

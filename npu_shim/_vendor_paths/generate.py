@@ -29,6 +29,7 @@ from npu_shim.ops.npu_only import SIGNATURES
 _ROOMS = ("estimator", "npu_device")
 _MODULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
 _ROOT = os.path.dirname(os.path.dirname(_MODULES))
+_WIDTH = 120
 
 
 def render(module: str) -> str:
@@ -67,48 +68,40 @@ def _lazy_module(homes: Mapping[str, list[str]], module: str) -> list[str]:
     """Return imports for type checkers and editors, and the lazy table for Python."""
     own = sum((names for home, names in homes.items() if home[len("npu_shim.") :] in ALWAYS_OWN), [])
     function = "lazy_names" if module.startswith(OUTSIDE_NPU_BRIDGE) else "vendor_names"
-    imports = ["    " + line for line in _imports(homes)]
-    later = [f"    {name}: _Missing" for home, names in homes.items() if _is_npu_only(home) for name in names]
-    lines = [
-        "from typing import TYPE_CHECKING",
-        "",
-        "from npu_shim._host.lazy_names import "
-        + ("Missing as _Missing, " if later else "")
-        + f"{function} as _{function}",
-        "",
-        "if TYPE_CHECKING:",
-    ]
-    lines += imports + [""] * bool(imports and later) + later
-    lines += ["else:", f"    __getattr__, __dir__ = _{function}(__name__, {{"]
-    for home, names in homes.items():
-        texts = _texts(names)
-        if len(texts) == 1:
-            lines.append(f'        "{home}": {texts[0]},')
-        else:
-            lines += [f'        "{home}": (', *["            " + text for text in texts], "        ),"]
-    if function == "vendor_names" and own:
-        return lines + ["    }, own=(", *["        " + text for text in _texts(own)], "    ))"]
-    return lines + ["    })"]
+    lines = ["from typing import TYPE_CHECKING", ""]
+    lines += [f"from npu_shim._host.lazy_names import {function} as _{function}", ""]
+    lines += ["if TYPE_CHECKING:", *("    " + line for line in _imports(homes)), "else:"]
+    rows = [f'"{home}": "{" ".join(names)}"' for home, names in homes.items()]
+    end = "    }, own=" + f'"{" ".join(own)}")' if function == "vendor_names" and own else "    })"
+    return lines + _bracket(f"    __getattr__, __dir__ = _{function}(__name__, {{", rows, end)
 
 
-def _texts(names: Sequence[str]) -> list[str]:
-    """Return string literals, one a line, that together hold the names separated by spaces."""
-    texts = [f'"{text}"' for text in textwrap.wrap(" ".join(names), 100)]
-    return [text[:-1] + ' "' for text in texts[:-1]] + texts[-1:]
+def _bracket(begin: str, items: Sequence[str], end: str) -> list[str]:
+    """Return the items between two brackets, in one line or as many as they need; a longer item is not broken."""
+    whole = begin + ", ".join(items) + end.lstrip()
+    if len(whole) <= _WIDTH:
+        return [whole]
+    indent = " " * (len(end) - len(end.lstrip()) + 4)
+    words = ", ".join(item.replace(" ", "\0") for item in items) + ","
+    wrapped = textwrap.wrap(
+        words, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return [begin, *(line.replace("\0", " ") for line in wrapped), end]
 
 
 def _imports(homes: Mapping[str, list[str]]) -> list[str]:
-    return sorted(
-        f"from {home} import {name}" for home, names in homes.items() if not _is_npu_only(home) for name in names
-    )
+    lines = []
+    for home in sorted(homes):
+        module, names = home, sorted(homes[home])
+        if home.startswith(f"npu_shim.{NPU_ONLY}"):
+            module, names = "npu_shim._host.lazy_names", [f"missing as {name}" for name in names]
+        line = f"from {module} import {', '.join(names)}"
+        lines += [line] if len(line) + 4 <= _WIDTH else _bracket(f"from {module} import (", names, ")")
+    return lines
 
 
 def _all(homes: Mapping[str, list[str]]) -> list[str]:
-    return ["__all__ = [", *[f'    "{name}",' for name in sorted(sum(homes.values(), []))], "]"]
-
-
-def _is_npu_only(home: str) -> bool:
-    return home.startswith(f"npu_shim.{NPU_ONLY}")
+    return _bracket("__all__ = [", [f'"{name}"' for name in sorted(sum(homes.values(), []))], "]")
 
 
 def path_of(module: str) -> str:
@@ -143,7 +136,7 @@ def main(arguments: Sequence[str]) -> int:
     paths = stale()
     if "--check" in arguments:
         for path in paths:
-            print(f"not current: {path}. Run python -m npu_shim._vendor_paths.generate.table.", file=sys.stderr)
+            print(f"not current: {path}. Run python -m npu_shim._vendor_paths.generate.", file=sys.stderr)
         return 1 if paths else 0
     for module in TABLE:
         path = path_of(module)

@@ -7,55 +7,30 @@ from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.centralization import centralization
-    from npu_shim.ops.deep_potential import prod_env_mat_a
-    from npu_shim.ops.deep_potential import prodforcesea
-    from npu_shim.ops.deep_potential import prodvirialsea
-    from npu_shim.ops.dropout_bytes import dropout_v3
-    from npu_shim.ops.dropout_bytes import dropout_v4
+    from npu_shim.ops.deep_potential import prod_env_mat_a, prodforcesea, prodvirialsea
+    from npu_shim.ops.dropout_bytes import dropout_v3, dropout_v4
     from npu_shim.ops.fast_gelu import fast_gelu_v2
     from npu_shim.ops.gradient_functions import prelu_grad
     from npu_shim.ops.layer_norm import layer_norm
     from npu_shim.ops.lru_cache_v2 import lru_cache_v2
-    from npu_shim.ops.nonzero import nonzero
-    from npu_shim.ops.nonzero import nonzerowithvalue
+    from npu_shim.ops.nonzero import nonzero, nonzerowithvalue
     from npu_shim.ops.prelu import prelu
-    from npu_shim.ops.tabulate_fusion import tabulatefusion
-    from npu_shim.ops.tabulate_fusion import tabulatefusiongrad
-    from npu_shim.ops.tabulate_fusion import tabulatefusionsea
-    from npu_shim.ops.tabulate_fusion import tabulatefusionseagrad
+    from npu_shim.ops.tabulate_fusion import (tabulatefusion, tabulatefusiongrad, tabulatefusionsea, tabulatefusionseagrad)
     from npu_shim.ops.unary_ops import npu_aicore_ops
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.ops.centralization": "centralization",
         "npu_shim.ops.deep_potential": "prod_env_mat_a prodforcesea prodvirialsea",
-        "npu_shim.ops.dropout_bytes": "dropout_v3 dropout_v4",
-        "npu_shim.ops.fast_gelu": "fast_gelu_v2",
-        "npu_shim.ops.gradient_functions": "prelu_grad",
-        "npu_shim.ops.layer_norm": "layer_norm",
-        "npu_shim.ops.lru_cache_v2": "lru_cache_v2",
-        "npu_shim.ops.nonzero": "nonzero nonzerowithvalue",
+        "npu_shim.ops.dropout_bytes": "dropout_v3 dropout_v4", "npu_shim.ops.fast_gelu": "fast_gelu_v2",
+        "npu_shim.ops.gradient_functions": "prelu_grad", "npu_shim.ops.layer_norm": "layer_norm",
+        "npu_shim.ops.lru_cache_v2": "lru_cache_v2", "npu_shim.ops.nonzero": "nonzero nonzerowithvalue",
         "npu_shim.ops.prelu": "prelu",
         "npu_shim.ops.tabulate_fusion": "tabulatefusion tabulatefusiongrad tabulatefusionsea tabulatefusionseagrad",
         "npu_shim.ops.unary_ops": "npu_aicore_ops",
     })
 
 __all__ = [
-    "centralization",
-    "dropout_v3",
-    "dropout_v4",
-    "fast_gelu_v2",
-    "layer_norm",
-    "lru_cache_v2",
-    "nonzero",
-    "nonzerowithvalue",
-    "npu_aicore_ops",
-    "prelu",
-    "prelu_grad",
-    "prod_env_mat_a",
-    "prodforcesea",
-    "prodvirialsea",
-    "tabulatefusion",
-    "tabulatefusiongrad",
-    "tabulatefusionsea",
-    "tabulatefusionseagrad",
+    "centralization", "dropout_v3", "dropout_v4", "fast_gelu_v2", "layer_norm", "lru_cache_v2", "nonzero",
+    "nonzerowithvalue", "npu_aicore_ops", "prelu", "prelu_grad", "prod_env_mat_a", "prodforcesea", "prodvirialsea",
+    "tabulatefusion", "tabulatefusiongrad", "tabulatefusionsea", "tabulatefusionseagrad",
 ]

@@ -3,39 +3,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.dropout import dropout
-    from npu_shim.ops.gradient_functions import basic_lstm_cell_grad
-    from npu_shim.ops.gradient_functions import dynamic_augru_grad
-    from npu_shim.ops.gradient_functions import dynamic_gru_v2_grad
-    from npu_shim.ops.gradient_functions import dynamic_rnn_grad
-    from npu_shim.ops.gradient_functions import dynamic_rnn_v2_grad
-    from npu_shim.ops.graph_operators import adam_apply_one_assign
-    from npu_shim.ops.graph_operators import adam_apply_one_with_decay_assign
-    from npu_shim.ops.graph_operators import basic_lstm_cell
+    from npu_shim.ops.gradient_functions import (
+        basic_lstm_cell_grad, dynamic_augru_grad, dynamic_gru_v2_grad, dynamic_rnn_grad, dynamic_rnn_v2_grad,
+    )
+    from npu_shim.ops.graph_operators import adam_apply_one_assign, adam_apply_one_with_decay_assign, basic_lstm_cell
     from npu_shim.ops.k_means_centroids import k_means_centroids
-    from npu_shim.ops.lars import LARS
-    from npu_shim.ops.lars import LARSV2
-    from npu_shim.ops.outfeed import outfeed_dequeue_op
-    from npu_shim.ops.outfeed import outfeed_enqueue_op
-    from npu_shim.ops.outfeed import stop_outfeed_dequeue_op
+    from npu_shim.ops.lars import LARS, LARSV2
+    from npu_shim._host.lazy_names import missing as channel_get_next, missing as npu_onnx_graph_op
+    from npu_shim.ops.outfeed import outfeed_dequeue_op, outfeed_enqueue_op, stop_outfeed_dequeue_op
     from npu_shim.ops.scatter_elements import scatter_elements
-    from npu_shim.ops.system import NPUInit
-    from npu_shim.ops.system import NPUShutdown
-    from npu_shim.ops.system import initialize_system
-    from npu_shim.ops.system import shutdown_system
-
-    npu_onnx_graph_op: _Missing
-    channel_get_next: _Missing
+    from npu_shim.ops.system import NPUInit, NPUShutdown, initialize_system, shutdown_system
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.ops.dropout": "dropout",
         "npu_shim.ops.gradient_functions": "basic_lstm_cell_grad dynamic_augru_grad dynamic_gru_v2_grad dynamic_rnn_grad dynamic_rnn_v2_grad",
         "npu_shim.ops.graph_operators": "adam_apply_one_assign adam_apply_one_with_decay_assign basic_lstm_cell",
-        "npu_shim.ops.k_means_centroids": "k_means_centroids",
-        "npu_shim.ops.lars": "LARS LARSV2",
+        "npu_shim.ops.k_means_centroids": "k_means_centroids", "npu_shim.ops.lars": "LARS LARSV2",
         "npu_shim.ops.outfeed": "outfeed_dequeue_op outfeed_enqueue_op stop_outfeed_dequeue_op",
         "npu_shim.ops.scatter_elements": "scatter_elements",
         "npu_shim.ops.system": "NPUInit NPUShutdown initialize_system shutdown_system",
@@ -43,26 +30,9 @@ else:
     })
 
 __all__ = [
-    "LARS",
-    "LARSV2",
-    "NPUInit",
-    "NPUShutdown",
-    "adam_apply_one_assign",
-    "adam_apply_one_with_decay_assign",
-    "basic_lstm_cell",
-    "basic_lstm_cell_grad",
-    "channel_get_next",
-    "dropout",
-    "dynamic_augru_grad",
-    "dynamic_gru_v2_grad",
-    "dynamic_rnn_grad",
-    "dynamic_rnn_v2_grad",
-    "initialize_system",
-    "k_means_centroids",
-    "npu_onnx_graph_op",
-    "outfeed_dequeue_op",
-    "outfeed_enqueue_op",
-    "scatter_elements",
-    "shutdown_system",
+    "LARS", "LARSV2", "NPUInit", "NPUShutdown", "adam_apply_one_assign", "adam_apply_one_with_decay_assign",
+    "basic_lstm_cell", "basic_lstm_cell_grad", "channel_get_next", "dropout", "dynamic_augru_grad",
+    "dynamic_gru_v2_grad", "dynamic_rnn_grad", "dynamic_rnn_v2_grad", "initialize_system", "k_means_centroids",
+    "npu_onnx_graph_op", "outfeed_dequeue_op", "outfeed_enqueue_op", "scatter_elements", "shutdown_system",
     "stop_outfeed_dequeue_op",
 ]

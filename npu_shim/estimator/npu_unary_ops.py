@@ -10,11 +10,7 @@ if TYPE_CHECKING:
     from npu_shim.ops.unary_ops import npu_unary_ops
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.gelu": "gelu",
-        "npu_shim.ops.unary_ops": "npu_unary_ops",
+        "npu_shim.ops.gelu": "gelu", "npu_shim.ops.unary_ops": "npu_unary_ops",
     })
 
-__all__ = [
-    "gelu",
-    "npu_unary_ops",
-]
+__all__ = ["gelu", "npu_unary_ops"]

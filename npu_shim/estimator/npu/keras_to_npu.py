@@ -10,10 +10,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.estimator.keras_to_npu": "model_to_npu_estimator",
-    }, own=(
-        "model_to_npu_estimator"
-    ))
+    }, own="model_to_npu_estimator")
 
-__all__ = [
-    "model_to_npu_estimator",
-]
+__all__ = ["model_to_npu_estimator"]

@@ -7,16 +7,11 @@ from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.training.broadcasting import broadcast_global_variables
-    from npu_shim.training.callbacks import BroadcastGlobalVariablesCallbackImpl
-    from npu_shim.training.callbacks import NPUBroadcastGlobalVariablesCallback
+    from npu_shim.training.callbacks import BroadcastGlobalVariablesCallbackImpl, NPUBroadcastGlobalVariablesCallback
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.training.broadcasting": "broadcast_global_variables",
         "npu_shim.training.callbacks": "BroadcastGlobalVariablesCallbackImpl NPUBroadcastGlobalVariablesCallback",
     })
 
-__all__ = [
-    "BroadcastGlobalVariablesCallbackImpl",
-    "NPUBroadcastGlobalVariablesCallback",
-    "broadcast_global_variables",
-]
+__all__ = ["BroadcastGlobalVariablesCallbackImpl", "NPUBroadcastGlobalVariablesCallback", "broadcast_global_variables"]

@@ -6,18 +6,10 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim.estimator.job_info import DeviceInfo
-    from npu_shim.estimator.job_info import JobConfig
-    from npu_shim.estimator.job_info import JobInfo
-    from npu_shim.estimator.job_info import NPUBasics
+    from npu_shim.estimator.job_info import DeviceInfo, JobConfig, JobInfo, NPUBasics
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.estimator.job_info": "DeviceInfo JobConfig JobInfo NPUBasics",
     })
 
-__all__ = [
-    "DeviceInfo",
-    "JobConfig",
-    "JobInfo",
-    "NPUBasics",
-]
+__all__ = ["DeviceInfo", "JobConfig", "JobInfo", "NPUBasics"]

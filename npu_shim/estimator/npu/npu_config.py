@@ -6,39 +6,20 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim.config.install import decorator_tf_session
-    from npu_shim.config.install import set_npu_default_config
-    from npu_shim.config.nested import DumpConfig
-    from npu_shim.config.nested import DynamicInputConfig
-    from npu_shim.config.nested import ExperimentalConfig
-    from npu_shim.config.nested import GraphMemoryOptimizeConfig
-    from npu_shim.config.nested import MemoryConfig
-    from npu_shim.config.nested import ProfilingConfig
+    from npu_shim.config.install import decorator_tf_session, set_npu_default_config
+    from npu_shim.config.nested import (
+        DumpConfig, DynamicInputConfig, ExperimentalConfig, GraphMemoryOptimizeConfig, MemoryConfig, ProfilingConfig,
+    )
     from npu_shim.config.run_config import NPURunConfig
     from npu_shim.ops.scopes import NpuExecutePlacement
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.config.install": "decorator_tf_session set_npu_default_config",
-        "npu_shim.config.nested": (
-            "DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig MemoryConfig "
-            "ProfilingConfig"
-        ),
-        "npu_shim.config.run_config": "NPURunConfig",
-        "npu_shim.ops.scopes": "NpuExecutePlacement",
-    }, own=(
-        "decorator_tf_session set_npu_default_config DumpConfig DynamicInputConfig ExperimentalConfig "
-        "GraphMemoryOptimizeConfig MemoryConfig ProfilingConfig NPURunConfig"
-    ))
+        "npu_shim.config.nested": "DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig MemoryConfig ProfilingConfig",
+        "npu_shim.config.run_config": "NPURunConfig", "npu_shim.ops.scopes": "NpuExecutePlacement",
+    }, own="decorator_tf_session set_npu_default_config DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig MemoryConfig ProfilingConfig NPURunConfig")
 
 __all__ = [
-    "DumpConfig",
-    "DynamicInputConfig",
-    "ExperimentalConfig",
-    "GraphMemoryOptimizeConfig",
-    "MemoryConfig",
-    "NPURunConfig",
-    "NpuExecutePlacement",
-    "ProfilingConfig",
-    "decorator_tf_session",
-    "set_npu_default_config",
+    "DumpConfig", "DynamicInputConfig", "ExperimentalConfig", "GraphMemoryOptimizeConfig", "MemoryConfig",
+    "NPURunConfig", "NpuExecutePlacement", "ProfilingConfig", "decorator_tf_session", "set_npu_default_config",
 ]

@@ -1,12 +1,8 @@
 """The vendor's npu_bridge.estimator.npu.npu_convert_dropout. Generated from npu_shim/_vendor_paths/table.py; do not edit."""
 from __future__ import annotations
 
-from npu_shim.ops.keras_dropout import dropout_call
-from npu_shim.ops.keras_dropout import switch_keras_dropout
+from npu_shim.ops.keras_dropout import dropout_call, switch_keras_dropout
 
-__all__ = [
-    "dropout_call",
-    "switch_keras_dropout",
-]
+__all__ = ["dropout_call", "switch_keras_dropout"]
 
 switch_keras_dropout()

@@ -6,25 +6,16 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim.ops.dynamic_rnn import DYNAMIC_RNN_BIDIRECTION
-    from npu_shim.ops.dynamic_rnn import DYNAMIC_RNN_REDIRECTIONAL
-    from npu_shim.ops.dynamic_rnn import DYNAMIC_RNN_UNIDIRECTION
-    from npu_shim.ops.dynamic_rnn import DynamicAUGRU
-    from npu_shim.ops.dynamic_rnn import DynamicGRUV2
-    from npu_shim.ops.dynamic_rnn import DynamicRNN
+    from npu_shim.ops.dynamic_rnn import (
+        DYNAMIC_RNN_BIDIRECTION, DYNAMIC_RNN_REDIRECTIONAL, DYNAMIC_RNN_UNIDIRECTION, DynamicAUGRU, DynamicGRUV2,
+        DynamicRNN,
+    )
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.dynamic_rnn": (
-            "DYNAMIC_RNN_BIDIRECTION DYNAMIC_RNN_REDIRECTIONAL DYNAMIC_RNN_UNIDIRECTION DynamicAUGRU DynamicGRUV2 "
-            "DynamicRNN"
-        ),
+        "npu_shim.ops.dynamic_rnn": "DYNAMIC_RNN_BIDIRECTION DYNAMIC_RNN_REDIRECTIONAL DYNAMIC_RNN_UNIDIRECTION DynamicAUGRU DynamicGRUV2 DynamicRNN",
     })
 
 __all__ = [
-    "DYNAMIC_RNN_BIDIRECTION",
-    "DYNAMIC_RNN_REDIRECTIONAL",
-    "DYNAMIC_RNN_UNIDIRECTION",
-    "DynamicAUGRU",
-    "DynamicGRUV2",
+    "DYNAMIC_RNN_BIDIRECTION", "DYNAMIC_RNN_REDIRECTIONAL", "DYNAMIC_RNN_UNIDIRECTION", "DynamicAUGRU", "DynamicGRUV2",
     "DynamicRNN",
 ]

@@ -11,15 +11,8 @@ if TYPE_CHECKING:
     from npu_shim.estimator.spec import NPUEstimatorSpec
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim._tensorflow.tf_estimator": "no_check_override",
-        "npu_shim.estimator.npu_estimator": "NPUEstimator",
+        "npu_shim._tensorflow.tf_estimator": "no_check_override", "npu_shim.estimator.npu_estimator": "NPUEstimator",
         "npu_shim.estimator.spec": "NPUEstimatorSpec",
-    }, own=(
-        "NPUEstimator"
-    ))
+    }, own="NPUEstimator")
 
-__all__ = [
-    "NPUEstimator",
-    "NPUEstimatorSpec",
-    "no_check_override",
-]
+__all__ = ["NPUEstimator", "NPUEstimatorSpec", "no_check_override"]

@@ -6,15 +6,11 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim.estimator.hooks import NPUCheckpointSaverHook
-    from npu_shim.estimator.hooks import NPUOutputTensorHook
-    from npu_shim.estimator.hooks import SetIterationsVarHook
-    from npu_shim.estimator.hooks import TellMeStepOrLossHook
-    from npu_shim.estimator.outfeed_hooks import NPUInfeedOutfeedSessionHook
-    from npu_shim.estimator.outfeed_hooks import NPULogOutfeedSessionHook
-    from npu_shim.estimator.outfeed_hooks import NPUShutDownHook
-    from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
-    from npu_shim.training.broadcasting import broadcast_global_variables
+    from npu_shim.estimator.hooks import (
+        NPUCheckpointSaverHook, NPUOutputTensorHook, SetIterationsVarHook, TellMeStepOrLossHook,
+    )
+    from npu_shim.estimator.outfeed_hooks import NPUInfeedOutfeedSessionHook, NPULogOutfeedSessionHook, NPUShutDownHook
+    from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook, broadcast_global_variables
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.training.broadcasting": "NPUBroadcastGlobalVariablesHook broadcast_global_variables",
@@ -23,13 +19,7 @@ else:
     })
 
 __all__ = [
-    "NPUBroadcastGlobalVariablesHook",
-    "NPUCheckpointSaverHook",
-    "NPUInfeedOutfeedSessionHook",
-    "NPULogOutfeedSessionHook",
-    "NPUOutputTensorHook",
-    "NPUShutDownHook",
-    "SetIterationsVarHook",
-    "TellMeStepOrLossHook",
-    "broadcast_global_variables",
+    "NPUBroadcastGlobalVariablesHook", "NPUCheckpointSaverHook", "NPUInfeedOutfeedSessionHook",
+    "NPULogOutfeedSessionHook", "NPUOutputTensorHook", "NPUShutDownHook", "SetIterationsVarHook",
+    "TellMeStepOrLossHook", "broadcast_global_variables",
 ]

@@ -14,7 +14,4 @@ else:
         "npu_shim.optimizer.loss_scale_optimizer": "NPULossScaleOptimizer",
     })
 
-__all__ = [
-    "FixedLossScaleManager",
-    "NPULossScaleOptimizer",
-]
+__all__ = ["FixedLossScaleManager", "NPULossScaleOptimizer"]

@@ -6,26 +6,18 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim.optimizer.distributed import NPUDistributedOptimizer
-    from npu_shim.optimizer.distributed import allreduce
-    from npu_shim.optimizer.distributed import npu_allreduce
-    from npu_shim.optimizer.distributed import npu_distributed_optimizer_wrapper
-    from npu_shim.optimizer.distributed import reduce
+    from npu_shim.optimizer.distributed import (
+        NPUDistributedOptimizer, allreduce, npu_allreduce, npu_distributed_optimizer_wrapper, reduce,
+    )
     from npu_shim.optimizer.keras import KerasDistributeOptimizer
     from npu_shim.optimizer.npu_optimizer import NPUOptimizer
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.optimizer.distributed": "NPUDistributedOptimizer allreduce npu_allreduce npu_distributed_optimizer_wrapper reduce",
-        "npu_shim.optimizer.keras": "KerasDistributeOptimizer",
-        "npu_shim.optimizer.npu_optimizer": "NPUOptimizer",
+        "npu_shim.optimizer.keras": "KerasDistributeOptimizer", "npu_shim.optimizer.npu_optimizer": "NPUOptimizer",
     })
 
 __all__ = [
-    "KerasDistributeOptimizer",
-    "NPUDistributedOptimizer",
-    "NPUOptimizer",
-    "allreduce",
-    "npu_allreduce",
-    "npu_distributed_optimizer_wrapper",
-    "reduce",
+    "KerasDistributeOptimizer", "NPUDistributedOptimizer", "NPUOptimizer", "allreduce", "npu_allreduce",
+    "npu_distributed_optimizer_wrapper", "reduce",
 ]

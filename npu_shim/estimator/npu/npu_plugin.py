@@ -6,45 +6,20 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim.config.plugin import check_graph_run_mode
-    from npu_shim.config.plugin import init_debug_dir
-    from npu_shim.config.plugin import init_op_compiler_cache_dir
-    from npu_shim.config.plugin import init_op_compiler_cache_mode
-    from npu_shim.config.plugin import init_rdma_pool
-    from npu_shim.config.plugin import is_inf_nan_enabled
-    from npu_shim.config.plugin import npu_close
-    from npu_shim.config.plugin import npu_resource_init
-    from npu_shim.config.plugin import npu_resource_shutdown
-    from npu_shim.config.plugin import rdma_remote_init
-    from npu_shim.config.plugin import rdma_remote_register
-    from npu_shim.config.plugin import set_device_sat_mode
-    from npu_shim.distributed.remote_memory import get_rdma_cache
-    from npu_shim.distributed.remote_memory import get_var_addr_and_size
-    from npu_shim.distributed.remote_memory import malloc_shared_memory
+    from npu_shim.config.plugin import (
+        check_graph_run_mode, init_debug_dir, init_op_compiler_cache_dir, init_op_compiler_cache_mode, init_rdma_pool,
+        is_inf_nan_enabled, npu_close, npu_resource_init, npu_resource_shutdown, rdma_remote_init, rdma_remote_register,
+        set_device_sat_mode,
+    )
+    from npu_shim.distributed.remote_memory import get_rdma_cache, get_var_addr_and_size, malloc_shared_memory
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.config.plugin": (
-            "check_graph_run_mode init_debug_dir init_op_compiler_cache_dir init_op_compiler_cache_mode "
-            "init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init npu_resource_shutdown rdma_remote_init "
-            "rdma_remote_register set_device_sat_mode"
-        ),
+        "npu_shim.config.plugin": "check_graph_run_mode init_debug_dir init_op_compiler_cache_dir init_op_compiler_cache_mode init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init npu_resource_shutdown rdma_remote_init rdma_remote_register set_device_sat_mode",
         "npu_shim.distributed.remote_memory": "get_rdma_cache get_var_addr_and_size malloc_shared_memory",
     })
 
 __all__ = [
-    "check_graph_run_mode",
-    "get_rdma_cache",
-    "get_var_addr_and_size",
-    "init_debug_dir",
-    "init_op_compiler_cache_dir",
-    "init_op_compiler_cache_mode",
-    "init_rdma_pool",
-    "is_inf_nan_enabled",
-    "malloc_shared_memory",
-    "npu_close",
-    "npu_resource_init",
-    "npu_resource_shutdown",
-    "rdma_remote_init",
-    "rdma_remote_register",
-    "set_device_sat_mode",
+    "check_graph_run_mode", "get_rdma_cache", "get_var_addr_and_size", "init_debug_dir", "init_op_compiler_cache_dir",
+    "init_op_compiler_cache_mode", "init_rdma_pool", "is_inf_nan_enabled", "malloc_shared_memory", "npu_close",
+    "npu_resource_init", "npu_resource_shutdown", "rdma_remote_init", "rdma_remote_register", "set_device_sat_mode",
 ]

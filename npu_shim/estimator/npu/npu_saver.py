@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim.training.saver import NPUBulkSaverBuilder
-    from npu_shim.training.saver import NPUSaver
+    from npu_shim.training.saver import NPUBulkSaverBuilder, NPUSaver
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.training.saver": "NPUBulkSaverBuilder NPUSaver",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__, {"npu_shim.training.saver": "NPUBulkSaverBuilder NPUSaver"})
 
-__all__ = [
-    "NPUBulkSaverBuilder",
-    "NPUSaver",
-]
+__all__ = ["NPUBulkSaverBuilder", "NPUSaver"]

@@ -6,43 +6,18 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim.ops.scopes import disable_autofuse
-    from npu_shim.ops.scopes import keep_dtype_scope
-    from npu_shim.ops.scopes import limit_core_num_scope
-    from npu_shim.ops.scopes import npu_graph_slice_scope
-    from npu_shim.ops.scopes import npu_mem_type_scope
-    from npu_shim.ops.scopes import npu_optimizer_scope
-    from npu_shim.ops.scopes import npu_qos_label_scope
-    from npu_shim.ops.scopes import npu_recompute_scope
-    from npu_shim.ops.scopes import npu_stage_scope
-    from npu_shim.ops.scopes import npu_variable_scope
-    from npu_shim.ops.scopes import npu_weight_prefetch_scope
-    from npu_shim.ops.scopes import op_specified_engine_scope
-    from npu_shim.ops.scopes import subgraph_multi_dims_scope
-    from npu_shim.ops.scopes import without_npu_compile_scope
+    from npu_shim.ops.scopes import (
+        disable_autofuse, keep_dtype_scope, limit_core_num_scope, npu_graph_slice_scope, npu_mem_type_scope,
+        npu_optimizer_scope, npu_qos_label_scope, npu_recompute_scope, npu_stage_scope, npu_variable_scope,
+        npu_weight_prefetch_scope, op_specified_engine_scope, subgraph_multi_dims_scope, without_npu_compile_scope,
+    )
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.scopes": (
-            "disable_autofuse keep_dtype_scope limit_core_num_scope npu_graph_slice_scope npu_mem_type_scope "
-            "npu_optimizer_scope npu_qos_label_scope npu_recompute_scope npu_stage_scope npu_variable_scope "
-            "npu_weight_prefetch_scope op_specified_engine_scope subgraph_multi_dims_scope "
-            "without_npu_compile_scope"
-        ),
+        "npu_shim.ops.scopes": "disable_autofuse keep_dtype_scope limit_core_num_scope npu_graph_slice_scope npu_mem_type_scope npu_optimizer_scope npu_qos_label_scope npu_recompute_scope npu_stage_scope npu_variable_scope npu_weight_prefetch_scope op_specified_engine_scope subgraph_multi_dims_scope without_npu_compile_scope",
     })
 
 __all__ = [
-    "disable_autofuse",
-    "keep_dtype_scope",
-    "limit_core_num_scope",
-    "npu_graph_slice_scope",
-    "npu_mem_type_scope",
-    "npu_optimizer_scope",
-    "npu_qos_label_scope",
-    "npu_recompute_scope",
-    "npu_stage_scope",
-    "npu_variable_scope",
-    "npu_weight_prefetch_scope",
-    "op_specified_engine_scope",
-    "subgraph_multi_dims_scope",
-    "without_npu_compile_scope",
+    "disable_autofuse", "keep_dtype_scope", "limit_core_num_scope", "npu_graph_slice_scope", "npu_mem_type_scope",
+    "npu_optimizer_scope", "npu_qos_label_scope", "npu_recompute_scope", "npu_stage_scope", "npu_variable_scope",
+    "npu_weight_prefetch_scope", "op_specified_engine_scope", "subgraph_multi_dims_scope", "without_npu_compile_scope",
 ]

@@ -6,16 +6,10 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim.training.strategy import NPUExtended
-    from npu_shim.training.strategy import NPUStrategy
+    from npu_shim.training.strategy import NPUExtended, NPUStrategy
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.training.strategy": "NPUExtended NPUStrategy",
-    }, own=(
-        "NPUExtended NPUStrategy"
-    ))
+    }, own="NPUExtended NPUStrategy")
 
-__all__ = [
-    "NPUExtended",
-    "NPUStrategy",
-]
+__all__ = ["NPUExtended", "NPUStrategy"]

@@ -7,83 +7,35 @@ from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.config.graph_execution import set_graph_exec_config
-    from npu_shim.estimator.checks import check_aoe_mode
-    from npu_shim.estimator.checks import check_bool_type
-    from npu_shim.estimator.checks import check_nonnegative_integer
-    from npu_shim.estimator.checks import check_not_none
-    from npu_shim.estimator.checks import check_path
-    from npu_shim.estimator.checks import check_positive_integer
-    from npu_shim.estimator.checks import check_profiling_options
-    from npu_shim.estimator.checks import convert_bool_to_int
-    from npu_shim.estimator.checks import format_string
-    from npu_shim.estimator.checks import get_ranksize
-    from npu_shim.ops.node_attributes import keep_tensors_dtypes
-    from npu_shim.ops.node_attributes import npu_compile
-    from npu_shim.ops.node_attributes import set_op_input_tensor_multi_dims
-    from npu_shim.ops.node_attributes import set_op_tensor_max_range
-    from npu_shim.ops.node_attributes import set_op_tensor_max_size
-    from npu_shim.ops.node_attributes import variable_initializer_in_host
-    from npu_shim.optimizer.gradient_shares import GradDivisionItem
-    from npu_shim.optimizer.gradient_shares import add_grads_and_vars
-    from npu_shim.optimizer.gradient_shares import fair_division
-    from npu_shim.optimizer.gradient_shares import get_all_grad_item
-    from npu_shim.optimizer.gradient_shares import get_gid_by_grad
-    from npu_shim.optimizer.gradient_shares import get_gid_by_weight
-    from npu_shim.optimizer.gradient_shares import get_value
-    from npu_shim.optimizer.gradient_shares import global_dict_init
-    from npu_shim.optimizer.gradient_shares import set_value
-    from npu_shim.optimizer.iterations_per_loop import IterationPerLoop
-    from npu_shim.optimizer.iterations_per_loop import set_iteration_per_loop
-    from npu_shim.optimizer.loop_variables import create_or_get_var
-    from npu_shim.optimizer.loop_variables import register_func
+    from npu_shim.estimator.checks import (
+        check_aoe_mode, check_bool_type, check_nonnegative_integer, check_not_none, check_path, check_positive_integer,
+        check_profiling_options, convert_bool_to_int, format_string, get_ranksize,
+    )
+    from npu_shim.ops.node_attributes import (
+        keep_tensors_dtypes, npu_compile, set_op_input_tensor_multi_dims, set_op_tensor_max_range, set_op_tensor_max_size,
+        variable_initializer_in_host,
+    )
+    from npu_shim.optimizer.gradient_shares import (
+        GradDivisionItem, add_grads_and_vars, fair_division, get_all_grad_item, get_gid_by_grad, get_gid_by_weight,
+        get_value, global_dict_init, set_value,
+    )
+    from npu_shim.optimizer.iterations_per_loop import IterationPerLoop, set_iteration_per_loop
+    from npu_shim.optimizer.loop_variables import create_or_get_var, register_func
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.estimator.checks": (
-            "check_aoe_mode check_bool_type check_nonnegative_integer check_not_none check_path "
-            "check_positive_integer check_profiling_options convert_bool_to_int format_string get_ranksize"
-        ),
+        "npu_shim.estimator.checks": "check_aoe_mode check_bool_type check_nonnegative_integer check_not_none check_path check_positive_integer check_profiling_options convert_bool_to_int format_string get_ranksize",
         "npu_shim.config.graph_execution": "set_graph_exec_config",
-        "npu_shim.ops.node_attributes": (
-            "keep_tensors_dtypes npu_compile set_op_input_tensor_multi_dims set_op_tensor_max_range "
-            "set_op_tensor_max_size variable_initializer_in_host"
-        ),
-        "npu_shim.optimizer.gradient_shares": (
-            "GradDivisionItem add_grads_and_vars fair_division get_all_grad_item get_gid_by_grad "
-            "get_gid_by_weight get_value global_dict_init set_value"
-        ),
+        "npu_shim.ops.node_attributes": "keep_tensors_dtypes npu_compile set_op_input_tensor_multi_dims set_op_tensor_max_range set_op_tensor_max_size variable_initializer_in_host",
+        "npu_shim.optimizer.gradient_shares": "GradDivisionItem add_grads_and_vars fair_division get_all_grad_item get_gid_by_grad get_gid_by_weight get_value global_dict_init set_value",
         "npu_shim.optimizer.iterations_per_loop": "IterationPerLoop set_iteration_per_loop",
         "npu_shim.optimizer.loop_variables": "create_or_get_var register_func",
     })
 
 __all__ = [
-    "GradDivisionItem",
-    "IterationPerLoop",
-    "add_grads_and_vars",
-    "check_aoe_mode",
-    "check_bool_type",
-    "check_nonnegative_integer",
-    "check_not_none",
-    "check_path",
-    "check_positive_integer",
-    "check_profiling_options",
-    "convert_bool_to_int",
-    "create_or_get_var",
-    "fair_division",
-    "format_string",
-    "get_all_grad_item",
-    "get_gid_by_grad",
-    "get_gid_by_weight",
-    "get_ranksize",
-    "get_value",
-    "global_dict_init",
-    "keep_tensors_dtypes",
-    "npu_compile",
-    "register_func",
-    "set_graph_exec_config",
-    "set_iteration_per_loop",
-    "set_op_input_tensor_multi_dims",
-    "set_op_tensor_max_range",
-    "set_op_tensor_max_size",
-    "set_value",
-    "variable_initializer_in_host",
+    "GradDivisionItem", "IterationPerLoop", "add_grads_and_vars", "check_aoe_mode", "check_bool_type",
+    "check_nonnegative_integer", "check_not_none", "check_path", "check_positive_integer", "check_profiling_options",
+    "convert_bool_to_int", "create_or_get_var", "fair_division", "format_string", "get_all_grad_item",
+    "get_gid_by_grad", "get_gid_by_weight", "get_ranksize", "get_value", "global_dict_init", "keep_tensors_dtypes",
+    "npu_compile", "register_func", "set_graph_exec_config", "set_iteration_per_loop", "set_op_input_tensor_multi_dims",
+    "set_op_tensor_max_range", "set_op_tensor_max_size", "set_value", "variable_initializer_in_host",
 ]

@@ -8,10 +8,6 @@ from npu_shim._host.lazy_names import lazy_names as _lazy_names
 if TYPE_CHECKING:
     from npu_shim.npu_device.option_classes import NpuExperimentalConfig
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.npu_device.option_classes": "NpuExperimentalConfig",
-    })
+    __getattr__, __dir__ = _lazy_names(__name__, {"npu_shim.npu_device.option_classes": "NpuExperimentalConfig"})
 
-__all__ = [
-    "NpuExperimentalConfig",
-]
+__all__ = ["NpuExperimentalConfig"]

@@ -6,16 +6,10 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
-    from npu_shim.npu_device.option_classes import DeprecatedValue
-    from npu_shim.npu_device.option_classes import NpuBaseConfig
-    from npu_shim.npu_device.option_classes import OptionValue
+    from npu_shim.npu_device.option_classes import DeprecatedValue, NpuBaseConfig, OptionValue
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.npu_device.option_classes": "DeprecatedValue NpuBaseConfig OptionValue",
     })
 
-__all__ = [
-    "DeprecatedValue",
-    "NpuBaseConfig",
-    "OptionValue",
-]
+__all__ = ["DeprecatedValue", "NpuBaseConfig", "OptionValue"]

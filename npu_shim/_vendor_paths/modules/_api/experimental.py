@@ -10,11 +10,7 @@ if TYPE_CHECKING:
     from npu_shim.experimental.image import decode_image
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.experimental.get_shape": "getshape",
-        "npu_shim.experimental.image": "decode_image",
+        "npu_shim.experimental.get_shape": "getshape", "npu_shim.experimental.image": "decode_image",
     })
 
-__all__ = [
-    "decode_image",
-    "getshape",
-]
+__all__ = ["decode_image", "getshape"]

@@ -8,10 +8,6 @@ from npu_shim._host.lazy_names import vendor_names as _vendor_names
 if TYPE_CHECKING:
     from npu_shim.ops.library import file_constant
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.library": "file_constant",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__, {"npu_shim.ops.library": "file_constant"})
 
-__all__ = [
-    "file_constant",
-]
+__all__ = ["file_constant"]

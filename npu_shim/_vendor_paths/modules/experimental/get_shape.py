@@ -8,10 +8,6 @@ from npu_shim._host.lazy_names import vendor_names as _vendor_names
 if TYPE_CHECKING:
     from npu_shim.ops.library import getshape
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.library": "getshape",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__, {"npu_shim.ops.library": "getshape"})
 
-__all__ = [
-    "getshape",
-]
+__all__ = ["getshape"]

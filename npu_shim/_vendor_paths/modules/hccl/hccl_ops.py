@@ -6,41 +6,16 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim.distributed.hccl_ops import all_to_all_v
-    from npu_shim.distributed.hccl_ops import all_to_all_v_c
-    from npu_shim.distributed.hccl_ops import allgather
-    from npu_shim.distributed.hccl_ops import allreduce
-    from npu_shim.distributed.hccl_ops import broadcast
-    from npu_shim.distributed.hccl_ops import gather_all_to_all_v
-    from npu_shim.distributed.hccl_ops import receive
-    from npu_shim.distributed.hccl_ops import reduce
-    from npu_shim.distributed.hccl_ops import reduce_scatter
-    from npu_shim.distributed.hccl_ops import remote_read
-    from npu_shim.distributed.hccl_ops import remote_ref_read
-    from npu_shim.distributed.hccl_ops import remote_scatter_write
-    from npu_shim.distributed.hccl_ops import remote_write
-    from npu_shim.distributed.hccl_ops import send
+    from npu_shim.distributed.hccl_ops import (
+        all_to_all_v, all_to_all_v_c, allgather, allreduce, broadcast, gather_all_to_all_v, receive, reduce, reduce_scatter,
+        remote_read, remote_ref_read, remote_scatter_write, remote_write, send,
+    )
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.distributed.hccl_ops": (
-            "all_to_all_v all_to_all_v_c allgather allreduce broadcast gather_all_to_all_v receive reduce "
-            "reduce_scatter remote_read remote_ref_read remote_scatter_write remote_write send"
-        ),
+        "npu_shim.distributed.hccl_ops": "all_to_all_v all_to_all_v_c allgather allreduce broadcast gather_all_to_all_v receive reduce reduce_scatter remote_read remote_ref_read remote_scatter_write remote_write send",
     })
 
 __all__ = [
-    "all_to_all_v",
-    "all_to_all_v_c",
-    "allgather",
-    "allreduce",
-    "broadcast",
-    "gather_all_to_all_v",
-    "receive",
-    "reduce",
-    "reduce_scatter",
-    "remote_read",
-    "remote_ref_read",
-    "remote_scatter_write",
-    "remote_write",
-    "send",
+    "all_to_all_v", "all_to_all_v_c", "allgather", "allreduce", "broadcast", "gather_all_to_all_v", "receive", "reduce",
+    "reduce_scatter", "remote_read", "remote_ref_read", "remote_scatter_write", "remote_write", "send",
 ]

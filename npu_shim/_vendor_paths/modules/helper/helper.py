@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim.ops.library import get_gen_ops
-    from npu_shim.ops.library import version
+    from npu_shim.ops.library import get_gen_ops, version
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.library": "get_gen_ops version",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__, {"npu_shim.ops.library": "get_gen_ops version"})
 
-__all__ = [
-    "get_gen_ops",
-    "version",
-]
+__all__ = ["get_gen_ops", "version"]

@@ -8,10 +8,6 @@ from npu_shim._host.lazy_names import vendor_names as _vendor_names
 if TYPE_CHECKING:
     from npu_shim.ops.context_managers import Profiler
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.context_managers": "Profiler",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__, {"npu_shim.ops.context_managers": "Profiler"})
 
-__all__ = [
-    "Profiler",
-]
+__all__ = ["Profiler"]

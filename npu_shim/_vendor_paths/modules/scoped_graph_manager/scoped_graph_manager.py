@@ -8,10 +8,6 @@ from npu_shim._host.lazy_names import vendor_names as _vendor_names
 if TYPE_CHECKING:
     from npu_shim.ops.context_managers import ScopedGraphManager
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.context_managers": "ScopedGraphManager",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__, {"npu_shim.ops.context_managers": "ScopedGraphManager"})
 
-__all__ = [
-    "ScopedGraphManager",
-]
+__all__ = ["ScopedGraphManager"]

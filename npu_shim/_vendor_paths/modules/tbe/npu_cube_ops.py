@@ -6,14 +6,10 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim.ops.deformable_conv2d import deformable_conv2d
-    from npu_shim.ops.deformable_conv2d import deformable_offsets_grad
+    from npu_shim.ops.deformable_conv2d import deformable_conv2d, deformable_offsets_grad
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.ops.deformable_conv2d": "deformable_conv2d deformable_offsets_grad",
     })
 
-__all__ = [
-    "deformable_conv2d",
-    "deformable_offsets_grad",
-]
+__all__ = ["deformable_conv2d", "deformable_offsets_grad"]

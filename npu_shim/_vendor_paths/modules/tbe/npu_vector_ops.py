@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim.ops.graph_operators import lamb_apply_optimizer_assign
-    from npu_shim.ops.graph_operators import lamb_apply_weight_assign
+    from npu_shim.ops.graph_operators import lamb_apply_optimizer_assign, lamb_apply_weight_assign
     from npu_shim.ops.prelu_layer import PReLU
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
@@ -15,8 +14,4 @@ else:
         "npu_shim.ops.prelu_layer": "PReLU",
     })
 
-__all__ = [
-    "PReLU",
-    "lamb_apply_optimizer_assign",
-    "lamb_apply_weight_assign",
-]
+__all__ = ["PReLU", "lamb_apply_optimizer_assign", "lamb_apply_weight_assign"]

@@ -6,55 +6,19 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    from npu_shim.config.adapter import Clear
-    from npu_shim.config.adapter import EnableControl
-    from npu_shim.config.adapter import GetDeviceSatMode
-    from npu_shim.config.adapter import GetVarAddrAndSize
-    from npu_shim.config.adapter import InitRdmaPool
-    from npu_shim.config.adapter import MallocSharedMem
-    from npu_shim.config.adapter import NpuClose
-    from npu_shim.config.adapter import PluginFinalize
-    from npu_shim.config.adapter import PluginInit
-    from npu_shim.config.adapter import ProfilerStart
-    from npu_shim.config.adapter import ProfilerStop
-    from npu_shim.config.adapter import RdmaInitAndRegister
-    from npu_shim.config.adapter import RegistRdmaRemoteAddr
-    from npu_shim.config.adapter import SetDeviceSatMode
-    from npu_shim.ops.library import DT_DOUBLE
-    from npu_shim.ops.library import DT_FLOAT
-    from npu_shim.ops.library import DT_HALF
-    from npu_shim.ops.library import DT_INT32
-    from npu_shim.ops.library import DT_INT64
-    from npu_shim.ops.library import DT_UINT64
+    from npu_shim.config.adapter import (
+        Clear, EnableControl, GetDeviceSatMode, GetVarAddrAndSize, InitRdmaPool, MallocSharedMem, NpuClose, PluginFinalize,
+        PluginInit, ProfilerStart, ProfilerStop, RdmaInitAndRegister, RegistRdmaRemoteAddr, SetDeviceSatMode,
+    )
+    from npu_shim.ops.library import DT_DOUBLE, DT_FLOAT, DT_HALF, DT_INT32, DT_INT64, DT_UINT64
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.config.adapter": (
-            "Clear EnableControl GetDeviceSatMode GetVarAddrAndSize InitRdmaPool MallocSharedMem NpuClose "
-            "PluginFinalize PluginInit ProfilerStart ProfilerStop RdmaInitAndRegister RegistRdmaRemoteAddr "
-            "SetDeviceSatMode"
-        ),
+        "npu_shim.config.adapter": "Clear EnableControl GetDeviceSatMode GetVarAddrAndSize InitRdmaPool MallocSharedMem NpuClose PluginFinalize PluginInit ProfilerStart ProfilerStop RdmaInitAndRegister RegistRdmaRemoteAddr SetDeviceSatMode",
         "npu_shim.ops.library": "DT_DOUBLE DT_FLOAT DT_HALF DT_INT32 DT_INT64 DT_UINT64",
     })
 
 __all__ = [
-    "Clear",
-    "DT_DOUBLE",
-    "DT_FLOAT",
-    "DT_HALF",
-    "DT_INT32",
-    "DT_INT64",
-    "DT_UINT64",
-    "EnableControl",
-    "GetDeviceSatMode",
-    "GetVarAddrAndSize",
-    "InitRdmaPool",
-    "MallocSharedMem",
-    "NpuClose",
-    "PluginFinalize",
-    "PluginInit",
-    "ProfilerStart",
-    "ProfilerStop",
-    "RdmaInitAndRegister",
-    "RegistRdmaRemoteAddr",
-    "SetDeviceSatMode",
+    "Clear", "DT_DOUBLE", "DT_FLOAT", "DT_HALF", "DT_INT32", "DT_INT64", "DT_UINT64", "EnableControl",
+    "GetDeviceSatMode", "GetVarAddrAndSize", "InitRdmaPool", "MallocSharedMem", "NpuClose", "PluginFinalize",
+    "PluginInit", "ProfilerStart", "ProfilerStop", "RdmaInitAndRegister", "RegistRdmaRemoteAddr", "SetDeviceSatMode",
 ]

@@ -6,29 +6,16 @@ from typing import TYPE_CHECKING
 from npu_shim._host.lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
-    from npu_shim.distributed.ranks import create_group
-    from npu_shim.distributed.ranks import destroy_group
-    from npu_shim.distributed.ranks import get_group_rank_from_world_rank
-    from npu_shim.distributed.ranks import get_local_rank_id
-    from npu_shim.distributed.ranks import get_local_rank_size
-    from npu_shim.distributed.ranks import get_rank_id
-    from npu_shim.distributed.ranks import get_rank_size
-    from npu_shim.distributed.ranks import get_world_rank_from_group_rank
+    from npu_shim.distributed.ranks import (
+        create_group, destroy_group, get_group_rank_from_world_rank, get_local_rank_id, get_local_rank_size, get_rank_id,
+        get_rank_size, get_world_rank_from_group_rank,
+    )
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.distributed.ranks": (
-            "create_group destroy_group get_group_rank_from_world_rank get_local_rank_id get_local_rank_size "
-            "get_rank_id get_rank_size get_world_rank_from_group_rank"
-        ),
+        "npu_shim.distributed.ranks": "create_group destroy_group get_group_rank_from_world_rank get_local_rank_id get_local_rank_size get_rank_id get_rank_size get_world_rank_from_group_rank",
     })
 
 __all__ = [
-    "create_group",
-    "destroy_group",
-    "get_group_rank_from_world_rank",
-    "get_local_rank_id",
-    "get_local_rank_size",
-    "get_rank_id",
-    "get_rank_size",
-    "get_world_rank_from_group_rank",
+    "create_group", "destroy_group", "get_group_rank_from_world_rank", "get_local_rank_id", "get_local_rank_size",
+    "get_rank_id", "get_rank_size", "get_world_rank_from_group_rank",
 ]
