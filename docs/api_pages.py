@@ -6,7 +6,7 @@ import ast
 import os
 import re
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Iterator
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -40,6 +40,7 @@ class Found:
 
     module: str
     node: ast.FunctionDef | ast.ClassDef
+    only_in_graphs: bool = False  # npu_shim.ops.graph_mode
 
 
 class Sources:
@@ -52,8 +53,11 @@ class Sources:
     def tree(self, module: str) -> ast.Module | None:
         """Return the parsed module, or None if there is no such file."""
         if module not in self._trees:
-            base = os.path.join(self._root, *module.split("."))
-            paths = [path for path in (base + ".py", os.path.join(base, "__init__.py")) if os.path.exists(path)]
+            package, *names = module.split(".")
+            folders = (package, os.path.join(package, "_vendor_paths", "modules"))
+            bases = [os.path.join(self._root, folder, *names) for folder in folders]
+            ends = (".py", os.sep + "__init__.py")
+            paths = [base + end for base in bases for end in ends if os.path.exists(base + end)]
             self._trees[module] = ast.parse(_read(paths[0])) if paths else None
         return self._trees[module]
 
@@ -75,7 +79,12 @@ class Sources:
             return None
         for node in _statements(tree):
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name:
-                return Found(module, node)
+                return Found(module, node, any("only_in_graphs" in ast.unparse(d) for d in node.decorator_list))
+            if isinstance(node, ast.Assign) and ast.unparse(node).startswith(f"{name} = only_in_graphs("):
+                assert isinstance(node.value, ast.Call)
+                home, _, function = ast.unparse(node.value.args[0]).rpartition(".")
+                found = self.find(f"{module.rpartition('.')[0]}.{home}" if home else module, function)
+                return found and replace(found, only_in_graphs=True)
             if isinstance(node, ast.ImportFrom) and node.module:
                 for alias in node.names:
                     if (alias.asname or alias.name) == name:
@@ -176,6 +185,8 @@ def _described(name: str, found: Found) -> Iterator[str]:
     yield "```"
     yield ""
     yield docstring_markdown(ast.get_docstring(node) or "")
+    if found.only_in_graphs:
+        yield "It works in graph mode, and raises `RuntimeError` in eager mode.\n"
     if isinstance(node, ast.ClassDef):
         if function is not None and ast.get_docstring(function):
             yield docstring_markdown(ast.get_docstring(function) or "")

@@ -83,18 +83,9 @@ def _images(points: Any, lattice: Any, cutoff: float | None) -> tuple[Any, Any]:
 
 
 def _nearest(
-    row: int,
-    points: Any,
-    kinds: Any,
-    lattice: Any,
-    wraps: Any,
-    images: Any,
-    candidates: Any,
-    most: Sequence[int],
-    cutoff: float,
-    nlist: Any,
-    shifts: Any,
-) -> None:
+    row: int, points: Any, kinds: Any, lattice: Any, wraps: Any, images: Any, candidates: Any, most: Sequence[int],
+    cutoff: float, nlist: Any, shifts: Any,
+) -> None:  # fmt: skip  # fmt: skip
     """Write the nearest neighbors of one atom, and the lattice vectors to them."""
     if kinds[row] < 0:
         return

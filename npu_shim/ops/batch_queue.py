@@ -22,14 +22,9 @@ _PADS = ("REPLICATE", "ZERO")
 
 
 def batch_enqueue_operator(
-    x: Tensor,
-    queue_id: Tensor,
-    batch_size: int = 8,
-    queue_name: str = "",
-    queue_depth: int = 100,
-    pad_mode: str = "REPLICATE",
-    name: str | None = None,
-) -> Tensor:
+    x: Tensor, queue_id: Tensor, batch_size: int = 8, queue_name: str = "", queue_depth: int = 100,
+    pad_mode: str = "REPLICATE", name: str | None = None,
+) -> Tensor:  # fmt: skip
     """Split x into batches, and put them into a queue.
 
     Args:

@@ -22,20 +22,10 @@ if TYPE_CHECKING:
 
 
 def prod_env_mat_a_operator(
-    coord: Tensor,
-    type: Tensor,
-    natoms: Tensor,
-    box: Tensor,
-    mesh: Tensor,
-    davg: Tensor,
-    dstd: Tensor,
-    sel_a: Sequence[int],
-    sel_r: Sequence[int],
-    rcut_a: float = 0.0,
-    rcut_r: float = 0.0,
-    rcut_r_smth: float = 0.0,
+    coord: Tensor, type: Tensor, natoms: Tensor, box: Tensor, mesh: Tensor, davg: Tensor, dstd: Tensor,
+    sel_a: Sequence[int], sel_r: Sequence[int], rcut_a: float = 0.0, rcut_r: float = 0.0, rcut_r_smth: float = 0.0,
     name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip  # fmt: skip
     """Return the environment matrix of atoms, its derivative, the vectors to neighbors, and their numbers.
 
     The neighbors of an atom are the atoms, and with periodic boundaries their images, within rcut_r: those of type 0
@@ -91,14 +81,9 @@ def prod_env_mat_a_operator(
 
 
 def prod_force_se_a(
-    net_deriv: Tensor,
-    in_deriv: Tensor,
-    nlist: Tensor,
-    natoms: Tensor,
-    n_a_sel: int = 0,
-    n_r_sel: int = 0,
+    net_deriv: Tensor, in_deriv: Tensor, nlist: Tensor, natoms: Tensor, n_a_sel: int = 0, n_r_sel: int = 0,
     name: str | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return the forces on atoms, from the gradient of the energy with respect to the environment matrix.
 
     Each place adds net_deriv in_deriv to the force on its neighbor, and subtracts it from that on its own atom.
@@ -122,15 +107,9 @@ def prod_force_se_a(
 
 
 def prod_virial_se_a(
-    net_deriv: Tensor,
-    in_deriv: Tensor,
-    rij: Tensor,
-    nlist: Tensor,
-    natoms: Tensor,
-    n_a_sel: int = 0,
-    n_r_sel: int = 0,
+    net_deriv: Tensor, in_deriv: Tensor, rij: Tensor, nlist: Tensor, natoms: Tensor, n_a_sel: int = 0, n_r_sel: int = 0,
     name: str | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return the virial of frames and of atoms: the sum of (net_deriv in_deriv) rij^T over places.
 
     Args:
@@ -148,54 +127,18 @@ def prod_virial_se_a(
         return tf.reduce_sum(of_atoms, 1), tf.reshape(of_atoms, [tf.shape(pull)[0], -1])
 
 
-def prodforcesea(
-    net_deriv: Tensor,
-    in_deriv: Tensor,
-    nlist: Tensor,
-    natoms: Tensor,
-    n_a_sel: int = 0,
-    n_r_sel: int = 0,
-    name: str | None = None,
-) -> Tensor:
-    """Return the forces on atoms. Arguments and result as for prod_force_se_a."""
-    return prod_force_se_a(net_deriv, in_deriv, nlist, natoms, n_a_sel, n_r_sel, name)
-
-
-def prodvirialsea(
-    net_deriv: Tensor,
-    in_deriv: Tensor,
-    rij: Tensor,
-    nlist: Tensor,
-    natoms: Tensor,
-    n_a_sel: int = 0,
-    n_r_sel: int = 0,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Return the virial of frames and of atoms. Arguments and results as for prod_virial_se_a."""
-    return prod_virial_se_a(net_deriv, in_deriv, rij, nlist, natoms, n_a_sel, n_r_sel, name)
-
-
 def prod_env_mat_a(
-    coord: Tensor,
-    types: Tensor,
-    natoms: Tensor,
-    box: Tensor,
-    mesh: Tensor,
-    davg: Tensor,
-    dstd: Tensor,
-    rcut_a: float = 0.0,
-    rcut_r: float = 0.0,
-    rcut_r_smth: float = 0.0,
-    sel_a: Sequence[int] | None = None,
-    sel_r: Sequence[int] | None = None,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    coord: Tensor, types: Tensor, natoms: Tensor, box: Tensor, mesh: Tensor, davg: Tensor, dstd: Tensor,
+    rcut_a: float = 0.0, rcut_r: float = 0.0, rcut_r_smth: float = 0.0, sel_a: Sequence[int] | None = None,
+    sel_r: Sequence[int] | None = None, name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip  # fmt: skip
     """Return the environment matrix of atoms. Arguments and results as for prod_env_mat_a_operator."""
     return prod_env_mat_a_operator(
         coord, types, natoms, box, mesh, davg, dstd, sel_a or [], sel_r or [], rcut_a, rcut_r, rcut_r_smth, name
     )
 
 
+prodforcesea, prodvirialsea = prod_force_se_a, prod_virial_se_a
 _where = tf.compat.v2.where
 
 

@@ -13,27 +13,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
-from npu_shim.ops import gradient_of, graph_mode
+from npu_shim.ops import gradient_of
+from npu_shim.ops.graph_mode import only_in_graphs
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Operation, Tensor
 
-_VENDOR = "npu_bridge.tbe.npu_cube_ops"
 _TO_NHWC, _TO_NCHW = [0, 2, 3, 1], [0, 3, 1, 2]
 
 
 def deformable_offsets(
-    x: Tensor,
-    offsets: Tensor,
-    strides: Sequence[int],
-    pads: Sequence[int],
-    ksize: Sequence[int],
-    dilations: Sequence[int] = (1, 1, 1, 1),
-    data_format: str = "NHWC",
-    deformable_groups: int = 1,
-    modulated: bool = True,
-    name: str | None = None,
-) -> Tensor:
+    x: Tensor, offsets: Tensor, strides: Sequence[int], pads: Sequence[int], ksize: Sequence[int],
+    dilations: Sequence[int] = (1, 1, 1, 1), data_format: str = "NHWC", deformable_groups: int = 1,
+    modulated: bool = True, name: str | None = None,
+) -> Tensor:  # fmt: skip  # fmt: skip
     """Return the samples that a deformable convolution multiplies by its filter.
 
     Args:
@@ -100,18 +93,10 @@ def deformable_offsets(
 
 
 def deformable_offsets_grad_operator(
-    grad: Tensor,
-    x: Tensor,
-    offsets: Tensor,
-    strides: Sequence[int],
-    pads: Sequence[int],
-    ksize: Sequence[int],
-    dilations: Sequence[int] = (1, 1, 1, 1),
-    data_format: str = "NHWC",
-    deformable_groups: int = 1,
-    modulated: bool = True,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor]:
+    grad: Tensor, x: Tensor, offsets: Tensor, strides: Sequence[int], pads: Sequence[int], ksize: Sequence[int],
+    dilations: Sequence[int] = (1, 1, 1, 1), data_format: str = "NHWC", deformable_groups: int = 1,
+    modulated: bool = True, name: str | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip  # fmt: skip
     """Return the gradients of x and offsets, from the gradient of deformable_offsets. Other arguments are its own."""
 
     def forward(x: Tensor, offsets: Tensor) -> Tensor:
@@ -131,20 +116,12 @@ def deformable_offsets_grad(op: Operation, grad: Tensor) -> list[Tensor]:
     return list(deformable_offsets_grad_operator(grad, op.inputs[0], op.inputs[1], **attributes))
 
 
-@graph_mode.only_in_graphs(_VENDOR)
+@only_in_graphs("npu_cube_ops.deformable_conv2d")
 def deformable_conv2d(
-    x: Tensor,
-    filter: Tensor,
-    offsets: Tensor,
-    strides: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    data_format: str = "NHWC",
-    dilations: Sequence[int] = (1, 1, 1, 1),
-    groups: int = 1,
-    deformable_groups: int = 1,
-    modulated: bool = True,
-    name: str | None = None,
-) -> Tensor:
+    x: Tensor, filter: Tensor, offsets: Tensor, strides: Sequence[int] | None = None, pads: Sequence[int] | None = None,
+    data_format: str = "NHWC", dilations: Sequence[int] = (1, 1, 1, 1), groups: int = 1, deformable_groups: int = 1,
+    modulated: bool = True, name: str | None = None,
+) -> Tensor:  # fmt: skip  # fmt: skip
     """Convolve an image with a filter at learned places.
 
     Args:
@@ -157,7 +134,7 @@ def deformable_conv2d(
     Returns:
         [batch, rows, columns, outputs].
     Raises:
-        RuntimeError: in eager mode, or groups or modulated is not supported.
+        RuntimeError: groups or modulated is not supported.
         ValueError: strides or pads are missing, or sizes are not static.
     """
     if not modulated or groups != 1:

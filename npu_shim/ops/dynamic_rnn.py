@@ -85,21 +85,11 @@ class DynamicRNN(_Recurrent):
     """
 
     def __init__(
-        self,
-        hidden_size: int,
-        dtype: DType,
-        cell_type: str = "LSTM",
-        direction: str = DYNAMIC_RNN_UNIDIRECTION,
-        cell_depth: int = 1,
-        use_peephole: bool = False,
-        keep_prob: float = 1.0,
-        cell_clip: float = -1.0,
-        num_proj: int = 0,
-        time_major: bool = True,
-        activation: str = "tanh",
-        forget_bias: float = 0.0,
+        self, hidden_size: int, dtype: DType, cell_type: str = "LSTM", direction: str = DYNAMIC_RNN_UNIDIRECTION,
+        cell_depth: int = 1, use_peephole: bool = False, keep_prob: float = 1.0, cell_clip: float = -1.0,
+        num_proj: int = 0, time_major: bool = True, activation: str = "tanh", forget_bias: float = 0.0,
         is_training: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip  # fmt: skip
         names = (
             "cell_type direction cell_depth use_peephole keep_prob cell_clip num_proj time_major activation "
             "forget_bias is_training"
@@ -120,14 +110,9 @@ class DynamicRNN(_Recurrent):
         super().build(input_shape)
 
     def call(
-        self,
-        x: Tensor,
-        seq_length: Tensor | None = None,
-        init_h: Tensor | None = None,
-        init_c: Tensor | None = None,
-        weight: Tensor | None = None,
-        bias: Tensor | None = None,
-    ) -> list[Tensor]:
+        self, x: Tensor, seq_length: Tensor | None = None, init_h: Tensor | None = None, init_c: Tensor | None = None,
+        weight: Tensor | None = None, bias: Tensor | None = None,
+    ) -> list[Tensor]:  # fmt: skip
         """Run the steps.
 
         Args:
@@ -171,20 +156,10 @@ class _GRU(_Recurrent):
     _folder = ""
 
     def __init__(
-        self,
-        hidden_size: int,
-        dtype: DType,
-        direction: str = DYNAMIC_RNN_UNIDIRECTION,
-        cell_depth: int = 1,
-        keep_prob: float = 1.0,
-        cell_clip: float = -1.0,
-        num_proj: int = 0,
-        time_major: bool = True,
-        activation: str = "tanh",
-        gate_order: str = "zrh",
-        reset_after: bool = True,
-        is_training: bool = True,
-    ) -> None:
+        self, hidden_size: int, dtype: DType, direction: str = DYNAMIC_RNN_UNIDIRECTION, cell_depth: int = 1,
+        keep_prob: float = 1.0, cell_clip: float = -1.0, num_proj: int = 0, time_major: bool = True,
+        activation: str = "tanh", gate_order: str = "zrh", reset_after: bool = True, is_training: bool = True,
+    ) -> None:  # fmt: skip  # fmt: skip
         names = (
             "direction cell_depth keep_prob cell_clip num_proj time_major activation gate_order reset_after is_training"
         )

@@ -23,25 +23,11 @@ if TYPE_CHECKING:
 
 
 def embedding_hash_table_apply_adam_w(
-    table_handle: Tensor,
-    keys: Tensor,
-    m: Variable,
-    v: Variable,
-    beta1_power: Variable,
-    beta2_power: Variable,
-    lr: Tensor,
-    weight_decay: Tensor,
-    beta1: Tensor,
-    beta2: Tensor,
-    epsilon: Tensor,
-    grad: Tensor,
-    max_grad_norm: Variable,
-    embedding_dim: int,
-    bucket_size: int,
-    amsgrad: bool = False,
-    maximize: bool = False,
+    table_handle: Tensor, keys: Tensor, m: Variable, v: Variable, beta1_power: Variable, beta2_power: Variable,
+    lr: Tensor, weight_decay: Tensor, beta1: Tensor, beta2: Tensor, epsilon: Tensor, grad: Tensor,
+    max_grad_norm: Variable, embedding_dim: int, bucket_size: int, amsgrad: bool = False, maximize: bool = False,
     name: str | None = None,
-) -> Operation | None:
+) -> Operation | None:  # fmt: skip  # fmt: skip
     """Do one step for the rows of keys, in place. Keys without a row are left out.
 
     Args:
@@ -104,24 +90,10 @@ def embedding_hash_table_apply_adam_w(
 
 
 def embedding_hashtable_apply_adam_w(
-    table_handle: Tensor,
-    keys: Tensor,
-    m: Variable,
-    v: Variable,
-    beta1_power: Variable,
-    beta2_power: Variable,
-    lr: Tensor,
-    weight_decay: Tensor,
-    beta1: Tensor,
-    beta2: Tensor,
-    epsilon: Tensor,
-    grad: Tensor,
-    max_grad_norm: Variable,
-    embedding_dim: int,
-    bucket_size: int,
-    amsgrad: bool,
-    maximize: bool,
-) -> Operation | None:
+    table_handle: Tensor, keys: Tensor, m: Variable, v: Variable, beta1_power: Variable, beta2_power: Variable,
+    lr: Tensor, weight_decay: Tensor, beta1: Tensor, beta2: Tensor, epsilon: Tensor, grad: Tensor,
+    max_grad_norm: Variable, embedding_dim: int, bucket_size: int, amsgrad: bool, maximize: bool,
+) -> Operation | None:  # fmt: skip  # fmt: skip
     """Do one step for the rows of keys, in place. Arguments and result as for embedding_hash_table_apply_adam_w."""
     return embedding_hash_table_apply_adam_w(
         table_handle, keys, m, v, beta1_power, beta2_power, lr, weight_decay, beta1, beta2, epsilon, grad,

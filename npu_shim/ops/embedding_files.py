@@ -20,16 +20,9 @@ _PARTS = ("keys", "counters", "filter_flags", "values")
 
 
 def embedding_hashmap_export(
-    file_path: Tensor,
-    table_ids: Tensor,
-    table_names: Tensor,
-    global_step: Tensor,
-    keys: Sequence[Tensor],
-    counters: Sequence[Tensor],
-    filter_flags: Sequence[Tensor],
-    values: Sequence[Tensor],
-    name: str | None = None,
-) -> Operation | None:
+    file_path: Tensor, table_ids: Tensor, table_names: Tensor, global_step: Tensor, keys: Sequence[Tensor],
+    counters: Sequence[Tensor], filter_flags: Sequence[Tensor], values: Sequence[Tensor], name: str | None = None,
+) -> Operation | None:  # fmt: skip  # fmt: skip
     """Write contents that embedding_hash_table_export returned to files, one for each table.
 
     A file appears under its name when it is complete.
@@ -59,16 +52,9 @@ def embedding_hashmap_export(
 
 
 def embedding_hashmap_export_v2(
-    file_path: Tensor,
-    table_ids: Tensor,
-    table_names: Tensor,
-    global_step: Tensor,
-    keys: Sequence[Tensor],
-    counters: Sequence[Tensor],
-    filter_flag: Sequence[Tensor],
-    values: Sequence[Tensor],
-    num: int,
-) -> Operation | None:
+    file_path: Tensor, table_ids: Tensor, table_names: Tensor, global_step: Tensor, keys: Sequence[Tensor],
+    counters: Sequence[Tensor], filter_flag: Sequence[Tensor], values: Sequence[Tensor], num: int,
+) -> Operation | None:  # fmt: skip  # fmt: skip
     """Write contents of tables to files. Arguments and result as for embedding_hashmap_export.
 
     Args:
@@ -113,15 +99,9 @@ def embedding_hashmap_file_size_v2(
 
 
 def embedding_hashmap_import(
-    file_path: Tensor,
-    table_ids: Tensor,
-    table_sizes: Tensor,
-    table_names: Tensor,
-    global_step: Tensor,
-    embedding_dims: Sequence[int],
-    num: int,
-    name: str | None = None,
-) -> tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:
+    file_path: Tensor, table_ids: Tensor, table_sizes: Tensor, table_names: Tensor, global_step: Tensor,
+    embedding_dims: Sequence[int], num: int, name: str | None = None,
+) -> tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:  # fmt: skip
     """Read contents of tables from files, for embedding_hash_table_import. Arguments as for embedding_hashmap_export.
 
     Args:
@@ -160,14 +140,9 @@ def embedding_hashmap_import(
 
 
 def embedding_hashmap_import_v2(
-    file_path: Tensor,
-    table_ids: Tensor,
-    table_sizes: Tensor,
-    table_names: Tensor,
-    global_step: Tensor,
-    embedding_dims: Sequence[int],
-    num: int,
-) -> tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:
+    file_path: Tensor, table_ids: Tensor, table_sizes: Tensor, table_names: Tensor, global_step: Tensor,
+    embedding_dims: Sequence[int], num: int,
+) -> tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:  # fmt: skip
     """Read contents of tables from files. Arguments and results as for embedding_hashmap_import."""
     return embedding_hashmap_import(file_path, table_ids, table_sizes, table_names, global_step, embedding_dims, num)
 

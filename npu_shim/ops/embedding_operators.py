@@ -78,14 +78,9 @@ def table_to_resource_v2(table_id: Tensor, name: str | None = None) -> Tensor:
 
 
 def init_embedding_hash_table(
-    table_handle: Tensor,
-    sampled_values: Tensor,
-    bucket_size: int,
-    embedding_dim: int,
-    initializer_mode: str = _RANDOM,
-    constant_value: float = 0.0,
-    name: str | None = None,
-) -> Operation | None:
+    table_handle: Tensor, sampled_values: Tensor, bucket_size: int, embedding_dim: int, initializer_mode: str = _RANDOM,
+    constant_value: float = 0.0, name: str | None = None,
+) -> Operation | None:  # fmt: skip
     """Set the first values of rows. Arguments and result as for embedding_tables.init_embedding_hashtable."""
     with tf.name_scope(name or "init_embedding_hash_table"):
         return embedding_tables.init_embedding_hashtable(
@@ -94,19 +89,10 @@ def init_embedding_hash_table(
 
 
 def embedding_hash_table_lookup_or_insert(
-    table_handle: Tensor,
-    keys: Tensor,
-    bucket_size: int,
-    embedding_dim: int,
-    filter_mode: str = "no_filter",
-    filter_freq: int = 0,
-    default_key_or_value: bool = False,
-    default_key: int = 0,
-    default_value: float = 0.0,
-    filter_key_flag: bool = False,
-    filter_key: int = -1,
-    name: str | None = None,
-) -> Tensor:
+    table_handle: Tensor, keys: Tensor, bucket_size: int, embedding_dim: int, filter_mode: str = "no_filter",
+    filter_freq: int = 0, default_key_or_value: bool = False, default_key: int = 0, default_value: float = 0.0,
+    filter_key_flag: bool = False, filter_key: int = -1, name: str | None = None,
+) -> Tensor:  # fmt: skip  # fmt: skip
     """Return the rows of keys. Arguments and result as for embedding_tables.embedding_hashtable_lookup_or_insert."""
     with tf.name_scope(name or "embedding_hash_table_lookup_or_insert"):
         return embedding_tables.embedding_hashtable_lookup_or_insert(
@@ -116,14 +102,9 @@ def embedding_hash_table_lookup_or_insert(
 
 
 def embedding_hash_table_evict(
-    table_handle: Tensor,
-    keys: Tensor,
-    table_cap: int,
-    embedding_dim: int,
-    init_mode: str = _CONSTANT,
-    const_val: float = 0.0,
-    name: str | None = None,
-) -> Operation | None:
+    table_handle: Tensor, keys: Tensor, table_cap: int, embedding_dim: int, init_mode: str = _CONSTANT,
+    const_val: float = 0.0, name: str | None = None,
+) -> Operation | None:  # fmt: skip
     """Remove keys from a table, with their counters. Their rows are free for other keys.
 
     Args:
@@ -163,15 +144,9 @@ def embedding_hashmap_size(
 
 
 def embedding_hash_table_export(
-    table_handles: Tensor,
-    table_sizes: Tensor,
-    embedding_dims: Tensor,
-    bucket_sizes: Tensor,
-    num: int,
-    export_mode: str = "all",
-    filter_export_flag: bool = False,
-    name: str | None = None,
-) -> tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:
+    table_handles: Tensor, table_sizes: Tensor, embedding_dims: Tensor, bucket_sizes: Tensor, num: int,
+    export_mode: str = "all", filter_export_flag: bool = False, name: str | None = None,
+) -> tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:  # fmt: skip
     """Return the contents of tables. See embedding_tables.embedding_hash_table_export.
 
     Args:
@@ -185,15 +160,9 @@ def embedding_hash_table_export(
 
 
 def embedding_hash_table_import(
-    table_handles: Tensor,
-    embedding_dims: Tensor,
-    bucket_sizes: Tensor,
-    keys: Sequence[Tensor],
-    counters: Sequence[Tensor],
-    filter_flags: Sequence[Tensor],
-    values: Sequence[Tensor],
-    name: str | None = None,
-) -> Operation | None:
+    table_handles: Tensor, embedding_dims: Tensor, bucket_sizes: Tensor, keys: Sequence[Tensor],
+    counters: Sequence[Tensor], filter_flags: Sequence[Tensor], values: Sequence[Tensor], name: str | None = None,
+) -> Operation | None:  # fmt: skip
     """Put contents into tables. See embedding_tables.embedding_hash_table_import."""
     with tf.name_scope(name or "embedding_hash_table_import"):
         return embedding_tables.embedding_hash_table_import(

@@ -164,18 +164,9 @@ def init_embedding_hashtable(
 
 
 def embedding_hashtable_lookup_or_insert(
-    table_handle: Tensor,
-    keys: Tensor,
-    bucket_size: int,
-    embedding_dim: int,
-    filter_mode: str,
-    filter_freq: int,
-    default_key_or_value: bool,
-    default_key: int,
-    default_value: float,
-    filter_key_flag: bool,
-    filter_key: int,
-) -> Tensor:
+    table_handle: Tensor, keys: Tensor, bucket_size: int, embedding_dim: int, filter_mode: str, filter_freq: int,
+    default_key_or_value: bool, default_key: int, default_value: float, filter_key_flag: bool, filter_key: int,
+) -> Tensor:  # fmt: skip  # fmt: skip
     """Return the rows of keys, and count the lookups. Keys that are admitted get a row.
 
     Args:
@@ -288,14 +279,9 @@ def embedding_hash_table_export(
 
 
 def embedding_hash_table_import(
-    table_handles: Tensor,
-    embedding_dims: Tensor,
-    bucket_sizes: Tensor,
-    keys: Sequence[Tensor],
-    counters: Sequence[Tensor],
-    filter_flags: Sequence[Tensor],
-    values: Sequence[Tensor],
-) -> Operation | None:
+    table_handles: Tensor, embedding_dims: Tensor, bucket_sizes: Tensor, keys: Sequence[Tensor],
+    counters: Sequence[Tensor], filter_flags: Sequence[Tensor], values: Sequence[Tensor],
+) -> Operation | None:  # fmt: skip
     """Put contents that embedding_hash_table_export returned into tables. Return the op; None in eager code."""
     handles = tf.convert_to_tensor(table_handles, tf.int64)
 

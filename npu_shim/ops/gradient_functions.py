@@ -66,15 +66,9 @@ def dynamic_gru_v2_grad(
 
 
 def dynamic_augru_grad(
-    op: Operation,
-    dy: Tensor,
-    doutput_h: Tensor,
-    dupdate: Tensor,
-    dupdate_att: Tensor,
-    dreset: Tensor,
-    dnew: Tensor,
+    op: Operation, dy: Tensor, doutput_h: Tensor, dupdate: Tensor, dupdate_att: Tensor, dreset: Tensor, dnew: Tensor,
     dhidden_new: Tensor,
-) -> tuple[Tensor, ...]:
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Return the gradients of the inputs of an op DynamicAUGRU, in their order; for seq_length itself."""
     x, w_x, w_h, w_att, _, _, seq_length, init_h = op.inputs
     y, h, z, z_att, r, n, hidden = op.outputs

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any, Callable, TypeVar, cast
 
 from npu_shim._tensorflow.tf_api import tf
 
+IN_GRAPHS = "It works in graph mode, and raises RuntimeError in eager mode."
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def only_in_graphs(module: str) -> Callable[[_Function], _Function]:
+def only_in_graphs(path: str) -> Callable[[_Function], _Function]:
     """Return a decorator: the function raises RuntimeError in eager code.
 
     Args:
-        module: the vendor's module, as "npu_bridge.estimator.npu_ops".
+        path: the vendor's name of the function, as "npu_ops.LARS". Its documentation is that of the function, and
+            says so.
     """
 
     def decorate(function: _Function) -> _Function:
-        name = f"{module.rpartition('.')[2]}.{function.__name__}"
 
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
             if tf.executing_eagerly():
                 raise RuntimeError(
-                    f"{name} works in graph mode: call tf.compat.v1.disable_eager_execution() at the start of the "
+                    f"{path} works in graph mode: call tf.compat.v1.disable_eager_execution() at the start of the "
                     "script, or call it inside a tf.function."
                 )
             return function(*args, **kwargs)
 
+        called.__name__ = called.__qualname__ = path.rpartition(".")[2]
+        called.__doc__ = f"{inspect.getdoc(function)}\n\n{IN_GRAPHS}\n"
         return cast(_Function, called)
 
     return decorate

@@ -21,25 +21,11 @@ if TYPE_CHECKING:
 
 
 def dynamic_gru_v2(
-    x: Tensor,
-    weight_input: Tensor,
-    weight_hidden: Tensor,
-    bias_input: Tensor,
-    bias_hidden: Tensor,
-    seq_length: Tensor | None,
-    init_h: Tensor,
-    direction: str = "UNIDIRECTIONAL",
-    activation: str = "tanh",
-    gate_order: str = "zrh",
-    cell_depth: int = 1,
-    keep_prob: float = 1.0,
-    cell_clip: float = -1.0,
-    num_proj: int = 0,
-    time_major: bool = True,
-    reset_after: bool = True,
-    is_training: bool = True,
-    name: str | None = None,
-) -> tuple[Tensor, ...]:
+    x: Tensor, weight_input: Tensor, weight_hidden: Tensor, bias_input: Tensor, bias_hidden: Tensor,
+    seq_length: Tensor | None, init_h: Tensor, direction: str = "UNIDIRECTIONAL", activation: str = "tanh",
+    gate_order: str = "zrh", cell_depth: int = 1, keep_prob: float = 1.0, cell_clip: float = -1.0, num_proj: int = 0,
+    time_major: bool = True, reset_after: bool = True, is_training: bool = True, name: str | None = None,
+) -> tuple[Tensor, ...]:  # fmt: skip  # fmt: skip
     """Run a GRU over the steps of a batch.
 
     Args:
@@ -74,26 +60,11 @@ def dynamic_gru_v2(
 
 
 def dynamic_augru(
-    x: Tensor,
-    weight_input: Tensor,
-    weight_hidden: Tensor,
-    weight_att: Tensor,
-    bias_input: Tensor,
-    bias_hidden: Tensor,
-    seq_length: Tensor | None,
-    init_h: Tensor,
-    direction: str = "UNIDIRECTIONAL",
-    activation: str = "tanh",
-    gate_order: str = "zrh",
-    cell_depth: int = 1,
-    keep_prob: float = 1.0,
-    cell_clip: float = -1.0,
-    num_proj: int = 0,
-    time_major: bool = True,
-    reset_after: bool = True,
-    is_training: bool = True,
-    name: str | None = None,
-) -> tuple[Tensor, ...]:
+    x: Tensor, weight_input: Tensor, weight_hidden: Tensor, weight_att: Tensor, bias_input: Tensor, bias_hidden: Tensor,
+    seq_length: Tensor | None, init_h: Tensor, direction: str = "UNIDIRECTIONAL", activation: str = "tanh",
+    gate_order: str = "zrh", cell_depth: int = 1, keep_prob: float = 1.0, cell_clip: float = -1.0, num_proj: int = 0,
+    time_major: bool = True, reset_after: bool = True, is_training: bool = True, name: str | None = None,
+) -> tuple[Tensor, ...]:  # fmt: skip  # fmt: skip
     """Run a GRU with attentional update gate over the steps of a batch: z' = (1 - a) z and h' = (1 - z') h + z' n.
 
     Args:

@@ -48,14 +48,9 @@ def resize_v2(x: Tensor, dst_size: Tensor, interploation: str = "INTEL_BILINEAR"
 
 
 def warp_affine_v2_operator(
-    x: Tensor,
-    matrix: Tensor,
-    dst_size: Tensor,
-    interpolation: str,
-    border_type: str,
-    border_value: int = 0,
+    x: Tensor, matrix: Tensor, dst_size: Tensor, interpolation: str, border_type: str, border_value: int = 0,
     name: str | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return an image to which an affine map was applied: y at M (column, row, 1) is x at (column, row).
 
     Args:

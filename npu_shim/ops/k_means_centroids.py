@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow.tf_api import tf
-from npu_shim.ops import graph_mode
+from npu_shim.ops.graph_mode import only_in_graphs
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Tensor
@@ -61,20 +61,4 @@ def k_means_centroids_v2(
     return step(x, y, sum_square_y, None, name=name)
 
 
-@graph_mode.only_in_graphs("npu_bridge.estimator.npu_ops")
-def k_means_centroids(
-    x: Tensor,
-    y: Tensor,
-    sum_square_y: Tensor,
-    sum_square_x: Tensor | None,
-    use_actual_distance: bool = False,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Do one step of k-means. Arguments and results as for step.
-
-    Args:
-        use_actual_distance: has no effect; the distances have |x_i|^2 if sum_square_x is given.
-    Raises:
-        RuntimeError: in eager mode.
-    """
-    return step(x, y, sum_square_y, sum_square_x, name=name)
+k_means_centroids = only_in_graphs("npu_ops.k_means_centroids")(step)

@@ -15,15 +15,9 @@ if TYPE_CHECKING:
 
 
 def lars_v2(
-    input_weight: Tensor,
-    input_grad: Tensor,
-    weight_decay: Tensor | float,
-    learning_rate: Tensor | float,
-    hyperpara: float = 0.001,
-    epsilon: float = 1e-05,
-    use_clip: bool = False,
-    name: str | None = None,
-) -> Tensor:
+    input_weight: Tensor, input_grad: Tensor, weight_decay: Tensor | float, learning_rate: Tensor | float,
+    hyperpara: float = 0.001, epsilon: float = 1e-05, use_clip: bool = False, name: str | None = None,
+) -> Tensor:  # fmt: skip
     """Return the gradient scaled by the norms of weight and gradient.
 
         rate = hyperpara |w| / (|g| + weight_decay |w| + epsilon)
@@ -84,37 +78,5 @@ def lars(
         return [lars_v2(w, g, weight_decay, 0.0, hyperpara, epsilon) for w, g in zip(inputs_w, inputs_g)]
 
 
-@only_in_graphs("npu_bridge.estimator.npu_ops")
-def LARS(
-    inputs_w: Sequence[Tensor],
-    inputs_g: Sequence[Tensor],
-    weight_decay: Tensor | float,
-    hyperpara: float = 0.001,
-    epsilon: float = 1e-05,
-    name: str | None = None,
-) -> list[Tensor]:
-    """Return several gradients, each scaled by the norms of weight and gradient. See lars.
-
-    Raises:
-        RuntimeError: in eager mode.
-    """
-    return lars(inputs_w, inputs_g, weight_decay, hyperpara, epsilon, name)
-
-
-@only_in_graphs("npu_bridge.estimator.npu_ops")
-def LARSV2(
-    input_weight: Tensor,
-    input_grad: Tensor,
-    weight_decay: Tensor | float,
-    learning_rate: Tensor | float,
-    hyperpara: float = 0.001,
-    epsilon: float = 1e-05,
-    use_clip: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Return the gradient scaled by the norms of weight and gradient. See lars_v2.
-
-    Raises:
-        RuntimeError: in eager mode.
-    """
-    return lars_v2(input_weight, input_grad, weight_decay, learning_rate, hyperpara, epsilon, use_clip, name)
+LARS = only_in_graphs("npu_ops.LARS")(lars)
+LARSV2 = only_in_graphs("npu_ops.LARSV2")(lars_v2)

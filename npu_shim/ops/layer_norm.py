@@ -18,14 +18,9 @@ _EPSILON = 1e-12  # of the gradient operator, which does not get that of the for
 
 
 def fused_layer_norm(
-    x: Tensor,
-    gamma: Tensor,
-    beta: Tensor,
-    begin_norm_axis: int = 0,
-    begin_params_axis: int = 0,
-    epsilon: float = 1e-7,
+    x: Tensor, gamma: Tensor, beta: Tensor, begin_norm_axis: int = 0, begin_params_axis: int = 0, epsilon: float = 1e-7,
     name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Normalize x over the axes from begin_norm_axis.
 
     Args:
@@ -73,13 +68,8 @@ def fused_layer_norm_grad(
 
 
 def layer_norm(
-    x: Tensor,
-    gamma: Tensor,
-    beta: Tensor,
-    begin_norm_axis: int = 0,
-    begin_params_axis: int = 0,
-    epsilon: float = 1e-7,
+    x: Tensor, gamma: Tensor, beta: Tensor, begin_norm_axis: int = 0, begin_params_axis: int = 0, epsilon: float = 1e-7,
     name: str | None = None,
-) -> list[Tensor]:
+) -> list[Tensor]:  # fmt: skip
     """Normalize x over the axes from begin_norm_axis. Arguments and results as for fused_layer_norm, as a list."""
     return list(fused_layer_norm(x, gamma, beta, begin_norm_axis, begin_params_axis, epsilon, name))

@@ -23,14 +23,9 @@ _lock = threading.Lock()
 
 
 def lru_cache_v2(
-    index_list: Tensor,
-    data: Variable,
-    cache: Variable,
-    tag: Variable,
-    is_last_call: Tensor,
-    pre_route_count: int,
+    index_list: Tensor, data: Variable, cache: Variable, tag: Variable, is_last_call: Tensor, pre_route_count: int,
     name: str | None = None,
-) -> list[Tensor]:
+) -> list[Tensor]:  # fmt: skip
     """Look indices up in a cache, and exchange rows of the cache for the rows of those that are not there.
 
     Args:

@@ -16,18 +16,9 @@ if TYPE_CHECKING:
 
 
 def adam_apply_one_assign(
-    input0: Tensor,
-    input1: Variable,
-    input2: Variable,
-    input3: Variable,
-    input4: Tensor,
-    mul0_x: Tensor,
-    mul1_x: Tensor,
-    mul2_x: Tensor,
-    mul3_x: Tensor,
-    add2_y: Tensor,
-    name: str | None = None,
-) -> Operation | None:
+    input0: Tensor, input1: Variable, input2: Variable, input3: Variable, input4: Tensor, mul0_x: Tensor,
+    mul1_x: Tensor, mul2_x: Tensor, mul3_x: Tensor, add2_y: Tensor, name: str | None = None,
+) -> Operation | None:  # fmt: skip  # fmt: skip
     """Do one step of Adam without bias correction, in place.
 
         m <- mul0_x m + mul1_x g
@@ -54,19 +45,9 @@ def adam_apply_one_assign(
 
 
 def adam_apply_one_with_decay_assign(
-    input0: Tensor,
-    input1: Variable,
-    input2: Variable,
-    input3: Variable,
-    input4: Tensor,
-    mul0_x: Tensor,
-    mul1_x: Tensor,
-    mul2_x: Tensor,
-    mul3_x: Tensor,
-    mul4_x: Tensor,
-    add2_y: Tensor,
-    name: str | None = None,
-) -> Operation | None:
+    input0: Tensor, input1: Variable, input2: Variable, input3: Variable, input4: Tensor, mul0_x: Tensor,
+    mul1_x: Tensor, mul2_x: Tensor, mul3_x: Tensor, mul4_x: Tensor, add2_y: Tensor, name: str | None = None,
+) -> Operation | None:  # fmt: skip  # fmt: skip
     """Do one step of Adam with decoupled weight decay, in place: w <- w - rate (m / (sqrt(v) + add2_y) + mul4_x w).
 
     Args:
@@ -83,20 +64,10 @@ def adam_apply_one_with_decay_assign(
 
 
 def lamb_apply_optimizer_assign(
-    input0: Tensor,
-    input1: Variable,
-    input2: Variable,
-    input3: Variable,
-    mul0_x: Tensor,
-    mul1_x: Tensor,
-    mul2_x: Tensor,
-    mul3_x: Tensor,
-    add2_y: Tensor,
-    steps: Tensor,
-    do_use_weight: Tensor,
-    weight_decay_rate: Tensor,
+    input0: Tensor, input1: Variable, input2: Variable, input3: Variable, mul0_x: Tensor, mul1_x: Tensor,
+    mul2_x: Tensor, mul3_x: Tensor, add2_y: Tensor, steps: Tensor, do_use_weight: Tensor, weight_decay_rate: Tensor,
     name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip  # fmt: skip
     """Update the moments of LAMB in place, and return the update before its scaling.
 
         m <- mul0_x m + mul1_x g
@@ -156,15 +127,9 @@ _where = tf.compat.v2.where  # tf.where of TensorFlow 1 logs a deprecation
 
 
 def _adam(
-    op: str,
-    gradient: Tensor,
-    v: Variable,
-    m: Variable,
-    w: Variable,
-    rate: Tensor,
-    factors: tuple[Tensor, ...],
+    op: str, gradient: Tensor, v: Variable, m: Variable, w: Variable, rate: Tensor, factors: tuple[Tensor, ...],
     decay: Tensor | None,
-) -> Operation | None:
+) -> Operation | None:  # fmt: skip
     beta1, rest1, beta2, rest2, epsilon = factors
     new_v = assigned(op, "input1", v, beta2 * v + rest2 * tf.square(gradient))
     new_m = assigned(op, "input2", m, beta1 * m + rest1 * gradient)

@@ -11,14 +11,9 @@ if TYPE_CHECKING:
 
 
 def over_steps(
-    name: str,
-    step: Callable[[tuple[Tensor, ...], Tensor], tuple[Tensor, ...]],
-    x: Tensor,
-    states: list[Tensor],
-    gates: int,
-    seq_length: Tensor | None,
-    direction: str,
-) -> tuple[Tensor, ...]:
+    name: str, step: Callable[[tuple[Tensor, ...], Tensor], tuple[Tensor, ...]], x: Tensor, states: list[Tensor],
+    gates: int, seq_length: Tensor | None, direction: str,
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Return y, the states and the gates of all steps.
 
     Args:

@@ -29,18 +29,9 @@ if TYPE_CHECKING:
 
 
 def basic_lstm_cell_c_state_grad(
-    c: Tensor,
-    dht: Tensor,
-    dct: Tensor,
-    it: Tensor,
-    jt: Tensor,
-    ft: Tensor,
-    ot: Tensor,
-    tanhct: Tensor,
-    forget_bias: float = 1.0,
-    activation: str = "tanh",
-    name: str | None = None,
-) -> tuple[Tensor, Tensor]:
+    c: Tensor, dht: Tensor, dct: Tensor, it: Tensor, jt: Tensor, ft: Tensor, ot: Tensor, tanhct: Tensor,
+    forget_bias: float = 1.0, activation: str = "tanh", name: str | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip  # fmt: skip
     """Return the gradients of the gates and of the cell state before a step of basic_lstm_cell.
 
     Args:
@@ -98,33 +89,12 @@ def basic_lstm_cell_input_grad(
 
 
 def dynamic_rnn_grad(
-    x: Tensor,
-    w: Tensor,
-    b: Tensor,
-    y: Tensor,
-    init_h: Tensor,
-    init_c: Tensor,
-    h: Tensor,
-    c: Tensor,
-    dy: Tensor,
-    dh: Tensor,
-    dc: Tensor,
-    i: Tensor,
-    j: Tensor,
-    f: Tensor,
-    o: Tensor,
-    tanhc: Tensor,
-    cell_type: str = "LSTM",
-    direction: str = "UNIDIRECTIONAL",
-    cell_depth: int = 1,
-    use_peephole: bool = False,
-    keep_prob: float = 1.0,
-    cell_clip: float = -1.0,
-    num_proj: int = 0,
-    time_major: bool = True,
-    forget_bias: float = 0.0,
+    x: Tensor, w: Tensor, b: Tensor, y: Tensor, init_h: Tensor, init_c: Tensor, h: Tensor, c: Tensor, dy: Tensor,
+    dh: Tensor, dc: Tensor, i: Tensor, j: Tensor, f: Tensor, o: Tensor, tanhc: Tensor, cell_type: str = "LSTM",
+    direction: str = "UNIDIRECTIONAL", cell_depth: int = 1, use_peephole: bool = False, keep_prob: float = 1.0,
+    cell_clip: float = -1.0, num_proj: int = 0, time_major: bool = True, forget_bias: float = 0.0,
     name: str | None = None,
-) -> Tensors:
+) -> Tensors:  # fmt: skip  # fmt: skip
     """Return the gradients of dynamic_rnn.
 
     Args:
@@ -159,29 +129,12 @@ def dynamic_rnn_grad(
 
 
 def dynamic_gru_v2_grad(
-    x: Tensor,
-    weight_input: Tensor,
-    weight_hidden: Tensor,
-    y: Tensor,
-    init_h: Tensor,
-    h: Tensor,
-    dy: Tensor,
-    dh: Tensor,
-    update: Tensor,
-    reset: Tensor,
-    new: Tensor,
-    hidden_new: Tensor,
-    seq_length: Tensor | None = None,
-    direction: str = "UNIDIRECTIONAL",
-    gate_order: str = "zrh",
-    cell_depth: int = 1,
-    keep_prob: float = 1.0,
-    cell_clip: float = -1.0,
-    num_proj: int = 0,
-    time_major: bool = True,
-    reset_after: bool = True,
+    x: Tensor, weight_input: Tensor, weight_hidden: Tensor, y: Tensor, init_h: Tensor, h: Tensor, dy: Tensor,
+    dh: Tensor, update: Tensor, reset: Tensor, new: Tensor, hidden_new: Tensor, seq_length: Tensor | None = None,
+    direction: str = "UNIDIRECTIONAL", gate_order: str = "zrh", cell_depth: int = 1, keep_prob: float = 1.0,
+    cell_clip: float = -1.0, num_proj: int = 0, time_major: bool = True, reset_after: bool = True,
     name: str | None = None,
-) -> Tensors:
+) -> Tensors:  # fmt: skip  # fmt: skip
     """Return the gradients of dynamic_gru_v2.
 
     Args:
@@ -203,31 +156,12 @@ def dynamic_gru_v2_grad(
 
 
 def dynamic_augru_grad(
-    x: Tensor,
-    weight_input: Tensor,
-    weight_hidden: Tensor,
-    weight_att: Tensor,
-    y: Tensor,
-    init_h: Tensor,
-    h: Tensor,
-    dy: Tensor,
-    dh: Tensor,
-    update: Tensor,
-    update_att: Tensor,
-    reset: Tensor,
-    new: Tensor,
-    hidden_new: Tensor,
-    seq_length: Tensor | None = None,
-    direction: str = "UNIDIRECTIONAL",
-    gate_order: str = "zrh",
-    cell_depth: int = 1,
-    keep_prob: float = 1.0,
-    cell_clip: float = -1.0,
-    num_proj: int = 0,
-    time_major: bool = True,
-    reset_after: bool = True,
-    name: str | None = None,
-) -> Tensors:
+    x: Tensor, weight_input: Tensor, weight_hidden: Tensor, weight_att: Tensor, y: Tensor, init_h: Tensor, h: Tensor,
+    dy: Tensor, dh: Tensor, update: Tensor, update_att: Tensor, reset: Tensor, new: Tensor, hidden_new: Tensor,
+    seq_length: Tensor | None = None, direction: str = "UNIDIRECTIONAL", gate_order: str = "zrh", cell_depth: int = 1,
+    keep_prob: float = 1.0, cell_clip: float = -1.0, num_proj: int = 0, time_major: bool = True,
+    reset_after: bool = True, name: str | None = None,
+) -> Tensors:  # fmt: skip  # fmt: skip
     """Return the gradients of dynamic_augru: those of dynamic_gru_v2_grad, and dw_att.
 
     Args:
@@ -253,20 +187,9 @@ def _lstm_gates(c: Tensor, dht: Tensor, dct: Tensor, gates: Tensors) -> tuple[Te
 
 
 def _gru_grad(
-    x: Tensor,
-    w_x: Tensor,
-    w_h: Tensor,
-    attention: Tensor | None,
-    init_h: Tensor,
-    h: Tensor,
-    dy: Tensor,
-    dh: Tensor,
-    gates: Tensors,
-    seq_length: Tensor | None,
-    direction: str,
-    gate_order: str,
-    reset_after: bool,
-) -> Tensors:
+    x: Tensor, w_x: Tensor, w_h: Tensor, attention: Tensor | None, init_h: Tensor, h: Tensor, dy: Tensor, dh: Tensor,
+    gates: Tensors, seq_length: Tensor | None, direction: str, gate_order: str, reset_after: bool,
+) -> Tensors:  # fmt: skip  # fmt: skip
     first, dh = without_first_axis(init_h), tf.convert_to_tensor(dh)
     steps = tf.shape(x)[0]
     lives = tf.ones_like(h[:, :, :1])

@@ -14,14 +14,7 @@ if TYPE_CHECKING:
 def initialize_system(name: str | None = None) -> Operation:
     """Return the op that starts the device and the collectives; run it before HCCL's functions are used.
 
-    On the NPU it is the vendor's op; on the CPU it does nothing.
-
-    Args:
-        name: name of the op.
-    Returns:
-        An Operation.
-    Raises:
-        RuntimeError: in eager mode.
+    On the NPU it is the vendor's op; on the CPU it does nothing. It raises RuntimeError in eager mode.
     """
     return _system_op("initialize_system", name)
 
@@ -29,14 +22,7 @@ def initialize_system(name: str | None = None) -> Operation:
 def shutdown_system(name: str | None = None) -> Operation:
     """Return the op that stops what initialize_system started; run it before the session is closed.
 
-    On the NPU it is the vendor's op; on the CPU it does nothing.
-
-    Args:
-        name: name of the op.
-    Returns:
-        An Operation.
-    Raises:
-        RuntimeError: in eager mode.
+    On the NPU it is the vendor's op; on the CPU it does nothing. It raises RuntimeError in eager mode.
     """
     return _system_op("shutdown_system", name)
 

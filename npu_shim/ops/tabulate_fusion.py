@@ -67,14 +67,9 @@ def tabulate_fusion(
 
 
 def tabulate_fusion_se_a_grad(
-    table: Tensor,
-    table_info: Tensor,
-    em_x: Tensor,
-    em: Tensor,
-    dy: Tensor,
-    descriptor: Tensor,
+    table: Tensor, table_info: Tensor, em_x: Tensor, em: Tensor, dy: Tensor, descriptor: Tensor,
     name: str | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return the gradients of em_x and em, of their shapes.
 
     Args:
@@ -93,14 +88,9 @@ def tabulate_fusion_se_a_grad(
 
 
 def tabulate_fusion_grad(
-    table: Tensor,
-    table_info: Tensor,
-    em_x: Tensor,
-    em: Tensor,
-    dy: Tensor,
-    descriptor: Tensor,
+    table: Tensor, table_info: Tensor, em_x: Tensor, em: Tensor, dy: Tensor, descriptor: Tensor,
     name: str | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return the gradients of em_x and em. It is tabulate_fusion_se_a_grad under its older name."""
     return tabulate_fusion_se_a_grad(table, table_info, em_x, em, dy, descriptor, name or "tabulate_fusion_grad")
 
@@ -120,14 +110,9 @@ def tabulatefusion(
 
 
 def tabulatefusionseagrad(
-    table: Tensor,
-    table_info: Tensor,
-    em_x: Tensor,
-    em: Tensor,
-    dy_dem_x: Tensor,
-    dy_dem: Tensor,
+    table: Tensor, table_info: Tensor, em_x: Tensor, em: Tensor, dy_dem_x: Tensor, dy_dem: Tensor,
     name: str | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return the gradients of em_x and em.
 
     Args:
@@ -139,14 +124,9 @@ def tabulatefusionseagrad(
 
 
 def tabulatefusiongrad(
-    table: Tensor,
-    table_info: Tensor,
-    em_x: Tensor,
-    em: Tensor,
-    dy_dem_x: Tensor,
-    dy_dem: Tensor,
+    table: Tensor, table_info: Tensor, em_x: Tensor, em: Tensor, dy_dem_x: Tensor, dy_dem: Tensor,
     name: str | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return the gradients of em_x and em. Arguments as for tabulatefusionseagrad."""
     return tabulate_fusion_grad(table, table_info, em_x, em, dy_dem_x, dy_dem, name)
 

@@ -40,6 +40,14 @@ def test_a_page_has_signature_arguments_and_other_names(api_pages: ModuleType) -
     assert "Modules and values: " in page and "`rewriter_config_pb2`" in page
 
 
+def test_a_function_of_graph_mode_is_described_by_the_function_that_it_calls(api_pages: ModuleType) -> None:
+    page = api_pages.pages()["npu_shim.estimator.npu_ops.md"]
+    for name in ("LARSV2", "adam_apply_one_assign", "basic_lstm_cell", "k_means_centroids"):
+        section = page.split(f"## {name}\n")[1].split("\n## ")[0]
+        assert section.startswith(f"\n```python\n{name}(") and "raises `RuntimeError` in eager mode" in section
+    assert "* `hyperpara`: the trust coefficient.\n" in page
+
+
 def test_a_docstring_becomes_markdown(api_pages: ModuleType) -> None:
     text = (
         "Add ``x``::\n\n    add(1)\n\n    add(2)\n\nArgs:\n    x: a number,\n        or None.\nReturns:\n    The sum."
