@@ -12,29 +12,15 @@ if TYPE_CHECKING:
 
 
 def npu_resource_init(
-    graph_run_mode: int = 1,
-    op_debug_level: int = 0,
-    enable_profiling: bool = False,
-    profiling_options: str | None = None,
-    precision_mode: str | None = None,
-    enable_scope_fusion_passes: str | None = None,
-    enable_exception_dump: int = 2,
-    aoe_mode: str | None = None,
-    work_path: str | None = None,
-    op_compiler_cache_mode: str | None = None,
-    op_compiler_cache_dir: str | None = None,
-    debug_dir: str | None = None,
-    hcom_multi_mode: bool = False,
-    distribute_config: str | None = None,
-    aoe_config_file: str | None = None,
-    precision_mode_v2: str | None = None,
-    export_compile_stat: int = 1,
-    aicore_num: str | None = None,
-    oo_constant_folding: bool = True,
-    input_batch_cpy: bool = False,
-    oo_level: str = "O3",
-    optimization_switch: str | None = None,
-) -> None:
+    graph_run_mode: int = 1, op_debug_level: int = 0, enable_profiling: bool = False,
+    profiling_options: str | None = None, precision_mode: str | None = None,
+    enable_scope_fusion_passes: str | None = None, enable_exception_dump: int = 2, aoe_mode: str | None = None,
+    work_path: str | None = None, op_compiler_cache_mode: str | None = None, op_compiler_cache_dir: str | None = None,
+    debug_dir: str | None = None, hcom_multi_mode: bool = False, distribute_config: str | None = None,
+    aoe_config_file: str | None = None, precision_mode_v2: str | None = None, export_compile_stat: int = 1,
+    aicore_num: str | None = None, oo_constant_folding: bool = True, input_batch_cpy: bool = False,
+    oo_level: str = "O3", optimization_switch: str | None = None,
+) -> None:  # fmt: skip
     """Check the options; there is no backend to start.
 
     Args: the NPU options of the same names; enable_profiling is profiling_mode.

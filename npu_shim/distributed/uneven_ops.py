@@ -17,6 +17,7 @@ from npu_shim.distributed.graph_ops import type_name
 from npu_shim.distributed.world import world
 
 if TYPE_CHECKING:
+    from npu_shim.distributed.collective_op import Gradient, Work
     from npu_shim.distributed.collectives import ProcessGroup
 
 
@@ -36,9 +37,7 @@ def allgather(tensor: tf.Tensor, group: str) -> tuple[tf.Tensor, tf.Tensor]:
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         return [*process_group.allgather_with_counts(arrays[0], key=key)]
 
-    results = [(inputs[0].dtype, _any_rows(inputs[0])), _counts(group)]
-    output, counts = differentiable_op("allgather", group, inputs, results, work, _allgather_gradient)
-    return output, counts
+    return _rows_and_counts("allgather", group, inputs, work, _allgather_gradient)
 
 
 def _allgather_gradient(
@@ -108,9 +107,7 @@ def alltoall(tensor: tf.Tensor, splits: tf.Tensor | None, group: str) -> tuple[t
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
         return [*process_group.alltoall(arrays[0], arrays[1] if len(arrays) > 1 else None, key=key)]
 
-    results = [(inputs[0].dtype, _any_rows(inputs[0])), _counts(group)]
-    output, received = differentiable_op("alltoall", group, inputs, results, work, _alltoall_gradient)
-    return output, received
+    return _rows_and_counts("alltoall", group, inputs, work, _alltoall_gradient)
 
 
 def _alltoall_gradient(
@@ -130,6 +127,12 @@ def _any_rows(tensor: tf.Tensor) -> tf.TensorShape:
     return shape if shape.rank is None else tf.TensorShape([None]).concatenate(shape[1:])
 
 
-def _counts(group: str) -> tuple[tf.DType, tf.TensorShape]:
-    """Return type and static shape of a number for each rank of a group."""
-    return tf.int64, tf.TensorShape([groups.group(group).size])
+def _rows_and_counts(
+    kind: str, group: str, inputs: list[tf.Tensor], work: Work, gradient: Gradient
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return the results of a collective: rows of any number, and a number for each rank of the group."""
+    counts = tf.int64, tf.TensorShape([groups.group(group).size])
+    rows, numbers = differentiable_op(
+        kind, group, inputs, [(inputs[0].dtype, _any_rows(inputs[0])), counts], work, gradient
+    )
+    return rows, numbers

@@ -39,17 +39,12 @@ class HostEstimator(_API.Estimator):
         self._session_config = for_this_device(self.config.session_config)  # that config is for the NPU
 
     def train(
-        self,
-        input_fn: InputFn,
-        hooks: Sequence[SessionRunHook] | None = None,
-        steps: int | None = None,
-        max_steps: int | None = None,
-        saving_listeners: Sequence[Any] | None = None,
+        self, input_fn: InputFn, hooks: Sequence[SessionRunHook] | None = None, *args: Any, **kwargs: Any
     ) -> HostEstimator:
         """Train; see tf.estimator.Estimator.train."""
         self._saves_itself = any(isinstance(hook, tf_api.v1.train.CheckpointSaverHook) for hook in hooks or ())
         with rank_event_files(self.model_dir):
-            return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
+            return super().train(input_fn, hooks, *args, **kwargs)
 
     def evaluate(
         self,

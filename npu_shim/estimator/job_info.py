@@ -59,25 +59,13 @@ class JobInfo:
     """
 
     def __init__(
-        self,
-        job_id: int | str = 0,
-        job_config: JobConfig | None = None,
-        heartbeat_time: int | str = -1,
-        region_id: str | None = None,
-        ak: str | None = None,
-        sk: str | None = None,
-        endpoint_url: str | None = None,
-        device_info: DeviceInfo | None = None,
-        rank_table_file: str | None = None,
-        restart_flag: int = 0,
-        local_app_dir: str | None = None,
-        local_data_dir: str | None = None,
-        local_checkpoint_dir: str | None = None,
-        local_log_dir: str | None = None,
-        local_result_dir: str | None = None,
-        local_boot_file: str | None = None,
+        self, job_id: int | str = 0, job_config: JobConfig | None = None, heartbeat_time: int | str = -1,
+        region_id: str | None = None, ak: str | None = None, sk: str | None = None, endpoint_url: str | None = None,
+        device_info: DeviceInfo | None = None, rank_table_file: str | None = None, restart_flag: int = 0,
+        local_app_dir: str | None = None, local_data_dir: str | None = None, local_checkpoint_dir: str | None = None,
+        local_log_dir: str | None = None, local_result_dir: str | None = None, local_boot_file: str | None = None,
         rank_size: int = 1,
-    ) -> None:
+    ) -> None:  # fmt: skip
         given = dict(locals())
         del given["self"]
         vars(self).update({f"_{name}": value for name, value in given.items()})

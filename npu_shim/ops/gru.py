@@ -48,8 +48,7 @@ def dynamic_gru_v2(
         ValueError: an argument is not supported.
     """
     check_unsupported("dynamic_gru_v2", cell_depth, keep_prob, cell_clip, num_proj, time_major, activation)
-    weights = (weight_input, weight_hidden, bias_input, bias_hidden)
-    gates = _gru("dynamic_gru_v2", weights, gate_order, reset_after)
+    gates = _gru("dynamic_gru_v2", (weight_input, weight_hidden, bias_input, bias_hidden), gate_order, reset_after)
 
     def step(state: tuple[Tensor, ...], x_t: Tensor) -> tuple[Tensor, ...]:
         z, r, n, hidden = gates(x_t, state[0])
@@ -76,8 +75,7 @@ def dynamic_augru(
         ValueError: an argument is not supported.
     """
     check_unsupported("dynamic_augru", cell_depth, keep_prob, cell_clip, num_proj, time_major, activation)
-    weights = (weight_input, weight_hidden, bias_input, bias_hidden)
-    gates = _gru("dynamic_augru", weights, gate_order, reset_after)
+    gates = _gru("dynamic_augru", (weight_input, weight_hidden, bias_input, bias_hidden), gate_order, reset_after)
 
     def step(state: tuple[Tensor, ...], x_t: Tensor) -> tuple[Tensor, ...]:
         attention, x_t = x_t[:, :1], x_t[:, 1:]

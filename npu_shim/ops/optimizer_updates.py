@@ -39,9 +39,8 @@ def adam_apply_one_assign(
     Raises:
         TypeError: input1, input2 or input3 is not a variable.
     """
-    with tf.name_scope(name or "adam_apply_one_assign"):
-        factors = (mul0_x, mul1_x, mul2_x, mul3_x, add2_y)
-        return _adam("adam_apply_one_assign", input0, input1, input2, input3, input4, factors, None)
+    inputs, factors = (input0, input1, input2, input3, input4), (mul0_x, mul1_x, mul2_x, mul3_x, add2_y)
+    return _adam("adam_apply_one_assign", name, *inputs, factors, None)
 
 
 def adam_apply_one_with_decay_assign(
@@ -58,9 +57,8 @@ def adam_apply_one_with_decay_assign(
     Raises:
         TypeError: input1, input2 or input3 is not a variable.
     """
-    with tf.name_scope(name or "adam_apply_one_with_decay_assign"):
-        factors = (mul0_x, mul1_x, mul2_x, mul3_x, add2_y)
-        return _adam("adam_apply_one_with_decay_assign", input0, input1, input2, input3, input4, factors, mul4_x)
+    inputs, factors = (input0, input1, input2, input3, input4), (mul0_x, mul1_x, mul2_x, mul3_x, add2_y)
+    return _adam("adam_apply_one_with_decay_assign", name, *inputs, factors, mul4_x)
 
 
 def lamb_apply_optimizer_assign(
@@ -127,14 +125,15 @@ _where = tf.compat.v2.where  # tf.where of TensorFlow 1 logs a deprecation
 
 
 def _adam(
-    op: str, gradient: Tensor, v: Variable, m: Variable, w: Variable, rate: Tensor, factors: tuple[Tensor, ...],
-    decay: Tensor | None,
+    op: str, name: str | None, gradient: Tensor, v: Variable, m: Variable, w: Variable, rate: Tensor,
+    factors: tuple[Tensor, ...], decay: Tensor | None,
 ) -> Operation | None:  # fmt: skip
     beta1, rest1, beta2, rest2, epsilon = factors
-    new_v = assigned(op, "input1", v, beta2 * v + rest2 * tf.square(gradient))
-    new_m = assigned(op, "input2", m, beta1 * m + rest1 * gradient)
-    update = new_m / (tf.sqrt(new_v) + epsilon)
-    if decay is not None:
-        update += decay * w
-    new_w = assigned(op, "input3", w, w - rate * update)
-    return None if tf.executing_eagerly() else tf.group(new_v, new_m, new_w)
+    with tf.name_scope(name or op):
+        new_v = assigned(op, "input1", v, beta2 * v + rest2 * tf.square(gradient))
+        new_m = assigned(op, "input2", m, beta1 * m + rest1 * gradient)
+        update = new_m / (tf.sqrt(new_v) + epsilon)
+        if decay is not None:
+            update += decay * w
+        new_w = assigned(op, "input3", w, w - rate * update)
+        return None if tf.executing_eagerly() else tf.group(new_v, new_m, new_w)

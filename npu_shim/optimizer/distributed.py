@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api
@@ -12,7 +12,7 @@ from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Operation, Optimizer, Tensor, Tensors, Variable
-    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
+    from npu_shim.optimizer.gradient_averaging import GradientAndVariable, GradientsAndVariables
 
 
 _VENDOR = "npu_bridge.estimator.npu.npu_optimizer"
@@ -104,10 +104,7 @@ class NPUDistributedOptimizer(WrappingOptimizer):
         return average_gradients(pairs) if size > 1 else pairs
 
     def apply_gradients(
-        self,
-        grads_and_vars: Sequence[GradientAndVariable],
-        global_step: Variable | None = None,
-        name: str | None = None,
+        self, grads_and_vars: GradientsAndVariables, global_step: Variable | None = None, name: str | None = None
     ) -> Operation:
         """Apply gradients with the wrapped optimizer."""
         with gradients_are_reduced():

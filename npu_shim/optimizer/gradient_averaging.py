@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import DType, Gradient, Optimizer, StrategyExtended, Tensor, Variable
 
     GradientAndVariable = Tuple[Gradient, Variable]
+    GradientsAndVariables = Sequence[GradientAndVariable]
 
 tf = tf_api.tf
 _MARK = "_npu_shim_averages"
@@ -62,7 +63,7 @@ def reduce_all(values: Sequence[Gradient], reduction: str, group: str = WORLD) -
     return [results.get(index) for index in range(len(values))]
 
 
-def average_gradients(grads_and_vars: Sequence[GradientAndVariable], group: str = WORLD) -> list[GradientAndVariable]:
+def average_gradients(grads_and_vars: GradientsAndVariables, group: str = WORLD) -> list[GradientAndVariable]:
     """Return the pairs with each gradient averaged over the ranks of a group.
 
     In a replica of NPUStrategy gradients are added up, as the strategy does with applied gradients: the loss was
@@ -174,7 +175,7 @@ def make_averaging(optimizer: Optimizer) -> None:
 def apply_averaged(apply: Callable[..., Any]) -> Callable[..., Any]:
     """Return a Keras apply_gradients that averages first, unless an NPUStrategy does."""
 
-    def averaged(grads_and_vars: Sequence[GradientAndVariable], *args: Any, **kwargs: Any) -> Any:
+    def averaged(grads_and_vars: GradientsAndVariables, *args: Any, **kwargs: Any) -> Any:
         pairs = grads_and_vars if strategy_reduces() else average_gradients(list(grads_and_vars))
         return apply(pairs, *args, **kwargs)
 

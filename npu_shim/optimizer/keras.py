@@ -10,7 +10,7 @@ from npu_shim.optimizer.gradient_averaging import average_gradients, strategy_re
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Optimizer, Tensor, Variable
-    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
+    from npu_shim.optimizer.gradient_averaging import GradientsAndVariables
 
 _MARK = "_npu_shim_distributed"
 
@@ -54,9 +54,7 @@ class KerasDistributeOptimizer(metaclass=_OptimizerFactory):
 def _averaging_class(original: Any) -> Any:
     """Return a subclass of an optimizer's class that averages gradients."""
 
-    def apply_gradients(
-        self: Optimizer, grads_and_vars: Sequence[GradientAndVariable], *args: Any, **kwargs: Any
-    ) -> Any:
+    def apply_gradients(self: Optimizer, grads_and_vars: GradientsAndVariables, *args: Any, **kwargs: Any) -> Any:
         averages = world_size() > 1 and not strategy_reduces()
         pairs = average_gradients(list(grads_and_vars)) if averages else grads_and_vars
         return super(averaging, self).apply_gradients(pairs, *args, **kwargs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_graph
@@ -13,7 +13,7 @@ from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Gradient, LossScaleManager, Operation, Optimizer, Tensor, Variable
-    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
+    from npu_shim.optimizer.gradient_averaging import GradientAndVariable, GradientsAndVariables
 
 tf = tf_api.tf
 
@@ -34,7 +34,7 @@ def unscale(gradient: Gradient, scale: Tensor) -> Gradient:
     return gradient * tf.cast(tf.math.reciprocal(scale), gradient.dtype)
 
 
-def all_finite(grads_and_vars: Sequence[GradientAndVariable]) -> Tensor:
+def all_finite(grads_and_vars: GradientsAndVariables) -> Tensor:
     """Return a bool scalar tensor: True if no gradient has an Inf or NaN, and nothing saturated in a rehearsal."""
     values = [g.values if isinstance(g, tf.IndexedSlices) else g for g, _ in grads_and_vars if g is not None]
     finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(v)) for v in values])
@@ -79,10 +79,7 @@ class NPULossScaleOptimizer(WrappingOptimizer):
         return [(unscale(gradient, scale), variable) for gradient, variable in pairs]
 
     def apply_gradients(
-        self,
-        grads_and_vars: Sequence[GradientAndVariable],
-        global_step: Variable | None = None,
-        name: str | None = None,
+        self, grads_and_vars: GradientsAndVariables, global_step: Variable | None = None, name: str | None = None
     ) -> Operation:
         """Return the op that applies finite gradients, skips others, and updates the scale."""
         pairs = tuple(grads_and_vars)
@@ -105,7 +102,7 @@ def finite_on_all_ranks(finite: Tensor) -> Tensor:
 def apply_if_finite(
     opt: Optimizer,
     manager: LossScaleManager,
-    pairs: Sequence[GradientAndVariable],
+    pairs: GradientsAndVariables,
     global_step: Variable | None,
     name: str | None,
     is_distributed: bool = False,

@@ -13,7 +13,7 @@ from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import LossScaleManager, Operation, Optimizer, Tensor, Variable
-    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
+    from npu_shim.optimizer.gradient_averaging import GradientAndVariable, GradientsAndVariables
 
 _GATE_OP: int = tf_api.v1.train.Optimizer.GATE_OP
 
@@ -76,10 +76,7 @@ class NPUOptimizer(WrappingOptimizer):
         return pairs if scale is None else [(unscale(g, scale), v) for g, v in pairs]
 
     def apply_gradients(
-        self,
-        grads_and_vars: Sequence[GradientAndVariable],
-        global_step: Variable | None = None,
-        name: str | None = None,
+        self, grads_and_vars: GradientsAndVariables, global_step: Variable | None = None, name: str | None = None
     ) -> Operation:
         """Apply gradients with the wrapped optimizer; with loss scaling, only if all gradients are finite."""
         pairs = tuple(grads_and_vars)

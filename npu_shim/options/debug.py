@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from npu_shim.options.domain import any_text, matching, one_of, path
 from npu_shim.options.option import ALWAYS, HELD, WITH_PROFILING, Option, flag, number, text
 
 _DUMP = dict(holder="DumpConfig", write=HELD, cpu="side_output")
+_DUMP_FLAG: dict[str, Any] = dict(
+    default=False, holder="DumpConfig", write=ALWAYS, requires=("dump_path",), cpu="side_output", refused=True
+)
 _PROFILING_FOR_TF2 = (" " * 45).join(  # with the gaps that the vendor's text has
     [
         r'{"output":".\/","training_trace":"on","task_time":"on",',
@@ -15,17 +20,7 @@ _PROFILING_FOR_TF2 = (" " * 45).join(  # with the gaps that the vendor's text ha
 )
 
 ROWS = (
-    flag(
-        "enable_dump",
-        "Dump the tensors of the steps in dump_step.",
-        False,
-        holder="DumpConfig",
-        write=ALWAYS,
-        requires=("dump_path",),
-        cpu="side_output",
-        tf2="dump_config.enable_dump",
-        refused=True,
-    ),
+    flag("enable_dump", "Dump the tensors of the steps in dump_step.", **_DUMP_FLAG, tf2="dump_config.enable_dump"),
     text("dump_path", "Directory for dumps.", path("the name of a directory"), **_DUMP, tf2="dump_config.dump_path"),
     text(
         "dump_step",
@@ -42,17 +37,7 @@ ROWS = (
         **_DUMP,
         tf2="dump_config.dump_mode",
     ),
-    flag(
-        "enable_dump_debug",
-        "Dump where numbers overflow.",
-        False,
-        holder="DumpConfig",
-        write=ALWAYS,
-        requires=("dump_path",),
-        cpu="side_output",
-        tf2="dump_config.enable_dump_debug",
-        refused=True,
-    ),
+    flag("enable_dump_debug", "Dump where numbers overflow.", **_DUMP_FLAG, tf2="dump_config.enable_dump_debug"),
     text(
         "dump_debug_mode",
         "Which overflows to look for.",

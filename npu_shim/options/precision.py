@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from npu_shim.options.domain import any_text, one_of, path
 from npu_shim.options.option import ALWAYS, flag, number, text
+
+_REPLACED: dict[str, Any] = dict(deprecated="Use op_precision_mode.", replacement="op_precision_mode", refused=True)
 
 ROWS = (
     text(
@@ -70,18 +74,14 @@ ROWS = (
         "High precision or high speed for the operators of optypelist_for_implmode.",
         one_of("high_precision", "high_performance", "high_precision_for_all", "high_performance_for_all"),
         tf2_allowed=("high_performance", "high_precision"),
-        deprecated="Use op_precision_mode.",
-        replacement="op_precision_mode",
-        refused=True,
+        **_REPLACED,
     ),
     text(
         "optypelist_for_implmode",
         "The operators op_select_implmode is for.",
         any_text("operator types separated by commas"),
         requires=("op_select_implmode",),
-        deprecated="Use op_precision_mode.",
-        replacement="op_precision_mode",
-        refused=True,
+        **_REPLACED,
     ),
     flag("is_tailing_optimization", "Overlap the update with the tail of the backward pass.", False, write=ALWAYS),
     number(

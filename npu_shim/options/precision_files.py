@@ -19,22 +19,7 @@ from npu_shim.options.near import closest
 
 _LISTS = ("black-list", "white-list", "gray-list")
 _MOVES = ("to-add", "to-remove")
-_TYPES = (
-    "float16",
-    "float32",
-    "bfloat16",
-    "float",
-    "double",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "bool",
-)
+_TYPES = "float16 float32 bfloat16 float double int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool".split()
 _NAMED = re.compile(r"^(?P<name>[^:\s]+)::(?P<rest>.+)$")
 _TYPED = re.compile(r"^OpType::(?P<name>[^:\s]+):(?P<rest>.+)$")
 _DTYPES = re.compile(r"^InputDtype:(?P<inputs>[\w,]*?),?OutputDtype:(?P<outputs>[\w,]*)$")

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from npu_shim.options.domain import any_text, matching, one_of
 from npu_shim.options.option import ALWAYS, HELD_TOGETHER, REQUIRED, flag, number, text
 
-_PROFILES = dict(holder="DynamicInputConfig", write=HELD_TOGETHER, estimator=REQUIRED, cpu="execution")
+_PROFILES = dict(holder="DynamicInputConfig", write=HELD_TOGETHER, estimator=REQUIRED, cpu="execution", refused=True)
+_REPLACED: dict[str, Any] = dict(
+    deprecated="Leave it out, or use compile_dynamic_mode.",
+    cpu="execution",
+    tf2=None,
+    replacement="compile_dynamic_mode",
+)
 
 ROWS = (
     text(
@@ -15,7 +23,6 @@ ROWS = (
         requires=("dynamic_dims", "dynamic_node_type"),
         **_PROFILES,
         tf2="experimental.multi_branches_config.input_shape",
-        refused=True,
     ),
     text(
         "dynamic_dims",
@@ -24,7 +31,6 @@ ROWS = (
         requires=("input_shape", "dynamic_node_type"),
         **_PROFILES,
         tf2="experimental.multi_branches_config.dynamic_dims",
-        refused=True,
     ),
     number(
         "dynamic_node_type",
@@ -34,7 +40,6 @@ ROWS = (
         **_PROFILES,
         tf2="experimental.multi_branches_config.dynamic_node_type",
         tf2_allowed=("0",),
-        refused=True,
     ),
     number(
         "compile_hybrid_mode",
@@ -42,7 +47,6 @@ ROWS = (
         one_of(0, 1),
         **_PROFILES,
         tf2=None,
-        refused=True,
     ),
     text(
         "ac_parallel_enable", "Let AI CPU and AI Core operators run side by side in dynamic graphs.", one_of("0", "1")
@@ -60,30 +64,21 @@ ROWS = (
         "Inputs change their shape.",
         session=False,
         estimator=None,
-        deprecated="Leave it out, or use compile_dynamic_mode.",
-        cpu="execution",
-        tf2=None,
-        replacement="compile_dynamic_mode",
+        **_REPLACED,
     ),
     text(
         "dynamic_graph_execute_mode",
         "How graphs with changing inputs run.",
         one_of("lazy_recompile", "dynamic_execute"),
         "dynamic_execute",
-        deprecated="Leave it out, or use compile_dynamic_mode.",
-        cpu="execution",
-        tf2=None,
-        replacement="compile_dynamic_mode",
+        **_REPLACED,
     ),
     text(
         "dynamic_inputs_shape_range",
         "Ranges of the changing inputs, like getnext:[128,3~5,-1].",
         any_text("a text like 'getnext:[128,3~5,-1];data:[]'"),
         requires=("dynamic_input",),
-        deprecated="Leave it out, or use compile_dynamic_mode.",
-        cpu="execution",
-        tf2=None,
-        replacement="compile_dynamic_mode",
+        **_REPLACED,
     ),
     text(
         "shape_generalization_mode",

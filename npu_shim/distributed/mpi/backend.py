@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import atexit
 import hashlib
-import os
 import struct
 from typing import Callable, Sequence, TypeVar
 
 from npu_shim._host.host_env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed import shm
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
-from npu_shim.distributed.collectives.checks import check_members
 from npu_shim.distributed.collectives.errors import CollectiveError, exit_reason
-from npu_shim.distributed.collectives.open_groups import OpenGroups
+from npu_shim.distributed.collectives.job_backend import JobBackend
 from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.distributed.collectives.transport import GroupBackend, Transport
 from npu_shim.distributed.mpi.algorithms import HostTransport
@@ -29,12 +27,11 @@ from npu_shim.distributed.shm.scheduler import Scheduler
 from npu_shim.distributed.shm.segment import Segment
 
 T = TypeVar("T")
-_PAIR_CHUNK_BYTES = 512 << 10
 _LEADER_FIRST_S = 10.0  # a leader knows the ranks of all hosts, so its error comes first
 
 
-class Backend:
-    """This process as a rank of a job; ``world`` is the group of all ranks. Created by join()."""
+class Backend(JobBackend):
+    """This process as a rank of a job on any hosts. Created by join()."""
 
     def __init__(
         self,
@@ -46,60 +43,27 @@ class Backend:
         world_name: str,
         pool: BufferPool,
     ) -> None:
-        self.rank, self.size = rank, len(servers)
-        self._servers, self._local, self._stall_timeout_s, self._pool = tuple(servers), local, stall_timeout_s, pool
+        super().__init__(rank, len(servers), local.segment.layout.chunk_bytes, pool)
+        self._servers, self._local, self._stall_timeout_s = tuple(servers), local, stall_timeout_s
         self._here = [other for other, server in enumerate(servers) if server == servers[rank]]
-        self._pid, self._closed = os.getpid(), False
-        self._groups = OpenGroups()
         self._announcements: dict[int, Announcements] = {}  # of the groups that this rank leads
         self._segments: dict[int, Segment] = {}
         self._wire = Wire(rank, self.size, servers, connect_timeout_s, self._reached, self._mark_failed)
-        self.world = self._groups.get(
-            world_name,
-            tuple(range(self.size)),
-            lambda _: self._group_on(local.segment, 0, world_name, range(self.size)),
-        )
+        ranks = tuple(range(self.size))
+        self.world = self._open(world_name, ranks, lambda _: self._group_on(local.segment, 0, world_name, ranks))
         atexit.register(self.close)
 
-    def group(self, name: str, ranks: Sequence[int]) -> ProcessGroup:
-        """Return the group of some ranks; the first call waits until every member on this host has called it.
-
-        Args:
-            name: name of the group.
-            ranks: world ranks of its members, this one among them, in the order of the group.
-        Returns:
-            A ProcessGroup; the same one until drop().
-        Raises:
-            ValueError: the ranks are not ranks of this job, or this rank is not among them.
-            PeerLost, Stalled: a member on this host does not join.
-        """
-        members = tuple(ranks)
-        check_members(name, members, self.rank, self.size)
-        return self._open(name, members, self._local.segment.layout.chunk_bytes)
-
-    def drop(self, name: str, ranks: Sequence[int]) -> None:
-        """Forget a group; its memory is freed after its last collective."""
-        self._groups.drop(name, tuple(ranks))
-
-    def close(self) -> None:
-        """Leave the job, and show the ranks that still need this one why. Runs at process exit, too."""
-        atexit.unregister(self.close)
-        if self._closed or os.getpid() != self._pid:  # a forked child is not a rank
-            return
-        self._closed = True
+    def _leave(self) -> None:
         reason = exit_reason()
         self._local.close()
         self._wire.close(reason)
 
-    def _open(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> ProcessGroup:
-        def make(generation: int) -> ProcessGroup:
-            here = [self._here.index(member) for member in members if member in self._here]
-            segment = self._local.open_segment(f"{name} {members}", here, generation, chunk_bytes)
-            identity = repr((name, members, generation)).encode("utf-8")
-            number = int.from_bytes(hashlib.blake2b(identity, digest_size=8).digest(), "little")
-            return self._group_on(segment, number, name, members)
-
-        return self._groups.get(name, members, make)
+    def _make(self, name: str, members: tuple[int, ...], chunk_bytes: int, generation: int) -> ProcessGroup:
+        here = [self._here.index(member) for member in members if member in self._here]
+        segment = self._local.open_segment(f"{name} {members}", here, generation, chunk_bytes)
+        identity = repr((name, members, generation)).encode("utf-8")
+        number = int.from_bytes(hashlib.blake2b(identity, digest_size=8).digest(), "little")
+        return self._group_on(segment, number, name, members)
 
     def _group_on(self, segment: Segment, number: int, name: str, members: Sequence[int]) -> ProcessGroup:
         span = Span(members, self._servers, self.rank)
@@ -119,14 +83,11 @@ class Backend:
             self._segments[number] = segment
             links = Links(self._wire, order, span, peers, segment, timeout_s)
 
-        def pair(low: int, high: int) -> ProcessGroup:
-            return self._open(f"{name} {low}-{high}", (members[low], members[high]), _PAIR_CHUNK_BYTES)
-
         backend: GroupBackend = SharedMemoryGroup(scheduler, barrier)
         if is_remote:
             rank = list(members).index(self.rank)
             backend = HostGroup(scheduler, HostTransport(span, rank, barrier, links), rank, len(members))
-        return ProcessGroup(name, members, backend, pair, self._pool)
+        return ProcessGroup(name, members, backend, self._pairs(name, members), self._pool)
 
     def _reached(self, group: int, token: int, members: Sequence[int]) -> Reached:
         """Return which members on this host have announced a collective. See Wire."""

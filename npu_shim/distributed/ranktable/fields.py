@@ -85,17 +85,9 @@ def number(entry: JsonObject, key: str, path: str, reading: Reading) -> int:
 
 
 def count(
-    entry: JsonObject,
-    key: str,
-    wanted: int,
-    path: str,
-    inside: str,
-    reading: Reading,
-    what: str = "entry",
-    required: bool = False,
-    severity: str = ERROR,
-    quoted: bool = True,
-) -> None:
+    entry: JsonObject, key: str, wanted: int, path: str, inside: str, reading: Reading, what: str = "entry",
+    required: bool = False, severity: str = ERROR, quoted: bool = True,
+) -> None:  # fmt: skip
     """Compare a declared number with the length of a list; the dialect has it in quotes, or not."""
     right = f'Write "{key}": ' + (f'"{wanted}"' if quoted else f"{wanted}")
     if key not in entry and not required:

@@ -153,15 +153,12 @@ def generate(hosts: Sequence[Host], addresses: Mapping[str, Mapping[int, str]]) 
 def generate_rank_list(
     hosts: Sequence[Host], known: Mapping[str, Mapping[int, Device]]
 ) -> tuple[RankTable, tuple[str, ...]]:
-    """Generate a rank table of version 2.0; ranks are numbered host by host, device by device.
+    """Generate a rank table of version 2.0, as generate() does one of version 1.0.
 
     Args:
-        hosts: in the order of their ranks.
-        known: the devices by host, for hosts with a known hccl_rootinfo.json.
-    Returns:
-        (table, placeholders): as generate(); the devices of unknown hosts have one net layer, named after the host.
-    Raises:
-        ValueError: the devices of a host are unknown, or its hccl_rootinfo.json does not have a named device.
+        known: the devices by host, for hosts with a known hccl_rootinfo.json. Those of other hosts get one net layer,
+            named after the host.
+        others: as for generate().
     """
     devices: list[Device] = []
     placeholders = [host.name for host in hosts if host.name not in known]

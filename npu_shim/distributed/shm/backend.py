@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import atexit
 import hashlib
-import os
 from typing import Callable, Sequence
 
 from npu_shim._host.host_env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed.collectives.buffer_pool import BufferPool
-from npu_shim.distributed.collectives.checks import check_members
 from npu_shim.distributed.collectives.errors import exit_reason
-from npu_shim.distributed.collectives.open_groups import OpenGroups
+from npu_shim.distributed.collectives.job_backend import JobBackend
 from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.distributed.shm import job_directory as jobs, rendezvous, segment as layout
 from npu_shim.distributed.shm.algorithms import SharedMemoryGroup
@@ -22,11 +20,9 @@ from npu_shim.distributed.shm.scheduler import Scheduler
 from npu_shim.distributed.shm.script_lines import Answers
 from npu_shim.distributed.shm.segment import Layout, Segment, fence
 
-_PAIR_CHUNK_BYTES = 512 << 10
 
-
-class Backend:
-    """This process as a rank of a job; ``world`` is the group of all ranks, in ``segment``. Created by join()."""
+class Backend(JobBackend):
+    """This process as a rank of a job on this host, whose ``world`` is in ``segment``. Created by join()."""
 
     def __init__(
         self,
@@ -41,40 +37,14 @@ class Backend:
         numbers: Sequence[int],
         host: str,
     ) -> None:
-        self.rank, self.size, self._numbers, self._host = rank, world.layout.size, numbers, host
+        super().__init__(rank, world.layout.size, world.layout.chunk_bytes, pool)
+        self._numbers, self._host = numbers, host
         self._directory, self._lock, self.segment, self._stall_timeout_s = directory, lock, world, stall_timeout_s
-        self._pid, self._closed = os.getpid(), False
-        self._groups, self._pool = OpenGroups(), pool
         self.world = self._group_on(world, world_name, list(range(self.size)))
         self._answers = Answers(world, rank, where) if where is not None else None
         atexit.register(self.close)
 
-    def group(self, name: str, ranks: Sequence[int]) -> ProcessGroup:
-        """Return the group of some ranks; the first call waits until every member has called it.
-
-        Args:
-            name: name of the group.
-            ranks: world ranks of its members, this one among them, in the order of the group.
-        Returns:
-            A ProcessGroup; the same one until drop().
-        Raises:
-            ValueError: the ranks are not ranks of this job, or this rank is not among them.
-            PeerLost, Stalled: a member does not join.
-        """
-        members = tuple(ranks)
-        check_members(name, members, self.rank, self.size)
-        return self._open(name, members, self.segment.layout.chunk_bytes)
-
-    def drop(self, name: str, ranks: Sequence[int]) -> None:
-        """Forget a group; its memory is freed after its last collective."""
-        self._groups.drop(name, tuple(ranks))
-
-    def close(self) -> None:
-        """Leave the job, and show the ranks that still need this one why. Runs at process exit, too."""
-        atexit.unregister(self.close)
-        if self._closed or os.getpid() != self._pid:  # a forked child is not a rank
-            return
-        self._closed = True
+    def _leave(self) -> None:
         if self._answers is not None:
             self._answers.end()
         self.segment.write_text(self.segment.rank_text(self.rank), exit_reason())
@@ -112,11 +82,8 @@ class Backend:
             chunk_bytes,
         )
 
-    def _open(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> ProcessGroup:
-        def make(generation: int) -> ProcessGroup:
-            return self._group_on(self.open_segment(name, members, generation, chunk_bytes), name, list(members))
-
-        return self._groups.get(name, members, make)
+    def _make(self, name: str, members: tuple[int, ...], chunk_bytes: int, generation: int) -> ProcessGroup:
+        return self._group_on(self.open_segment(name, members, generation, chunk_bytes), name, list(members))
 
     def _group_on(self, segment: Segment, name: str, members: list[int]) -> ProcessGroup:
         peers = self.peers(members)
@@ -124,10 +91,8 @@ class Backend:
         barrier = Barrier(segment, group_rank, peers, self._stall_timeout_s)
         scheduler = Scheduler(segment, group_rank, peers, barrier, self._stall_timeout_s)
 
-        def pair(low: int, high: int) -> ProcessGroup:
-            return self._open(f"{name} {low}-{high}", (members[low], members[high]), _PAIR_CHUNK_BYTES)
-
-        return ProcessGroup(name, members, SharedMemoryGroup(scheduler, barrier), pair, self._pool)
+        backend = SharedMemoryGroup(scheduler, barrier)
+        return ProcessGroup(name, members, backend, self._pairs(name, members), self._pool)
 
 
 def join(
