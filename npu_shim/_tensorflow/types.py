@@ -49,6 +49,9 @@ LossScaleManager = Any  # FixedLossScaleManager, ExponentialUpdateLossScaleManag
 KerasCallback = Any  # tf.keras.callbacks.Callback
 KerasLayer = Any  # tf.keras.layers.Layer
 KerasModel = Any  # tf.keras.Model
+Initializer = Any  # tf.keras.initializers.Initializer or its name, or an initializer of TensorFlow 1
+Regularizer = Any  # tf.keras.regularizers.Regularizer or its name
+Constraint = Any  # tf.keras.constraints.Constraint or its name
 Optimizer = Any  # tf.compat.v1.train.Optimizer or a Keras optimizer
 
 Structure = Any  # tensors, or values, nested in dicts, lists and tuples

@@ -5,7 +5,7 @@ Each atom is compared with all others, so the time grows with the square of thei
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 import numpy as np
 
@@ -37,7 +37,9 @@ def neighbors(
         InvalidArgumentError: when it runs, if the mesh has another length.
     """
 
-    def find(places: Any, kinds: Any, counts: Any, lattice: Any, lists: Any) -> list[Any]:
+    def find(
+        places: np.ndarray, kinds: np.ndarray, counts: np.ndarray, lattice: np.ndarray, lists: np.ndarray
+    ) -> list[np.ndarray]:
         points = places.reshape(len(places), -1, 3).astype(np.float64)
         listed = _lists(lists, int(counts[0]))
         found = np.full([len(points), counts[0], sum(most)], -1, np.int32)
@@ -58,7 +60,7 @@ def neighbors(
     return nlist, shifts
 
 
-def _lists(mesh: Any, rows: int) -> list[Any] | None:
+def _lists(mesh: np.ndarray, rows: int) -> list[np.ndarray] | None:
     """Return the neighbors of each atom in a mesh; None if it has none."""
     if len(mesh) in (0, 6):
         return None
@@ -72,7 +74,7 @@ def _lists(mesh: Any, rows: int) -> list[Any] | None:
     return [part for _, part in sorted(zip(atoms.tolist(), parts), key=lambda each: each[0])]
 
 
-def _images(points: Any, lattice: Any, cutoff: float | None) -> tuple[Any, Any]:
+def _images(points: np.ndarray, lattice: np.ndarray, cutoff: float | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the lattice vectors to subtract so that points are in the cell, and those of all images in reach."""
     if cutoff is None:
         return np.zeros_like(points), np.zeros([1, 3])
@@ -83,9 +85,9 @@ def _images(points: Any, lattice: Any, cutoff: float | None) -> tuple[Any, Any]:
 
 
 def _nearest(
-    row: int, points: Any, kinds: Any, lattice: Any, wraps: Any, images: Any, candidates: Any, most: Sequence[int],
-    cutoff: float, nlist: Any, shifts: Any,
-) -> None:  # fmt: skip  # fmt: skip
+    row: int, points: np.ndarray, kinds: np.ndarray, lattice: np.ndarray, wraps: np.ndarray, images: np.ndarray,
+    candidates: np.ndarray, most: Sequence[int], cutoff: float, nlist: np.ndarray, shifts: np.ndarray,
+) -> None:  # fmt: skip
     """Write the nearest neighbors of one atom, and the lattice vectors to them."""
     if kinds[row] < 0:
         return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from npu_shim._tensorflow.tf_api import numpy_function, tf
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import DType, Tensor
 
-_queues: dict[str, queue.Queue[Any]] = {}  # by name, or by number without one
+_queues: dict[str, queue.Queue[np.ndarray]] = {}  # by name, or by number without one
 _lock = threading.Lock()
 _PADS = ("REPLICATE", "ZERO")
 
@@ -46,7 +46,7 @@ def batch_enqueue_operator(
             "allowed. Sizes must be 1 or more, and pad_mode 'REPLICATE' or 'ZERO'."
         )
 
-    def put(rows: Any, number: Any) -> Any:
+    def put(rows: np.ndarray, number: np.ndarray) -> np.int32:
         target = _queue(queue_name, number, queue_depth)
         missing = -len(rows) % batch_size
         last = rows[-1:] if pad_mode == "REPLICATE" else np.zeros_like(rows[:1])
@@ -96,7 +96,7 @@ def dequeue_operator(
     """
     dtype = tf.as_dtype(output_type)
 
-    def get(number: Any) -> Any:
+    def get(number: np.ndarray) -> np.ndarray:
         batch = _queue(queue_name, number, None).get()
         if batch.shape != tuple(output_shape) or batch.dtype != dtype.as_numpy_dtype:
             raise ValueError(
@@ -116,7 +116,7 @@ def dequeue(queue_id: Tensor, output_type: DType, output_shape: Sequence[int], q
     return dequeue_operator(queue_id, output_shape, output_type, queue_name)
 
 
-def _queue(name: str, number: Any, depth: int | None) -> queue.Queue[Any]:
+def _queue(name: str, number: np.ndarray, depth: int | None) -> queue.Queue[np.ndarray]:
     """Return a queue; one that dequeue makes has room for a batch until batch_enqueue sets its depth."""
     key = name or str(int(number))
     with _lock:

@@ -25,7 +25,7 @@ def prod_env_mat_a_operator(
     coord: Tensor, type: Tensor, natoms: Tensor, box: Tensor, mesh: Tensor, davg: Tensor, dstd: Tensor,
     sel_a: Sequence[int], sel_r: Sequence[int], rcut_a: float = 0.0, rcut_r: float = 0.0, rcut_r_smth: float = 0.0,
     name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip  # fmt: skip
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the environment matrix of atoms, its derivative, the vectors to neighbors, and their numbers.
 
     The neighbors of an atom are the atoms, and with periodic boundaries their images, within rcut_r: those of type 0
@@ -131,7 +131,7 @@ def prod_env_mat_a(
     coord: Tensor, types: Tensor, natoms: Tensor, box: Tensor, mesh: Tensor, davg: Tensor, dstd: Tensor,
     rcut_a: float = 0.0, rcut_r: float = 0.0, rcut_r_smth: float = 0.0, sel_a: Sequence[int] | None = None,
     sel_r: Sequence[int] | None = None, name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip  # fmt: skip
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Return the environment matrix of atoms. Arguments and results as for prod_env_mat_a_operator."""
     return prod_env_mat_a_operator(
         coord, types, natoms, box, mesh, davg, dstd, sel_a or [], sel_r or [], rcut_a, rcut_r, rcut_r_smth, name

@@ -10,7 +10,7 @@ Source: Zhu et al., "Deformable ConvNets v2", arXiv:1811.11168.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.ops import gradient_of
@@ -26,7 +26,7 @@ def deformable_offsets(
     x: Tensor, offsets: Tensor, strides: Sequence[int], pads: Sequence[int], ksize: Sequence[int],
     dilations: Sequence[int] = (1, 1, 1, 1), data_format: str = "NHWC", deformable_groups: int = 1,
     modulated: bool = True, name: str | None = None,
-) -> Tensor:  # fmt: skip  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the samples that a deformable convolution multiplies by its filter.
 
     Args:
@@ -77,7 +77,7 @@ def deformable_offsets(
         )
         top, left = tf.floor(place_y), tf.floor(place_x)
         down, right = place_y - top, place_x - left
-        total: Any = 0.0
+        total: Tensor = 0.0
         for row, share_y in ((top, 1 - down), (top + 1, down)):
             for column, share_x in ((left, 1 - right), (left + 1, right)):
                 inside = (row >= 0) & (row <= height - 1) & (column >= 0) & (column <= width - 1)
@@ -96,7 +96,7 @@ def deformable_offsets_grad_operator(
     grad: Tensor, x: Tensor, offsets: Tensor, strides: Sequence[int], pads: Sequence[int], ksize: Sequence[int],
     dilations: Sequence[int] = (1, 1, 1, 1), data_format: str = "NHWC", deformable_groups: int = 1,
     modulated: bool = True, name: str | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip  # fmt: skip
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return the gradients of x and offsets, from the gradient of deformable_offsets. Other arguments are its own."""
 
     def forward(x: Tensor, offsets: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ def deformable_conv2d(
     x: Tensor, filter: Tensor, offsets: Tensor, strides: Sequence[int] | None = None, pads: Sequence[int] | None = None,
     data_format: str = "NHWC", dilations: Sequence[int] = (1, 1, 1, 1), groups: int = 1, deformable_groups: int = 1,
     modulated: bool = True, name: str | None = None,
-) -> Tensor:  # fmt: skip  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Convolve an image with a filter at learned places.
 
     Args:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.ops import dropout_masks
 from npu_shim.ops.dropout import dropout
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor
+    from npu_shim._tensorflow.types import DType, Tensor, TensorShape
 
 tf = tf_api.tf
 
 
 def dropout_v3(
-    x: Tensor, keep_prob: float | Tensor, noise_shape: Any = None, seed: int | None = None, name: str | None = None
+    x: Tensor,
+    keep_prob: float | Tensor,
+    noise_shape: TensorShape | None = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Keep each element with probability keep_prob, scaled by 1 / keep_prob; others become zero.
 
@@ -59,7 +63,7 @@ def dropout_v3(
 def dropout_v4(
     x: Tensor,
     keep_prob: float | Tensor,
-    noise_shape: Any = None,
+    noise_shape: TensorShape | None = None,
     seed: int | None = None,
     output_dtype: DType = tf.bool,
     name: str | None = None,

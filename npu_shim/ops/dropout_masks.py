@@ -5,12 +5,12 @@ y = x / keep_prob where the mask is set, else 0.  The gradient is the same mask 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from npu_shim._tensorflow.tf_api import tf
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+    from npu_shim._tensorflow.types import DType, Tensor, TensorShape
 
 _ALIGNED = 128  # bits: masks of drop_out_gen_mask fill whole blocks
 
@@ -75,14 +75,14 @@ def drop_out_gen_mask_v4(
     prob: Tensor,
     seed: int = 0,
     seed2: int = 0,
-    dtype: Any = tf.bool,
+    dtype: DType = tf.bool,
     name: str | None = None,
 ) -> Tensor:
     """Return a random mask of bytes, as drop_out_gen_mask_v3; dtype is tf.bool."""
     return drop_out_gen_mask_v3(shape, prob, seed, seed2, name)
 
 
-def _kept(shape: Any, prob: Tensor, seed: int, seed2: int) -> Tensor:
+def _kept(shape: TensorShape, prob: Tensor, seed: int, seed2: int) -> Tensor:
     """Return True for each element that is kept. The seeds are those of TensorFlow's op, so its rules apply to them."""
     uniform = tf.raw_ops.RandomUniform(shape=tf.cast(shape, tf.int32), dtype=tf.float32, seed=seed, seed2=seed2)
     return uniform < tf.cast(prob, tf.float32)

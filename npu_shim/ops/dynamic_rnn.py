@@ -13,7 +13,7 @@ from npu_shim._tensorflow import tf_api, tf_layers
 from npu_shim.ops import gru, lstm
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor, Variable
+    from npu_shim._tensorflow.types import DType, Initializer, Tensor, TensorShape, Variable
 
 tf = tf_api.tf
 DYNAMIC_RNN_UNIDIRECTION = "UNIDIRECTIONAL"
@@ -39,7 +39,7 @@ class _Recurrent(tf_layers.layer_class()):  # type: ignore[misc]
     activation = property(lambda self: self._settings["activation"])
     is_training = property(lambda self: self._settings["is_training"])
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: TensorShape) -> None:
         """Make the variable seq_length, which checkpoints of the NPU contain."""
         time, batch = tf.TensorShape(input_shape).as_list()[:2]
         self._seq_length = self.add_weight(
@@ -51,10 +51,10 @@ class _Recurrent(tf_layers.layer_class()):  # type: ignore[misc]
         )
         super().build(input_shape)
 
-    def _weight(self, name: str, shape: list[int], initializer: Any) -> Variable:
+    def _weight(self, name: str, shape: list[int], initializer: Initializer) -> Variable:
         return self.add_weight(name, shape=shape, dtype=self.dtype, initializer=initializer)
 
-    def _input_size(self, input_shape: Any) -> int:
+    def _input_size(self, input_shape: TensorShape) -> int:
         size: int | None = tf.TensorShape(input_shape).as_list()[2]
         if size is None:
             raise ValueError(
@@ -89,7 +89,7 @@ class DynamicRNN(_Recurrent):
         cell_depth: int = 1, use_peephole: bool = False, keep_prob: float = 1.0, cell_clip: float = -1.0,
         num_proj: int = 0, time_major: bool = True, activation: str = "tanh", forget_bias: float = 0.0,
         is_training: bool = True,
-    ) -> None:  # fmt: skip  # fmt: skip
+    ) -> None:  # fmt: skip
         names = (
             "cell_type direction cell_depth use_peephole keep_prob cell_clip num_proj time_major activation "
             "forget_bias is_training"
@@ -101,7 +101,7 @@ class DynamicRNN(_Recurrent):
     use_peephole = property(lambda self: self._settings["use_peephole"])
     forget_bias = property(lambda self: self._settings["forget_bias"])
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: TensorShape) -> None:
         """Make the weights: dynamicrnn/w, [inputs + units, 4 units], and dynamicrnn/b; twice if bidirectional."""
         first = [2] if self.direction == DYNAMIC_RNN_BIDIRECTION else []
         rows, units = self._input_size(input_shape) + self._hidden_size, self._hidden_size
@@ -159,7 +159,7 @@ class _GRU(_Recurrent):
         self, hidden_size: int, dtype: DType, direction: str = DYNAMIC_RNN_UNIDIRECTION, cell_depth: int = 1,
         keep_prob: float = 1.0, cell_clip: float = -1.0, num_proj: int = 0, time_major: bool = True,
         activation: str = "tanh", gate_order: str = "zrh", reset_after: bool = True, is_training: bool = True,
-    ) -> None:  # fmt: skip  # fmt: skip
+    ) -> None:  # fmt: skip
         names = (
             "direction cell_depth keep_prob cell_clip num_proj time_major activation gate_order reset_after is_training"
         )
@@ -169,7 +169,7 @@ class _GRU(_Recurrent):
     gate_order = property(lambda self: self._settings["gate_order"])
     reset_after = property(lambda self: self._settings["reset_after"])
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: TensorShape) -> None:
         """Make the weights, uniform in +-1 / sqrt(units): weight_input, weight_hidden, bias_input, bias_hidden."""
         inputs, units = self._input_size(input_shape), self._hidden_size
         limit = 1 / math.sqrt(units)

@@ -10,7 +10,7 @@ Convergence of Adam and Beyond", arXiv:1904.09237; the operator ApplyAdamWV2 of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def embedding_hash_table_apply_adam_w(
     lr: Tensor, weight_decay: Tensor, beta1: Tensor, beta2: Tensor, epsilon: Tensor, grad: Tensor,
     max_grad_norm: Variable, embedding_dim: int, bucket_size: int, amsgrad: bool = False, maximize: bool = False,
     name: str | None = None,
-) -> Operation | None:  # fmt: skip  # fmt: skip
+) -> Operation | None:  # fmt: skip
     """Do one step for the rows of keys, in place. Keys without a row are left out.
 
     Args:
@@ -54,7 +54,7 @@ def embedding_hash_table_apply_adam_w(
     for argument, variable in given + ([("max_grad_norm", max_grad_norm)] if amsgrad else []):
         check_variable(operator, argument, variable)
 
-    def find(handle: Any, wanted: Any) -> list[Any]:
+    def find(handle: np.ndarray, wanted: np.ndarray) -> list[np.ndarray]:
         """Return which keys have a row, the rows' places and their values."""
         table = table_of(np.ravel(handle)[0])
         with lock:
@@ -62,7 +62,7 @@ def embedding_hash_table_apply_adam_w(
             places = np.array([table.places[key] for key in wanted[known].tolist()], np.int64)
             return [known, places, table.values[places]]
 
-    def store(handle: Any, places: Any, rows: Any) -> None:
+    def store(handle: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
         with lock:
             table_of(np.ravel(handle)[0]).values[places] = rows
 
@@ -93,7 +93,7 @@ def embedding_hashtable_apply_adam_w(
     table_handle: Tensor, keys: Tensor, m: Variable, v: Variable, beta1_power: Variable, beta2_power: Variable,
     lr: Tensor, weight_decay: Tensor, beta1: Tensor, beta2: Tensor, epsilon: Tensor, grad: Tensor,
     max_grad_norm: Variable, embedding_dim: int, bucket_size: int, amsgrad: bool, maximize: bool,
-) -> Operation | None:  # fmt: skip  # fmt: skip
+) -> Operation | None:  # fmt: skip
     """Do one step for the rows of keys, in place. Arguments and result as for embedding_hash_table_apply_adam_w."""
     return embedding_hash_table_apply_adam_w(
         table_handle, keys, m, v, beta1_power, beta2_power, lr, weight_decay, beta1, beta2, epsilon, grad,

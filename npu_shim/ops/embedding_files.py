@@ -6,7 +6,7 @@ They are not the files of the NPU, whose format is not published.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 import numpy as np
 
@@ -22,7 +22,7 @@ _PARTS = ("keys", "counters", "filter_flags", "values")
 def embedding_hashmap_export(
     file_path: Tensor, table_ids: Tensor, table_names: Tensor, global_step: Tensor, keys: Sequence[Tensor],
     counters: Sequence[Tensor], filter_flags: Sequence[Tensor], values: Sequence[Tensor], name: str | None = None,
-) -> Operation | None:  # fmt: skip  # fmt: skip
+) -> Operation | None:  # fmt: skip
     """Write contents that embedding_hash_table_export returned to files, one for each table.
 
     A file appears under its name when it is complete.
@@ -38,7 +38,7 @@ def embedding_hashmap_export(
         The op; None in eager code.
     """
 
-    def write(folder: Any, names: Any, step: Any, *parts: Any) -> None:
+    def write(folder: bytes, names: np.ndarray, step: np.ndarray, *parts: np.ndarray) -> None:
         for number, table in enumerate(names.ravel()):
             path = _path(folder, table, step)
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -54,7 +54,7 @@ def embedding_hashmap_export(
 def embedding_hashmap_export_v2(
     file_path: Tensor, table_ids: Tensor, table_names: Tensor, global_step: Tensor, keys: Sequence[Tensor],
     counters: Sequence[Tensor], filter_flag: Sequence[Tensor], values: Sequence[Tensor], num: int,
-) -> Operation | None:  # fmt: skip  # fmt: skip
+) -> Operation | None:  # fmt: skip
     """Write contents of tables to files. Arguments and result as for embedding_hashmap_export.
 
     Args:
@@ -82,7 +82,7 @@ def embedding_hashmap_file_size(
         InvalidArgumentError: when it runs, if a file is not there.
     """
 
-    def count(folder: Any, names: Any, step: Any) -> Any:
+    def count(folder: bytes, names: np.ndarray, step: np.ndarray) -> np.ndarray:
         return np.array([len(_read(folder, table, step)["keys"]) for table in names.ravel()], np.int64)
 
     with tf.name_scope(name or "embedding_hashmap_file_size"):
@@ -117,8 +117,8 @@ def embedding_hashmap_import(
     _check_number("embedding_hashmap_import", num, embedding_dims)
     types = [tf.int64, tf.uint64, tf.uint8, tf.float32]
 
-    def load(number: int) -> Any:
-        def read(folder: Any, names: Any, step: Any) -> list[Any]:
+    def load(number: int) -> list[Tensor]:
+        def read(folder: bytes, names: np.ndarray, step: np.ndarray) -> list[np.ndarray]:
             found = _read(folder, names.ravel()[number], step)
             size = embedding_dims[number]
             if len(found["values"]) != len(found["keys"]) * size:
@@ -147,16 +147,16 @@ def embedding_hashmap_import_v2(
     return embedding_hashmap_import(file_path, table_ids, table_sizes, table_names, global_step, embedding_dims, num)
 
 
-def _check_number(operator: str, num: int, given: Sequence[Any]) -> None:
+def _check_number(operator: str, num: int, given: Sequence[object]) -> None:
     if num != len(given):
         raise ValueError(f"{operator}: num={num!r}, but there are {len(given)} tables. Pass {len(given)}.")
 
 
-def _path(folder: bytes, table: bytes, step: Any) -> str:
+def _path(folder: bytes, table: bytes, step: np.ndarray) -> str:
     return os.path.join(folder.decode(), f"{table.decode()}-{int(step)}.npz")
 
 
-def _read(folder: bytes, table: bytes, step: Any) -> Any:
+def _read(folder: bytes, table: bytes, step: np.ndarray) -> dict[str, np.ndarray]:
     path = _path(folder, table, step)
     if not os.path.exists(path):
         raise ValueError(f"there is no file {path}. Write it with embedding_hashmap_export_v2 first.")

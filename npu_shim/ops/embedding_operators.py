@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 import numpy as np
 
@@ -92,7 +92,7 @@ def embedding_hash_table_lookup_or_insert(
     table_handle: Tensor, keys: Tensor, bucket_size: int, embedding_dim: int, filter_mode: str = "no_filter",
     filter_freq: int = 0, default_key_or_value: bool = False, default_key: int = 0, default_value: float = 0.0,
     filter_key_flag: bool = False, filter_key: int = -1, name: str | None = None,
-) -> Tensor:  # fmt: skip  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the rows of keys. Arguments and result as for embedding_tables.embedding_hashtable_lookup_or_insert."""
     with tf.name_scope(name or "embedding_hash_table_lookup_or_insert"):
         return embedding_tables.embedding_hashtable_lookup_or_insert(
@@ -125,7 +125,7 @@ def embedding_hash_table_evict(
             f"embedding_hash_table_evict: init_mode={init_mode!r} is not allowed. It must be 'constant' or 'random'."
         )
 
-    def evict(handle: Any, gone: Any) -> None:
+    def evict(handle: np.ndarray, gone: np.ndarray) -> None:
         table = table_of(np.ravel(handle)[0])
         with lock:
             for key in gone.ravel().tolist():

@@ -8,7 +8,7 @@ these a table counts at most as many as it may have rows, and forgets the one th
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class _Table:
 
     def __init__(self, bucket_size: int, embedding_dim: int) -> None:
         self.size, self.dim = bucket_size, embedding_dim
-        self.initial: Any = np.zeros([1, embedding_dim], np.float32)  # of the rows, in the order of their keys
+        self.initial: np.ndarray = np.zeros([1, embedding_dim], np.float32)  # of the rows, in the order of their keys
         self.values = np.zeros([0, embedding_dim], np.float32)
         self.used = 0  # rows that have had a key
         self.free: list[tuple[int, float | None]] = []  # rows that keys left, and the value of the next key there
@@ -52,7 +52,7 @@ class _Table:
             self.counters[key] = self.waiting.pop(key, 0)
         return self.places[key]
 
-    def value(self, key: int) -> Any:
+    def value(self, key: int) -> np.ndarray:
         """Return the row of a key."""
         place = self.row(key)  # may replace self.values
         return self.values[place]
@@ -95,7 +95,7 @@ def init_embedding_hashmap_v2(
             "is not allowed. Sizes must be 1 or more, and dtype tf.float32."
         )
 
-    def create(number: Any) -> Any:
+    def create(number: np.ndarray) -> np.int64:
         with lock:
             _tables[int(number)] = _Table(bucket_size, embedding_dim)
         return np.int64(number)
@@ -108,7 +108,7 @@ def table_to_resource_v2(
 ) -> Tensor:
     """Return the handle of a table that init_embedding_hashmap_v2 has created; the other arguments have no effect."""
 
-    def find(number: Any) -> Any:
+    def find(number: np.ndarray) -> np.int64:
         table_of(number)
         return np.int64(number)
 
@@ -118,7 +118,7 @@ def table_to_resource_v2(
 def deinit_embedding_hashmap_v2(table_id: Tensor) -> Operation | None:
     """Remove a table. Return the op; None in eager code."""
 
-    def remove(number: Any) -> None:
+    def remove(number: np.ndarray) -> None:
         table_of(number)
         with lock:
             del _tables[int(number)]
@@ -154,7 +154,7 @@ def init_embedding_hashtable(
             "'constant'."
         )
 
-    def set_values(handle: Any, samples: Any) -> None:
+    def set_values(handle: np.ndarray, samples: np.ndarray) -> None:
         rows = samples.reshape(-1, embedding_dim) if initializer_mode == "random" else None
         table = table_of(handle)
         with lock:
@@ -166,7 +166,7 @@ def init_embedding_hashtable(
 def embedding_hashtable_lookup_or_insert(
     table_handle: Tensor, keys: Tensor, bucket_size: int, embedding_dim: int, filter_mode: str, filter_freq: int,
     default_key_or_value: bool, default_key: int, default_value: float, filter_key_flag: bool, filter_key: int,
-) -> Tensor:  # fmt: skip  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Return the rows of keys, and count the lookups. Keys that are admitted get a row.
 
     Args:
@@ -193,7 +193,7 @@ def embedding_hashtable_lookup_or_insert(
             "or 'counter'."
         )
 
-    def look_up(handle: Any, wanted: Any) -> Any:
+    def look_up(handle: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         table = table_of(handle)
         found = np.empty([wanted.size, embedding_dim], np.float32)
         with lock:
@@ -226,7 +226,7 @@ def embedding_hashmap_table_size_v2(table_ids: Tensor, filter_export_flag: bool,
     """
     _check_mode("embedding_hashmap_table_size_v2", export_mode)
 
-    def count(numbers: Any) -> Any:
+    def count(numbers: np.ndarray) -> np.ndarray:
         return np.array([len(_keys(table_of(number), filter_export_flag)) for number in numbers.ravel()], np.int64)
 
     sizes = numpy_function(count, [table_ids], tf.int64)
@@ -261,7 +261,7 @@ def embedding_hash_table_export(
     if number is None:
         raise ValueError("embedding_hash_table_export: the number of table_handles must be static.")
 
-    def export(handle: Any) -> list[Any]:
+    def export(handle: np.ndarray) -> list[np.ndarray]:
         table = table_of(handle)
         keys = _keys(table, filter_export_flag)
         flags = np.array([key in table.places for key in keys], np.uint8)
@@ -285,7 +285,9 @@ def embedding_hash_table_import(
     """Put contents that embedding_hash_table_export returned into tables. Return the op; None in eager code."""
     handles = tf.convert_to_tensor(table_handles, tf.int64)
 
-    def load(handle: Any, own_keys: Any, own_counters: Any, flags: Any, rows: Any) -> None:
+    def load(
+        handle: np.ndarray, own_keys: np.ndarray, own_counters: np.ndarray, flags: np.ndarray, rows: np.ndarray
+    ) -> None:
         table = table_of(handle)
         rows = rows.reshape(-1, table.dim)
         with lock:
@@ -308,7 +310,7 @@ def _keys(table: _Table, only_admitted: bool) -> list[int]:
         return rows if only_admitted else [*rows, *table.waiting]
 
 
-def table_of(number: Any) -> _Table:
+def table_of(number: np.ndarray) -> _Table:
     """Return the table of a number or handle.
 
     Raises:
@@ -330,6 +332,6 @@ def _scalar(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def op_of_graph(op: Any) -> Operation | None:
+def op_of_graph(op: Operation) -> Operation | None:
     """Return an op; None in eager code, where it has run."""
     return None if tf.executing_eagerly() else op

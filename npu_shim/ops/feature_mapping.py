@@ -6,7 +6,7 @@ Source: the operator HostFeatureMapping of earlier releases of the vendor's adap
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def host_feature_mapping(feature_id: Tensor, threshold: int = 1, table_name: str
         int64, of the shape of feature_id.
     """
 
-    def find(features: Any) -> Any:
+    def find(features: np.ndarray) -> np.ndarray:
         with _lock:
             table = _tables.setdefault(table_name, {})
             found = [table.setdefault(each, len(table)) for each in features.ravel().tolist()]

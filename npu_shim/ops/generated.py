@@ -7,10 +7,13 @@ the functions that TensorFlow generates for the vendor's operators.
 from __future__ import annotations
 
 import importlib
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from npu_shim.ops import npu_only
 from npu_shim.options.near import closest
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Structure
 
 # module below npu_shim.ops -> its operators
 _HOMES = {
@@ -83,7 +86,7 @@ def names() -> list[str]:
     return sorted([*_HOME_OF, *_ONLY_ON_NPU])
 
 
-def operator(name: str, owner: str) -> Callable[..., Any]:
+def operator(name: str, owner: str) -> Callable[..., Structure]:
     """Return an operator. One that exists on the NPU only raises OnlyOnNPU when it is called.
 
     Args:
@@ -94,7 +97,7 @@ def operator(name: str, owner: str) -> Callable[..., Any]:
     """
     if name in _HOME_OF:
         home, own_name = _HOME_OF[name]
-        function: Callable[..., Any] = getattr(importlib.import_module(f"npu_shim.ops.{home}"), own_name)
+        function: Callable[..., Structure] = getattr(importlib.import_module(f"npu_shim.ops.{home}"), own_name)
         return function
     if name not in _ONLY_ON_NPU:
         raise AttributeError(f"{owner} has no operator {name!r}.{closest(name, names())}")

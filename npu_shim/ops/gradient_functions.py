@@ -78,7 +78,9 @@ def dynamic_augru_grad(
     return dx, dw_x, dw_h, dw_att, db_x, db_h, seq_length, dh_prev
 
 
-def _rnn(op: Operation, x: Tensor, w: Tensor, b: Tensor, init_h: Tensor, init_c: Tensor, *given: Any) -> Any:
+def _rnn(
+    op: Operation, x: Tensor, w: Tensor, b: Tensor, init_h: Tensor, init_c: Tensor, *given: Tensor
+) -> tuple[Tensor, ...]:
     dy, dh, dc = given
     y, h, c, i, j, f, o, tanhc = op.outputs
     direction = op.get_attr("direction")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Callable, TypeVar, cast
+from typing import Callable, TypeVar, cast
 
 from npu_shim._tensorflow.tf_api import tf
 
 IN_GRAPHS = "It works in graph mode, and raises RuntimeError in eager mode."
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 def only_in_graphs(path: str) -> Callable[[_Function], _Function]:
@@ -23,7 +23,7 @@ def only_in_graphs(path: str) -> Callable[[_Function], _Function]:
     def decorate(function: _Function) -> _Function:
 
         @functools.wraps(function)
-        def called(*args: Any, **kwargs: Any) -> Any:
+        def called(*args: object, **kwargs: object) -> object:
             if tf.executing_eagerly():
                 raise RuntimeError(
                     f"{path} works in graph mode: call tf.compat.v1.disable_eager_execution() at the start of the "

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def basic_lstm_cell(
     x: Tensor, h: Tensor, c: Tensor, w: Tensor, b: Tensor, keep_prob: float, forget_bias: float, state_is_tuple: bool,
     activation: str, name: str | None = None,
-) -> tuple[Tensor, ...]:  # fmt: skip  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Run one step of an LSTM. Arguments and results as for lstm.basic_lstm_cell.
 
     Raises:

@@ -11,7 +11,7 @@ arXiv:1809.03672.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.ops.recurrent import check_unsupported, over_steps
@@ -25,7 +25,7 @@ def dynamic_gru_v2(
     seq_length: Tensor | None, init_h: Tensor, direction: str = "UNIDIRECTIONAL", activation: str = "tanh",
     gate_order: str = "zrh", cell_depth: int = 1, keep_prob: float = 1.0, cell_clip: float = -1.0, num_proj: int = 0,
     time_major: bool = True, reset_after: bool = True, is_training: bool = True, name: str | None = None,
-) -> tuple[Tensor, ...]:  # fmt: skip  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Run a GRU over the steps of a batch.
 
     Args:
@@ -63,7 +63,7 @@ def dynamic_augru(
     seq_length: Tensor | None, init_h: Tensor, direction: str = "UNIDIRECTIONAL", activation: str = "tanh",
     gate_order: str = "zrh", cell_depth: int = 1, keep_prob: float = 1.0, cell_clip: float = -1.0, num_proj: int = 0,
     time_major: bool = True, reset_after: bool = True, is_training: bool = True, name: str | None = None,
-) -> tuple[Tensor, ...]:  # fmt: skip  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Run a GRU with attentional update gate over the steps of a batch: z' = (1 - a) z and h' = (1 - z') h + z' n.
 
     Args:
@@ -88,7 +88,9 @@ def dynamic_augru(
         return over_steps("dynamic_augru", step, together, [init_h], 5, seq_length, direction)
 
 
-def _gru(name: str, weights: tuple[Tensor, ...], gate_order: str, reset_after: bool) -> Callable[..., Any]:
+def _gru(
+    name: str, weights: tuple[Tensor, ...], gate_order: str, reset_after: bool
+) -> Callable[[Tensor, Tensor], tuple[Tensor, ...]]:
     """Return a function of x and h that returns z, r, n and the part of n that comes from h."""
     if gate_order not in ("zrh", "rzh"):
         raise ValueError(f"{name}: gate_order={gate_order!r} is not allowed: it must be 'zrh' or 'rzh'.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from npu_shim._host import host_device, patches
 from npu_shim._tensorflow import tf_api, tf_graph
@@ -50,7 +50,7 @@ def dropout_call(self: KerasLayer, inputs: Tensor, training: bool | Tensor | Non
     )
 
 
-def _make_call(original: Callable[..., Any]) -> Callable[..., Any]:
+def _make_call(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
     layers = tf_api.v1.keras.layers
     spatial = (layers.SpatialDropout1D, layers.SpatialDropout2D, layers.SpatialDropout3D)  # they have a noise shape
 

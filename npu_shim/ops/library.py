@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim import __version__
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import ranks
-from npu_shim.ops.unary_ops import npu_unary_ops
+from npu_shim.ops.unary_ops import Operators, npu_unary_ops
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import DType, Tensor
@@ -19,7 +19,7 @@ DT_FLOAT, DT_HALF, DT_DOUBLE = (dtype.as_datatype_enum for dtype in (tf.float32,
 DT_INT32, DT_INT64, DT_UINT64 = (dtype.as_datatype_enum for dtype in (tf.int32, tf.int64, tf.uint64))
 
 
-def get_gen_ops() -> Any:
+def get_gen_ops() -> Operators:
     """Return the library of operators, as npu_unary_ops."""
     return npu_unary_ops
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class LruCache:
             found.set_shape([None])
             return found
 
-    def _add(self, ids: Any) -> list[Any]:
+    def _add(self, ids: np.ndarray) -> list[np.ndarray]:
         wanted = list(dict.fromkeys(ids.ravel().tolist()))
         if len(wanted) > self._size:
             raise ValueError(f"LruCache: {len(wanted)} different ids for {self._size} places. Raise cache_size.")
@@ -96,13 +96,13 @@ class LruCache:
                 came.append((each, place))
         return [np.array([pair[part] for pair in pairs], ids.dtype) for pairs in (came, went) for part in (0, 1)]
 
-    def _find(self, ids: Any) -> Any:
+    def _find(self, ids: np.ndarray) -> np.ndarray:
         with self._lock:
             unknown = [each for each in ids.ravel().tolist() if each not in self._places]
             if unknown:
                 raise ValueError(f"LruCache: id {unknown[0]} is not in the cache. Call cache_add first.")
             return np.array([self._places[each] for each in ids.ravel().tolist()], ids.dtype).reshape(ids.shape)
 
-    def _all(self) -> Any:
+    def _all(self) -> np.ndarray:
         with self._lock:
             return np.array(list(self._places.values()), self._dtype.as_numpy_dtype)

@@ -7,7 +7,7 @@ gradient.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ContextManager
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def lru_cache_v2(
             "cache as many rows of data, and pre_route_count must be a power of 2."
         )
 
-    def plan(indices: Any, tags: Any, last: Any) -> list[Any]:
+    def plan(indices: np.ndarray, tags: np.ndarray, last: np.ndarray) -> list[np.ndarray]:
         """Return offsets, places to exchange, indices that go and that come, indices without a place, their number."""
         if int(np.ravel(last)[0]) == 1:
             held = np.flatnonzero(tags >= 0)
@@ -90,7 +90,9 @@ def lru_cache_v2(
             return [tf.identity(each) for each in (*values, offsets, missing, number)]
 
 
-def _exchange(indices: Any, tags: Any, last_use: Any, routes: int, sets: int, size: int) -> list[Any]:
+def _exchange(
+    indices: np.ndarray, tags: np.ndarray, last_use: np.ndarray, routes: int, sets: int, size: int
+) -> list[np.ndarray]:
     place_of = {index: place for place, index in enumerate(tags.tolist()) if index >= 0}
     offsets = np.array([place_of.get(index, -1) for index in indices.tolist()], indices.dtype)
     now = int(last_use.max()) + 1
@@ -129,5 +131,5 @@ def _is_power(number: int) -> bool:
     return number > 0 and number & (number - 1) == 0
 
 
-def _after(*tensors: Any) -> Any:
+def _after(*tensors: Tensor | None) -> ContextManager[None]:
     return tf.control_dependencies([each for each in tensors if each is not None])

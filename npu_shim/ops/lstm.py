@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def basic_lstm_cell(
     x: Tensor, h: Tensor, c: Tensor, w: Tensor, b: Tensor, keep_prob: float = 1.0, forget_bias: float = 1.0,
     state_is_tuple: bool = True, activation: str = "tanh", name: str | None = None,
-) -> tuple[Tensor, ...]:  # fmt: skip  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Run one step of an LSTM.
 
     Args:
@@ -52,7 +52,7 @@ def dynamic_rnn(
     direction: str = "UNIDIRECTIONAL", activation: str = "tanh", cell_depth: int = 1, use_peephole: bool = False,
     keep_prob: float = 1.0, cell_clip: float = -1.0, num_proj: int = 0, time_major: bool = True,
     forget_bias: float = 0.0, is_training: bool = True, name: str | None = None,
-) -> tuple[Tensor, ...]:  # fmt: skip  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Run an LSTM over the steps of a batch.
 
     Args:
@@ -92,7 +92,7 @@ def dynamic_rnn_v2(
     direction: str = "UNIDIRECTIONAL", activation: str = "tanh", cell_depth: int = 1, use_peephole: bool = False,
     keep_prob: float = 1.0, cell_clip: float = -1.0, num_proj: int = 0, time_major: bool = True,
     forget_bias: float = 0.0, is_training: bool = True, name: str | None = None,
-) -> tuple[Tensor, ...]:  # fmt: skip  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Run an LSTM over all steps of a batch: dynamic_rnn without seq_length."""
     return dynamic_rnn(
         x, w, b, None, init_h, init_c, cell_type, direction, activation, cell_depth, use_peephole, keep_prob,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def adam_apply_one_assign(
     input0: Tensor, input1: Variable, input2: Variable, input3: Variable, input4: Tensor, mul0_x: Tensor,
     mul1_x: Tensor, mul2_x: Tensor, mul3_x: Tensor, add2_y: Tensor, name: str | None = None,
-) -> Operation | None:  # fmt: skip  # fmt: skip
+) -> Operation | None:  # fmt: skip
     """Do one step of Adam without bias correction, in place.
 
         m <- mul0_x m + mul1_x g
@@ -46,7 +46,7 @@ def adam_apply_one_assign(
 def adam_apply_one_with_decay_assign(
     input0: Tensor, input1: Variable, input2: Variable, input3: Variable, input4: Tensor, mul0_x: Tensor,
     mul1_x: Tensor, mul2_x: Tensor, mul3_x: Tensor, mul4_x: Tensor, add2_y: Tensor, name: str | None = None,
-) -> Operation | None:  # fmt: skip  # fmt: skip
+) -> Operation | None:  # fmt: skip
     """Do one step of Adam with decoupled weight decay, in place: w <- w - rate (m / (sqrt(v) + add2_y) + mul4_x w).
 
     Args:
@@ -65,7 +65,7 @@ def lamb_apply_optimizer_assign(
     input0: Tensor, input1: Variable, input2: Variable, input3: Variable, mul0_x: Tensor, mul1_x: Tensor,
     mul2_x: Tensor, mul3_x: Tensor, add2_y: Tensor, steps: Tensor, do_use_weight: Tensor, weight_decay_rate: Tensor,
     name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip  # fmt: skip
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Update the moments of LAMB in place, and return the update before its scaling.
 
         m <- mul0_x m + mul1_x g

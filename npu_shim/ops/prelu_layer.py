@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.ops.prelu import p_relu
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+    from npu_shim._tensorflow.types import Constraint, Initializer, Regularizer, Tensor, TensorShape
 
 
 class PReLU(tf.keras.layers.Layer):
@@ -24,11 +24,11 @@ class PReLU(tf.keras.layers.Layer):
 
     def __init__(
         self,
-        alpha_initializer: Any = "zeros",
-        alpha_regularizer: Any = None,
-        alpha_constraint: Any = None,
+        alpha_initializer: Initializer = "zeros",
+        alpha_regularizer: Regularizer | None = None,
+        alpha_constraint: Constraint | None = None,
         shared_axes: Sequence[int] | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
@@ -37,7 +37,7 @@ class PReLU(tf.keras.layers.Layer):
         self.alpha_constraint = tf.keras.constraints.get(alpha_constraint)
         self.shared_axes = shared_axes
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: TensorShape) -> None:
         """Make alpha: the sizes of an example, 1 in shared axes, and [1] if all are 1."""
         sizes = tf.TensorShape(input_shape).as_list()[1:]
         for axis in self.shared_axes or ():

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def basic_lstm_cell_c_state_grad(
     c: Tensor, dht: Tensor, dct: Tensor, it: Tensor, jt: Tensor, ft: Tensor, ot: Tensor, tanhct: Tensor,
     forget_bias: float = 1.0, activation: str = "tanh", name: str | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip  # fmt: skip
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return the gradients of the gates and of the cell state before a step of basic_lstm_cell.
 
     Args:
@@ -94,7 +94,7 @@ def dynamic_rnn_grad(
     direction: str = "UNIDIRECTIONAL", cell_depth: int = 1, use_peephole: bool = False, keep_prob: float = 1.0,
     cell_clip: float = -1.0, num_proj: int = 0, time_major: bool = True, forget_bias: float = 0.0,
     name: str | None = None,
-) -> Tensors:  # fmt: skip  # fmt: skip
+) -> Tensors:  # fmt: skip
     """Return the gradients of dynamic_rnn.
 
     Args:
@@ -134,7 +134,7 @@ def dynamic_gru_v2_grad(
     direction: str = "UNIDIRECTIONAL", gate_order: str = "zrh", cell_depth: int = 1, keep_prob: float = 1.0,
     cell_clip: float = -1.0, num_proj: int = 0, time_major: bool = True, reset_after: bool = True,
     name: str | None = None,
-) -> Tensors:  # fmt: skip  # fmt: skip
+) -> Tensors:  # fmt: skip
     """Return the gradients of dynamic_gru_v2.
 
     Args:
@@ -161,7 +161,7 @@ def dynamic_augru_grad(
     seq_length: Tensor | None = None, direction: str = "UNIDIRECTIONAL", gate_order: str = "zrh", cell_depth: int = 1,
     keep_prob: float = 1.0, cell_clip: float = -1.0, num_proj: int = 0, time_major: bool = True,
     reset_after: bool = True, name: str | None = None,
-) -> Tensors:  # fmt: skip  # fmt: skip
+) -> Tensors:  # fmt: skip
     """Return the gradients of dynamic_augru: those of dynamic_gru_v2_grad, and dw_att.
 
     Args:
@@ -189,7 +189,7 @@ def _lstm_gates(c: Tensor, dht: Tensor, dct: Tensor, gates: Tensors) -> tuple[Te
 def _gru_grad(
     x: Tensor, w_x: Tensor, w_h: Tensor, attention: Tensor | None, init_h: Tensor, h: Tensor, dy: Tensor, dh: Tensor,
     gates: Tensors, seq_length: Tensor | None, direction: str, gate_order: str, reset_after: bool,
-) -> Tensors:  # fmt: skip  # fmt: skip
+) -> Tensors:  # fmt: skip
     first, dh = without_first_axis(init_h), tf.convert_to_tensor(dh)
     steps = tf.shape(x)[0]
     lives = tf.ones_like(h[:, :, :1])

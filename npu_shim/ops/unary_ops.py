@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from npu_shim.ops import generated
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Structure
 
 
 class Operators:
@@ -17,7 +20,7 @@ class Operators:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> Callable[..., Structure]:
         if name.startswith("_"):
             raise AttributeError(f"{self._name} has no attribute {name!r}")
         return generated.operator(name, self._name)
