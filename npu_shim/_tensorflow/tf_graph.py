@@ -17,7 +17,7 @@ except ImportError:  # TF 1.15
     from tensorflow.python import pywrap_tensorflow as _c_api
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Structure, Tensor
+    from npu_shim._tensorflow.types import Operation, Structure, Tensor, Variable
 
 v1 = tf.compat.v1
 REHEARSAL_OPS = "npu_shim_rehearsal_ops"  # attribute of a graph: the number of ops that rehearsals have added
@@ -40,6 +40,20 @@ def attr_scope(attrs: Mapping[str, bool | int | str]) -> ContextManager[None]:
 def set_op_attr(op: Operation, name: str, value: bool | int | str) -> None:
     """Set a node attribute of an existing op."""
     op._set_attr(name, attr_value(value))
+
+
+def is_variable(value: object) -> bool:
+    """Return True for a variable. A slice of a variable is a tensor, although it has an assign."""
+    return hasattr(value, "assign") and not isinstance(value, tf.Tensor)
+
+
+def assigned(variable: Variable, value: Tensor) -> Tensor:
+    """Assign a value to a variable, and return the value that can be read after that."""
+    done = variable.assign(value)
+    if tf.executing_eagerly():
+        return value
+    with tf.control_dependencies([done]):
+        return tf.identity(value)
 
 
 def is_reference(tensor: Tensor) -> bool:

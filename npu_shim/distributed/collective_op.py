@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -72,7 +72,7 @@ def _registered(kind: str, group: str, count: int, gradient: Gradient) -> str:
 
 def op(
     kind: str, group: str, inputs: list[tf.Tensor], results: list[Result], work: Work, is_common: bool = True
-) -> Any:
+) -> list[tf.Tensor] | tf.Operation:
     """Return the tensors of a collective; its op if it has none.
 
     Args:

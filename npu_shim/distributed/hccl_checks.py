@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence, Tuple
+from typing import TYPE_CHECKING, Sequence, Tuple
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import groups
@@ -73,7 +73,7 @@ def check_other(rank: int, argument: str, group: str, name: str) -> None:
         raise ValueError(f"{name}: {argument}={rank!r} is not allowed: it is this process. Name another rank.")
 
 
-def to_tensor(value: Any, allowed: Types | None, name: str) -> tf.Tensor:
+def to_tensor(value: tf.Tensor, allowed: Types | None, name: str) -> tf.Tensor:
     """Return a tensor of an allowed type; of any numeric type if allowed is None."""
     tensor = tf.convert_to_tensor(value)
     check_type(tensor.dtype.base_dtype, allowed, name)

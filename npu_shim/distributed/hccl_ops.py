@@ -8,9 +8,10 @@ together; they do not change results.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Sequence
 
 from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_graph
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.distributed import graph_ops, remote_memory
 from npu_shim.distributed.hccl_checks import (
@@ -33,7 +34,7 @@ _prefer_vendor = host_device.prefer_vendor("npu_bridge.hccl.hccl_ops")
 
 
 @_prefer_vendor
-def allreduce(tensor: Any, reduction: str, fusion: int = 1, fusion_id: int = -1, group: str = WORLD) -> tf.Tensor:
+def allreduce(tensor: tf.Tensor, reduction: str, fusion: int = 1, fusion_id: int = -1, group: str = WORLD) -> tf.Tensor:
     """Reduce a tensor over all ranks of a group; every rank gets the result.
 
     Args:
@@ -58,7 +59,7 @@ def allreduce(tensor: Any, reduction: str, fusion: int = 1, fusion_id: int = -1,
 
 
 @_prefer_vendor
-def allgather(tensor: Any, rank_size: int, group: str = WORLD, fusion: int = 0, fusion_id: int = -1) -> tf.Tensor:
+def allgather(tensor: tf.Tensor, rank_size: int, group: str = WORLD, fusion: int = 0, fusion_id: int = -1) -> tf.Tensor:
     """Concatenate the tensors of all ranks along axis 0, in rank order: [rank_size * d0, ...].
 
     HCCL needs the same shape on every rank. On the CPU, d0 may differ if it is dynamic, or if the call is eager.
@@ -76,7 +77,7 @@ def allgather(tensor: Any, rank_size: int, group: str = WORLD, fusion: int = 0, 
 
 @_prefer_vendor
 def broadcast(
-    tensor: Sequence[Any], root_rank: int, fusion: int = 2, fusion_id: int = 0, group: str = WORLD
+    tensor: Sequence[tf.Tensor], root_rank: int, fusion: int = 2, fusion_id: int = 0, group: str = WORLD
 ) -> list[tf.Tensor]:
     """Copy the tensors of the root rank to every rank.
 
@@ -100,12 +101,13 @@ def broadcast(
     if is_single(group) or not tensor:
         return [tf.identity(t) for t in tensor]
     values = [to_tensor(t, None, "hccl_ops.broadcast") for t in tensor]
-    return [_assigned(given, value) for given, value in zip(tensor, graph_ops.broadcast(values, root_rank, group))]
+    pairs = zip(tensor, graph_ops.broadcast(values, root_rank, group))  # variables get the values of the root rank
+    return [tf_graph.assigned(given, value) if tf_graph.is_variable(given) else value for given, value in pairs]
 
 
 @_prefer_vendor
 def reduce(
-    tensor: Any, reduction: str, root_rank: int, fusion: int = 0, fusion_id: int = -1, group: str = WORLD
+    tensor: tf.Tensor, reduction: str, root_rank: int, fusion: int = 0, fusion_id: int = -1, group: str = WORLD
 ) -> tf.Tensor:
     """Reduce a tensor to one rank. Other ranks get their own tensor back; on the NPU their result is undefined.
 
@@ -123,7 +125,7 @@ def reduce(
 
 @_prefer_vendor
 def reduce_scatter(
-    tensor: Any, reduction: str, rank_size: int, group: str = WORLD, fusion: int = 0, fusion_id: int = -1
+    tensor: tf.Tensor, reduction: str, rank_size: int, group: str = WORLD, fusion: int = 0, fusion_id: int = -1
 ) -> tf.Tensor:
     """Reduce a tensor; each rank gets its block of axis 0: [d0 / rank_size, ...].
 
@@ -141,7 +143,7 @@ def reduce_scatter(
 
 
 @_prefer_vendor
-def send(tensor: Any, sr_tag: int, dest_rank: int, group: str = WORLD) -> tf.Operation | None:
+def send(tensor: tf.Tensor, sr_tag: int, dest_rank: int, group: str = WORLD) -> tf.Operation | None:
     """Send a tensor to one rank, which receives it with the same tag.
 
     Args:
@@ -160,7 +162,7 @@ def send(tensor: Any, sr_tag: int, dest_rank: int, group: str = WORLD) -> tf.Ope
 
 
 @_prefer_vendor
-def receive(shape: Sequence[int], data_type: Any, sr_tag: int, src_rank: int, group: str = WORLD) -> tf.Tensor:
+def receive(shape: Sequence[int], data_type: tf.DType, sr_tag: int, src_rank: int, group: str = WORLD) -> tf.Tensor:
     """Receive the tensor that one rank sends with the same tag.
 
     Args:
@@ -182,11 +184,11 @@ def receive(shape: Sequence[int], data_type: Any, sr_tag: int, src_rank: int, gr
 
 @_prefer_vendor
 def all_to_all_v(
-    send_data: Any,
-    send_counts: Any,
-    send_displacements: Any,
-    recv_counts: Any,
-    recv_displacements: Any,
+    send_data: tf.Tensor,
+    send_counts: tf.Tensor,
+    send_displacements: tf.Tensor,
+    recv_counts: tf.Tensor,
+    recv_displacements: tf.Tensor,
     group: str = WORLD,
 ) -> tf.Tensor:
     """Send a segment of a flat tensor to each rank, and receive one from each.
@@ -209,7 +211,12 @@ def all_to_all_v(
 
 @_prefer_vendor
 def all_to_all_v_c(
-    send_data: Any, send_count_matrix: Any, rank: int, fusion: int = 0, fusion_id: int = -1, group: str = WORLD
+    send_data: tf.Tensor,
+    send_count_matrix: tf.Tensor,
+    rank: int,
+    fusion: int = 0,
+    fusion_id: int = -1,
+    group: str = WORLD,
 ) -> tf.Tensor:
     """Run all_to_all_v with the counts of all ranks known to each, and contiguous segments.
 
@@ -240,11 +247,11 @@ def all_to_all_v_c(
 
 @_prefer_vendor
 def gather_all_to_all_v(
-    addrinfo: Any,
-    addrinfo_count_per_rank: Any,
-    recv_counts: Any,
-    recv_displacements: Any,
-    dtype: Any,
+    addrinfo: tf.Tensor,
+    addrinfo_count_per_rank: tf.Tensor,
+    recv_counts: tf.Tensor,
+    recv_displacements: tf.Tensor,
+    dtype: tf.DType,
     addr_length: int,
     group: str = WORLD,
 ) -> tuple[tf.Tensor, tf.Tensor]:
@@ -274,14 +281,3 @@ remote_read = _prefer_vendor(remote_memory.remote_read)
 remote_ref_read = _prefer_vendor(remote_memory.remote_ref_read)
 remote_write = _prefer_vendor(remote_memory.remote_write)
 remote_scatter_write = _prefer_vendor(remote_memory.remote_scatter_write)
-
-
-def _assigned(given: Any, value: Any) -> Any:
-    """Return the value of the root rank; a variable is assigned before the result can be read."""
-    if isinstance(given, tf.Tensor) or not hasattr(given, "assign"):
-        return value
-    assigned = given.assign(value)
-    if tf.executing_eagerly():
-        return value
-    with tf.control_dependencies([assigned]):
-        return tf.identity(value)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 import numpy as np
 
 from npu_shim._host import host_env
-from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim.distributed.backend import connect
 from npu_shim.distributed.shm.job_directory import job_directory, segment_path
 from npu_shim.distributed.world import world
@@ -27,7 +27,7 @@ tf = tf_api.tf
 _PLACE_BITS = 40  # a memory has at most 1 TiB
 _KEY_BYTES = 2
 _lock = threading.Lock()
-_memories: dict[int, Any] = {}  # bytes of each memory, by its key
+_memories: dict[int, np.ndarray] = {}  # bytes of each memory, by its key
 _names: dict[int, str] = {}  # their names
 
 
@@ -72,7 +72,7 @@ def keep_initial_values(variables: Sequence[Variable]) -> Operation:
         name, dtype = variable.op.name, variable.dtype.base_dtype
         key, size = _key(name), variable.shape.num_elements() * dtype.size
 
-        def copy(value: Any) -> None:
+        def copy(value: np.ndarray) -> None:
             _memory(key, size)[:size] = np.ascontiguousarray(value).view(np.uint8).ravel()
 
         return tf_api.numpy_function(copy, [variable.initial_value], [])
@@ -98,7 +98,7 @@ def remote_read(tensorRemote: Tensor, data_type: DType) -> Tensor:
     """
     dtype = tf.as_dtype(data_type)
 
-    def read(table: Any) -> Any:
+    def read(table: np.ndarray) -> np.ndarray:
         rows = [bytes(part) for part in _rows(table)]
         elements = int(table[0, 2]) // dtype.size if len(rows) else 0
         return np.frombuffer(b"".join(rows), dtype.as_numpy_dtype).reshape(len(rows), elements)
@@ -122,7 +122,7 @@ def remote_write(tensorRemote: Tensor, tensorLocal: Tensor, data_type: DType) ->
             number of bytes.
     """
 
-    def write(table: Any, values: Any) -> None:
+    def write(table: np.ndarray, values: np.ndarray) -> None:
         for part, row in zip(_rows(table), np.ascontiguousarray(values)):
             part[:] = row.view(np.uint8).ravel()
 
@@ -144,11 +144,11 @@ def remote_ref_read(tensorRemote: Tensor, cache: Variable, offset: Tensor) -> Te
         InvalidArgumentError: when it runs, if an address is not in a memory of this process, a row does not fit the
             variable, or there is another number of offsets.
     """
-    if isinstance(cache, tf.Tensor) or not hasattr(cache, "assign"):
+    if not tf_graph.is_variable(cache):
         raise TypeError(f"hccl_ops.remote_ref_read: cache={cache!r} is updated in place. Pass the variable itself.")
     dtype = cache.dtype.base_dtype
 
-    def read(table: Any, values: Any, places: Any) -> Any:
+    def read(table: np.ndarray, values: np.ndarray, places: np.ndarray) -> np.ndarray:
         changed = values.copy()
         for row, part in zip(_rows(table), _parts(changed, table, places)):
             part.view(np.uint8)[:] = row
@@ -156,11 +156,7 @@ def remote_ref_read(tensorRemote: Tensor, cache: Variable, offset: Tensor) -> Te
 
     new = tf_api.numpy_function(read, [tensorRemote, cache.read_value(), offset], dtype)
     new.set_shape(cache.shape)
-    done = cache.assign(new)
-    if tf.executing_eagerly():
-        return new
-    with tf.control_dependencies([done]):
-        return tf.identity(new)
+    return tf_graph.assigned(cache, new)
 
 
 def remote_scatter_write(tensorRemote: Tensor, tensorLocal: Tensor, offset: Tensor) -> Operation | None:
@@ -176,7 +172,7 @@ def remote_scatter_write(tensorRemote: Tensor, tensorLocal: Tensor, offset: Tens
         InvalidArgumentError: when it runs, as for remote_ref_read.
     """
 
-    def write(table: Any, values: Any, places: Any) -> None:
+    def write(table: np.ndarray, values: np.ndarray, places: np.ndarray) -> None:
         for row, part in zip(_rows(table), _parts(np.ascontiguousarray(values), table, places)):
             row[:] = part.view(np.uint8)
 
@@ -199,7 +195,7 @@ def gathered(addrinfo: Tensor, counts: Tensor, data_type: DType) -> tuple[Tensor
     """
     dtype = tf.as_dtype(data_type)
 
-    def read(table: Any, parts: Any) -> list[Any]:
+    def read(table: np.ndarray, parts: np.ndarray) -> list[np.ndarray]:
         if len(table) != parts.sum():
             raise ValueError(
                 f"gather_all_to_all_v: addrinfo_count_per_rank adds up to {parts.sum()}, but addrinfo has {len(table)} "
@@ -216,7 +212,7 @@ def gathered(addrinfo: Tensor, counts: Tensor, data_type: DType) -> tuple[Tensor
     return elements, own
 
 
-def _parts(values: Any, table: Any, places: Any) -> list[Any]:
+def _parts(values: np.ndarray, table: np.ndarray, places: np.ndarray) -> list[np.ndarray]:
     """Return the parts of an array that begin at places, each as large as its row of a table of addresses."""
     flat = values.reshape(-1)
     if len(places) != len(table):
@@ -233,7 +229,7 @@ def _parts(values: Any, table: Any, places: Any) -> list[Any]:
     return found
 
 
-def _rows(table: Any) -> list[Any]:
+def _rows(table: np.ndarray) -> list[np.ndarray]:
     """Return the bytes of each row of a table of addresses."""
     found = []
     for _, address, size in table.tolist():
@@ -255,7 +251,7 @@ def _key(name: str) -> int:
     return key
 
 
-def _memory(key: int, size: int) -> Any:
+def _memory(key: int, size: int) -> np.ndarray:
     """Return the bytes of a memory, which is made or made larger if need be."""
     with _lock:
         if key not in _memories or len(_memories[key]) < size:
@@ -263,7 +259,7 @@ def _memory(key: int, size: int) -> Any:
         return _memories[key]
 
 
-def _mapped(key: int, size: int) -> Any:
+def _mapped(key: int, size: int) -> np.ndarray:
     here, env = world(), host_env.read()
     if here.size == 1:
         made = np.zeros(size, np.uint8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npu_shim._tensorflow import tf_graph
 from npu_shim._tensorflow.tf_api import tf
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 def check_variable(operator: str, argument: str, variable: Variable) -> None:
     """Raise TypeError if an argument is a tensor, which cannot be changed."""
-    if isinstance(variable, tf.Tensor) or not hasattr(variable, "assign"):
+    if not tf_graph.is_variable(variable):
         raise TypeError(f"{operator}: {argument}={variable!r} is updated in place. Pass the variable itself.")
 
 
@@ -23,11 +24,7 @@ def assigned(operator: str, argument: str, variable: Variable, value: Tensor) ->
         TypeError: the argument is not a variable.
     """
     check_variable(operator, argument, variable)
-    done = variable.assign(value)
-    if tf.executing_eagerly():
-        return value
-    with tf.control_dependencies([done]):
-        return tf.identity(value)
+    return tf_graph.assigned(variable, value)
 
 
 def scattered(variable: Variable, indices: Tensor, values: Tensor) -> Operation | None:

@@ -8,16 +8,19 @@ While the results of a chunk travel, the blocks of the next one do, too.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from npu_shim.distributed.collectives.buffer_list import BufferList
 from npu_shim.distributed.collectives.buffer_pool import empty
 from npu_shim.distributed.collectives.reductions import Combiner
-from npu_shim.distributed.mpi.links import Links, Transfers
+from npu_shim.distributed.mpi.links import Links
 from npu_shim.distributed.mpi.span import Span
 from npu_shim.distributed.shm.algorithms import split_chunk
+
+if TYPE_CHECKING:
+    from npu_shim.distributed.mpi.links import Transfers
 
 _CHUNK_BYTES = 2 << 20
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Tuple
+from typing import TYPE_CHECKING, List, Tuple
 
 import numpy as np
 
@@ -14,7 +14,10 @@ from npu_shim.distributed.shm.barrier import wait_until
 from npu_shim.distributed.shm.liveness import Peers
 from npu_shim.distributed.shm.segment import Segment
 
-Transfers = List[Tuple[int, Any]]  # hosts and requests of MPI
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    Transfers = List[Tuple[int, MPI.Request]]  # hosts and their requests
 
 # A link is slower than memory, so who spins for its data takes the processor from those who could send them.
 SPINS = 20
@@ -39,7 +42,7 @@ class Links:
         self._wire, self._order, self._span = wire, order, span
         self._peers, self._segment, self._timeout_s = peers, segment, timeout_s
         self._sends: list[Transfers] = [[], []]  # by half of the slots
-        self._receives: list[Any] = []  # requests, which keep their memory after an error, too
+        self._receives: list[MPI.Request] = []  # requests, which keep their memory after an error, too
 
     def send(self, host: int, data: np.ndarray, half: int) -> None:
         """Start to send an array, which lies in a half of the slots."""

@@ -113,13 +113,14 @@ class LeaderOrder(HostOrder):
         missing: list[tuple[str, str, Sequence[str]]] = []
         silent = ""
         for host in range(len(self._span.hosts)):
-            if answers[host] is None:
+            answer = answers[host]
+            if answer is None:
                 name = self._wire.name(self._span.leaders[host])
                 missing.append((name, "without an answer", []))
                 silent += f"\n{name} does not answer: its process is stopped, or its host is off or unreachable."
             else:
-                present += answers[host][0]
-                missing += answers[host][1]
+                present += answer[0]
+                missing += answer[1]
         first = self._wire.name(self._span.leaders[0])
         return stall_text(f"{pending.key} ({pending.request})", waited_s, present, missing, first) + silent
 

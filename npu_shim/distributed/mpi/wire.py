@@ -19,7 +19,8 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from typing import Any, Callable, List, NamedTuple, Sequence, Tuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from npu_shim.distributed.collectives.errors import (
     error_from_code,
     rank_name,
 )
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 # The names of the ranks that have announced a collective, and name, line of the script and keys of each other rank
 Reached = Tuple[List[str], List[Tuple[str, str, List[str]]]]
@@ -93,9 +97,9 @@ class Wire:
         self._inboxes: dict[int, Inbox] = defaultdict(Inbox)
         self._left: dict[int, tuple[str, float]] = {}
         self._questions: list[tuple[int, int, int, int, list[int]]] = []
-        self._answers: dict[int, Any] = {}
+        self._answers: dict[int, Reached] = {}
         self._broken: list[tuple[int, CollectiveError]] = []
-        self._sent: list[Any] = []
+        self._sent: list[MPI.Request] = []
         self._next_tag = self._next_question = 0
         self._error: CollectiveError | None = None
         self._started, self._closing = threading.Event(), threading.Event()
@@ -196,7 +200,7 @@ class Wire:
         """Return a name such as 'rank 3 (process 4711 on 10.0.0.2)'."""
         return rank_name(rank, self._processes[rank], self._hosts[rank])
 
-    def post(self, ranks: Sequence[int], *message: Any) -> None:
+    def post(self, ranks: Sequence[int], *message: object) -> None:
         """Send a message to some ranks."""
         with self._lock:
             self._sent = [request for request in self._sent if not request.Test()]
@@ -249,7 +253,7 @@ class Wire:
                 return f"{self.name(rank)} {self._left[rank][0]}"
         return None
 
-    def ask(self, group: int, token: int, members: Sequence[Sequence[int]], timeout_s: float) -> list[Any]:
+    def ask(self, group: int, token: int, members: Sequence[Sequence[int]], timeout_s: float) -> list[Reached | None]:
         """Ask the leaders of other hosts which of their ranks have announced a collective.
 
         Args:
@@ -279,17 +283,17 @@ class Wire:
             self._next_tag = self._next_tag % _TAGS + 1
             return self._next_tag
 
-    def send(self, rank: int, tag: int, data: np.ndarray) -> Any:
+    def send(self, rank: int, tag: int, data: np.ndarray) -> MPI.Request:
         """Start to send an array to the leader of a host; return the request."""
         with self._lock:
             return self._data.Isend([data.view(np.uint8), self._mpi.BYTE], self._mpi_rank[rank], tag)
 
-    def receive(self, rank: int, tag: int, data: np.ndarray) -> Any:
+    def receive(self, rank: int, tag: int, data: np.ndarray) -> MPI.Request:
         """Start to receive an array from the leader of a host; return the request."""
         with self._lock:
             return self._data.Irecv([data.view(np.uint8), self._mpi.BYTE], self._mpi_rank[rank], tag)
 
-    def is_done(self, requests: list[Any]) -> bool:
+    def is_done(self, requests: list[MPI.Request]) -> bool:
         """Return True if all of some requests are complete.
 
         Raises:
@@ -308,7 +312,7 @@ def _digest(hosts: Sequence[str]) -> bytes:
     return hashlib.blake2b(repr([numbers[host] for host in hosts]).encode(), digest_size=8).digest()
 
 
-def import_mpi() -> Any:
+def import_mpi() -> ModuleType:
     """Return mpi4py.MPI, without the initialization at import.
 
     Raises:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
 
 from npu_shim.distributed.ranktable.model import (
     DIALECTS,
@@ -17,11 +16,12 @@ from npu_shim.distributed.ranktable.model import (
     SUPER_PODS,
     VERSIONS,
     Device,
+    JsonObject,
     RankTable,
     Server,
     extra,
 )
-from npu_shim.distributed.ranktable.writer import JsonObject, to_json
+from npu_shim.distributed.ranktable.writer import to_json
 
 TARGETS = (*DIALECTS, *(version for versions in VERSIONS.values() for version in versions))
 # The keys that readers of the dialect lab expect besides the ranks
@@ -162,7 +162,7 @@ def _dropped_keys(table: RankTable, made: RankTable) -> tuple[str, ...]:
     return tuple(key for key in had if key not in kept and key not in _STRUCTURE_KEYS)
 
 
-def _keys(value: Any) -> dict[str, None]:
+def _keys(value: object) -> dict[str, None]:
     """Return all keys of all objects, in order of appearance."""
     found: dict[str, None] = {}
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():

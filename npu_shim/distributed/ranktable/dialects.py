@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Sequence
 
 from npu_shim.distributed.ranktable import fields, rank_list
 from npu_shim.distributed.ranktable.model import (
@@ -25,7 +25,7 @@ _GROUP = ("device_num", "server_num", "device_count", "group_name", "instance_co
 _DEVICE = ("device_id", "device_ip", "super_device_id")
 
 
-def read_data(data: Any) -> fields.Reading:
+def read_data(data: object) -> fields.Reading:
     """Read the JSON value of a rank table of any dialect.
 
     Args:
@@ -41,7 +41,7 @@ def read_data(data: Any) -> fields.Reading:
     return reading
 
 
-def _table(data: Any, reading: fields.Reading) -> RankTable:
+def _table(data: object, reading: fields.Reading) -> RankTable:
     if not isinstance(data, dict):
         reading.report("$", f"is {fields.describe(data)}", "Write one object: { ... }")
         raise fields.Incomplete
@@ -54,12 +54,12 @@ def _table(data: Any, reading: fields.Reading) -> RankTable:
         advice = "Add server_list (versions 1.0 and 1.2), rank_list (version 2.0) or group_list (older forms)"
         reading.report("$", f"has none of server_list, rank_list and group_list{near}", advice)
         raise fields.Incomplete
-    status = fields.text(data, "status", "$", reading, required=False) or COMPLETED
+    status = fields.optional_text(data, "status", "$", reading) or COMPLETED
     if status not in (COMPLETED, INITIALIZING):
         reading.report("$.status", f"is {status!r}", f"Write {COMPLETED!r}; {INITIALIZING!r} marks an unfinished table")
     elif status != COMPLETED:
         reading.report("$.status", f"is {status!r}: the table is not ready", f"Wait until it is {COMPLETED!r}", WARNING)
-    version = fields.text(data, "version", "$", reading, required=False)
+    version = fields.optional_text(data, "version", "$", reading)
     common: fields.JsonObject = {"status": status, "version": version, "extras": fields.extras(data, _TOP)}
     readers = {"server_list": _server_list, "rank_list": rank_list.read, "group_list": _group_list}
     return readers[lists[0]](data, reading, common)
@@ -107,7 +107,7 @@ def _group_list(data: fields.JsonObject, reading: fields.Reading, common: fields
     path, group = groups[0]
     instances = fields.objects(group, "instance_list", path, reading)
     fields.count(group, "instance_count", len(instances), path, "instance_list", reading)
-    common["group_name"] = fields.text(group, "group_name", path, reading, required=False)
+    common["group_name"] = fields.optional_text(group, "group_name", path, reading)
     common["group_extras"] = fields.extras(group, _GROUP)
     ranked = any("rank_id" in instance for _, instance in instances)
     servers = _lab(instances, reading) if ranked else _pods(instances, reading)
@@ -159,7 +159,7 @@ def _pods(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Re
             Server(
                 server_id,
                 devices,
-                fields.text(instance, "pod_name", path, reading, required=False),
+                fields.optional_text(instance, "pod_name", path, reading),
                 fields.extras(instance, ("devices", "pod_name", "server_id")),
             )
         )
@@ -172,7 +172,7 @@ def _device(entry: fields.JsonObject, path: str, reading: fields.Reading, rank: 
     return Device(
         rank=fields.number(entry, "rank_id", path, reading) if rank is None else rank,
         device_id=fields.number(entry, "device_id", path, reading),
-        device_ip=fields.text(entry, "device_ip", path, reading, required=False) or None,
-        super_device_id=fields.text(entry, "super_device_id", path, reading, required=False),
+        device_ip=fields.optional_text(entry, "device_ip", path, reading) or None,
+        super_device_id=fields.optional_text(entry, "super_device_id", path, reading),
         extras=fields.extras(entry, _DEVICE + ("rank_id",) * own_rank),
     )

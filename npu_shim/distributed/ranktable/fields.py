@@ -6,11 +6,10 @@ import difflib
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, Sequence
+from typing import Sequence
 
-from npu_shim.distributed.ranktable.model import ERROR, WARNING, Device, Extras, Problem, RankTable, counted
+from npu_shim.distributed.ranktable.model import ERROR, WARNING, Device, Extras, JsonObject, Problem, RankTable, counted
 
-JsonObject = Dict[str, Any]
 _DIGITS = re.compile(r"^[0-9]{1,9}$")
 
 
@@ -64,12 +63,15 @@ def objects(
     return [(f"{path}.{key}[{at}]", one) for at, one in enumerate(found)]
 
 
-def text(entry: JsonObject, key: str, path: str, reading: Reading, required: bool = True) -> Any:
-    """Return a string, or an integer as a string; None if the key is optional and does not exist."""
-    if key not in entry and not required:
-        return None
+def optional_text(entry: JsonObject, key: str, path: str, reading: Reading) -> str | None:
+    """Return a string, or an integer as a string; None if the key does not exist."""
+    return text(entry, key, path, reading, may_be_empty=True) if key in entry else None
+
+
+def text(entry: JsonObject, key: str, path: str, reading: Reading, may_be_empty: bool = False) -> str:
+    """Return a string, or an integer as a string."""
     found = required_value(entry, key, path, reading)
-    if isinstance(found, bool) or not isinstance(found, (str, int)) or (required and found == ""):
+    if isinstance(found, bool) or not isinstance(found, (str, int)) or (found == "" and not may_be_empty):
         reading.report(f"{path}.{key}", f"is {describe(found)}", 'Write a string: "..."')
         raise Incomplete
     return str(found)
@@ -104,7 +106,7 @@ def count(
         )
 
 
-def required_value(entry: JsonObject, key: str, path: str, reading: Reading) -> Any:
+def required_value(entry: JsonObject, key: str, path: str, reading: Reading) -> object:
     """Return the value of a key, or report that it is missing."""
     if key not in entry:
         reading.report(path, f"has no {key}{similar_key((key,), entry)}", f"Add {key}")
@@ -123,7 +125,7 @@ def extras(entry: JsonObject, known: Sequence[str]) -> Extras:
     return tuple((key, json.dumps(value, sort_keys=True)) for key, value in sorted(entry.items()) if key not in known)
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """Return a JSON value as an error names it."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return json.dumps(value)

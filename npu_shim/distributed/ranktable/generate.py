@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
+from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from npu_shim.distributed.ranktable import rootinfo
 from npu_shim.distributed.ranktable.model import (
@@ -52,8 +52,8 @@ class Source(NamedTuple):
     path: str
     option: str
     facts: str
-    parse: Callable[[str, str], Mapping[int, Any]]
-    generate: Callable[[Sequence[Host], Mapping[str, Mapping[int, Any]]], tuple[RankTable, tuple[str, ...]]]
+    parse: Callable[[str, str], Mapping[int, str | Device]]
+    generate: Callable[..., tuple[RankTable, tuple[str, ...]]]
 
 
 def source(dialect: str) -> Source:

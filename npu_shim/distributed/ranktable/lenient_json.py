@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 from npu_shim.distributed.ranktable.model import Problem
 
@@ -19,7 +18,7 @@ class _Invalid(ValueError):
     """An error that Python's JSON parser accepts: (description, fix)."""
 
 
-def load(text: str) -> tuple[Any, tuple[Problem, ...]]:
+def load(text: str) -> tuple[object, tuple[Problem, ...]]:
     """Read JSON that may have comments, and commas before closing brackets.
 
     Args:
@@ -66,8 +65,8 @@ def _without(pattern: re.Pattern[str], name: str, text: str, what: str, advice: 
     return plain
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made: dict[str, object] = {}
     for key, value in pairs:
         if key in made:
             raise _Invalid(

@@ -8,7 +8,7 @@ so the second occurrence of a device belongs to the second server. HCCL refuses 
 from __future__ import annotations
 
 import collections
-from typing import Any, Iterable
+from typing import Iterable
 
 from npu_shim.distributed.ranktable import fields
 from npu_shim.distributed.ranktable.model import (
@@ -77,7 +77,7 @@ def _layer(entry: fields.JsonObject, path: str, reading: fields.Reading) -> NetL
     return NetLayer(
         number=_integer(entry, "net_layer", path, reading),
         instance=_string(entry, "net_instance_id", path, reading),
-        net_type=fields.text(entry, "net_type", path, reading, required=False),
+        net_type=fields.optional_text(entry, "net_type", path, reading),
         addresses=tuple(_address(one, where, reading) for where, one in addresses),
         extras=fields.extras(entry, _LAYER),
     )
@@ -114,7 +114,7 @@ def _integer(entry: fields.JsonObject, key: str, path: str, reading: fields.Read
     return found
 
 
-def _string(entry: fields.JsonObject, key: str, path: str, reading: fields.Reading) -> Any:
+def _string(entry: fields.JsonObject, key: str, path: str, reading: fields.Reading) -> str:
     found = fields.text(entry, key, path, reading)
     _string_type(entry, key, path, reading)
     return found

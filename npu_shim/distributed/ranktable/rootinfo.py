@@ -7,7 +7,6 @@ without the ranks, and names the file with the links between the NPUs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from npu_shim.distributed.ranktable import fields, lenient_json, rank_list
 from npu_shim.distributed.ranktable.model import Device, RankTableError, errors
@@ -53,13 +52,13 @@ def read_root_devices(text: str, name: str) -> dict[int, Device]:
     return read_rootinfo(text, name).devices
 
 
-def _content(data: Any, reading: fields.Reading) -> RootInfo:
+def _content(data: object, reading: fields.Reading) -> RootInfo:
     if not isinstance(data, dict):
         reading.report("$", f"is {fields.describe(data)}", "Write one object: { ... }")
         raise fields.Incomplete
     return RootInfo(
         fields.text(data, "version", "$", reading),
-        fields.text(data, "topo_file_path", "$", reading, required=False),
+        fields.optional_text(data, "topo_file_path", "$", reading),
         _devices(data, reading),
     )
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Sequence
+from typing import Sequence
 
-from npu_shim.distributed.ranktable.model import LAB, POD, RANK_LIST, SERVER_LIST, Device, Extras, NetLayer, RankTable
+from npu_shim.distributed.ranktable.model import (
+    LAB,
+    POD,
+    RANK_LIST,
+    SERVER_LIST,
+    Device,
+    Extras,
+    JsonObject,
+    NetLayer,
+    RankTable,
+)
 
-JsonObject = Dict[str, Any]
 _LINE_LENGTH = 120
 
 
@@ -137,7 +146,7 @@ def _values(extras: Extras) -> JsonObject:
     return {key: json.loads(value) for key, value in extras}
 
 
-def _render(value: Any, indent: str) -> str:
+def _render(value: object, indent: str) -> str:
     """Return JSON text with each value on one line if it fits."""
     short = json.dumps(value)
     if (
@@ -154,7 +163,7 @@ def _render(value: Any, indent: str) -> str:
     return "[\n" + ",\n".join(inner + _render(one, inner) for one in value) + f"\n{indent}]"
 
 
-def _is_outer(value: Any) -> bool:
+def _is_outer(value: object) -> bool:
     """Return True for objects in lists in objects, which are hard to read on one line."""
     return (
         isinstance(value, dict)
