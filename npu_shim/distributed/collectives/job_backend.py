@@ -1,4 +1,4 @@
-"""What the backends share: the groups that are open or being opened, and the end of the connection."""
+"""The parts that all backends have: the groups that are open or being opened, and the end of the connection."""
 
 from __future__ import annotations
 
