@@ -3,16 +3,22 @@
 #
 #   bash tests/run.sh                    what a change needs, in the environment tf215: minutes
 #   bash tests/run.sh --all              the support matrix, as .ci/run runs it
-#   bash tests/run.sh --nightly          the rest: public packages, fuzzing, many faults, benchmarks, other versions
+#   bash tests/run.sh --nightly          the rest: soak tests, public packages, fuzzing, many faults, benchmarks
 #   bash tests/run.sh --env tf115        what --all runs in that environment (may be given several times)
 #   bash tests/run.sh --suite backends   this suite in all environments of its row (may be given several times)
-#   bash tests/run.sh tests/ops          only these tests, in tf215 or in the environments given
+#   bash tests/run.sh tests/ops          only these tests, in tf215 or in the environments given; with --nightly
+#                                        also those that are marked so
 #   bash tests/run.sh -k dropout -x      all other arguments go to pytest
 #   bash tests/run.sh --all --list       prints which suite runs where, and runs nothing
 #
-# Two suites run at a time, and each prints its output when it is done. --jobs 4
-# runs four at a time; --jobs 1 shows the output while the tests run. The ten
-# slowest tests of each suite are printed.
+# Two suites run at a time, those that take longest first, and each prints its
+# output when it is done. --jobs 4 runs four at a time; --jobs 1 shows the output
+# while the tests run. The ten slowest tests of each suite are printed, and how
+# long the processors were idle. tests/seconds.tsv has the seconds of each suite
+# on one machine; --record adds those of this run, and --nightly does so always.
+#
+# Tests with the mark "nightly" run in the nightly run only. Those with the mark
+# "once" run in tf215 only where their suite runs there. The nightly run has all.
 #
 # The environments are made on first use from tests/envs/*.txt and kept in
 # $NPU_SHIM_CACHE, or else in .envs/ of the checkout. A change of those files
@@ -22,13 +28,14 @@
 set -euo pipefail
 
 # One suite a line: is it in the default, in which environments --all runs it, in which --nightly does, and its tests.
-# The longest stand first, so that two at a time end together. Tests that need no TensorFlow run with Python 3.7 (tf115)
-# and 3.11 (tf215, tf221): where the sources ask for a version of Python, it is 3.8, 3.9 or 3.11, or a later one than the
-# matrix has, so these two take both ways. With 3.9 (tf26) the suite python runs a few of them, and --nightly all.
+# Tests that need no TensorFlow run with Python 3.7 (tf115) and 3.11 (tf215, tf221): where the sources ask for a version of
+# Python, it is 3.8, 3.9 or 3.11, or a later one than the matrix has, so these two take both ways. With 3.9 (tf26) the suite
+# python runs a few of them, and --nightly all.
 suites=(
   # suite      default all                      nightly                 tests
   "distributed no      tf215,tf115              tf26,tf221              tests/distributed --ignore-glob=*/test_backend_* --ignore=tests/distributed/test_faults.py"
-  "shim        yes     tf215,tf26,tf115,tf221   -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
+  "shim        yes     tf215,tf115              tf215,tf115,tf26,tf221  tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
+  "shim        no      tf26,tf221               -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_deep_potential.py"
   "samples     no      tf215,tf115              -                       tests/samples"
   "backends    no      tf215                    tf115,tf26,tf221        tests/distributed/test_backend_*.py"
   "smoke       yes     tf221,tf26               -                       -m smoke tests/distributed tests/lifted tests/cli"
@@ -78,11 +85,13 @@ envs=()
 pytest_args=()
 own_paths=no
 list=no
+record_seconds=no
 jobs=2
 while [ $# -gt 0 ]; do
   case "$1" in
     --all | --nightly) columns+=("${1#--}") ;;
     --list) list=yes ;;
+    --record) record_seconds=yes ;;
     --suite)
       [ $# -ge 2 ] || usage_error "--suite needs a name from the table in tests/run.sh"
       case " $suite_names " in *" $2 "*) ;; *) usage_error "--suite $2: no such suite; there are $suite_names" ;; esac
@@ -108,7 +117,7 @@ done
 
 # --- what is to be run -------------------------------------------------------
 cd "$root"
-chosen=()  # "ENVIRONMENT SUITE TESTS..."
+chosen=()  # "COLUMN ENVIRONMENT SUITE TESTS..."
 
 choose() {  # COLUMN: the suites of that column, in the environments that are wanted
   local row suite default all nightly tests column env
@@ -118,7 +127,12 @@ choose() {  # COLUMN: the suites of that column, in the environments that are wa
     case "$1" in all) column=$all ;; nightly) column=$nightly ;; *) column=${default/yes/$default_env} ;; esac
     for env in ${column//,/ }; do
       case " ${envs[*]-} " in "  " | *" $env "*) ;; *) continue ;; esac
-      case "$env" in - | no) ;; *) chosen+=("$env $suite $tests") ;; esac
+      case "$env" in - | no) continue ;; esac
+      if [ "$1" != nightly ] && [ "$env" != tf215 ] && [[ ",$column," = *,tf215,* ]]; then
+        chosen+=("not_once $env $suite $tests")
+      else
+        chosen+=("$1 $env $suite $tests")
+      fi
     done
   done
 }
@@ -126,7 +140,7 @@ choose() {  # COLUMN: the suites of that column, in the environments that are wa
 if [ "$own_paths" = yes ]; then
   [ ${#wanted_suites[@]} -eq 0 ] || usage_error "--suite runs the paths of its row; leave out either --suite or the paths"
   if [ ${#columns[@]} -gt 0 ] && [ ${#envs[@]} -eq 0 ]; then envs=(tf215 tf115 tf26 tf221); fi
-  for env in ${envs[@]-$default_env}; do chosen+=("$env chosen"); done
+  for env in ${envs[@]-$default_env}; do chosen+=("${columns[0]-default} $env chosen"); done
 elif [ ${#columns[@]} -gt 0 ]; then
   for column in "${columns[@]}"; do choose "$column"; done
 elif [ ${#wanted_suites[@]} -gt 0 ]; then
@@ -139,12 +153,24 @@ else
   choose default
 fi
 [ ${#chosen[@]} -gt 0 ] || usage_error "no suite of that name or column runs in ${envs[*]-}; see the table in tests/run.sh"
+
+seconds_of() {  # COLUMN ENVIRONMENT SUITE: as last measured; 999 if never
+  awk -F '\t' -v column="${1/not_once/all}" -v env="$2" -v suite="$3" \
+    '$2 == column && $3 == env && $4 == suite { seconds = $5 } END { print seconds == "" ? 999 : seconds }' tests/seconds.tsv
+}
+
+mapfile -t chosen < <(for each in "${chosen[@]}"; do
+  read -r column env suite _ <<< "$each"
+  say "$(seconds_of "${column/default/all}" "$env" "$suite") $each"
+done | sort -k1,1nr -s | cut -d ' ' -f 2-)
 if [ "$list" = yes ]; then
-  printf '%s\n' "${chosen[@]}"
+  printf '%s\n' "${chosen[@]#* }"
   exit
 fi
 
 # --- tests -------------------------------------------------------------------
+processors() { sed -n 's/^cpu  *//p' /proc/stat 2> /dev/null || true; }  # ticks: user, nice, system, idle, waiting ...
+
 results="$(mktemp -d "${TMPDIR:-/tmp}/npu_shim_tests.XXXXXX")"
 trap 'rm -rf "$results"' EXIT
 : > "$results/parts"
@@ -162,16 +188,18 @@ not_run() {  # WHAT WHY: what could not even start counts as one failure
   say "== $1: NOT RUN: $2" >&2
 }
 
-run_suite() {  # FOLDER ENVIRONMENT SUITE TESTS...
-  local dir=$1 name=$2 suite=$3 code=0 log xml bad total failed=0
-  shift 3
+run_suite() {  # FOLDER COLUMN ENVIRONMENT SUITE TESTS...
+  local dir=$1 column=$2 name=$3 suite=$4 code=0 log xml bad total failed=0 started=$SECONDS marks
+  shift 4
   case "${1:-}" in [A-Z]*=*) export "$1"; shift ;; esac
+  case "$column" in nightly) marks="" ;; not_once) marks="not nightly and not once" ;; *) marks="not nightly" ;; esac
+  case "${1:-}" in -m) marks="$2${marks:+ and $marks}"; shift 2 ;; esac
   log="$results/$name-$suite.log" xml="$results/$name-$suite.xml"
   say "== $name, $suite tests: $("$dir/bin/python" -V)"
   # The tests see the checkout and nothing that the caller may have on PYTHONPATH. Their thousands of processes need not
   # compile it again: bytecode is kept where the checkout can be written.
   PYTHONPATH="$root:$root/tools" PYTHONDONTWRITEBYTECODE= "$dir/bin/python" -m pytest --junitxml="$xml" \
-    -p no:cacheprovider --durations=10 "$@" ${pytest_args[@]+"${pytest_args[@]}"} 2>&1 | tee "$log" || code=$?
+    -p no:cacheprovider --durations=10 ${marks:+-m "$marks"} "$@" ${pytest_args[@]+"${pytest_args[@]}"} 2>&1 | tee "$log" || code=$?
   if [ ! -f "$xml" ]; then
     not_run "$name $suite" "pytest ended with code $code before it wrote its results"
     return
@@ -180,6 +208,8 @@ run_suite() {  # FOLDER ENVIRONMENT SUITE TESTS...
   bad=$(($(count "$xml" failures) + $(count "$xml" errors)))
   # 5 is "nothing collected": right for one suite when -k asks for another one.
   [ "$code" -eq 0 ] || [ "$code" -eq 5 ] || failed=1
+  printf '%s\t%s\t%s\t%s\t%d\t%d\n' "$(date +%F)" "${column/not_once/all}" "$name" "$suite" $((SECONDS - started)) "$total" \
+    >> "$results/seconds"
   record $((total - bad - $(count "$xml" skipped))) "$bad" "$failed" "$name $suite: $(tail -n 1 "$log" | tr -d =)"
 }
 
@@ -187,9 +217,10 @@ if [ "$jobs" -gt 1 ]; then
   set -m  # else what runs in the background ignores SIGINT, and so would the tests of it
   trap 'for job in $(jobs -p); do kill -- "-$job"; done; exit 130' INT TERM
 fi
+before="$(processors)"
 declare -A made=()  # the folder of each environment; empty where it could not be made
 for each in "${chosen[@]}"; do
-  read -r name suite tests <<< "$each"
+  read -r column name suite tests <<< "$each"
   if [ -z "${made[$name]+known}" ]; then
     if dir="$(make_env "$name")"; then
       made[$name]=$dir
@@ -200,15 +231,20 @@ for each in "${chosen[@]}"; do
   fi
   [ -n "${made[$name]}" ] || continue
   if [ "$jobs" -eq 1 ] || [ ${#chosen[@]} -eq 1 ]; then
-    (run_suite "${made[$name]}" "$name" "$suite" $tests)  # unquoted: words and patterns
+    (run_suite "${made[$name]}" "$column" "$name" "$suite" $tests)  # unquoted: words and patterns
   else
     while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
     say "== $name, $suite tests: started"
-    { run_suite "${made[$name]}" "$name" "$suite" $tests > "$results/$name-$suite.out" 2>&1
+    { run_suite "${made[$name]}" "$column" "$name" "$suite" $tests > "$results/$name-$suite.out" 2>&1
       cat "$results/$name-$suite.out"; } < /dev/null &
   fi
 done
 wait
+idle="$(say "$before" "$(processors)" | tr '\n' ' ' | awk 'NF >= 20 { half = int(NF / 2)
+  for (k = 1; k <= 8; k++) all += $(half + k) - $k
+  printf ", processors idle %d %%", 100 * ($(half + 4) + $(half + 5) - $4 - $5) / all }')"
+case " ${columns[*]-} " in *" nightly "*) record_seconds=yes ;; esac
+if [ "$record_seconds" = yes ] && [ -f "$results/seconds" ]; then cat "$results/seconds" >> tests/seconds.tsv; fi
 
 sum_up() {  # adds all suites
   local passed bad code text
@@ -226,6 +262,6 @@ if [ $((n_passed + n_failed)) -eq 0 ]; then
 fi
 say
 printf '%s\n' "${summary[@]}"
-say "all in $SECONDS s"
+say "all in $SECONDS s$idle"
 say "$n_passed passed, $n_failed failed"
 exit "$failed"

@@ -8,9 +8,12 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
 import tensorflow as tf
 
 from samples import training
+
+pytestmark = pytest.mark.once
 
 
 def doctor(folder: pathlib.Path, **env: str) -> tuple[int, Any]:

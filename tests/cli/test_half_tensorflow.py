@@ -26,11 +26,12 @@ with v1.Session() as session:
 """
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "options, arguments, printed",
     [
         (["--half", "--numerics", "numbers"], [], "[] inf"),
-        (["--half", "bfloat16"], ["--half"], "['--half'] 1204224.0"),
+        pytest.param(["--half", "bfloat16"], ["--half"], "['--half'] 1204224.0", marks=pytest.mark.nightly),
         (["--half", "--saturate"], [], "[] 65504.0"),
     ],
 )

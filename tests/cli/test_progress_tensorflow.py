@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-pytestmark = pytest.mark.smoke
 HAS_TENSORBOARD = importlib.util.find_spec("tensorboard") is not None  # TensorFlow 2.21 does not install it
 
 # Each prints one JSON object: the losses of its steps, and its final weights.
@@ -217,6 +216,7 @@ if hasattr(tf, "estimator"):
         assert list(made["metric/evaluate_loss"]) == [25] and made["learning_rate"][3] == pytest.approx(0.05)
 
 
+@pytest.mark.smoke
 def test_fit(tmp_path: pathlib.Path) -> None:
     found, made, line = watched(tmp_path, FIT)
     assert list(made["log/batch_loss"]) == list(range(1, 31))
@@ -226,6 +226,7 @@ def test_fit(tmp_path: pathlib.Path) -> None:
 
 if not tf.__version__.startswith("1."):
 
+    @pytest.mark.once
     def test_custom_loops(tmp_path: pathlib.Path) -> None:
         found, made, line = watched(tmp_path, LOOPS, "{}")
         assert list(made["loss"])[:20] == list(range(1, 21)) and "step 40 " in line
@@ -234,6 +235,7 @@ if not tf.__version__.startswith("1."):
             assert np.allclose(list(made[tag].values()), found["losses"][:10])
         assert made["learning_rate"][10] == pytest.approx(0.0052, rel=0.05)  # before or after the count of the step
 
+    @pytest.mark.smoke
     def test_a_loss_is_shown_without_its_scale(tmp_path: pathlib.Path) -> None:
         found, made, _ = watched(tmp_path, SCALED)
         assert np.allclose(list(made["loss"].values()), found["losses"]) and len(made["loss"]) == 10

@@ -35,7 +35,7 @@ def flags(name: str) -> list[str]:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.smoke] * (name == "digits_session"))
+        pytest.param(name, marks={"digits_session": pytest.mark.smoke, "digits_fit": ()}.get(name, pytest.mark.nightly))
         for name in sorted({*RUNNABLE, *NO_SUCH_THING})
     ],
 )
@@ -126,6 +126,7 @@ with tf.Graph().as_default(), tf.Session() as session:
 """
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("options, told", [([], True), (["--no-shape-watch"], False)])
 def test_changing_shapes_are_reported_with_the_line_of_the_script(
     options: list[str], told: bool, tmp_path: pathlib.Path
@@ -137,6 +138,7 @@ def test_changing_shapes_are_reported_with_the_line_of_the_script(
     assert ("The NPU would compile 2 graphs for them" in done.stdout) == told
 
 
+@pytest.mark.once
 def test_child_processes_train_migrated_too(tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text("""
 import multiprocessing

@@ -263,6 +263,7 @@ def test_a_run_without_any_file_has_reports_too(tmp_path: pathlib.Path) -> None:
     assert json.loads((tmp_path / "r" / "report.json").read_text())["files"] == []
 
 
+@pytest.mark.nightly
 def test_texts_are_not_kept_for_the_reports(tmp_path: pathlib.Path) -> None:
     """Sixty files of a megabyte: with all their bytes and lines in memory, it would be 250 MB more."""
     (tmp_path / "src").mkdir()

@@ -111,6 +111,7 @@ if __name__ == '__main__':
 """
 
 
+@pytest.mark.once
 def test_run_serves_the_script_unconverted_and_its_child_processes(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(CHILDREN)
     done = run("-m", "npu_shim", "run", "--alias", "train.py")
@@ -119,6 +120,7 @@ def test_run_serves_the_script_unconverted_and_its_child_processes(run: Run, tmp
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
 
 
+@pytest.mark.once
 def test_the_variable_serves_converted_scripts_too(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(PRINT_RANK)
     done = run("-m", "npu_shim", "run", "train.py", NPU_SHIM_ALIAS="1")
@@ -145,6 +147,7 @@ def test_the_ranks_of_mpirun_are_exported(run: Run, tmp_path: pathlib.Path) -> N
     assert output(run("-c", code, PMIX_NAMESPACE="prterun-host-42@1", **variables)) == ["1 2 1 1 2 1 prterun-host-42-1"]
 
 
+@pytest.mark.once
 def test_launched_ranks_are_served(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(PRINT_RANK)
     (tmp_path / "later.py").write_text("print('as a module')\n" + PRINT_RANK)

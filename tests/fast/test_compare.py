@@ -8,6 +8,8 @@ import pytest
 
 from samples import compare, training
 
+pytestmark = pytest.mark.once
+
 OUTPUT = """INFO:tensorflow:step 1 loss 2.50000000
 I1121 04:09:46.708069 140 basic_session_run_hooks.py:254] step 1 loss 2.50000000
 step 20 loss 1.25000000

@@ -11,6 +11,8 @@ import sys
 import pytest
 from convert_tf2npu.rules.registry import Registry
 
+pytestmark = pytest.mark.once
+
 
 def make(repo_root: pathlib.Path, *arguments: str) -> str:
     """Run docs/make.py and return what it prints."""

@@ -16,6 +16,8 @@ import pytest
 
 from npu_shim import cli
 
+pytestmark = pytest.mark.once
+
 ROOT = pathlib.Path(cli.__file__).resolve().parents[2]
 # A library that notes what it reads when it is imported, and prints.
 TENSORFLOW = """import os, sys

@@ -21,6 +21,8 @@ from npu_shim.rehearsal.reports import write_all
 from npu_shim.rehearsal.reports.text import to_text
 from tests.recordings import perturbed, recording, verified_half
 
+pytestmark = pytest.mark.once
+
 
 def test_the_perturbation_grows_with_the_root_of_the_ops_for_each_value() -> None:
     assert perturbation("float16", 36, 9) == 2 * 2.0**-11

@@ -9,6 +9,8 @@ import pytest
 from npu_shim.distributed.ranktable.generate import Host
 from npu_shim.distributed.ranktable.hostfile import fill, parse_hostfile
 
+pytestmark = pytest.mark.once
+
 FILE = """# cluster
 node1 slots=2 max_slots=4   # Open MPI
 node2 slots = 1

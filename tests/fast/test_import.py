@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 
@@ -51,11 +52,13 @@ def sources(root):
     return {path.relative_to(package).as_posix(): path for path in sorted(package.rglob("*.py"))}
 
 
+@functools.lru_cache(maxsize=None)
 def trees(root):
     """The syntax tree of each module."""
     return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in sources(root).items()}
 
 
+@pytest.mark.once
 def test_private_tensorflow_modules_are_imported_in_one_package_only(repo_root):
     """The star import is an exception: it exports two private names."""
     exported = {"tensorflow.python.client", "tensorflow.python.training"}
@@ -121,6 +124,7 @@ def private_names(tree):
             yield name, (isinstance(of, ast.Name) and of.id in ("self", "cls")) or isinstance(of, ast.Call)
 
 
+@pytest.mark.once
 def test_private_attributes_are_used_in_one_package_only(repo_root):
     found = trees(repo_root)
     own = {name: set(own_names(tree)) for name, tree in found.items()}
@@ -133,6 +137,7 @@ def test_private_attributes_are_used_in_one_package_only(repo_root):
             assert foreign <= PRIVATE.get(module, set()), f"{module} uses private attributes {sorted(foreign)}"
 
 
+@pytest.mark.once
 def test_the_environment_is_accessed_by_its_module_only(repo_root):
     for module, tree in trees(repo_root).items():
         used = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)} & {
@@ -153,6 +158,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.once
 def test_no_module_inspects_the_stack(repo_root):
     words = {"_getframe", "currentframe", "extract_stack", "walk_stack", "f_back", "tb_frame", "getouterframes"}
     for module, tree in trees(repo_root).items():
@@ -204,11 +210,13 @@ def state(tree):
             yield from node.names
 
 
+@pytest.mark.once
 def test_the_mutable_state_of_a_process_is_known(repo_root):
     for module, tree in trees(repo_root).items():
         assert set(state(tree)) <= STATE.get(module, set()), module
 
 
+@pytest.mark.once
 def test_every_function_has_types_and_every_public_one_a_docstring(repo_root):
     for path, tree in trees(repo_root).items():
         assert ast.get_docstring(tree), f"{path} has no docstring"

@@ -6,6 +6,10 @@ import ast
 import pathlib
 import re
 
+import pytest
+
+pytestmark = pytest.mark.once
+
 SOURCES = ("npu_shim", "tools", "benchmarks", "docs", "fuzz", "samples", "tests")
 PHRASES = re.compile(
     r"\b(?:is|are|was|were|be|been|being) told\b"

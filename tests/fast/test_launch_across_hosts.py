@@ -20,6 +20,8 @@ from npu_shim.launching import host_rank
 from npu_shim.launching.failure import finished
 from npu_shim.launching.plan import share_cores
 
+pytestmark = pytest.mark.once
+
 
 def open_mpi(*values: int) -> str:
     """Return rank, size, local rank and local size as a shell assigns them."""

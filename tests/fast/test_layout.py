@@ -8,6 +8,8 @@ from typing import Iterator
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 # From the top down. A file imports from its own line and from those below it.
 TOOL = """
 main

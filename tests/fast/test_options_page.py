@@ -10,6 +10,8 @@ from npu_shim.options import KEYS
 from npu_shim.options.page import arguments, described, markdown, paragraph
 from npu_shim.options.table import TABLE, arguments_of
 
+pytestmark = pytest.mark.once
+
 LINES = {re.match(r"\| `(\w+)`", line).group(1): line for line in markdown().split("\n") if line.startswith("| `")}
 
 

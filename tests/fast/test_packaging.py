@@ -13,6 +13,8 @@ import zipfile
 import convert_tf2npu
 import pytest
 
+pytestmark = pytest.mark.once
+
 BUILT_FROM = ("setup.py", "pyproject.toml", "LICENSE", "README.md", "npu_shim", "tools")
 PACKAGES = {"npu_shim": "npu_shim", "convert_tf2npu": "tools/convert_tf2npu"}
 

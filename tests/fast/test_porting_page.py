@@ -8,6 +8,8 @@ import re
 import pytest
 from convert_tf2npu.rules.registry import Registry
 
+pytestmark = pytest.mark.once
+
 ROWS = {"A": 17, "B": 10, "C": 10, "D": 16, "E": 6, "F": 16, "G": 9, "H": 3, "I": 8, "J": 6, "L": 7, "N": 9}
 
 

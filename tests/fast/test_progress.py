@@ -24,6 +24,8 @@ from npu_shim.rehearsal.progress.waits import Waits
 from npu_shim.rehearsal.recording import methods
 from tests.terminal import Screen, Terminal
 
+pytestmark = pytest.mark.once
+
 EIGHT = [Status(rank, 100, 9.0, 10.0, 0.09 + 0.03 * (rank == 5), 0.25, 800_000_000) for rank in range(8)]
 
 

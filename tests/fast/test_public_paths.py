@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 
 def load(repo_root: pathlib.Path, name: str) -> Any:
     """Return a module of docs/."""

@@ -18,6 +18,8 @@ from npu_shim.distributed.ranktable.writer import render
 from npu_shim.launching.assignment import assign_server_ranks
 from npu_shim.launching.plan import RankSlot
 
+pytestmark = pytest.mark.once
+
 SERVERS_OF_ONE = {
     "version": "1.0",
     "status": "completed",

@@ -19,6 +19,8 @@ from npu_shim.launching.host_memory import RANK_BYTES, memory_warning
 from npu_shim.launching.job_ranks import ranks_in_rehearsal, ranks_in_table
 from npu_shim.launching.plan import processes
 
+pytestmark = pytest.mark.once
+
 TWO_SERVERS = "10.0.0.8:4-5,10.0.0.9:0-2"
 SCRIPT = """import os
 from npu_shim.distributed.ranks import get_local_rank_id, get_local_rank_size, get_rank_id, get_rank_size, world

@@ -11,6 +11,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 SAMPLES = ("digits_estimator", "digits_session", "text_keras", "digits_fit", "digits_loop")
 
 

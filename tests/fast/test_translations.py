@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 PAIRS = {
     "README.zh-CN.md": "README.md",
     **{f"docs/zh/{name}": f"docs/{name}" for name in ("start.md", "migrate-tf1.md", "migrate-tf2.md", "on_a_card.md")},

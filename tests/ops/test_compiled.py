@@ -40,8 +40,16 @@ def compiled_calls(graph):
     return [node for node in nodes if node.op == "XlaLaunch" or node.attr["_XlaMustCompile"].b]
 
 
-@pytest.mark.parametrize("shape", [[N], [None]], ids=["static", "unknown"])
-@pytest.mark.parametrize("v2", [False, True], ids=["control flow v1", "control flow v2"])
+@pytest.mark.parametrize(
+    "v2, shape",
+    [
+        (False, [N]),
+        (True, [None]),
+        pytest.param(False, [None], marks=pytest.mark.nightly),
+        pytest.param(True, [N], marks=pytest.mark.nightly),
+    ],
+    ids=["control flow v1, static", "control flow v2, unknown", "control flow v1, unknown", "control flow v2, static"],
+)
 @pytest.mark.parametrize("build", CONTROL_FLOW, ids=lambda b: b.__name__.strip("_").replace("_", " "))
 def test_gelu_through_control_flow(build, v2, shape):
     with control_flow_v2(v2), tf.Graph().as_default() as graph, v1.Session() as sess:
@@ -55,14 +63,20 @@ def test_gelu_through_control_flow(build, v2, shape):
     np.testing.assert_allclose(slope, wanted_slope, rtol=2e-5, atol=4e-6)
 
 
+_FORMS = {"static": ([N], None), "unknown, factors kept": ([None], N + 1), "unknown, key kept": ([None], N)}
+_DAILY = [("static", True), ("unknown, factors kept", False), ("unknown, key kept", True)]
+
+
 @pytest.mark.parametrize(
-    "shape, least_keyed",
-    [([N], None), ([None], N + 1), ([None], N)],
-    ids=["static", "unknown, factors kept", "unknown, key kept"],
+    "form, v2",
+    [
+        *_DAILY,
+        *(pytest.param(form, not v2, marks=pytest.mark.nightly) for form, v2 in _DAILY),
+    ],
 )
-@pytest.mark.parametrize("v2", [False, True], ids=["control flow v1", "control flow v2"])
 @pytest.mark.parametrize("build", CONTROL_FLOW, ids=lambda b: b.__name__.strip("_").replace("_", " "))
-def test_dropout_through_control_flow(monkeypatch, build, v2, shape, least_keyed):
+def test_dropout_through_control_flow(monkeypatch, build, v2, form):
+    shape, least_keyed = _FORMS[form]
     """The gradient of several dropouts in a row has all masks; each iteration has its own mask."""
     monkeypatch.setattr(test_gelu, "gelu", lambda x: dropout(x, 0.5))
     monkeypatch.setitem(dropout.__globals__, "_LEAST_KEYED", least_keyed)
@@ -215,6 +229,7 @@ print(len(told) == is_hardened)
 """
 
 
+@pytest.mark.once
 def test_a_process_that_may_not_execute_its_files_uses_plain_ops(repo_root):
     """XLA ends such a process. Kernels before 6.3 do not know how to make one, and there it compiles."""
     env = dict(os.environ, PYTHONPATH=str(repo_root), NPU_SHIM_FALLBACK="silent")
@@ -250,7 +265,7 @@ def plus_twice(x, y):
 
 @pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
 def test_very_large_tensors_are_processed_in_parts(monkeypatch, name):
-    monkeypatch.setattr(xla._allocator, "keeps", lambda environ, version: False)
+    monkeypatch.setattr(xla.allocator, "keeps", lambda environ, version: False)
     monkeypatch.setattr(xla, "_VERY_LARGE", 1 << 16)
     monkeypatch.setattr(xla, "_PART", 1 << 14)
     with tf.Graph().as_default(), v1.Session() as sess:

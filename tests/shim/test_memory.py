@@ -12,6 +12,8 @@ import npu_shim
 from npu_shim._host import host_device
 from npu_shim._tensorflow import allocator
 
+pytestmark = pytest.mark.once
+
 ALLOCATOR = allocator.ALLOCATOR
 
 # Adds numbers of 40 MB, ten times, and says how many pages the system has made for that. oneDNN would bring an

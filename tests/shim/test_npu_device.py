@@ -398,6 +398,7 @@ print("served", len(NAMES))
 """
 
 
+@pytest.mark.once
 def test_on_a_card_every_name_is_the_vendors() -> None:
     names: dict[str, list[str]] = {}
     for module, name in (row.split()[:2] for row in NAMES):

@@ -159,6 +159,7 @@ model.compile("sgd", "mse")
 model.fit(x, x[:, :1], batch_size=4, verbose=0)
 """
 
+    @pytest.mark.once
     def test_npu_shim_run_reports_traces_and_batches(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
         script = tmp_path / "train.py"
         script.write_text(SCRIPT)

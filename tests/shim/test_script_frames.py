@@ -8,7 +8,11 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from npu_shim._tensorflow import script_frames
+
+pytestmark = pytest.mark.once
 
 
 def test_line_of_the_main_thread_is_that_of_the_script(monkeypatch: Any, tmp_path: Any) -> None:
@@ -29,7 +33,7 @@ def test_line_of_the_main_thread_is_that_of_the_script(monkeypatch: Any, tmp_pat
 
 def test_packages_of_the_system_and_of_the_user_are_libraries(tmp_path: Any) -> None:
     code = (
-        "import sys\nfrom npu_shim import script_frames as frames\n"
+        "import sys\nfrom npu_shim._tensorflow import script_frames as frames\n"
         "print([frames.is_library(path + '/x.py') for path in sys.argv[1:]])"
     )
     folders = [str(tmp_path / name) for name in ("site-packages", "dist-packages", "project")]

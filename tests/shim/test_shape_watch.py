@@ -109,6 +109,7 @@ def test_uninstall_ends_it(watch):
     assert watch.changes() == []
 
 
+@pytest.mark.once
 def test_the_summary_comes_at_the_end_of_the_process(repo_root):
     code = """
 import tensorflow.compat.v1 as tf

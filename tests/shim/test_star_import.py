@@ -125,6 +125,7 @@ def python(code, root):
     return out.stdout.split()
 
 
+@pytest.mark.once
 def test_only_the_star_import_installs(repo_root):
     code = (
         "from tensorflow.python.client import session as s; a = s.Session.__init__, s.InteractiveSession.__init__;"
@@ -166,6 +167,7 @@ with tf.Session(config=config) as sess:
 """
 
 
+@pytest.mark.once
 def test_a_manual_port_changes_one_word(repo_root):
     assert python(PORT, repo_root) == ["True", "0", "NPUOutputTensorHook"]
 
@@ -190,6 +192,7 @@ def test_every_vendor_module_has_the_names_of_the_table(module):
         imported.nothing
 
 
+@pytest.mark.once
 def test_a_module_is_loaded_on_the_first_use_of_its_names(repo_root):
     code = (
         "import sys; from npu_shim.npu_init import *\n"

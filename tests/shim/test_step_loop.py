@@ -87,7 +87,12 @@ def run(iterations, runs, **kwargs):
 )
 @pytest.mark.parametrize("middle", [None, through_loops], ids=["straight", "control flow"])
 @pytest.mark.parametrize(
-    "optimizer", [v1.train.AdamOptimizer, lambda rate: v1.train.MomentumOptimizer(rate, 0.9)], ids=["adam", "momentum"]
+    "optimizer",
+    [
+        v1.train.AdamOptimizer,
+        pytest.param(lambda rate: v1.train.MomentumOptimizer(rate, 0.9), marks=pytest.mark.nightly),
+    ],
+    ids=["adam", "momentum"],
 )
 def test_a_session_trains_the_same_steps(v2, resource, middle, optimizer):
     with control_flow_v2(v2):
