@@ -208,8 +208,9 @@ run_suite() {  # FOLDER COLUMN ENVIRONMENT SUITE TESTS...
   bad=$(($(count "$xml" failures) + $(count "$xml" errors)))
   # 5 is "nothing collected": right for one suite when -k asks for another one.
   [ "$code" -eq 0 ] || [ "$code" -eq 5 ] || failed=1
-  printf '%s\t%s\t%s\t%s\t%d\t%d\n' "$(date +%F)" "${column/not_once/all}" "$name" "$suite" $((SECONDS - started)) "$total" \
-    >> "$results/seconds"
+  times > "$log.times"  # the second line: of the processes that this shell has waited for
+  printf '%s\t%s\t%s\t%s\t%d\t%s\t%d\n' "$(date +%F)" "${column/not_once/all}" "$name" "$suite" $((SECONDS - started)) \
+    "$(sed '1d; s/[ms]/ /g' "$log.times" | awk '{ printf "%d", 60 * $1 + $2 + 60 * $3 + $4 }')" "$total" >> "$results/seconds"
   record $((total - bad - $(count "$xml" skipped))) "$bad" "$failed" "$name $suite: $(tail -n 1 "$log" | tr -d =)"
 }
 
