@@ -566,6 +566,7 @@ def test_the_pre_commit_hook_runs_as_it_is_written(repo_root, project, tmp_path)
     assert subprocess.run(command, cwd=str(project), stdout=subprocess.PIPE).returncode == 0
 
 
+@pytest.mark.once
 def test_a_reader_that_stops_early_gets_no_traceback(project) -> None:
     make(project, {f"a{n}.py": SCRIPT * 200 for n in range(20)})
     tools = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from convert_tf2npu.main import main
 
+pytestmark = pytest.mark.once
+
 SCRIPT = "import tensorflow as tf\ntf.Session()\n"
 
 

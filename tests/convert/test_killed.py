@@ -18,6 +18,8 @@ from convert_tf2npu.files.staging import Staging
 from convert_tf2npu.files.writer import staging_in_place
 from convert_tf2npu.main import main
 
+pytestmark = pytest.mark.once
+
 SCRIPT = "import tensorflow as tf\ntf.Session()\n"
 MIGRATED = "import tensorflow as tf\nfrom npu_shim.npu_init import *\ntf.Session(config=npu_config_proto())\n"
 CALLS = ["mkdir", "replace", "rename", "link", "unlink", "rmdir", "chmod", "symlink"]

@@ -635,7 +635,7 @@ def _library_texts() -> Iterator[str]:
     root = pathlib.Path(sysconfig.get_paths()["stdlib"])
     packages = [path for path in root.glob("*/*.py") if path.parent.name != "site-packages"]
     # Where each piece of text is parsed again, a file takes several times as long.
-    step = 2 if _REPORTED else 8
+    step = 6 if _REPORTED else 24
     for path in sorted(root.glob("*.py"))[::step] + sorted(packages)[:: 10 * step]:
         try:
             with tokenize.open(str(path)) as file:
@@ -662,11 +662,11 @@ def _quotes_itself(text: str) -> bool:
 
 
 def test_standard_library() -> None:
-    assert sum(_check(text, _lose_all) for text in _library_texts()) > 10000
+    assert sum(_check(text, _lose_all) for text in _library_texts()) > 5000
 
 
 def test_standard_library_node_by_node() -> None:
-    assert sum(_check(text, _lose_ends, _find_each) for text in _library_texts()) > 10000
+    assert sum(_check(text, _lose_ends, _find_each) for text in _library_texts()) > 5000
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS[1:].split("---\n"))

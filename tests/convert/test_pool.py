@@ -16,6 +16,8 @@ from convert_tf2npu.engine.results import FileResult
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.files.errors import UsageError
 
+pytestmark = pytest.mark.once
+
 FORK = pytest.mark.parametrize("fork", [True, False], ids=["copied", "started anew"])
 
 

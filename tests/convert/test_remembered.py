@@ -18,6 +18,8 @@ from convert_tf2npu.engine.run import Exclude, convert_source
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
 
+pytestmark = pytest.mark.once
+
 FILES = {
     "compat.py": "import tensorflow as tf\n",
     "train.py": "from compat import tf\nsess = tf.Session()\n",

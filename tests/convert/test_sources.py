@@ -143,6 +143,7 @@ def test_special_files_in_a_source_are_named_and_left_out(make: Callable[[pathli
     assert not (source.parent / "out" / "part" / "thing.py").exists()
 
 
+@pytest.mark.once
 def test_folders_nested_deeper_than_python_calls(tmp_path: pathlib.Path) -> None:
     here = os.getcwd()
     depth = sys.getrecursionlimit() + 50
@@ -212,6 +213,7 @@ def open_source() -> Iterator[pathlib.Path]:
     shutil.rmtree(str(top))
 
 
+@pytest.mark.once
 def test_the_user_may_not_read_or_write_everything(open_source: pathlib.Path) -> None:
     source, top = open_source, open_source.parent
     mine = top / "mine"
@@ -247,6 +249,7 @@ def test_the_user_may_not_read_or_write_everything(open_source: pathlib.Path) ->
     assert [p.name for p in mine.iterdir()] == ["out"]
 
 
+@pytest.mark.once
 def test_folders_that_are_read_only_are_copied_as_they_are(open_source: pathlib.Path) -> None:
     source, top = open_source, open_source.parent
     for path in [top, source] + list(source.rglob("*")):
