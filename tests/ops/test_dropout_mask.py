@@ -29,6 +29,7 @@ def _z(share, count):
     return (share - 0.5) * 2 * np.sqrt(count)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("key", KEYS, ids=lambda k: f"key {k}")
 def test_every_bit_is_a_fair_coin_and_neighbours_are_independent(run, key):
     h = _bits(run, key)
@@ -47,17 +48,20 @@ def test_every_bit_is_a_fair_coin_and_neighbours_are_independent(run, key):
             assert abs(r) < 5 / np.sqrt(N), (keep, lag)
 
 
+@pytest.mark.once
 def test_values_are_spread_evenly(run):
     counts = np.bincount(_bits(run, KEYS[3]) >> 20, minlength=4096)
     chi2 = ((counts - N / 4096) ** 2 / (N / 4096)).sum()
     assert abs(chi2 - 4095) < 5 * np.sqrt(2 * 4095)
 
 
+@pytest.mark.once
 def test_no_position_repeats_another(run):
     """The hash of a place is one-to-one: all that is drawn with one key differs."""
     assert len(np.unique(_bits(run, KEYS[2]))) == N
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("a, b", [(KEYS[0], KEYS[1]), (KEYS[0], KEYS[2]), (KEYS[1], KEYS[2]), ((7, 9), (9, 7))])
 def test_similar_keys_give_independent_masks(run, a, b):
     unlike = _bits(run, a) ^ _bits(run, b)
@@ -79,6 +83,7 @@ def test_each_step_and_each_call_has_a_mask_of_its_own():
         assert abs((one == other).mean() - 0.5) < 5 * 0.5 / np.sqrt(N)
 
 
+@pytest.mark.once
 def test_steps_are_independent():
     """In 32 steps, the counts of kept places are binomial, and no two steps agree more than by chance."""
     steps, count = 32, LEAST_ELEMENTS
@@ -118,6 +123,7 @@ for count, shapes in ((1000, ([1000], None)), (100000, ([100000], None)), (1 << 
 """
 
 
+@pytest.mark.once
 def test_ranks_have_equal_masks_for_equal_seeds_only(repo_root):
     """As on NPUs, a mask depends only on the seeds of graph and op; without seeds it is random."""
     ranks = []
