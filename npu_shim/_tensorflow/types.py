@@ -53,9 +53,10 @@ Initializer = Any  # tf.keras.initializers.Initializer or its name, or an initia
 Regularizer = Any  # tf.keras.regularizers.Regularizer or its name
 Constraint = Any  # tf.keras.constraints.Constraint or its name
 Optimizer = Any  # tf.compat.v1.train.Optimizer or a Keras optimizer
+OptimizerClass = Any  # its class
 
 Structure = Any  # tensors, or values, nested in dicts, lists and tuples
 Tensors = Union[Tensor, Sequence[Any], Dict[str, Any]]  # one tensor, or several
 InputFn = Callable[..., Any]  # returns a dataset, or features and labels
 ModelFn = Callable[..., Any]  # returns an EstimatorSpec
-OptionValue = Any  # bool, int or str: the value of an NPU option
+OptionValue = Any  # bool, int or str: the value of an NPU option; or another argument of NPURunConfig

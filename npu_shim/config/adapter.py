@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Mapping, Sequence
 
 from npu_shim.config import plugin
 from npu_shim.distributed import remote_memory
@@ -59,13 +59,13 @@ def InitRdmaPool(size: int) -> int:
     return _DONE
 
 
-def RegistRdmaRemoteAddr(var_info: Sequence[Any]) -> int:
+def RegistRdmaRemoteAddr(var_info: Sequence[Sequence[int]]) -> int:
     """Register addresses and sizes as remote memory. Return 0; see npu_plugin.rdma_remote_register."""
     plugin.rdma_remote_register(var_info)
     return _DONE
 
 
-def RdmaInitAndRegister(var_info: Sequence[Any], size: int) -> int:
+def RdmaInitAndRegister(var_info: Sequence[Sequence[int]], size: int) -> int:
     """Call InitRdmaPool and RegistRdmaRemoteAddr. Return 0."""
     plugin.rdma_remote_init(var_info, size)
     return _DONE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Collection, Mapping
+from typing import TYPE_CHECKING, Collection, Mapping
 
 from npu_shim.options import option as o
 from npu_shim.options.table import KEYS, TABLE, arguments_of
@@ -11,7 +11,7 @@ from npu_shim.options.table import KEYS, TABLE, arguments_of
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import OptionValue
 
-Arguments = Mapping[str, Any]  # of NPURunConfig, by name
+    Arguments = Mapping[str, OptionValue]  # of NPURunConfig, by name
 
 
 def estimator_options(values: Arguments, tf_config: str | None = None) -> dict[str, OptionValue]:
@@ -55,9 +55,9 @@ def given_options(values: Arguments, names: Collection[str]) -> dict[str, Option
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _held(values: Arguments) -> dict[str, object]:
+def _held(values: Arguments) -> dict[str, OptionValue]:
     """Return the config objects by class name, including nested ones."""
-    found: dict[str, object] = {}
+    found: dict[str, OptionValue] = {}
     waiting = [value for value in values.values() if hasattr(type(value), "__signature__") and value is not None]
     while waiting:
         one = waiting.pop()
@@ -68,7 +68,7 @@ def _held(values: Arguments) -> dict[str, object]:
     return found
 
 
-def _value(row: o.Option, values: Arguments, held: Mapping[str, Any]) -> OptionValue | None:
+def _value(row: o.Option, values: Arguments, held: Mapping[str, OptionValue]) -> OptionValue | None:
     """Return the value to write, None to omit the option."""
     if row.write == o.NEVER or row.arg is None:
         return None

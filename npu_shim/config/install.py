@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from npu_shim._host import host_env, patches
 
@@ -45,8 +45,8 @@ def uninstall() -> None:
 
 
 def set_npu_default_config(
-    func: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    func: Callable[..., None], args: tuple[object, ...], kwargs: dict[str, object]
+) -> tuple[tuple[object, ...], dict[str, object]]:
     """Put the config of a call of a session's constructor through session_config.
 
     Args:

@@ -24,12 +24,12 @@ _VENDORS: Any = host_device.find_vendor("npu_bridge.estimator.npu.npu_config")
 class NestedConfig:
     """A group of options. Each argument is an attribute. Wrong types and values raise an error at once."""
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         cls.__signature__ = signature_of(cls.__name__)  # type: ignore[attr-defined]
         cls.__doc__ = f"{cls.__doc__}\n\nArgs:\n{page.arguments(cls.__name__)}\n"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: OptionValue, **kwargs: OptionValue) -> None:
         cls = type(self)
         for name, value in bind(cls.__name__, cls.__signature__, args, kwargs).arguments.items():  # type: ignore
             setattr(self, name, check_argument(arguments_of(cls.__name__)[name], name, value))
@@ -52,7 +52,7 @@ def _vendors_class(name: str) -> Any:
     return getattr(_VENDORS, name, object)
 
 
-def vendors_attributes(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def vendors_attributes(name: str, arguments: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
     """Return the attributes of an object of the vendor's class on an NPU, else an empty dict.
 
     Args:
@@ -94,7 +94,7 @@ CLASSES: dict[str, type] = {cls.__name__: cls for cls in NestedConfig.__subclass
 
 
 def bind(
-    owner: str, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
+    owner: str, signature: inspect.Signature, args: Sequence[OptionValue], kwargs: Mapping[str, OptionValue]
 ) -> inspect.BoundArguments:
     """Bind arguments and apply defaults. The error for an unknown name has the replacement, or lists close names.
 

@@ -69,7 +69,7 @@ if _API is not None:
             ValueError: if a value is not allowed, or arguments contradict each other.
         """
 
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
+        def __init__(self, *args: OptionValue, **kwargs: OptionValue) -> None:
             extra = {name: kwargs.pop(name) for name in list(kwargs) if name in _parent_only()}
             names = tuple(_ARGUMENTS)[: len(args)] + tuple(kwargs)
             self._npu_given = frozenset(names)
@@ -77,7 +77,7 @@ if _API is not None:
             self._set_npu_values(values, names)
             _API.RunConfig.__init__(self, **_parent_arguments(values), **extra)
 
-        def _set_npu_values(self, values: dict[str, Any], names: Collection[str]) -> None:
+        def _set_npu_values(self, values: dict[str, OptionValue], names: Collection[str]) -> None:
             checked = {name: check_argument(_ARGUMENTS[name], name, value) for name, value in values.items()}
             for name in names:
                 if checked.get(name) is not None:
@@ -99,7 +99,7 @@ if _API is not None:
             """Return those of npu_options that the user gave as arguments."""
             return given_options(self._npu_values, self._npu_given)
 
-        def replace(self, **kwargs: Any) -> NPURunConfig:
+        def replace(self, **kwargs: OptionValue) -> NPURunConfig:
             """Return a copy with some arguments replaced: those of RunConfig.replace and every NPU argument."""
             npu = {name: kwargs.pop(name) for name in list(kwargs) if name in self._npu_values}
             result = super().replace(**kwargs)
@@ -115,7 +115,7 @@ else:
     NPURunConfig = needs_estimator("NPURunConfig", "Run config of an NPUEstimator.")  # type: ignore[misc,assignment]
 
 
-def _vendors_attributes(values: dict[str, Any]) -> dict[str, Any]:
+def _vendors_attributes(values: dict[str, OptionValue]) -> dict[str, OptionValue]:
     """Return the attributes of the vendor's NPURunConfig that a RunConfig does not have, for checked arguments."""
     arguments = {name: value for name, value in values.items() if name not in _PARENT}
     if arguments.get("insert_op_file") is not None:  # the vendor's class assigns it to a field of bytes
@@ -129,7 +129,7 @@ def _parent_only() -> Iterable[str]:
     return [name for name in inspect.signature(_API.RunConfig.__init__).parameters if name not in _ARGUMENTS]
 
 
-def _parent_arguments(values: dict[str, Any]) -> dict[str, Any]:
+def _parent_arguments(values: dict[str, OptionValue]) -> dict[str, OptionValue]:
     parent = {name: values[name] for name in _PARENT}
     if parent["save_checkpoints_steps"] is None and parent["save_checkpoints_secs"] is None:
         parent["save_checkpoints_steps"] = 100
@@ -145,7 +145,7 @@ def _check_session_config(config: ConfigProto | None) -> None:
         )
 
 
-def _check_cluster(values: dict[str, Any]) -> None:
+def _check_cluster(values: dict[str, OptionValue]) -> None:
     horovod = values["horovod_mode"]
     if not isinstance(horovod, bool):
         raise ValueError(f"horovod_mode={horovod!r} is not allowed: it must be True or False.")

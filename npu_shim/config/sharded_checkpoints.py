@@ -9,7 +9,7 @@ Neither the graph nor the files change.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,12 +17,12 @@ import numpy as np
 from npu_shim._tensorflow import tf_api, tf_session
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import FeedDict, Fetches, Graph, Operation, Session
+    from npu_shim._tensorflow.types import FeedDict, Fetches, Graph, Operation, Saver, Session, Structure
 
 tf = tf_api.tf
 
 
-def in_two_runs(save: Callable[..., Any]) -> Callable[..., Any]:
+def in_two_runs(save: Callable[..., str | None]) -> Callable[..., str | None]:
     """Return a ``tf.compat.v1.train.Saver.save`` that writes sharded checkpoints in two runs if one fails.
 
     Args:
@@ -31,7 +31,7 @@ def in_two_runs(save: Callable[..., Any]) -> Callable[..., Any]:
     fails: WeakKeyDictionary[Session, bool] = WeakKeyDictionary()  # the sessions in which one run failed
 
     @functools.wraps(save)
-    def wrapped(self: Any, sess: Session, *args: Any, **kwargs: Any) -> Any:
+    def wrapped(self: Saver, sess: Session, *args: object, **kwargs: object) -> str | None:
         if getattr(self.saver_def, "sharded", False) and isinstance(sess, tf_session.SessionInterface):
             merge = _merge_op(sess.graph, self.saver_def.save_tensor_name)
             if merge is not None:
@@ -61,7 +61,7 @@ class _TwoRuns(tf_session.SessionInterface):
         """The graph of the session."""
         return self._session.graph
 
-    def run(self, fetches: Fetches, feed_dict: FeedDict | None = None, *args: Any, **kwargs: Any) -> Any:
+    def run(self, fetches: Fetches, feed_dict: FeedDict | None = None, *args: object, **kwargs: object) -> Structure:
         """Run as the session does; if the passes fail on the saver's op, write the shards and then merge them."""
         if fetches != self._saving:
             return self._session.run(fetches, feed_dict, *args, **kwargs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api
@@ -92,7 +92,7 @@ class NPUDistributedOptimizer(WrappingOptimizer):
         super().__init__(optimizer, name or "Distributed" + type(optimizer).__name__)
         self._is_weight_update_sharding = is_weight_update_sharding
 
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradientAndVariable]:
+    def compute_gradients(self, *args: object, **kwargs: object) -> list[GradientAndVariable]:
         """Return the wrapped optimizer's gradients, averaged over all ranks."""
         pairs = self._opt.compute_gradients(*args, **kwargs)
         size, found = world_size(), sum(gradient is not None for gradient, _ in pairs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, Iterator, Sequence, Tuple, TypeVar
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.distributed import gradient_buckets, groups
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     GradientAndVariable = Tuple[Gradient, Variable]
     GradientsAndVariables = Sequence[GradientAndVariable]
 
+T = TypeVar("T")
 tf = tf_api.tf
 _MARK = "_npu_shim_averages"
 _BYTES_IF_UNKNOWN = 1 << 20  # of a gradient with a dynamic shape
@@ -38,7 +39,7 @@ def reduce_all(values: Sequence[Gradient], reduction: str, group: str = WORLD) -
     Raises:
         ValueError: for IndexedSlices, if the reduction is not 'mean' or 'sum'.
     """
-    results: dict[int, Any] = {}
+    results: dict[int, Gradient] = {}
     size = groups.group(group).size
     if size == 1:
         return [value if value is None or is_sparse(value) else tf.identity(value) for value in values]
@@ -172,10 +173,10 @@ def make_averaging(optimizer: Optimizer) -> None:
         optimizer.apply_gradients = _marked(apply_averaged(apply), apply)
 
 
-def apply_averaged(apply: Callable[..., Any]) -> Callable[..., Any]:
+def apply_averaged(apply: Callable[..., T]) -> Callable[..., T]:
     """Return a Keras apply_gradients that averages first, unless an NPUStrategy does."""
 
-    def averaged(grads_and_vars: GradientsAndVariables, *args: Any, **kwargs: Any) -> Any:
+    def averaged(grads_and_vars: GradientsAndVariables, *args: object, **kwargs: object) -> T:
         pairs = grads_and_vars if strategy_reduces() else average_gradients(list(grads_and_vars))
         return apply(pairs, *args, **kwargs)
 
@@ -187,17 +188,17 @@ def strategy_reduces() -> bool:
     return hasattr(tf_api.tf.distribute.get_strategy().extended, "gradients_are_reduced")
 
 
-def apply_reduced(apply: Callable[..., Any]) -> Callable[..., Any]:
+def apply_reduced(apply: Callable[..., T]) -> Callable[..., T]:
     """Return an apply_gradients for gradients that are already reduced over all ranks."""
 
-    def applied(*args: Any, **kwargs: Any) -> Any:
+    def applied(*args: object, **kwargs: object) -> T:
         with gradients_are_reduced():
             return apply(*args, **kwargs)
 
     return applied
 
 
-def _marked(function: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+def _marked(function: Callable[..., T], original: Callable[..., object]) -> Callable[..., T]:
     wrapped = functools.wraps(original)(function)
     setattr(wrapped, _MARK, True)
     return wrapped

@@ -5,7 +5,7 @@ On the CPU each rank updates all variables, so npu_shim's optimizers do not use 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Hashable, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _NONE = -1  # the rank of a gradient that nobody has
 _items: list[GradDivisionItem] = []  # of the gradients that add_grads_and_vars was called with
-_values: dict[Any, Any] = {}
+_values: dict[Hashable, object] = {}
 
 
 class GradDivisionItem:
@@ -92,12 +92,12 @@ def global_dict_init() -> None:
     _values.clear()
 
 
-def set_value(key: Any, value: Any) -> None:
+def set_value(key: Hashable, value: object) -> None:
     """Keep a value in a dictionary of this process."""
     _values[key] = value
 
 
-def get_value(key: Any, def_value: Any = None) -> Any:
+def get_value(key: Hashable, def_value: object = None) -> object:
     """Return a value that set_value keeps, or def_value."""
     return _values.get(key, def_value)
 

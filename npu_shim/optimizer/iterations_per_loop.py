@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._host.checks import check_positive_int
 from npu_shim._tensorflow import tf_api, tf_session, tf_threads
@@ -12,7 +12,7 @@ from npu_shim.optimizer import loop_variables, single_thread
 from npu_shim.optimizer.step_loop import StepLoop
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import FeedDict, Fetches, Graph, Operation, Session, Tensor
+    from npu_shim._tensorflow.types import FeedDict, Fetches, Graph, Operation, Session, Structure, Tensor
 
 ITERATION_OP = "IterationOp"  # the name by which the NPU's graph pass finds the op to loop
 
@@ -98,7 +98,7 @@ class StepRunner:
         return self.iterations > 1 and self.op in tf_session.fetched_elements(session, fetches)
 
     def run_first_steps(
-        self, session: Session, fetches: Fetches, feed_dict: FeedDict | None, run: Callable[..., Any]
+        self, session: Session, fetches: Fetches, feed_dict: FeedDict | None, run: Callable[..., object]
     ) -> None:
         """Run the first N - 1 steps if ``fetches`` contains the op.
 
@@ -140,17 +140,17 @@ class StepRunner:
         @functools.wraps(original_run)
         def run(
             fetches: Fetches, feed_dict: FeedDict | None = None, options: object = None, run_metadata: object = None
-        ) -> Any:
+        ) -> Structure:
             self.run_first_steps(session, fetches, feed_dict, original_run)
             return original_run(fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata)
 
         @functools.wraps(original_make_callable)
         def make_callable(
             fetches: Fetches, feed_list: Sequence[Tensor] | None = None, accept_options: bool = False
-        ) -> Callable[..., Any]:
+        ) -> Callable[..., Structure]:
             last_step = original_make_callable(fetches, feed_list=feed_list, accept_options=accept_options)
 
-            def call(*values: Any, **kwargs: Any) -> Any:
+            def call(*values: object, **kwargs: object) -> Structure:
                 self.run_first_steps(session, fetches, dict(zip(feed_list or (), values)), original_run)
                 session.run = original_run  # some callables call it
                 try:

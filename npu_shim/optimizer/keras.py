@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._host import host_device
 from npu_shim.distributed.world import world_size
 from npu_shim.optimizer.gradient_averaging import average_gradients, strategy_reduces
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Optimizer, Tensor, Variable
+    from npu_shim._tensorflow.types import Operation, Optimizer, OptimizerClass, Tensor, Variable
     from npu_shim.optimizer.gradient_averaging import GradientsAndVariables
 
 _MARK = "_npu_shim_distributed"
@@ -18,14 +18,14 @@ _MARK = "_npu_shim_distributed"
 class _OptimizerFactory(type):
     """A class whose call returns an optimizer of the wrapped optimizer's class, so that Keras accepts it everywhere."""
 
-    def __call__(cls, optimizer: Optimizer, name: str = "NpuKerasOptimizer", **kwargs: Any) -> Optimizer:
+    def __call__(cls, optimizer: Optimizer, name: str = "NpuKerasOptimizer", **kwargs: object) -> Optimizer:
         if not hasattr(optimizer, "get_config") or not hasattr(type(optimizer), "from_config"):
             raise TypeError(
                 f"optimizer={optimizer!r} is {type(optimizer).__name__}, but must be a Keras optimizer. For a "
                 "tf.compat.v1.train.Optimizer use npu_tf_optimizer."
             )
-        original: Any = type(optimizer)
-        averaging: Any = original if _is_averaging(original) else _averaging_class(original)
+        original: OptimizerClass = type(optimizer)
+        averaging: OptimizerClass = original if _is_averaging(original) else _averaging_class(original)
         config = optimizer.get_config()
         if "name" in config:  # the optimizers of the package keras have no name
             config["name"] = name
@@ -51,10 +51,12 @@ class KerasDistributeOptimizer(metaclass=_OptimizerFactory):
     """
 
 
-def _averaging_class(original: Any) -> Any:
+def _averaging_class(original: OptimizerClass) -> OptimizerClass:
     """Return a subclass of an optimizer's class that averages gradients."""
 
-    def apply_gradients(self: Optimizer, grads_and_vars: GradientsAndVariables, *args: Any, **kwargs: Any) -> Any:
+    def apply_gradients(
+        self: Optimizer, grads_and_vars: GradientsAndVariables, *args: object, **kwargs: object
+    ) -> Operation | None:
         averages = world_size() > 1 and not strategy_reduces()
         pairs = average_gradients(list(grads_and_vars)) if averages else grads_and_vars
         return super(averaging, self).apply_gradients(pairs, *args, **kwargs)
@@ -67,7 +69,7 @@ def _averaging_class(original: Any) -> Any:
 
     # The optimizers of the package keras for TensorFlow 1 apply what their get_gradients returns
     method = apply_gradients if hasattr(original, "apply_gradients") else get_gradients
-    averaging: Any = type(
+    averaging: OptimizerClass = type(
         original.__name__,
         (original,),
         {_MARK: True, "__module__": original.__module__, method.__name__: method},
@@ -81,5 +83,5 @@ def _is_averaging(optimizer_class: type) -> bool:
 
 def npu_keras_optimizer(opt: Optimizer) -> Optimizer:
     """Return ``KerasDistributeOptimizer(opt)``."""
-    wrapper: Any = host_device.vendors_or(KerasDistributeOptimizer, "npu_bridge.estimator.npu.npu_optimizer")
+    wrapper: OptimizerClass = host_device.vendors_or(KerasDistributeOptimizer, "npu_bridge.estimator.npu.npu_optimizer")
     return wrapper(opt)

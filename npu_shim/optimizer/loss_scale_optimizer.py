@@ -71,7 +71,7 @@ class NPULossScaleOptimizer(WrappingOptimizer):
         return getattr(self._opt, attr)
 
     def compute_gradients(
-        self, loss: Tensor | Callable[[], Tensor], *args: Any, **kwargs: Any
+        self, loss: Tensor | Callable[[], Tensor], *args: object, **kwargs: object
     ) -> list[GradientAndVariable]:
         """Return the gradients of the loss, computed with the scaled loss and divided by the scale."""
         scale = self._loss_scale_manager.get_loss_scale()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.distributed.world import world_size
@@ -66,7 +66,7 @@ class NPUOptimizer(WrappingOptimizer):
     ) -> list[GradientAndVariable]:
         """Return the wrapped optimizer's gradients, unscaled and averaged."""
         scale = self._manager.get_loss_scale() if self._is_loss_scale else None
-        given: dict[str, Any] = {"gate_gradients": gate_gradients} if gate_gradients != _GATE_OP else {}
+        given: dict[str, object] = {"gate_gradients": gate_gradients} if gate_gradients != _GATE_OP else {}
         given.update(var_list=var_list, aggregation_method=aggregation_method, grad_loss=grad_loss)
         given.update(colocate_gradients_with_ops=colocate_gradients_with_ops or None)
         given = {name: value for name, value in given.items() if value is not None}  # the wrapped one may take fewer

@@ -18,13 +18,13 @@ numbers than step by step.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterable
+from typing import TYPE_CHECKING, Iterable
 
 from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim.optimizer import loop_variables, single_thread
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import GraphDef, Operation, Tensor
+    from npu_shim._tensorflow.types import DType, GraphDef, Operation, Tensor
 
 tf = tf_api.tf
 
@@ -192,7 +192,7 @@ class _Body:
             )
         return self._entered[tensor.name]
 
-    def _add(self, op: str, name: str, *inputs: str, **attrs: Any) -> None:
+    def _add(self, op: str, name: str, *inputs: str, **attrs: bool | int | str | DType) -> None:
         node = self._nodes.node.add(op=op, name=name, input=inputs)
         for key, value in attrs.items():
             if isinstance(value, tf.DType):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api
 
@@ -22,15 +22,15 @@ class WrappingOptimizer(tf_api.v1.train.Optimizer):
         super().__init__(use_locking=False, name=name)
         self._opt = opt
 
-    def get_slot(self, *args: Any, **kwargs: Any) -> Variable | None:
+    def get_slot(self, *args: object, **kwargs: object) -> Variable | None:
         """Return a slot of the wrapped optimizer."""
         return self._opt.get_slot(*args, **kwargs)
 
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
+    def get_slot_names(self, *args: object, **kwargs: object) -> list[str]:
         """Return the names of the wrapped optimizer's slots."""
         return self._opt.get_slot_names(*args, **kwargs)
 
-    def variables(self, *args: Any, **kwargs: Any) -> list[Variable]:
+    def variables(self, *args: object, **kwargs: object) -> list[Variable]:
         """Return the wrapped optimizer's variables."""
         return self._opt.variables(*args, **kwargs)
 
