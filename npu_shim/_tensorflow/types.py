@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, Sequence, Union
 
 Tensor = Any  # tf.Tensor
 EagerTensor = Any  # tf.Tensor in eager mode
+Value = Any  # an array or number, as a session or a dataset returns it
 Operation = Any  # tf.Operation
 Gradient = Any  # tf.Tensor, tf.IndexedSlices or None
 Variable = Any  # tf.Variable, or a ref variable of TensorFlow 1
@@ -32,6 +33,8 @@ Message = Any  # another protobuf message
 
 RunConfig = Any  # tf.estimator.RunConfig
 Estimator = Any  # tf.estimator.Estimator
+EstimatorClass = Any  # its class
+EstimatorModule = Any  # tf.estimator; None where TensorFlow has none
 EstimatorSpec = Any  # tf.estimator.EstimatorSpec
 SessionRunHook = Any  # tf.compat.v1.train.SessionRunHook
 SessionRunContext = Any  # tf.compat.v1.train.SessionRunContext
@@ -39,6 +42,7 @@ SessionRunArgs = Any  # tf.compat.v1.train.SessionRunArgs
 SessionRunValues = Any  # tf.compat.v1.train.SessionRunValues
 Scaffold = Any  # tf.compat.v1.train.Scaffold
 Saver = Any  # tf.compat.v1.train.Saver
+CheckpointSaverListener = Any  # tf.compat.v1.train.CheckpointSaverListener
 EventWriter = Any  # tf.compat.v1.summary.FileWriter
 WarmStartSettings = Any  # tf.estimator.WarmStartSettings
 InputContext = Any  # tf.distribute.InputContext

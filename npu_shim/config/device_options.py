@@ -102,7 +102,7 @@ class NpuBaseConfig:
         known = [name for name, value in vars(self).items() if isinstance(value, (OptionValue, NpuBaseConfig))]
         self._fixed_attrs = known
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: Value) -> None:
         known: list[str] | None = vars(self).get("_fixed_attrs")
         present = vars(self).get(name)
         if known is None:

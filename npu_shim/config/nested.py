@@ -6,7 +6,7 @@ On an NPU each class is derived from the vendor's.
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Mapping, Sequence
 
 from npu_shim._host import host_device
 from npu_shim.options import page
@@ -18,7 +18,7 @@ from npu_shim.options.table import KEYS, arguments_of, signature_of
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import OptionValue
 
-_VENDORS: Any = host_device.find_vendor("npu_bridge.estimator.npu.npu_config")
+_VENDORS = host_device.find_vendor("npu_bridge.estimator.npu.npu_config")
 
 
 class NestedConfig:
@@ -47,7 +47,7 @@ class NestedConfig:
         return hash(repr(self))
 
 
-def _vendors_class(name: str) -> Any:
+def _vendors_class(name: str) -> type:
     """Return the vendor's class of a name on an NPU, else ``object``."""
     return getattr(_VENDORS, name, object)
 
@@ -62,7 +62,7 @@ def vendors_attributes(name: str, arguments: Mapping[str, OptionValue]) -> dict[
     cls = _vendors_class(name)
     if cls is object:
         return {}
-    known = inspect.signature(cls.__init__).parameters
+    known = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
     return vars(cls(**{argument: value for argument, value in arguments.items() if argument in known}))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Collection, Iterable
+from typing import TYPE_CHECKING, Collection, Iterable
 
 from npu_shim._host import host_device, host_env
 from npu_shim._tensorflow import tf_api
@@ -15,9 +15,9 @@ from npu_shim.options.check import check_together, warn_if_deprecated
 from npu_shim.options.table import arguments_of, signature_of
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto, OptionValue, RunConfig
+    from npu_shim._tensorflow.types import ConfigProto, EstimatorModule, OptionValue, RunConfig
 
-_API: Any = tf_api.estimator()
+_API: EstimatorModule = tf_api.estimator()
 _ARGUMENTS = arguments_of(None)
 _VENDORS = host_device.find_vendor("npu_bridge.estimator.npu.npu_config")
 _DATA_PARALLEL = (

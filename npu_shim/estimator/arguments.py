@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.config.estimator_session import estimator_session_config
@@ -12,9 +12,9 @@ from npu_shim.config.parameter_map import find_entry
 from npu_shim.config.run_config import NPURunConfig, from_run_config
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import RunConfig
+    from npu_shim._tensorflow.types import Estimator, EstimatorModule, RunConfig
 
-_API: Any = tf_api.estimator()
+_API: EstimatorModule = tf_api.estimator()
 _TPU = ("use_tpu", "train_batch_size", "eval_batch_size", "predict_batch_size", "batch_axis", "eval_on_tpu")
 
 
@@ -22,7 +22,7 @@ def refuse_tpu_arguments(init: Callable[..., None]) -> Callable[..., None]:
     """Decorate the constructor of NPUEstimator: the error for an argument of TPUEstimator has the fix."""
 
     @functools.wraps(init)
-    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+    def checked(self: Estimator, *args: object, **kwargs: object) -> None:
         found = [name for name in _TPU if name in kwargs]
         if found:
             raise TypeError(

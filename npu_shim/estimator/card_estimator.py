@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device
 from npu_shim.config import parameter_map
@@ -12,9 +12,9 @@ from npu_shim.estimator.arguments import npu_run_config
 from npu_shim.options.table import KEYS
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import RunConfig
+    from npu_shim._tensorflow.types import CustomOptimizer, EstimatorClass, RunConfig
 
-_Vendors: Any = host_device.vendor("npu_bridge.estimator.npu.npu_estimator").NPUEstimator
+_Vendors: EstimatorClass = host_device.vendor("npu_bridge.estimator.npu.npu_estimator").NPUEstimator
 
 
 class CardEstimator(_Vendors):
@@ -25,14 +25,14 @@ class CardEstimator(_Vendors):
         **kwargs: as for the vendor's class.
     """
 
-    def __init__(self, *, config: RunConfig | None, **kwargs: Any) -> None:
+    def __init__(self, *, config: RunConfig | None, **kwargs: object) -> None:
         config = npu_run_config(config)
         by_hand = parameter_map.find_entry(config.session_config)
         options = options_of(config)
         if config.session_config is not None:  # the vendor's class changes it, and adds an entry in any case
             config = config.replace(session_config=without_entries(config.session_config))
         super().__init__(config=config, **kwargs)
-        entry: Any = parameter_map.find_entry(self._session_config)
+        entry: CustomOptimizer = parameter_map.find_entry(self._session_config)
         known = config.npu_options()
         for name in [name for name in entry.parameter_map if name in KEYS and name not in known]:
             del entry.parameter_map[name]

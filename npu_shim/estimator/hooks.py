@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict
+from typing import TYPE_CHECKING, Callable, Dict, Union
 
 from npu_shim._host import host_env
 from npu_shim._host.checks import check_positive_int
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
         SessionRunValues,
         Structure,
         Tensor,
+        Value,
     )
 
+    Values = Dict[str, Value]  # of tensors, by tag
+    Progress = Union[Tensor, str, float, None]  # a tensor, its name, or a number
+
 tf = tf_api.tf
-_train: Any = tf_api.v1.train
-Values = Dict[str, Any]  # of tensors, by tag
-Progress = Any  # a tensor, its name, or a number
 
 
 class NpuEmptyHook(tf_api.SessionRunHook):
     """A hook that does nothing. It replaces a hook that the NPU does not need."""
 
 
-class NPUCheckpointSaverHook(_train.CheckpointSaverHook):
+class NPUCheckpointSaverHook(tf_api.v1.train.CheckpointSaverHook):
     """A CheckpointSaverHook that also logs the global step of every run."""
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
@@ -106,7 +107,7 @@ class SetIterationsVarHook(tf_api.SessionRunHook):
         self._runner.run_first_steps(session, fetches, feed_dict, session.run)
 
 
-class NPUOutputTensorHook(_train.LoggingTensorHook):
+class NPUOutputTensorHook(tf_api.v1.train.LoggingTensorHook):
     """Collect the values of tensors and pass them to a function.
 
     Args:
@@ -144,7 +145,7 @@ class NPUOutputTensorHook(_train.LoggingTensorHook):
             self._fetches = {k: tf.identity(t) for k, t in found.items()}
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        return _train.SessionRunArgs(self._fetches)
+        return tf_api.v1.train.SessionRunArgs(self._fetches)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         self._collected.append(run_values.results)
@@ -182,7 +183,7 @@ class TellMeStepOrLossHook(tf_api.SessionRunHook):
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         fetched = {n: v for n, v in self._given.items() if not isinstance(v, (int, float))}
-        return _train.SessionRunArgs(fetched)
+        return tf_api.v1.train.SessionRunArgs(fetched)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         for name, value in {**self._given, **run_values.results}.items():

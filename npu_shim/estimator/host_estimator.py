@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._host import host_env
 from npu_shim._tensorflow import tf_api
@@ -16,9 +16,17 @@ from npu_shim.optimizer.iterations_per_loop import ITERATION_OP
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import EstimatorSpec, InputFn, RunConfig, SessionRunHook, Structure
+    from npu_shim._tensorflow.types import (
+        EstimatorModule,
+        EstimatorSpec,
+        InputFn,
+        RunConfig,
+        SessionRunHook,
+        Structure,
+        Value,
+    )
 
-_API: Any = tf_api.estimator()
+_API: EstimatorModule = tf_api.estimator()
 
 
 class HostEstimator(_API.Estimator):
@@ -30,7 +38,7 @@ class HostEstimator(_API.Estimator):
         **kwargs: as for tf.estimator.Estimator.
     """
 
-    def __init__(self, *, config: RunConfig | None, job_start_file: str, **kwargs: Any) -> None:
+    def __init__(self, *, config: RunConfig | None, job_start_file: str, **kwargs: object) -> None:
         self._rank_saver: RankCheckpointSaverHook | None = None
         self._saves_itself = False
         if job_start_file:
@@ -39,7 +47,7 @@ class HostEstimator(_API.Estimator):
         self._session_config = for_this_device(self.config.session_config)  # that config is for the NPU
 
     def train(
-        self, input_fn: InputFn, hooks: Sequence[SessionRunHook] | None = None, *args: Any, **kwargs: Any
+        self, input_fn: InputFn, hooks: Sequence[SessionRunHook] | None = None, *args: object, **kwargs: object
     ) -> HostEstimator:
         """Train; see tf.estimator.Estimator.train."""
         self._saves_itself = any(isinstance(hook, tf_api.v1.train.CheckpointSaverHook) for hook in hooks or ())
@@ -53,12 +61,12 @@ class HostEstimator(_API.Estimator):
         hooks: Sequence[SessionRunHook] | None = None,
         checkpoint_path: str | None = None,
         name: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, Value]:
         """Evaluate; see tf.estimator.Estimator.evaluate. Each rank evaluates all data."""
         with rank_event_files(self.eval_dir(name)):
             return super().evaluate(input_fn, steps, hooks, checkpoint_path, name)
 
-    def _export_all_saved_models(self, export_dir_base: str, *args: Any, **kwargs: Any) -> bytes:
+    def _export_all_saved_models(self, export_dir_base: str, *args: object, **kwargs: object) -> bytes:
         base = (
             rank_export_folder(export_dir_base) if self._rank_saver and not self._rank_saver.writes else export_dir_base
         )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from npu_shim._host import host_env
 from npu_shim.distributed.ranks import get_rank_id, get_rank_size
 from npu_shim.estimator.checks import check_nonnegative_integer, check_not_none, check_positive_integer
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Tensor
 
 
 class JobConfig:
@@ -18,7 +21,7 @@ class JobConfig:
         batch_size: examples for each step.
     """
 
-    def __init__(self, learning_rate: Any = None, batch_size: int | None = None) -> None:
+    def __init__(self, learning_rate: Tensor | float | None = None, batch_size: int | None = None) -> None:
         self._learning_rate = learning_rate
         self._batch_size = batch_size
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Callable
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_estimator
 from npu_shim.estimator.npu_estimator import NPUEstimator
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, RunConfig
+    from npu_shim._tensorflow.types import KerasModel, RunConfig, Tensor
 
 
 def model_to_npu_estimator(
     keras_model: KerasModel | None = None,
     keras_model_path: str | None = None,
-    custom_objects: dict[str, Any] | None = None,
+    custom_objects: dict[str, type | Callable[..., Tensor]] | None = None,
     model_dir: str | None = None,
     checkpoint_format: str = "saver",
     config: RunConfig | None = None,

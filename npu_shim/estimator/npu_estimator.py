@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_estimator
@@ -11,9 +11,17 @@ from npu_shim.estimator import step_intervals
 from npu_shim.estimator.arguments import refuse_tpu_arguments
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import InputFn, ModelFn, RunConfig, SessionRunHook, WarmStartSettings
+    from npu_shim._tensorflow.types import (
+        CheckpointSaverListener,
+        EstimatorModule,
+        InputFn,
+        ModelFn,
+        RunConfig,
+        SessionRunHook,
+        WarmStartSettings,
+    )
 
-_API: Any = tf_api.estimator()
+_API: EstimatorModule = tf_api.estimator()
 _DOC = "An Estimator that trains on the NPU, or on the CPU if there is no NPU."
 
 
@@ -70,7 +78,7 @@ if _API is not None:
             model_fn: ModelFn | None = None,
             model_dir: str | None = None,
             config: RunConfig | None = None,
-            params: dict[str, Any] | None = None,
+            params: dict[str, object] | None = None,
             job_start_file: str = "",
             warm_start_from: str | WarmStartSettings | None = None,
             *,
@@ -97,7 +105,7 @@ if _API is not None:
             hooks: Sequence[SessionRunHook] | None = None,
             steps: int | None = None,
             max_steps: int | None = None,
-            saving_listeners: Sequence[Any] | None = None,
+            saving_listeners: Sequence[CheckpointSaverListener] | None = None,
         ) -> NPUEstimator:
             """Train; see tf.estimator.Estimator.train."""
             iterations = self.config.iterations_per_loop

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Sequence, TextIO
+from typing import TYPE_CHECKING, Callable, Sequence, TextIO
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.ops.outfeed import LOG_CHANNEL, existing_channel, outfeed_dequeue_op
 from npu_shim.ops.system import shutdown_system
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Operation, Queue, Session
+    from npu_shim._tensorflow.types import Fetches, Operation, Queue, Session, Value
 
 tf = tf_api.tf
 
@@ -24,7 +24,7 @@ class _Reader:
         queue: the channel; None if the graph never writes to it.
     """
 
-    def __init__(self, fetches: Fetches, use: Callable[[Any], None], queue: Queue | None) -> None:
+    def __init__(self, fetches: Fetches, use: Callable[[Sequence[Value]], None], queue: Queue | None) -> None:
         self._fetches, self._use = fetches, use
         self._close = None if queue is None else queue.close()
         self._thread: threading.Thread | None = None
@@ -75,7 +75,7 @@ class NPULogOutfeedSessionHook(tf_api.SessionRunHook):
         """Wait until everything is written."""
         self._reader.finish(session)
 
-    def _write(self, values: Sequence[Any]) -> None:
+    def _write(self, values: Sequence[Value]) -> None:
         for value in values:
             for text in getattr(value, "flat", [value]):
                 self._stream.write(tf.compat.as_str(text) + "\n" if isinstance(text, bytes) else f"{text}\n")

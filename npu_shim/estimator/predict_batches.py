@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Callable, Iterator
 
 from npu_shim._tensorflow import tf_api, tf_data
 from npu_shim.data.batching import has_dynamic_batch
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         SessionRunValues,
         Structure,
         Tensor,
+        Value,
     )
 
 tf = tf_api.tf
@@ -75,7 +76,7 @@ class RealRows(tf_api.SessionRunHook):
         tf_api.v1.add_to_collection(_COLLECTION, self)
         return pairs.map(lambda features, mask: {"features": features, "real": tf.cast(tf.reduce_sum(mask), tf.int32)})
 
-    def take(self, features: dict[str, Any]) -> Structure:
+    def take(self, features: dict[str, Structure]) -> Structure:
         """Return the features for the model_fn."""
         self._count = features["real"]
         self._features = [t for t in tf.nest.flatten(features["features"]) if isinstance(t, tf.Tensor)]
@@ -125,7 +126,7 @@ class RealRows(tf_api.SessionRunHook):
         return {name: value[: self._real] if name in self._cut_names else value for name, value in values.items()}
 
 
-def rows_of(values: Structure, length: Callable[[dict[str, Any]], int]) -> Iterator[Structure]:
+def rows_of(values: Structure, length: Callable[[dict[str, Value]], int]) -> Iterator[Structure]:
     """Yield the values of one run row by row.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Iterator
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class RankCheckpointSaverHook(tf_estimator.CheckpointSaverHook):
     """
 
     def __init__(
-        self, checkpoint_dir: str, save_secs: int | None = None, save_steps: int | None = None, **kwargs: Any
+        self, checkpoint_dir: str, save_secs: int | None = None, save_steps: int | None = None, **kwargs: object
     ) -> None:
         self._saves = bool(save_secs or save_steps)
         self._interval = -(save_secs or 0) if save_secs else save_steps or 0

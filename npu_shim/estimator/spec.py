@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Callable, Sequence, Sized
+from typing import TYPE_CHECKING, Callable, Sequence, Sized
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.config.placeholder import needs_estimator
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Scaffold, SessionRunHook, Structure, Tensor
+    from npu_shim._tensorflow.types import EstimatorModule, Operation, Scaffold, SessionRunHook, Structure, Tensor
 
-_API: Any = tf_api.estimator()
+_API: EstimatorModule = tf_api.estimator()
 
 
 def check_host_call(host_call: object) -> None:
@@ -98,7 +98,7 @@ if _API is not None:
             self.host_call = host_call
             return self
 
-        def _replace(self, **kwds: Any) -> NPUEstimatorSpec:
+        def _replace(self, **kwds: Structure) -> NPUEstimatorSpec:
             """Return a copy with some fields replaced, as EstimatorSpec does. It keeps host_call."""
             host_call = kwds.pop("host_call", self.host_call)
             fields = super()._replace(**kwds)

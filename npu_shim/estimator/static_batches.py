@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Iterator, Sequence
+from typing import TYPE_CHECKING, Iterator, Sequence
 
 from npu_shim._tensorflow import tf_api, tf_estimator
 from npu_shim.data.dropped_examples import DroppedExamplesHook
@@ -15,6 +15,7 @@ from npu_shim.estimator.predict_batches import RealRows, RowsUnknown, rows_of
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import (
         Dataset,
+        EstimatorClass,
         EstimatorSpec,
         InputContext,
         InputFn,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _TRAIN, _EVAL, _PREDICT = "train", "eval", "infer"  # tf.estimator.ModeKeys
 
 
-_Estimator: Any = object  # for type checkers; the class after this one
+_Estimator: EstimatorClass = object  # for type checkers; the class after this one
 
 
 class StaticBatches(_Estimator):
@@ -42,7 +43,7 @@ class StaticBatches(_Estimator):
         ValueError: if eval_batches or predict_batches has another value.
     """
 
-    def __init__(self, *, eval_batches: str, predict_batches: str, **kwargs: Any) -> None:
+    def __init__(self, *, eval_batches: str, predict_batches: str, **kwargs: object) -> None:
         check_choice("eval_batches", eval_batches, evaluation.MODES)
         check_choice("predict_batches", predict_batches, ("pad", "keep"))
         self._eval_batches = eval_batches
