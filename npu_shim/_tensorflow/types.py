@@ -48,6 +48,7 @@ WarmStartSettings = Any  # tf.estimator.WarmStartSettings
 InputContext = Any  # tf.distribute.InputContext
 Strategy = Any  # tf.distribute.Strategy
 ReduceOp = Any  # tf.distribute.ReduceOp
+ClusterResolver = Any  # tf.distribute.cluster_resolver.ClusterResolver
 StrategyExtended = Any  # its attribute extended
 LossScaleManager = Any  # FixedLossScaleManager, ExponentialUpdateLossScaleManager or the vendor's
 KerasCallback = Any  # tf.keras.callbacks.Callback

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npu_shim.options.domain import any_text, matching, one_of, path
-from npu_shim.options.option import ALWAYS, HELD, WITH_PROFILING, Option, flag, number, text
+from npu_shim.options.option import ALWAYS, HELD, WITH_PROFILING, Fields, Option, flag, number, text
 
 _DUMP = dict(holder="DumpConfig", write=HELD, cpu="side_output")
-_DUMP_FLAG: dict[str, Any] = dict(
+_DUMP_FLAG: Fields = dict(
     default=False, holder="DumpConfig", write=ALWAYS, requires=("dump_path",), cpu="side_output", refused=True
 )
 _PROFILING_FOR_TF2 = (" " * 45).join(  # with the gaps that the vendor's text has

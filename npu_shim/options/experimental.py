@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npu_shim.options.domain import any_text, matching, one_of, path
-from npu_shim.options.option import ALWAYS, HELD, NEVER, Option, argument, flag, text
+from npu_shim.options.option import ALWAYS, HELD, NEVER, Fields, Option, argument, flag, text
 
-_HELD: dict[str, Any] = dict(holder="ExperimentalConfig", write=HELD)
+_HELD: Fields = dict(holder="ExperimentalConfig", write=HELD)
 
 ROWS = (
     text(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Dict, NamedTuple
 
 from npu_shim.options.domain import BOOL, Domain
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import OptionValue
 
-REQUIRED: Any = object()  # an argument without default
-SAME: Any = object()  # the argument has the name of the option
+Fields = Dict[str, Any]  # of rows, by name
+
+REQUIRED: OptionValue = object()  # an argument without default
+SAME: OptionValue = object()  # the argument has the name of the option
 
 # When NPUEstimator writes an option into the parameter_map
 ALWAYS = "always"  # also with its default

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from npu_shim.options.option import REQUIRED, Option
 from npu_shim.options.rules import RULES
@@ -62,7 +61,7 @@ def paragraph(row: Option) -> str:
     return "\n".join([row.name] + [f"  {what}: {text}" for what, text in found if text])
 
 
-def record(row: Option) -> dict[str, Any]:
+def record(row: Option) -> dict[str, object]:
     """Return everything about one option for JSON. Missing facts are None or empty."""
     return {
         "name": row.name,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npu_shim.options.domain import any_text, one_of, path
-from npu_shim.options.option import ALWAYS, flag, number, text
+from npu_shim.options.option import ALWAYS, Fields, flag, number, text
 
-_REPLACED: dict[str, Any] = dict(deprecated="Use op_precision_mode.", replacement="op_precision_mode", refused=True)
+_REPLACED: Fields = dict(deprecated="Use op_precision_mode.", replacement="op_precision_mode", refused=True)
 
 ROWS = (
     text(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npu_shim.options.domain import any_text, matching, one_of
-from npu_shim.options.option import ALWAYS, HELD_TOGETHER, REQUIRED, flag, number, text
+from npu_shim.options.option import ALWAYS, HELD_TOGETHER, REQUIRED, Fields, flag, number, text
 
 _PROFILES = dict(holder="DynamicInputConfig", write=HELD_TOGETHER, estimator=REQUIRED, cpu="execution", refused=True)
-_REPLACED: dict[str, Any] = dict(
+_REPLACED: Fields = dict(
     deprecated="Leave it out, or use compile_dynamic_mode.",
     cpu="execution",
     tf2=None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence, TypeVar
 
 from npu_shim._host import host_device, host_env
 from npu_shim._tensorflow import tf_api
@@ -12,6 +12,8 @@ from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook, broa
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import KerasCallback, SessionRunHook
+
+T = TypeVar("T")
 
 
 class BroadcastGlobalVariablesCallbackImpl:
@@ -24,7 +26,7 @@ class BroadcastGlobalVariablesCallbackImpl:
         *args: arguments of the other base class.
     """
 
-    def __init__(self, root_rank: int, *args: Any) -> None:
+    def __init__(self, root_rank: int, *args: object) -> None:
         super().__init__(*args)
         self.root_rank = root_rank
         self.broadcast_done = False
@@ -116,7 +118,7 @@ def npu_callbacks_append(callbacks_list: Sequence[KerasCallback] = ()) -> list[K
     ]
 
 
-def as_list(given: Sequence[Any] | None, name: str) -> list[Any]:
+def as_list(given: Sequence[T] | None, name: str) -> list[T]:
     """Return a list of the hooks or callbacks in the argument ``name``; raise TypeError if it is no list or tuple."""
     if given is None:
         return []

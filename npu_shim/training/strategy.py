@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_distribute
@@ -17,6 +17,7 @@ from npu_shim.training.strategy_data import every_nth_batch, reads_all_data, sav
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import (
+        ClusterResolver,
         Dataset,
         DType,
         EstimatorSpec,
@@ -63,7 +64,7 @@ class NPUExtended(tf_distribute.OneDeviceExtended):
 
     # ---- variables
 
-    def _create_variable(self, next_creator: Callable[..., Variable], *args: Any, **kwargs: Any) -> Variable:
+    def _create_variable(self, next_creator: Callable[..., Variable], *args: object, **kwargs: Any) -> Variable:
         if world_size() > 1 and "initial_value" in kwargs and self._shares_initial_values(kwargs):
             kwargs["initial_value"] = functools.partial(
                 _value_of_first_rank, kwargs["initial_value"], kwargs.get("dtype")
@@ -86,19 +87,19 @@ class NPUExtended(tf_distribute.OneDeviceExtended):
 
     # ---- data
 
-    def _make_dataset_iterator(self, dataset: Dataset) -> Any:
+    def _make_dataset_iterator(self, dataset: Dataset) -> Iterator[Structure]:
         return super()._make_dataset_iterator(_for_rank(dataset))
 
-    def _experimental_distribute_dataset(self, dataset: Dataset, *options: Any) -> Any:
+    def _experimental_distribute_dataset(self, dataset: Dataset, *options: object) -> Dataset:
         return super()._experimental_distribute_dataset(_for_rank(dataset), *options)
 
-    def _make_input_fn_iterator(self, input_fn: InputFn, *mode: Any, **more: Any) -> Any:
+    def _make_input_fn_iterator(self, input_fn: InputFn, *mode: object, **more: object) -> Iterator[Structure]:
         return super()._make_input_fn_iterator(_batches_of_rank(input_fn), *mode, **more)
 
-    def _experimental_distribute_datasets_from_function(self, dataset_fn: InputFn, *options: Any) -> Any:
+    def _experimental_distribute_datasets_from_function(self, dataset_fn: InputFn, *options: object) -> Dataset:
         return super()._experimental_distribute_datasets_from_function(_batches_of_rank(dataset_fn), *options)
 
-    def _distribute_datasets_from_function(self, dataset_fn: InputFn, *options: Any) -> Any:
+    def _distribute_datasets_from_function(self, dataset_fn: InputFn, *options: object) -> Dataset:
         return super()._distribute_datasets_from_function(_batches_of_rank(dataset_fn), *options)
 
     def _experimental_distribute_values_from_function(self, value_fn: Callable[..., Structure]) -> Structure:
@@ -106,7 +107,9 @@ class NPUExtended(tf_distribute.OneDeviceExtended):
 
     # ---- replicas
 
-    def _call_for_each_replica(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def _call_for_each_replica(
+        self, fn: Callable[..., Structure], args: Sequence[object], kwargs: dict[str, object]
+    ) -> Structure:
         with tf.device(self._device), _RankContext(self._container_strategy()):
             return _with_broadcast(fn(*args, **kwargs))
 
@@ -120,7 +123,7 @@ class NPUExtended(tf_distribute.OneDeviceExtended):
         )
 
     def _batch_reduce_to(
-        self, reduce_op: ReduceOp, value_destination_pairs: Sequence[tuple[Gradient, Any]], *options: object
+        self, reduce_op: ReduceOp, value_destination_pairs: Sequence[tuple[Gradient, object]], *options: object
     ) -> list[Gradient]:
         values = [value for value, _ in value_destination_pairs]
         return values if self.gradients_are_reduced else _reduced(reduce_op, values)
@@ -147,7 +150,7 @@ class RankStrategy(tf_distribute.OneDeviceStrategy):
         tf_api.v1.distribute.Strategy.__init__(self, NPUExtended(self, device))
 
     @property
-    def cluster_resolver(self) -> Any:
+    def cluster_resolver(self) -> ClusterResolver:
         """A resolver with one worker for each rank; its task_id is the rank."""
         workers = [f"rank-{rank}" for rank in range(world_size())]
         return tf.distribute.cluster_resolver.SimpleClusterResolver(
@@ -230,11 +233,11 @@ def _synced(strategy: Strategy, variable: Variable, arguments: dict[str, Any]) -
     return tf_distribute.SyncOnReadVariable(strategy, [variable], arguments.get("aggregation"))
 
 
-def _averaging(assign: Callable[..., Any], dtype: DType) -> Callable[..., Any]:
+def _averaging(assign: Callable[..., Variable], dtype: DType) -> Callable[..., Variable]:
     """Return an assignment that averages its value over the ranks in a replica."""
 
     @functools.wraps(assign)
-    def assign_mean(value: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def assign_mean(value: Tensor, *args: object, **kwargs: object) -> Variable:
         if not tf.distribute.in_cross_replica_context() and tf.distribute.has_strategy():
             (value,) = npu_allreduce([tf.convert_to_tensor(value, dtype)], "mean")
         return assign(value, *args, **kwargs)
