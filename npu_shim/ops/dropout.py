@@ -9,7 +9,7 @@ from npu_shim._tensorflow import tf_api, tf_gradients, tf_graph, xla
 from npu_shim.ops import counter_rng
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor
+    from npu_shim._tensorflow.types import DType, Tensor, TensorShape
 
     TwoTensors = Tuple[Tensor, Tensor]
 
@@ -23,12 +23,9 @@ _LEAST_KEYED = 1 << 20  # below, the factors are kept for the gradient: few MB, 
 
 
 def dropout(
-    x: Tensor,
-    keep_prob: float | Tensor,
-    noise_shape: Tensor | None = None,
-    seed: int | None = None,
+    x: Tensor, keep_prob: float | Tensor, noise_shape: TensorShape | None = None, seed: int | None = None,
     name: str | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Keep each element with probability keep_prob, scaled by 1 / keep_prob; others become zero.
 
         y[i] = x[i] / keep_prob   with probability keep_prob, else 0

@@ -16,12 +16,9 @@ tf = tf_api.tf
 
 
 def dropout_v3(
-    x: Tensor,
-    keep_prob: float | Tensor,
-    noise_shape: TensorShape | None = None,
-    seed: int | None = None,
+    x: Tensor, keep_prob: float | Tensor, noise_shape: TensorShape | None = None, seed: int | None = None,
     name: str | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Keep each element with probability keep_prob, scaled by 1 / keep_prob; others become zero.
 
     In graphs it computes what npu_ops.dropout does. In eager code the mask has TensorFlow's random numbers. The

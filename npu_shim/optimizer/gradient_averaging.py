@@ -64,17 +64,15 @@ def reduce_all(values: Sequence[Gradient], reduction: str, group: str = WORLD) -
     return [results.get(index) for index in range(len(values))]
 
 
-def average_gradients(grads_and_vars: GradientsAndVariables, group: str = WORLD) -> list[GradientAndVariable]:
-    """Return the pairs with each gradient averaged over the ranks of a group.
+def average_gradients(grads_and_vars: GradientsAndVariables) -> list[GradientAndVariable]:
+    """Return the pairs with each gradient averaged over all ranks.
 
     In a replica of NPUStrategy gradients are added up, as the strategy does with applied gradients: the loss was
     already divided by the number of replicas.
     """
     pairs = list(grads_and_vars)
     reduction = "mean" if _replica() is None else "sum"
-    return list(
-        zip(reduce_all([gradient for gradient, _ in pairs], reduction, group), [variable for _, variable in pairs])
-    )
+    return list(zip(reduce_all([gradient for gradient, _ in pairs], reduction), [variable for _, variable in pairs]))
 
 
 @contextlib.contextmanager

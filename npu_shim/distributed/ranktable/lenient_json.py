@@ -33,7 +33,7 @@ def load(text: str) -> tuple[object, tuple[Problem, ...]]:
         return json.loads(plain, object_pairs_hook=_object, parse_constant=_constant), tuple(problems)
     except json.JSONDecodeError as error:
         line = plain.split("\n")[error.lineno - 1].strip()
-        what = f"is not JSON: {_lower_first(error.msg)}" + (f" in {_shorten(line)!r}" if line else "")
+        what = f"is not JSON: {error.msg[:1].lower()}{error.msg[1:]}" + (f" in {_shorten(line)!r}" if line else "")
         return None, (*problems, Problem(_position(error.lineno, error.colno), what, _advice(error.msg, plain)))
     except _Invalid as error:
         what, advice = error.args
@@ -100,9 +100,5 @@ def _advice(message: str, text: str) -> str:
     return "Correct it, or run npu-shim ranktable make for a new table"
 
 
-def _lower_first(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
-def _shorten(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else text[: most - 3] + "..."
+def _shorten(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -22,6 +22,7 @@ _FLOCK = struct.Struct("hhqqi4x")  # struct flock of 64-bit Linux: type, whence,
 _PUBLISHED_AT = 64
 _RECORD = re.compile(rb"^([0-9a-f]{16}) (\d+)\n\0*(?:([\w-]+)\n)?$")
 _RETRY_S = 0.01
+_TIMEOUT_S = 1.0  # for a process that holds the lock and cleans up
 
 # The lock files that this process holds, by path, with its process id: a forked child inherits the table but not the
 # locks. The table is global because the locks belong to the process.
@@ -40,12 +41,11 @@ class Holder:
 class RankLock:
     """The lock of this process; ``incarnation`` is a random number that differs from earlier processes of the rank."""
 
-    def __init__(self, path: str, timeout_s: float = 1.0) -> None:
+    def __init__(self, path: str) -> None:
         """Acquire the lock.
 
         Args:
             path: of the lock file; its directory is created.
-            timeout_s: how long to wait for a process that holds the lock to clean up.
         Raises:
             RankTaken: another process holds it.
         """
@@ -53,7 +53,7 @@ class RankLock:
         self.incarnation = secrets.randbits(64) | 1
         if _is_mine(path):
             raise RankTaken(f"{path} is held by this process itself. A process can join a job only once.")
-        self._fd = _acquire(path, timeout_s)
+        self._fd = _acquire(path)
         self._pid = os.getpid()
         _held[path] = self._pid
         os.ftruncate(self._fd, 0)
@@ -113,8 +113,8 @@ def release_stale(fd: int, path: str, remove: bool) -> None:
     os.close(fd)
 
 
-def _acquire(path: str, timeout_s: float) -> int:
-    give_up = time.monotonic() + timeout_s
+def _acquire(path: str) -> int:
+    give_up = time.monotonic() + _TIMEOUT_S
     while True:
         make_directory(os.path.dirname(path))
         try:
