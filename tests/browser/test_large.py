@@ -25,6 +25,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     return make_report(tmp_path_factory.mktemp("large"), files)
 
 
+@pytest.mark.nightly
 def test_a_large_report_is_whole_and_can_be_searched(large: pathlib.Path, open_page) -> None:
     page = open_page(path=large)
     assert page.locator(".calls").inner_text().startswith("16000 TensorFlow calls in 2000 files: 10000 fine, 4000")

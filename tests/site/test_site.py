@@ -68,11 +68,12 @@ def test_pages_need_no_network_follow_the_color_scheme_and_are_found(address: st
             assert background <= min(light) and max(light) < background + 60, (name, color)
             assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)"), name
         page.locator("[data-md-component=search-query]").fill("padded_batches")
-        page.locator(".md-search-result__item").first.wait_for(state="attached")
+        page.locator(".md-search-result__item").first.wait_for(state="attached", timeout=150_000)
         page.close()
     assert wrong == []
 
 
+@pytest.mark.nightly
 def test_broken_links_fail_the_build(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     for path in repo_root.iterdir():
         if path.name not in ("docs", "mkdocs.yml", "build"):
