@@ -7,7 +7,6 @@ import json
 from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._tensorflow import tf_api
-from npu_shim.config.estimator_session import estimator_session_config
 from npu_shim.config.parameter_map import find_entry
 from npu_shim.config.run_config import NPURunConfig, from_run_config
 
@@ -54,11 +53,6 @@ def npu_run_config(config: RunConfig | None) -> NPURunConfig:
             )
         config = from_run_config(config)
     return config
-
-
-def with_npu_session_config(config: NPURunConfig) -> NPURunConfig:
-    """Return an NPURunConfig whose session config carries its NPU options."""
-    return config.replace(session_config=estimator_session_config(config))
 
 
 def check_job_start_file(name: str) -> None:

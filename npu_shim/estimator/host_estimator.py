@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._host import host_env
 from npu_shim._tensorflow import tf_api
+from npu_shim.config.estimator_session import estimator_session_config
 from npu_shim.config.graph_passes import for_this_device
 from npu_shim.distributed.world import world_size
-from npu_shim.estimator.arguments import check_job_start_file, npu_run_config, with_npu_session_config
+from npu_shim.estimator.arguments import check_job_start_file, npu_run_config
 from npu_shim.estimator.hooks import SetIterationsVarHook
 from npu_shim.estimator.host_call import HostCallHook
 from npu_shim.estimator.rank_checkpoints import RankCheckpointSaverHook, rank_event_files, rank_export_folder
@@ -43,7 +44,8 @@ class HostEstimator(_API.Estimator):
         self._saves_itself = False
         if job_start_file:
             check_job_start_file(job_start_file)
-        super().__init__(config=with_npu_session_config(npu_run_config(config)), **kwargs)
+        config = npu_run_config(config)
+        super().__init__(config=config.replace(session_config=estimator_session_config(config)), **kwargs)
         self._session_config = for_this_device(self.config.session_config)  # that config is for the NPU
 
     def train(
