@@ -33,24 +33,24 @@ set -euo pipefail
 # python runs a few of them, and --nightly all.
 suites=(
   # suite      default all                      nightly                 tests
-  "distributed no      tf215,tf115              tf26,tf221              tests/distributed --ignore-glob=*/test_backend_* --ignore=tests/distributed/test_faults.py"
+  "distributed no      tf215,tf115              tf215,tf115,tf26,tf221  tests/distributed --ignore-glob=*/test_backend_* --ignore=tests/distributed/test_faults.py"
   "shim        yes     tf215                    -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator_batches.py --ignore-glob=*/test_estimator_parent.py"
   "shim        no      tf115                    tf215,tf115,tf26,tf221  tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
   "shim        no      tf26,tf221               -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_deep_potential.py"
-  "samples     no      tf215,tf115              -                       tests/samples"
-  "backends    no      tf215                    tf115,tf26,tf221        tests/distributed/test_backend_*.py"
+  "samples     no      tf215,tf115              tf215,tf115,tf26,tf221  tests/samples"
+  "backends    no      tf215                    tf215,tf115,tf26,tf221  tests/distributed/test_backend_*.py"
   "smoke       yes     tf221,tf26               -                       -m smoke tests/distributed tests/lifted tests/cli"
-  "convert     yes     tf115,tf215              tf26                    tests/convert"
+  "convert     yes     tf115,tf215              tf115,tf215,tf26        tests/convert"
   "card        yes     tf215,tf115,tf26,tf221   -                       tests/card --ignore=tests/card/test_two_cards.py"
   "two_cards   no      -                        tf115,tf26              tests/card/test_two_cards.py"
   "mpi         no      -                        mpi                     NPU_SHIM_TEST_BACKENDS=mpi tests/mpi/test_ranks.py tests/mpi/test_scale.py tests/distributed/test_backend_collectives.py tests/distributed/test_backend_uneven.py tests/distributed/test_backend_random.py"
   "mpi_hosts   no      -                        mpi                     tests/mpi/test_two_hosts.py tests/mpi/test_hosts_benchmark.py tests/mpi/test_sample.py"
   "mpi_ranks   no      -                        mpich,mpi_debian        NPU_SHIM_TEST_BACKENDS=mpi tests/mpi/test_ranks.py tests/mpi/test_two_hosts.py tests/distributed/test_backend_collectives.py"
   "mpi_sample  no      -                        mpi_debian              tests/mpi/test_sample.py"
-  "cli         yes     tf215,tf115              tf26,tf221              tests/cli"
-  "migrated    no      tf215,tf115              tf26,tf221              tests/migrated tests/lifted"
-  "reports     no      reports                  -                       tests/browser tests/schemas tests/plots tests/site"
-  "corpus      no      tf115                    tf26,tf215              tests/corpus"
+  "cli         yes     tf215,tf115              tf215,tf115,tf26,tf221  tests/cli"
+  "migrated    no      tf215,tf115              tf215,tf115,tf26,tf221  tests/migrated tests/lifted"
+  "reports     no      reports                  reports                 tests/browser tests/schemas tests/plots tests/site"
+  "corpus      no      tf115                    tf115,tf26,tf215        tests/corpus"
   "samples     no      tf26,tf221               -                       tests/samples --ignore=tests/samples/test_dropout.py"
   "fast        yes     tf115,tf215              tf26,tf221              tests/fast"
   "robustness  no      tf115,tf215              tf26                    tests/robustness"
@@ -60,7 +60,7 @@ suites=(
   "defects     no      -                        tf215,tf115,tf26,tf221  tests/rehearsal"
   "blocks      no      tf215,tf115              -                       tests/blocks"
   "sample      yes     -                        -                       -m smoke tests/samples"
-  "faults      no      tf215                    tf115                   tests/distributed/test_faults.py"
+  "faults      no      tf215                    tf215,tf115             tests/distributed/test_faults.py"
   "cluster     no      -                        tf215,tf115             tests/cluster/test_slurm.py"
   "slurm_mpi   no      -                        mpi                     tests/cluster/test_slurm_mpi.py"
   "many_faults no      -                        tf215                   NPU_SHIM_FAULTS=200 tests/distributed/test_faults.py"
@@ -199,7 +199,7 @@ run_suite() {  # FOLDER COLUMN ENVIRONMENT SUITE TESTS...
   case "${1:-}" in [A-Z]*=*) export "$1"; shift ;; esac
   case "$column" in nightly) marks="" ;; not_once) marks="not nightly and not once" ;; *) marks="not nightly" ;; esac
   case "${1:-}" in -m) marks="$2${marks:+ and $marks}"; shift 2 ;; esac
-  log="$results/$name-$suite.log" xml="$results/$name-$suite.xml"
+  log="$results/$column-$name-$suite.log" xml="$results/$column-$name-$suite.xml"
   say "== $name, $suite tests: $("$dir/bin/python" -V)"
   # The tests see the checkout and nothing that the caller may have on PYTHONPATH. Their thousands of processes need not
   # compile it again: bytecode is kept where the checkout can be written.
@@ -241,12 +241,12 @@ for each in "${chosen[@]}"; do
   else
     while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
     say "== $name, $suite tests: started"
-    { run_suite "${made[$name]}" "$column" "$name" "$suite" $tests > "$results/$name-$suite.out" 2>&1
-      cat "$results/$name-$suite.out"; } < /dev/null &
+    { run_suite "${made[$name]}" "$column" "$name" "$suite" $tests > "$results/$column-$name-$suite.out" 2>&1
+      cat "$results/$column-$name-$suite.out"; } < /dev/null &
   fi
 done
 wait
-idle="$(say "$before" "$(processors)" | tr '\n' ' ' | awk 'NF >= 20 { half = int(NF / 2)
+idle="$(echo $before $(processors) | awk 'NF >= 20 { half = int(NF / 2)
   for (k = 1; k <= 8; k++) all += $(half + k) - $k
   printf ", processors idle %d %%", 100 * ($(half + 4) + $(half + 5) - $4 - $5) / all }')"
 case " ${columns[*]-} " in *" nightly "*) record_seconds=yes ;; esac

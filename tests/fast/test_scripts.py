@@ -39,9 +39,11 @@ def no_python(tmp_path: pathlib.Path) -> dict[str, str]:
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in (
+        "awk",
         "bash",
         "cat",
         "cut",
+        "date",
         "dirname",
         "find",
         "flock",
@@ -147,10 +149,22 @@ def files_of(repo_root: pathlib.Path, tests: list[str]) -> set[str]:
 
 def test_run_sh_runs_every_test_somewhere(repo_root: pathlib.Path) -> None:
     there = {path.relative_to(repo_root).as_posix() for path in (repo_root / "tests").rglob("test_*.py")}
+    for column in ("--all", "--nightly"):
+        suites = suites_of(repo_root, column)
+        assert len({(env, suite) for env, suite, _ in suites}) == len(suites)  # the names of their results
     suites = suites_of(repo_root, "--all", "--nightly")
-    assert len({(env, suite) for env, suite, _ in suites}) == len(suites)  # the names of their results
     ran = [file for _, _, tests in suites if "-m" not in tests for file in files_of(repo_root, tests)]
     assert set(ran) == there
+
+
+def test_run_sh_runs_every_nightly_test_at_night(repo_root: pathlib.Path) -> None:
+    marked = {
+        path.relative_to(repo_root).as_posix()
+        for path in (repo_root / "tests").rglob("test_*.py")
+        if "mark.nightly" in path.read_text(encoding="utf-8")
+    }
+    ran = [file for _, _, tests in suites_of(repo_root, "--nightly") for file in files_of(repo_root, tests)]
+    assert marked and marked <= set(ran)
 
 
 def test_run_sh_runs_what_depends_on_tensorflow_in_every_environment(repo_root: pathlib.Path) -> None:
