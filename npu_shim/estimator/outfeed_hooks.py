@@ -51,7 +51,21 @@ class _Reader:
             self._use(values)
 
 
-class NPULogOutfeedSessionHook(tf_api.SessionRunHook):
+class _ReadingHook(tf_api.SessionRunHook):
+    """A hook whose begin() makes a reader."""
+
+    _reader: _Reader
+
+    def after_create_session(self, session: Session, coord: object) -> None:
+        """Start the thread."""
+        self._reader.start(session)
+
+    def end(self, session: Session) -> None:
+        """Wait until the channel is empty."""
+        self._reader.finish(session)
+
+
+class NPULogOutfeedSessionHook(_ReadingHook):
     """Write the values of the channel ``_npu_log`` to a stream, one line for each string.
 
     Args:
@@ -67,14 +81,6 @@ class NPULogOutfeedSessionHook(tf_api.SessionRunHook):
         texts = None if queue is None else outfeed_dequeue_op(LOG_CHANNEL, queue.dtypes, [None] * len(queue.dtypes))
         self._reader = _Reader(texts, self._write, queue)
 
-    def after_create_session(self, session: Session, coord: object) -> None:
-        """Start the thread."""
-        self._reader.start(session)
-
-    def end(self, session: Session) -> None:
-        """Wait until everything is written."""
-        self._reader.finish(session)
-
     def _write(self, values: Sequence[Value]) -> None:
         for value in values:
             for text in getattr(value, "flat", [value]):
@@ -82,7 +88,7 @@ class NPULogOutfeedSessionHook(tf_api.SessionRunHook):
         self._stream.flush()
 
 
-class NPUInfeedOutfeedSessionHook(tf_api.SessionRunHook):
+class NPUInfeedOutfeedSessionHook(_ReadingHook):
     """Run ops that read a channel in a thread, until the channel is empty.
 
     Args:
@@ -103,14 +109,6 @@ class NPUInfeedOutfeedSessionHook(tf_api.SessionRunHook):
                 f"channel_name={self._name!r}: nothing is put on this channel. Call npu_ops.outfeed_enqueue_op first."
             )
         self._reader = _Reader(self._ops, lambda values: None, queue)
-
-    def after_create_session(self, session: Session, coord: object) -> None:
-        """Start the thread."""
-        self._reader.start(session)
-
-    def end(self, session: Session) -> None:
-        """Wait until the channel is empty."""
-        self._reader.finish(session)
 
 
 class NPUShutDownHook(tf_api.SessionRunHook):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from npu_shim._tensorflow.tf_api import numpy_function, tf
-from npu_shim.ops.embedding_tables import lock, op_of_graph, table_of
+from npu_shim.ops.embedding_tables import lock, table_of
 from npu_shim.ops.in_place import assigned, check_variable, scattered
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def embedding_hash_table_apply_adam_w(
         stored = numpy_function(store, [table_handle, places, rows * (1 - rate * decay) - rate * step], [])
         with tf.control_dependencies([value for _, value in changes]):
             done = [scattered(target, places, tf.cast(value, target.dtype.base_dtype)) for target, value in changes]
-        return op_of_graph(None if tf.executing_eagerly() else tf.group(stored, *done))
+        return tf.group(stored, *done)
 
 
 def embedding_hashtable_apply_adam_w(

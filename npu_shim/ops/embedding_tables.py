@@ -300,7 +300,7 @@ def embedding_hash_table_import(
         numpy_function(load, [handles[place], *parts], [])
         for place, parts in enumerate(zip(keys, counters, filter_flags, values))
     ]
-    return None if tf.executing_eagerly() else tf.group(*ops)
+    return tf.group(*ops)
 
 
 def _keys(table: _Table, only_admitted: bool) -> list[int]:

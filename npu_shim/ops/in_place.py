@@ -29,5 +29,4 @@ def assigned(operator: str, argument: str, variable: Variable, value: Tensor) ->
 
 def scattered(variable: Variable, indices: Tensor, values: Tensor) -> Operation | None:
     """Replace elements along the first axis of a variable. Return the op; None in eager code."""
-    done = tf.compat.v1.scatter_update(variable, indices, values)
-    return None if tf.executing_eagerly() else tf.group(done)
+    return tf.group(tf.compat.v1.scatter_update(variable, indices, values))

@@ -136,4 +136,4 @@ def _adam(
         if decay is not None:
             update += decay * w
         new_w = assigned(op, "input3", w, w - rate * update)
-        return None if tf.executing_eagerly() else tf.group(new_v, new_m, new_w)
+        return tf.group(new_v, new_m, new_w)
