@@ -152,6 +152,9 @@ class _Group(NpuBaseConfig):
     _path: str | None = None
     _groups: dict[str, type[_Group]] = {}
 
+    def __init_subclass__(cls, path: str | None = None) -> None:
+        cls._path = cls._path if path is None else path
+
     def __init__(self) -> None:
         for row in TABLE:
             path, _, name = (row.tf2_path or "").rpartition(".")
@@ -170,58 +173,41 @@ def _option(row: Option) -> OptionValue:
     return option
 
 
-class NpuDumpConfig(_Group):
+class NpuDumpConfig(_Group, path="dump_config"):
     """The tensors to dump."""
 
-    _path = "dump_config"
 
-
-class NpuAoeConfig(_Group):
+class NpuAoeConfig(_Group, path="aoe_config"):
     """Tuning of operators and graphs."""
 
-    _path = "aoe_config"
 
-
-class NpuProfilingConfig(_Group):
+class NpuProfilingConfig(_Group, path="profiling_config"):
     """Profiling of the device."""
 
-    _path = "profiling_config"
 
-
-class MemoryConfig(_Group):
+class MemoryConfig(_Group, path="memory_config"):
     """Use of the device's memory."""
 
-    _path = "memory_config"
 
-
-class NpuMultiBranchesConfig(_Group):
+class NpuMultiBranchesConfig(_Group, path="experimental.multi_branches_config"):
     """Profiles of dynamic input shapes."""
 
-    _path = "experimental.multi_branches_config"
 
-
-class LogicalDeviceDeployConfig(_Group):
+class LogicalDeviceDeployConfig(_Group, path="experimental.logical_device_deploy_config"):
     """Deployment on logical devices."""
 
-    _path = "experimental.logical_device_deploy_config"
 
-
-class ModelDeployConfig(_Group):
+class ModelDeployConfig(_Group, path="experimental.model_deploy_config"):
     """Deployment of a model on several devices."""
 
-    _path = "experimental.model_deploy_config"
 
-
-class GraphMemoryOptimizeConfig(_Group):
+class GraphMemoryOptimizeConfig(_Group, path="experimental.graph_memory_optimize_config"):
     """Memory savings of graphs."""
 
-    _path = "experimental.graph_memory_optimize_config"
 
-
-class NpuExperimentalConfig(_Group):
+class NpuExperimentalConfig(_Group, path="experimental"):
     """Options that the vendor may still change."""
 
-    _path = "experimental"
     _groups = {
         "multi_branches_config": NpuMultiBranchesConfig,
         "logical_device_deploy_config": LogicalDeviceDeployConfig,
@@ -230,10 +216,9 @@ class NpuExperimentalConfig(_Group):
     }
 
 
-class NpuConfig(_Group):
+class NpuConfig(_Group, path=""):
     """The options of the device: ``npu.global_options()``."""
 
-    _path = ""
     _groups = {
         "dump_config": NpuDumpConfig,
         "aoe_config": NpuAoeConfig,
