@@ -39,7 +39,7 @@ def assert_same(got, expected):
         np.testing.assert_array_equal(g, expected)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["graph", pytest.param("function", marks=pytest.mark.nightly), "eager"])
 def test_reductions_of_every_type(ranks, mode):
     n = ranks.size
     kinds = cases(mode, REDUCED)

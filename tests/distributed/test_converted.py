@@ -102,11 +102,10 @@ def compare(
 
 if tf.__version__ >= "2":
 
-    @pytest.mark.smoke
     @pytest.mark.parametrize(
         "script, mode, cases",
         [
-            ("plain_training.py", "tf_strategy", PLAIN + IS_NIGHTLY * MORE_PLAIN),
+            pytest.param("plain_training.py", "tf_strategy", PLAIN + IS_NIGHTLY * MORE_PLAIN, marks=pytest.mark.smoke),
             ("strategy_training.py", "tf_strategy", STRATEGY + IS_NIGHTLY * MORE_STRATEGY),
             ("horovod_fit.py", "horovod", HOROVOD + IS_NIGHTLY * MORE_HOROVOD),
         ],

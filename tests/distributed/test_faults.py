@@ -6,7 +6,7 @@ import os
 
 from tests.distributed import faults
 
-NUMBER = int(os.environ.get("NPU_SHIM_FAULTS", "10"))
+NUMBER = int(os.environ.get("NPU_SHIM_FAULTS", "5"))
 FIRST_SEED = 1
 
 

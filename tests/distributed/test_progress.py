@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import time
 import npu_shim
@@ -37,6 +39,7 @@ with tf.Session() as session:
 """
 
 
+@pytest.mark.once
 def test_slowest_rank_and_the_line_of_a_stalled_one_are_named(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     done = subprocess.run(

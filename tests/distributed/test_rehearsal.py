@@ -83,6 +83,7 @@ def launch(folder: pathlib.Path, *arguments: str, timeout_s: float = 300.0) -> l
     return logs
 
 
+@pytest.mark.once
 @pytest.mark.smoke
 def test_forked_ranks_have_random_numbers_of_their_own(tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(RANDOM)
@@ -90,6 +91,7 @@ def test_forked_ranks_have_random_numbers_of_their_own(tmp_path: pathlib.Path) -
     assert [name for name in ranks[0] if len({rank[name] for rank in ranks}) != 3] == []
 
 
+@pytest.mark.once
 def test_forked_ranks_compute_what_new_processes_compute(tmp_path: pathlib.Path) -> None:
     script = str(training.ROOT / "samples" / "digits_session" / "distributed_npu.py")
     losses = []
@@ -111,6 +113,7 @@ def test_ranks_of_all_servers_train_on_one_host(servers: int, devices: int, tmp_
     assert places == [[rank, rank % devices, devices, rank % devices] for rank in range(servers * devices)]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("sample", ["digits_session"] + IS_NIGHTLY * IS_TF2 * ["digits_fit", "digits_loop"])
 def test_samples_train_on_two_servers(sample: str, tmp_path: pathlib.Path) -> None:
     script = str(training.ROOT / "samples" / sample / "distributed_npu.py")

@@ -30,7 +30,14 @@ WAYS = {
     "eager": KERAS + LOOPS + ["keras_clip"] if VERSION >= (2, 0) else [],
 }
 CASES = [
-    pytest.param(style, way, marks=[pytest.mark.smoke] * (style == "eager")) for style in WAYS for way in WAYS[style]
+    pytest.param(
+        style,
+        way,
+        marks=[pytest.mark.smoke] * (style == "eager")
+        + [pytest.mark.nightly] * ((style, way) == ("graph", "estimator")),
+    )
+    for style in WAYS
+    for way in WAYS[style]
 ]
 FOUR = ("graph", ["estimator_adam", "loop"]) if VERSION <= (2, 15) else ("eager", ["keras_adam", "loop"])
 Run = Callable[[str, int], List[Dict[str, Any]]]

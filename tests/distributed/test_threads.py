@@ -48,9 +48,9 @@ def ranks():
 # Each pair of two settings; all of them by night.
 SETTINGS = [
     pytest.param(1, False, "configured", marks=[pytest.mark.smoke]),
-    pytest.param(1, True, "not configured", marks=[pytest.mark.smoke]),
-    (0, True, "configured"),
-    (0, False, "not configured"),
+    (1, True, "not configured"),
+    pytest.param(0, True, "configured", marks=[pytest.mark.nightly]),
+    pytest.param(0, False, "not configured", marks=[pytest.mark.nightly]),
 ]
 MORE_SETTINGS = [
     (1, True, "configured"),
@@ -85,6 +85,7 @@ def test_200_variables(ranks, threads, after_session, config):
         np.testing.assert_array_equal(g, [[ranks.size - 1 + i, 1] for i in range(200)])
 
 
+@pytest.mark.nightly
 def test_1100_collectives_at_a_time(ranks):
     """There are more than announcements of a rank (shm/segment.py)."""
     ranks.start("result = run_in(1, lambda: [hccl_ops.allreduce(tf.constant([i]), 'sum') for i in range(1100)])")
@@ -136,6 +137,7 @@ def test_functions_of_eager_programs(ranks, body):
         np.testing.assert_array_equal(g, [[1.0 * ranks.size], [2.0 * ranks.size]])
 
 
+@pytest.mark.nightly
 def test_200_collectives_of_a_function(ranks):
     got = ranks.run("""
         made = tf.function(lambda: [hccl_ops.allreduce(tf.constant([i]), "sum") for i in range(200)])()

@@ -23,6 +23,11 @@ ACCURACY_BAND = {name: 0.005 if name == "text_keras" else 0.015 for name in SAMP
 LOSS_RATIO_BAND = {name: {"text_keras": 1.03, "digits_fit": 1.2}.get(name, 1.35) for name in SAMPLES}
 
 
+by_name = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name != "digits_session")) for name in RUNNABLE]
+)
+
+
 def pairs_with_dropout(train: Train, name: str) -> list[tuple[training.Run, training.Run]]:
     """(original, migrated) for every seed, with the sample's default dropout."""
     futures = [
@@ -37,7 +42,7 @@ def late_loss(run: training.Run) -> float:
     return statistics.mean(run.losses[step] for step in steps[len(steps) // 2 :])
 
 
-@pytest.mark.parametrize("name", RUNNABLE)
+@by_name
 def test_with_dropout_both_end_within_the_band_of_three_seeds(name: str, train: Train) -> None:
     original, migrated = zip(*pairs_with_dropout(train, name))
     difference = statistics.mean(run.accuracy for run in original) - statistics.mean(run.accuracy for run in migrated)
@@ -46,14 +51,14 @@ def test_with_dropout_both_end_within_the_band_of_three_seeds(name: str, train: 
     assert 1 / LOSS_RATIO_BAND[name] <= ratio <= LOSS_RATIO_BAND[name]
 
 
-@pytest.mark.parametrize("name", RUNNABLE)
+@by_name
 def test_the_band_would_show_a_dropout_which_does_nothing(name: str, train: Train) -> None:
     with_dropout = pairs_with_dropout(train, name)[0][0]
     without = train("expected_npu", name, "--dropout=0").result()
     assert late_loss(without) / late_loss(with_dropout) < 1 / LOSS_RATIO_BAND[name]
 
 
-@pytest.mark.parametrize("name", RUNNABLE)
+@by_name
 def test_every_seed_reaches_the_stated_accuracy(name: str, train: Train) -> None:
     for original, migrated in pairs_with_dropout(train, name):
         assert original.accuracy >= SAMPLES[name].min_accuracy

@@ -35,7 +35,8 @@ class TracedFunction(NamedTuple):
 
 def may_call_functions(names: Names, text: str) -> bool:
     """Return True if a file or one that it imports may name tf.function; cheaper than name resolution."""
-    return bool(_NAMED.search(text.encode("utf-8", "surrogatepass"))) or names.once(_imports_functions)
+    named = "function" in text and _NAMED.search(text.encode("utf-8", "surrogatepass"))
+    return bool(named) or names.once(_imports_functions)
 
 
 def _imports_functions(names: Names) -> bool:
@@ -47,7 +48,8 @@ def _imports_functions(names: Names) -> bool:
 
 
 def _with_functions(project: ModuleIndex) -> frozenset[str]:
-    return frozenset(path for path in project.once(near_frameworks) if _NAMED.search(project.raw(path)))
+    paths = [path for path in project.once(near_frameworks) if b"function" in project.raw(path)]
+    return frozenset(path for path in paths if _NAMED.search(project.raw(path)))
 
 
 def functions_around(names: Names, node: ast.AST) -> list[ast.FunctionDef]:
