@@ -97,7 +97,7 @@ from ...analysis.device_placement import in_test
 from ...analysis.generators import looped_slice, uneven_parts
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.slices import Slice, bound_value, full_range, growing_shape, growing_slice, slice_of, text_of
-from ...analysis.tensorflow_version import is_two, may_be_two
+from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import function_call, is_traced, may_call_functions
 from ...semantics.model import Call
 from ..base import Context, Finding, Result
@@ -114,7 +114,7 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     if "_on_batch" not in text and not may_call_functions(context.names, text):
         return
-    if not may_be_two(context) or not is_two(context):
+    if not is_two(context):
         return
     for call in context.names.calls:
         for value in [*call.node.args, *(keyword.value for keyword in call.node.keywords)]:

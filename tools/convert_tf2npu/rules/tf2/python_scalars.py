@@ -84,7 +84,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.tensorflow_version import is_two, may_be_two
+from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import function_call, has_signature, is_traced, may_call_functions
 from ...semantics.call_sites import handed, handed_to_method
 from ...semantics.model import Binding, Call, Where
@@ -104,7 +104,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 def check_file(context: Context) -> Iterator[Result]:
     names = context.names
-    if not may_call_functions(names, context.source.text) or not may_be_two(context) or not is_two(context):
+    if not may_call_functions(names, context.source.text) or not is_two(context):
         return
     for call in names.calls:
         if context.called.get(call.node, "").startswith("tensorflow.") or not _is_traced_again(names, call):
