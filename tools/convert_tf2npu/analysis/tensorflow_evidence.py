@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator, NamedTuple
 
-from ..semantics.model import Call
+from ..semantics.model import Call, Where
 from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..syntax.expressions import last_name, last_part
@@ -57,6 +57,7 @@ objectives""".split()
 )
 _KERAS_ARGUMENTS = frozenset({"border_mode", "nb_epoch", "samples_per_epoch"})
 _MISSING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError"})
+_SEQUENCES = frozenset({"enumerate", "range", "reversed", "sorted", "xrange", "zip"})
 _VERSIONS = frozenset({"__version__", "VERSION"})
 # The first versions of TensorFlow 2 have them too, as tensorflow.compat.v2 of TensorFlow 1.15 shows.
 _OF_EARLY_2 = frozenset(
@@ -233,9 +234,19 @@ def _reads_values(names: Names) -> Evidence | None:
         if of_tensorflow and isinstance(function, ast.Attribute) and function.attr == "numpy" and not call.node.args:
             return _evidence(names, ".numpy()", call.node)
     for statement, where in names.places.items():
-        if isinstance(statement, ast.For) and names.types.of(statement.iter, where) == Type.DATASET:
+        if not isinstance(statement, ast.For) or _is_sequence(names, statement.iter, where):
+            continue
+        if names.types.of(statement.iter, where) == Type.DATASET:
             return _evidence(names, "a loop over a dataset", statement)
     return None
+
+
+def _is_sequence(names: Names, node: ast.expr, where: Where) -> bool:
+    """Return True for a literal and a call of ``range`` and others, which takes less time than a type."""
+    if isinstance(node, (ast.List, ast.Set, ast.Tuple)):
+        return True
+    called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+    return called in _SEQUENCES and not names.lookup(called, where)
 
 
 def _fits(names: Names, calls_keras: bool) -> bool:

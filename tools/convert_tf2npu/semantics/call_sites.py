@@ -7,7 +7,7 @@ import re
 from typing import Iterator, NamedTuple
 
 from .model import Binding, Where
-from .module_index import Names
+from .module_index import ModuleIndex, Names
 from .resolved_name import ResolvedName
 
 _STAR = re.compile(rb"import[ \t]*\*")
@@ -120,7 +120,7 @@ def users(names: Names, name: str) -> list[Names] | None:
         for path in project.importers(todo.pop()):
             raw = b"" if path in seen else project.raw(path)
             seen.add(path)
-            if not (literal in raw and word.search(raw) or b"*" in raw and _STAR.search(raw)):
+            if not (literal in raw and word.search(raw) or raw and project.once(_imports_all, path)):
                 continue
             module = project.module(path)
             if module is None:
@@ -129,6 +129,12 @@ def users(names: Names, name: str) -> list[Names] | None:
             if module.names.exported(name) == ResolvedName(name, names.path):
                 todo.append(path)
     return found
+
+
+def _imports_all(project: ModuleIndex, path: str) -> bool:
+    """Return True if a file has a star import."""
+    raw = project.raw(path)
+    return b"*" in raw and _STAR.search(raw) is not None
 
 
 def _values(parameter: Binding, called: Called, user: Names, method: bool = False) -> list[Handed] | None:
