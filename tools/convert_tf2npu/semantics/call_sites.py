@@ -120,7 +120,8 @@ def users(names: Names, name: str) -> list[Names] | None:
         for path in project.importers(todo.pop()):
             raw = b"" if path in seen else project.raw(path)
             seen.add(path)
-            if not (literal in raw and word.search(raw) or raw and project.once(_imports_all, path)):
+            is_named = literal in raw and word.search(raw) is not None
+            if not is_named and (not raw or not project.once(_imports_all, path)):
                 continue
             module = project.module(path)
             if module is None:
