@@ -106,7 +106,9 @@ if tf.__version__ >= "2":
         "script, mode, cases",
         [
             pytest.param("plain_training.py", "tf_strategy", PLAIN + IS_NIGHTLY * MORE_PLAIN, marks=pytest.mark.smoke),
-            ("strategy_training.py", "tf_strategy", STRATEGY + IS_NIGHTLY * MORE_STRATEGY),
+            pytest.param(
+                "strategy_training.py", "tf_strategy", STRATEGY + IS_NIGHTLY * MORE_STRATEGY, marks=pytest.mark.nightly
+            ),
             ("horovod_fit.py", "horovod", HOROVOD + IS_NIGHTLY * MORE_HOROVOD),
         ],
     )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.distributed.conftest import IS_NIGHTLY
 from tests.distributed.test_training import results
 
 NAMES = [
@@ -19,7 +20,10 @@ NAMES = [
     "sharding",
     "allreduce",
 ]
-WAYS = [f"{name}_{kind}" for name in NAMES for kind in ("sgd", "adam")]
+# By night, each name with each optimizer.
+WAYS = [
+    f"{name}_{kind}" for name in NAMES for kind in ("sgd", "adam") if IS_NIGHTLY or kind == "sgd" or name == "class"
+]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +46,8 @@ def test_two_ranks_train_the_cnn_like_one_process(way: str, trained: dict[int, l
 
 def test_all_interfaces_of_one_optimizer_have_one_result(trained: dict[int, list[dict[str, Any]]]) -> None:
     for kind in ("sgd", "adam"):
-        ends = [trained[2][0][f"{name}_{kind}"]["values"]["dense_kernel"] for name in NAMES]
+        ways = [f"{name}_{kind}" for name in NAMES if f"{name}_{kind}" in WAYS]
+        ends = [trained[2][0][way]["values"]["dense_kernel"] for way in ways]
         for end in ends[1:]:
             np.testing.assert_allclose(end, ends[0], rtol=1e-3, atol=2e-4)
 

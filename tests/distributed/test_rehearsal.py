@@ -91,7 +91,7 @@ def test_forked_ranks_have_random_numbers_of_their_own(tmp_path: pathlib.Path) -
     assert [name for name in ranks[0] if len({rank[name] for rank in ranks}) != 3] == []
 
 
-@pytest.mark.once
+@pytest.mark.nightly
 def test_forked_ranks_compute_what_new_processes_compute(tmp_path: pathlib.Path) -> None:
     script = str(training.ROOT / "samples" / "digits_session" / "distributed_npu.py")
     losses = []

@@ -113,7 +113,10 @@ def test_the_sample_is_what_the_tool_makes(name: str, tmp_path: pathlib.Path) ->
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.nightly] * (name in ("digits_gan", "digits_loop", "text_keras")))
+        pytest.param(
+            name,
+            marks=[pytest.mark.nightly] * (name in ("digits_estimator", "digits_gan", "digits_loop", "text_keras")),
+        )
         for name in sorted(SAMPLES)
         if IS_TF2 or name not in ONLY_IN_TF2
     ],
@@ -147,7 +150,7 @@ def test_two_ranks_train_the_sample_as_one_process_on_the_whole_batch(name: str,
         np.testing.assert_allclose([float(v) for v in losses.values()], [float(v) for v in wanted.values()], rtol=2e-3)
 
 
-@pytest.mark.once
+@pytest.mark.nightly
 def test_eight_ranks_train_as_one_process_on_the_whole_batch(tmp_path: pathlib.Path) -> None:
     flags = ("--steps=20", "--log_every=5")
     alone = on_one("digits_horovod", tmp_path / "one", *flags, "--learning_rate=0.004", "--batch_size=64")
@@ -175,7 +178,7 @@ def test_the_gan_learns_to_draw_digits(tmp_path: pathlib.Path) -> None:
     assert distances[1] < 0.6 * distances[0]
 
 
-@pytest.mark.once
+@pytest.mark.nightly
 def test_the_launch_script_ends_with_the_code_of_a_rank_that_fails(tmp_path: pathlib.Path) -> None:
     done = train_8p("digits_horovod", 2, tmp_path, "--nonsense=1")
     assert (

@@ -57,7 +57,7 @@ def test_ranks_train_the_cnn_as_one_process_on_the_whole_batch(
         np.testing.assert_allclose(several.get_tensor(name), one.get_tensor(name), rtol=0.01, atol=2e-3, err_msg=name)
 
 
-@pytest.mark.once
+@pytest.mark.nightly
 def test_a_job_whose_rank_is_killed_goes_on_from_its_checkpoint(sample: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """Rank 1 is killed in the middle of training; the restarted job ends with the weights of one that was not."""
     flags = ["--steps=240", "--log_every=20", f"--model_dir={tmp_path / 'model'}"]

@@ -11,33 +11,25 @@ import pytest
 import tensorflow as tf
 
 from npu_shim import npu_init
+from tests.distributed.conftest import IS_NIGHTLY
 from tests.distributed.test_training import SCRIPTS, forked
 
 VERSION = tuple(map(int, tf.__version__.split(".")[:2]))
-ESTIMATORS = [
+# The ways of the matrix, and those that the nightly run has too.
+ESTIMATORS = ["estimator_adam", "npu_estimator_wrapped", "estimator_by_hand"] + IS_NIGHTLY * [
     "estimator",
-    "estimator_adam",
     "npu_estimator",
     "npu_estimator_adam",
-    "npu_estimator_wrapped",
-    "estimator_by_hand",
 ]
-KERAS = ["keras", "keras_adam", "keras_dataset", "keras_wrapped"]
-LOOPS = ["loop", "loop_adam", "loop_function", "reduce"]
+KERAS = ["keras_adam", "keras_wrapped"] + IS_NIGHTLY * ["keras", "keras_dataset"]
+LOOPS = ["loop", "loop_function", "reduce"] + IS_NIGHTLY * ["loop_adam"]
 # TensorFlow 2.15 is the last one with Estimators, and with Keras in graphs; TensorFlow 1.15 is tested in graphs.
 WAYS = {
     "graph": (ESTIMATORS + KERAS if VERSION <= (2, 15) else []) + LOOPS,
     "eager": KERAS + LOOPS + ["keras_clip"] if VERSION >= (2, 0) else [],
 }
 CASES = [
-    pytest.param(
-        style,
-        way,
-        marks=[pytest.mark.smoke] * (style == "eager")
-        + [pytest.mark.nightly] * ((style, way) == ("graph", "estimator")),
-    )
-    for style in WAYS
-    for way in WAYS[style]
+    pytest.param(style, way, marks=[pytest.mark.smoke] * (style == "eager")) for style in WAYS for way in WAYS[style]
 ]
 FOUR = ("graph", ["estimator_adam", "loop"]) if VERSION <= (2, 15) else ("eager", ["keras_adam", "loop"])
 Run = Callable[[str, int], List[Dict[str, Any]]]
