@@ -3,7 +3,7 @@
 # benchmarks/RESULTS.md, results.json and plots/. Nothing else should run on the machine meanwhile.
 #
 #   bash benchmarks/run.sh                     all of them; about 70 minutes
-#   bash benchmarks/run.sh gelu fusion         these
+#   bash benchmarks/run.sh gelu hosts          these
 #   bash benchmarks/run.sh --env tf115 gelu    only in that environment
 #   bash benchmarks/run.sh --quick             a look at whether they run: seconds each, nothing is written
 #   bash benchmarks/run.sh --list              their names and environments
@@ -15,14 +15,13 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 
 all_tf='tf115 tf26 tf215 tf221'
-names=(gelu dropout imports launch large_graphs steps loops rehearsal progress collectives hosts fusion variables ranks scale tool_throughput tool_growth plots)
+names=(gelu dropout imports launch steps loops rehearsal progress collectives hosts ranks scale tool_throughput tool_growth plots)
 
 envs_of() {  # NAME: where its figures come from
   case "$1" in
     gelu | dropout | imports | launch | steps | loops | rehearsal | progress) echo "$all_tf" ;;
-    large_graphs) echo tf115 ;;
     collectives | hosts) echo gloo ;;
-    fusion | variables | ranks | tool_throughput | tool_growth) echo tf215 ;;
+    ranks | tool_throughput | tool_growth) echo tf215 ;;
     scale) echo mpi ;;
     plots) echo reports ;;
     *) return 1 ;;

@@ -36,27 +36,6 @@ def test_steps_of_ranks_are_measured_against_one_process(repo_root: pathlib.Path
     assert measured[:2] == ["2", "128"] and all(float(cell) > 0 for cell in measured[2:]) and len(measured) == len(head)
 
 
-def test_first_runs_are_measured_against_plain_tensorflow(repo_root: pathlib.Path) -> None:
-    head, _, measured = rows(repo_root, "large_graphs.py")
-    assert measured[1] == "dynamic" and int(measured[2].replace(",", "")) > 1000 and len(measured) == len(head)
-    assert all(float(cell) > 0 for cell in measured[4:])
-
-
-def test_hundreds_of_gradients_make_as_many_collectives_as_the_split_strategy_says(repo_root: pathlib.Path) -> None:
-    _, _, *measured = rows(repo_root, "fusion.py")
-    assert [(row[0], row[1]) for row in measured] == [
-        ("one tensor", "1"),
-        ("120 gradients", "2"),
-        ("120, in five parts", "5"),
-        ("120, nothing fused", "120"),
-    ]
-
-
-def test_the_cost_of_more_variables_is_measured_against_one_tensor(repo_root: pathlib.Path) -> None:
-    _, _, *measured = rows(repo_root, "variables.py")
-    assert [row[:2] for row in measured] == [["one tensor", "1"], ["10", "2"], ["100", "2"]]
-
-
 def test_figures_are_kept_as_a_table_and_as_numbers(
     repo_root: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: Any
 ) -> None:
