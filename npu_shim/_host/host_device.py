@@ -18,10 +18,14 @@ import sys
 import warnings
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Callable, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Callable, TypeVar, cast
 
 from npu_shim._host import host_env, mpirun
 from npu_shim._host.packages import is_alias, is_importable, tensorflow_version
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Result
+
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Any = TypeVar("_Any", bound=Callable[..., Any])
@@ -297,7 +301,7 @@ def serve_vendor(name: str, module: str = "", attribute: str = "", own: str = ""
     """
     if not has_npu_device():
         return
-    found: Any = vendor(module or name[len("npu_shim.") :])
+    found: Result = vendor(module or name[len("npu_shim.") :])
     if attribute:
         found = getattr(found, attribute)
     kept = own.split()
@@ -315,7 +319,7 @@ def prefer_vendor(module: str) -> Callable[[_Function], _Function]:
 
     def decorate(function: _Function) -> _Function:
         @functools.wraps(function)
-        def answer(*args: Any, **kwargs: Any) -> Any:
+        def answer(*args: object, **kwargs: object) -> Result:
             chosen = getattr(vendor(module), function.__name__) if is_served() else function
             return chosen(*args, **kwargs)
 

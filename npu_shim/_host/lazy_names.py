@@ -7,7 +7,9 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 if TYPE_CHECKING:
-    missing: Callable[..., Any]  # a function of ops/npu_only.py
+    from npu_shim._tensorflow.types import Function
+
+    missing: Function  # a function of ops/npu_only.py
 
 
 def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

@@ -6,7 +6,7 @@ Import the modules of this package only from modules that need TensorFlow anyway
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
@@ -17,7 +17,7 @@ from npu_shim._tensorflow import tf_autograph as tf_autograph  # for its effect
 if TYPE_CHECKING:
     import numpy as np
 
-    from npu_shim._tensorflow.types import Tensor
+    from npu_shim._tensorflow.types import Function, Tensor
 
 v1 = tf.compat.v1
 LAST_TF_WITH_ESTIMATOR = "2.15"
@@ -62,6 +62,6 @@ def static_value(tensor: Tensor) -> np.ndarray | None:
     return tf.get_static_value(tensor) if hasattr(tf, "get_static_value") else v1.get_static_value(tensor)
 
 
-def numpy_function(function: Callable[..., Any], inputs: Sequence[Any], types: Any) -> Any:
+def numpy_function(function: Function, inputs: Sequence[Any], types: Any) -> Any:
     """Add an op that calls a function of arrays, as tf.numpy_function, which takes only tensors in TensorFlow 1."""
     return tf.numpy_function(function, [tf.convert_to_tensor(each) for each in inputs], types)

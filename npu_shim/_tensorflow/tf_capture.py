@@ -14,7 +14,17 @@ from tensorflow.python.profiler.internal import (
 from tensorflow.python.summary.writer.event_file_writer import EventFileWriter as EventFileWriter
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Fetches, Graph, GraphDef, Message, Session, Tensor, TensorShape
+    from npu_shim._tensorflow.types import (
+        DType,
+        Fetches,
+        Graph,
+        GraphDef,
+        Message,
+        Session,
+        Structure,
+        Tensor,
+        TensorShape,
+    )
 
 v1 = tf.compat.v1
 MAKE_CALLABLE = "_make_callable_from_options"  # of a session; Keras in graph mode runs its functions through it
@@ -77,7 +87,7 @@ def iterator_types() -> tuple[type, ...]:
     return tuple(each for each in found if isinstance(each, type))
 
 
-def components(values: Any) -> Sequence[Any]:
+def components(values: Structure) -> Sequence[Any]:
     """Return the tensors of values in the order in which a tf.function takes them, those inside iterators included."""
     return list(tf.nest.flatten(values, expand_composites=True))
 

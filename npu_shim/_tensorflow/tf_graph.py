@@ -120,7 +120,7 @@ def switch(
     return tf.nest.map_structure(lambda *values: tf.raw_ops.Merge(inputs=values)[0], *results)
 
 
-def smart_cond(pred: Any, true_fn: Callable[[], Structure], false_fn: Callable[[], Structure]) -> Structure:
+def smart_cond(pred: Tensor, true_fn: Callable[[], Structure], false_fn: Callable[[], Structure]) -> Structure:
     """Call one branch if pred is known when the graph is built, else add a tf.cond."""
     if isinstance(pred, tf.Variable):
         return v1.cond(tf.cast(pred, tf.bool), true_fn, false_fn)

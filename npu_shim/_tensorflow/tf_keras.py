@@ -10,7 +10,18 @@ import tensorflow as tf
 from npu_shim._host import patches
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasCallback, KerasModel, Optimizer, Variable
+    from npu_shim._tensorflow.types import (
+        Function,
+        Initializer,
+        KerasCallback,
+        KerasLayer,
+        KerasModel,
+        Optimizer,
+        Result,
+        Structure,
+        Value,
+        Variable,
+    )
 
 
 def build_optimizer(optimizer: Optimizer, variables: Sequence[Variable]) -> None:
@@ -71,12 +82,12 @@ def batch_normalizations() -> tuple[type, ...]:
     return tuple({tf.keras.layers.BatchNormalization, tf.compat.v1.keras.layers.BatchNormalization})
 
 
-def has_own_moments(layer: Any) -> bool:
+def has_own_moments(layer: KerasLayer) -> bool:
     """Return True if replace_moments() has changed a layer."""
     return "_moments" in vars(layer)
 
 
-def replace_moments(layer: Any, change: Callable[..., Any]) -> None:
+def replace_moments(layer: KerasLayer, change: Function) -> None:
     """Change the mean and variance with which a layer normalizes a batch.
 
     Args:
@@ -86,7 +97,7 @@ def replace_moments(layer: Any, change: Callable[..., Any]) -> None:
     """
     original = layer._moments
 
-    def moments(inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def moments(inputs: Structure, *args: object, **kwargs: object) -> Result:
         mean, variance = original(inputs, *args, **kwargs)
         mask = kwargs.get("mask", args[0] if args and isinstance(args[0], tf.Tensor) else None)  # Keras 3: positional
         return change(inputs, mask, mean, variance) if isinstance(mean, tf.Tensor) else (mean, variance)
@@ -94,11 +105,11 @@ def replace_moments(layer: Any, change: Callable[..., Any]) -> None:
     layer._moments = moments
 
 
-def change_moving_variance(layer: Any, change: Callable[[Any], Any]) -> None:
+def change_moving_variance(layer: KerasLayer, change: Callable[[Any], Any]) -> None:
     """Change the variances that a layer of batch normalization of Keras 2 adds to its moving average."""
     original = layer._assign_moving_average
 
-    def assign(variable: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+    def assign(variable: Variable, value: Value, *args: object, **kwargs: object) -> Result:
         return original(variable, change(value) if variable is layer.moving_variance else value, *args, **kwargs)
 
     layer._assign_moving_average = assign
@@ -116,7 +127,7 @@ def create_variables_eagerly() -> None:
 
 
 def _outside_of_functions(original: Callable[..., None]) -> Callable[..., None]:
-    def initialize(self: Any, initializer: Any) -> None:
+    def initialize(self: Any, initializer: Initializer) -> None:
         with tf.init_scope():
             original(self, initializer)
 
@@ -160,7 +171,7 @@ def strategy_of(model: KerasModel) -> Any:
     return strategy or tf.distribute.get_strategy()
 
 
-def as_traced(function: Any) -> Any:
+def as_traced(function: Function) -> Any:
     """Return a function that AutoGraph converts if it converts the code around."""
     autograph = tf.__internal__.autograph
     return autograph.tf_convert(function, autograph.control_status_ctx())

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 import tensorflow as tf
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import DType, Initializer, Result, Structure
+
 
 v1 = tf.compat.v1
 
@@ -13,14 +17,19 @@ v1 = tf.compat.v1
 class _Layer(tf.Module):
     """The part of tf.compat.v1.layers.Layer that layers of npu_shim use."""
 
-    def __init__(self, dtype: Any = tf.float32, name: str | None = None) -> None:
+    def __init__(self, dtype: DType = tf.float32, name: str | None = None) -> None:
         super().__init__(name=re.sub(r"[^A-Za-z0-9_]", "_", name) if name else None)
         self.built = False
         self.dtype = tf.as_dtype(dtype)
         self._own: list[Any] = []
 
     def add_weight(
-        self, name: str, shape: Sequence[int], dtype: Any = None, initializer: Any = None, trainable: bool = True
+        self,
+        name: str,
+        shape: Sequence[int],
+        dtype: DType = None,
+        initializer: Initializer = None,
+        trainable: bool = True,
     ) -> Any:
         """Return a new variable of the layer."""
         dtype = tf.as_dtype(dtype or self.dtype)
@@ -42,7 +51,7 @@ class _Layer(tf.Module):
         """Note that the variables are there."""
         self.built = True
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs: Structure, *args: object, **kwargs: object) -> Result:
         inputs = tf.convert_to_tensor(inputs)
         with v1.variable_scope(None, default_name=self.name) if not self.built else tf.name_scope(self.name):
             if not self.built:

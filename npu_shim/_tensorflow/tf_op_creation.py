@@ -29,7 +29,7 @@ except ImportError:  # TF 2.6 and before
     _DatasetFunction = _dataset_ops.StructuredFunctionWrapper
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation, Tensor
+    from npu_shim._tensorflow.types import Function, Graph, Operation, Result, Structure, Tensor, Value
 
 v1 = tf.compat.v1
 _IS_1 = tf.__version__.startswith("1.")
@@ -149,8 +149,8 @@ def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     setattr(owner, name, make(original))
 
 
-def _without_hooks(original: Callable[..., Any]) -> Callable[..., Any]:
-    def method(*args: Any, **kwargs: Any) -> Any:
+def _without_hooks(original: Function) -> Function:
+    def method(*args: object, **kwargs: object) -> Result:
         with suspended():
             return original(*args, **kwargs)
 
@@ -171,10 +171,10 @@ def _same_seeds(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return get_seed
 
 
-def _around_creation(original: Callable[..., Any]) -> Callable[..., Any]:
+def _around_creation(original: Function) -> Function:
     """Return Graph._create_op_internal with the inputs that the hooks return."""
 
-    def create(graph: Graph, op_type: str, inputs: Sequence[Any], *args: Any, **kwargs: Any) -> Operation:
+    def create(graph: Graph, op_type: str, inputs: Sequence[Any], *args: object, **kwargs: object) -> Operation:
         if not _STATE.suspended and inputs:
             inputs = list(inputs)
             for hook in _HOOKS:
@@ -184,10 +184,10 @@ def _around_creation(original: Callable[..., Any]) -> Callable[..., Any]:
     return create
 
 
-def _around_helper(original: Callable[..., Any]) -> Callable[..., Any]:
+def _around_helper(original: Function) -> Function:
     """Return the helper of generated op functions with the outputs that the hooks return."""
 
-    def helper(*args: Any, **kwargs: Any) -> Any:
+    def helper(*args: object, **kwargs: object) -> Result:
         made = original(*args, **kwargs)
         op = made[2]
         if _STATE.suspended or not op.outputs:
@@ -216,10 +216,10 @@ class _WithOutputs:
         return getattr(self._op, name)
 
 
-def _around_fast_path(original: Callable[..., Any]) -> Callable[..., Any]:
+def _around_fast_path(original: Function) -> Function:
     """Return the function that runs an op in eager mode, with the inputs and outputs that the hooks return."""
 
-    def run(context: Any, op_type: str, name: Any, *args: Any) -> Any:
+    def run(context: Any, op_type: str, name: Any, *args: object) -> Any:
         if _STATE.suspended:
             return original(context, op_type, name, *args)
         inputs = [each for argument in args for each in _values_of(argument)]
@@ -237,10 +237,10 @@ def _around_fast_path(original: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _around_execute(original: Callable[..., Any]) -> Callable[..., Any]:
+def _around_execute(original: Function) -> Function:
     """Return the function for the ops that the fast path does not take."""
 
-    def execute(op_name: Any, num_outputs: int, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def execute(op_name: Any, num_outputs: int, inputs: Structure, *args: object, **kwargs: object) -> Result:
         if _STATE.suspended:
             return original(op_name, num_outputs, inputs, *args, **kwargs)
         op_type = tf.compat.as_str(op_name)
@@ -276,5 +276,5 @@ def _replaced(args: Sequence[Any], values: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _is_value(value: Any) -> bool:
+def _is_value(value: Value) -> bool:
     return isinstance(value, (tf.Tensor, tf.Variable))

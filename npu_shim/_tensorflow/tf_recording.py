@@ -12,7 +12,7 @@ from tensorflow.python.framework import random_seed as _random_seed
 from npu_shim._tensorflow import script_frames, tf_autograph as tf_autograph  # the second for its effect
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation, Tensor
+    from npu_shim._tensorflow.types import Graph, Operation, Tensor, Variable
 
 BaseSession = _session.BaseSession
 _BRANCHES = ("CondBranchFuncGraph", "WhileBodyFuncGraph", "WhileCondFuncGraph")
@@ -65,7 +65,7 @@ def is_reachable(op: Operation, graph: Graph) -> bool:
     return own is None
 
 
-def graph_element(variable: Any) -> Tensor:
+def graph_element(variable: Variable) -> Tensor:
     """Return the tensor of a variable that exists already, also in a finalized graph."""
     return getattr(variable, "_graph_element", None) if hasattr(variable, "_graph_element") else variable.value()
 

@@ -60,6 +60,13 @@ Constraint = Any  # tf.keras.constraints.Constraint or its name
 Optimizer = Any  # tf.compat.v1.train.Optimizer or a Keras optimizer
 OptimizerClass = Any  # its class
 
+GradientTape = Any  # tf.GradientTape
+DatasetIterator = Any  # tf.data.Iterator
+Logs = Any  # what Keras gives a callback: metrics by name, or None
+Function = Callable[..., Any]  # a function of TensorFlow or of the script
+Result = Any  # what such a function returns
+JsonObject = Dict[str, Any]  # a part of a report
+
 Structure = Any  # tensors, or values, nested in dicts, lists and tuples
 Tensors = Union[Tensor, Sequence[Any], Dict[str, Any]]  # one tensor, or several
 InputFn = Callable[..., Any]  # returns a dataset, or features and labels

@@ -25,14 +25,14 @@ import functools
 import mmap
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, Sequence, Tuple
 
 from npu_shim._host import host_env
 from npu_shim._tensorflow import allocator, tf_api, tf_functions, tf_gradients, tf_graph
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.tf_functions import GraphFunction
-    from npu_shim._tensorflow.types import DType, Structure, Tensor
+    from npu_shim._tensorflow.types import DType, Function, Structure, Tensor
 
     DTypes = Tuple[DType, ...]
 
@@ -110,7 +110,7 @@ class Compiled:
     def __init__(self, function: Callable[..., Tensor], counts: bool = False) -> None:
         self._function = function
         self._counts = counts
-        self._variants: dict[tuple[Callable[..., Any], DTypes], Callable[..., Tensor]] = {}
+        self._variants: dict[tuple[Function, DTypes], Callable[..., Tensor]] = {}
 
     def __call__(self, *inputs: Tensor) -> Tensor:
         """Return the result, with the shape of the first argument."""
@@ -129,7 +129,7 @@ class Compiled:
         y.set_shape(inputs[0].shape)
         return y
 
-    def _variant(self, make: Callable[..., Any], types: DTypes) -> Callable[..., Tensor]:
+    def _variant(self, make: Function, types: DTypes) -> Callable[..., Tensor]:
         with _cache_lock:
             variant = self._variants.get((make, types))
         if variant is None:  # created without the lock, because one variant uses another

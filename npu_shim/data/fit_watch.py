@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Counter
 from npu_shim._tensorflow import script_frames, tf_api
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Structure
+    from npu_shim._tensorflow.types import Dataset, DType, Result, Structure, TensorShape
 
 tf = tf_api.tf
 _MAX_SHOWN = 4  # signatures of one call, in the summary
@@ -31,7 +31,7 @@ class FitWatch:
         self._counts: dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
         self._lock = threading.Lock()
 
-    def iterate(self, dataset: Dataset, original: Callable[[Dataset], Any]) -> Any:
+    def iterate(self, dataset: Dataset, original: Callable[[Dataset], Any]) -> Result:
         """Return an iterator of a dataset, which counts the batches if Keras asks for it to train."""
         source = _training_call() if tf.executing_eagerly() else None
         return original(dataset if source is None else self._counted(dataset, source))
@@ -74,7 +74,7 @@ class FitWatch:
             ]
             self._count(source, ", ".join(texts))
 
-        def counted(*element: Any) -> Any:
+        def counted(*element: Structure) -> Any:
             shapes = [tf.shape(part) for part, spec in zip(tf.nest.flatten(element), specs) if _is_dense(spec)]
             tf.numpy_function(note, shapes, [])
             return element if is_tuple else element[0]
@@ -94,11 +94,11 @@ class FitWatch:
             )
 
 
-def _is_dense(spec: Any) -> bool:
+def _is_dense(spec: Structure) -> bool:
     return isinstance(spec, tf.TensorSpec)
 
 
-def _text(dtype: Any, shape: Any) -> str:
+def _text(dtype: DType, shape: TensorShape) -> str:
     return f"{getattr(dtype, 'name', dtype)} {[int(size) for size in shape]}"
 
 

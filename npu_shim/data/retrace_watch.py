@@ -5,12 +5,12 @@ from __future__ import annotations
 import collections
 import inspect
 import os
-from typing import TYPE_CHECKING, Any, Callable, Counter
+from typing import TYPE_CHECKING, Any, Counter
 
 from npu_shim._tensorflow import script_frames, tf_api
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Structure
+    from npu_shim._tensorflow.types import Function, Result, Structure, Value
 
 tf = tf_api.tf
 _MAX_SHOWN = 4  # signatures of one function, in the summary
@@ -28,7 +28,7 @@ class RetraceWatch:
     def __init__(self) -> None:
         self._counts: dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
 
-    def call(self, function: Any, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(self, function: Any, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result:
         """Call a tf.function, and count the call if it traces. Return its result."""
         if not tf.executing_eagerly():
             return original(function, *args, **kwargs)
@@ -75,7 +75,7 @@ def _flat(given: Structure) -> list[Any]:
     return [each for value in [*args, *kwargs.values()] for each in tf.nest.flatten(value)]
 
 
-def _text(value: Any) -> str:
+def _text(value: Value) -> str:
     """Return the part of a signature for an argument: type and shape of a tensor, the value of a Python number."""
     shape = getattr(value, "shape", None)
     if shape is not None and hasattr(value, "dtype"):
@@ -87,7 +87,7 @@ def _text(value: Any) -> str:
     return "nothing" if value is None else type(value).__name__
 
 
-def _definition(function: Any) -> tuple[str, int, str]:
+def _definition(function: Function) -> tuple[str, int, str]:
     """Return file, line and name of a Python function."""
     function = inspect.unwrap(getattr(function, "func", function))
     code = getattr(getattr(function, "__func__", function), "__code__", None)

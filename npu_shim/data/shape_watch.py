@@ -6,7 +6,7 @@ import atexit
 import collections
 import functools
 import os
-from typing import TYPE_CHECKING, Any, Callable, Counter, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, Counter, NamedTuple, Tuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from npu_shim.data.fit_watch import KERAS_MODULES, FitWatch
 from npu_shim.data.retrace_watch import RetraceWatch
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import FeedDict, Fetches, Graph, Operation, Session
+    from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Graph, Operation, Result, Session, Value
 
 tf = tf_api.tf
 
@@ -88,7 +88,7 @@ class ShapeWatch:
     def run(
         self,
         session: Session,
-        run: Callable[..., Any],
+        run: Function,
         fetches: Fetches,
         feed_dict: FeedDict | None,
         options: object,
@@ -159,7 +159,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
         return running
     watch = ShapeWatch()
 
-    def watched(original: Callable[..., Any]) -> Callable[..., Any]:
+    def watched(original: Function) -> Function:
         @functools.wraps(original)
         def run(
             self: Session,
@@ -173,9 +173,9 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
         setattr(run, _WATCH, watch)
         return run
 
-    def traced(original: Callable[..., Any]) -> Callable[..., Any]:
+    def traced(original: Function) -> Function:
         @functools.wraps(original)
-        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def call(self: Any, *args: object, **kwargs: object) -> Result:
             # A function that exec has defined has None as its module.
             if (getattr(self.python_function, "__module__", None) or "").startswith(KERAS_MODULES):
                 watch.training.note_call((args, kwargs))
@@ -183,9 +183,9 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
 
         return call
 
-    def iterated(original: Callable[..., Any]) -> Callable[..., Any]:
+    def iterated(original: Function) -> Function:
         @functools.wraps(original)
-        def __iter__(self: Any) -> Any:
+        def __iter__(self: Any) -> Result:
             return watch.training.iterate(self, original)
 
         return __iter__
@@ -216,7 +216,7 @@ def _is_dynamic(op: Operation) -> bool:
     )
 
 
-def _shape(value: Any) -> Shape:
+def _shape(value: Value) -> Shape:
     if isinstance(value, (tf_api.v1.SparseTensorValue)):
         return tuple(int(n) for n in value.dense_shape)
     shape = getattr(value, "shape", None)

@@ -13,18 +13,21 @@ import runpy
 import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from npu_shim.import_hook import autograph
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.import_hook.conversions import Conversions
 from npu_shim.import_hook.lines import Migrated
 
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Structure
+
 
 class UnchangedLoader(SourceFileLoader):
     """Load a file of the project without conversion."""
 
-    def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
+    def set_data(self, path: str, data: Structure, *, _mode: int = 0o666) -> None:
         """Write nothing: the import system would write bytecode here."""
 
 
@@ -108,7 +111,7 @@ def _convert_in_runpy(finder: Finder) -> None:
 
     Scripts call it, and so do the child processes of multiprocessing, to import the main script again.
     """
-    original: Callable[..., Any] = getattr(runpy, "_get_code_from_file")
+    original: Function = getattr(runpy, "_get_code_from_file")
 
     def get_code_from_file(*args: Any) -> CodeType | tuple[CodeType, Any]:
         loader = finder.loader(SourceFileLoader("<run_path>", os.fsdecode(args[-1])))

@@ -12,10 +12,12 @@ import re
 import warnings
 from bisect import bisect_left, bisect_right
 from types import CodeType
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, Optional, Sequence
 
 if TYPE_CHECKING:
     from convert_tf2npu.syntax.source import Edit
+
+    from npu_shim._tensorflow.types import Message
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -86,7 +88,7 @@ class Migrated:
                 self._place(node)
         return compile(tree, filename, "exec", dont_inherit=True, optimize=optimize)
 
-    def _place(self, node: Any) -> None:
+    def _place(self, node: Message) -> None:
         start = self._old_start(self._new.offset(node.lineno, node.col_offset))
         node.lineno, node.col_offset = self._old.place(start)
         if getattr(node, "end_lineno", None) is not None:  # from Python 3.8 on

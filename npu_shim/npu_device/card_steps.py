@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from npu_shim.diagnostics.card_check import MARK
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Structure
+
 
 _STEPS = 10
 
@@ -95,7 +99,7 @@ def estimator() -> str:
     from npu_shim.estimator.npu.npu_config import NPURunConfig
     from npu_shim.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
 
-    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+    def model_fn(features: Structure, labels: Structure, mode: str) -> Any:
         step, w = _parabola()
         return NPUEstimatorSpec(mode, loss=tf_api.tf.reduce_mean(features) * 0 + w, train_op=step)
 

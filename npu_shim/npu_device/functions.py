@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable
+from typing import TYPE_CHECKING
 
 from absl import logging
 
 from npu_shim._tensorflow import tf_api, tf_numpy_function
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Result
+
 
 tf = tf_api.tf
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 TF_FUNCTION = getattr(tf, "function", None)  # TensorFlow's own, also while tf.function is npu_compat_function
 
 
-def npu_compat_function(func: Callable[..., Any] | None = None, *args: Any, **kwargs: Any) -> Any:
+def npu_compat_function(func: Function | None = None, *args: object, **kwargs: object) -> Result:
     """Return tf.function(func, ...) without XLA, which the device replaces. tf.function is this after as_default().
 
     Args:
@@ -39,15 +43,15 @@ class NpuCompatEagerFunc(tf_numpy_function.EagerFunc):
         **kwargs: as for TensorFlow's EagerFunc.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
 
 
-def wrap_cpu_only_api(func: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_cpu_only_api(func: Function) -> Function:
     """Return a function that calls func with its ops on the host. On the CPU every op is."""
 
     @functools.wraps(func)
-    def on_host(*args: Any, **kwargs: Any) -> Any:
+    def on_host(*args: object, **kwargs: object) -> Result:
         with tf.device(CPU):
             return func(*args, **kwargs)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 import numpy as np
 
@@ -17,13 +17,17 @@ from npu_shim.rehearsal.recording.digest import few_elements
 from npu_shim.rehearsal.recording.writer import KEPT
 from npu_shim.rehearsal.running import Run
 
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject, Value
+
+
 _MOST = 10
 _AGAIN = "again"  # the folder of the second run, in that of the first
 
 
 def largest_differences(
     found: Comparison, original: Run, migrated: Run, report: Callable[[str], None]
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return the elements that differ most of the first tensor that departs.
 
     Args:
@@ -53,7 +57,7 @@ def largest_differences(
     return compared(ours, theirs) if ours is not None and theirs is not None and ours.shape == theirs.shape else []
 
 
-def compared(ours: np.ndarray, theirs: np.ndarray) -> list[dict[str, Any]]:
+def compared(ours: np.ndarray, theirs: np.ndarray) -> list[JsonObject]:
     """Return index and values of the elements of two arrays that differ most."""
     one, other = ours.astype(np.complex128).reshape(-1), theirs.astype(np.complex128).reshape(-1)
     with np.errstate(invalid="ignore"):
@@ -71,7 +75,7 @@ def compared(ours: np.ndarray, theirs: np.ndarray) -> list[dict[str, Any]]:
     ]
 
 
-def _text(value: Any) -> str:
+def _text(value: Value) -> str:
     return f"{value:.9g}" if isinstance(value, (float, np.floating)) else str(value)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Sequence
 
 import npu_shim
 from npu_shim.rehearsal.comparing.comparison import Compared, Comparison, Departure
@@ -14,12 +14,16 @@ from npu_shim.rehearsal.recording.losses import BY_INPUTS, FIRST
 from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, LOG, LOSS, METRIC, SUMMARY
 from npu_shim.rehearsal.running import Run
 
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject, Value
+
+
 AGREE, DIFFER, NOT_RUN = "agree", "differ", "not run"
 Result = Dict[str, Any]
 _MOST_TENSORS = 100  # of the first step that departs
 
 
-def run_part(run: Run, code: int, recordings: Sequence[Recording]) -> dict[str, Any]:
+def run_part(run: Run, code: int, recordings: Sequence[Recording]) -> JsonObject:
     """Return the part of a result about one script.
 
     Args:
@@ -49,13 +53,13 @@ def run_part(run: Run, code: int, recordings: Sequence[Recording]) -> dict[str, 
 
 def result(
     verdict: str,
-    settings: dict[str, Any],
-    original: dict[str, Any],
-    migrated: dict[str, Any],
+    settings: JsonObject,
+    original: JsonObject,
+    migrated: JsonObject,
     comparison: Comparison | None = None,
     problems: Sequence[str] = (),
     bands: Sequence[Band] = (),
-    elements: Sequence[dict[str, Any]] = (),
+    elements: Sequence[JsonObject] = (),
 ) -> Result:
     """Return the result.
 
@@ -105,7 +109,7 @@ def result(
     return made
 
 
-def _compared(comparison: Comparison) -> dict[str, Any]:
+def _compared(comparison: Comparison) -> JsonObject:
     first = comparison.first
     return {
         "first_departure": _first(comparison, first) if first else None,
@@ -152,7 +156,7 @@ def _compared(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _first(comparison: Comparison, first: Departure) -> dict[str, Any]:
+def _first(comparison: Comparison, first: Departure) -> JsonObject:
     same_step = [each for each in comparison.departures if each.step == first.step]
     return {
         "step": first.step,
@@ -175,7 +179,7 @@ def _first(comparison: Comparison, first: Departure) -> dict[str, Any]:
     }
 
 
-def _names(streams: Sequence[Stream]) -> list[dict[str, Any]]:
+def _names(streams: Sequence[Stream]) -> list[JsonObject]:
     return [{"kind": each.kind, "name": each.name, "values": len(each.values)} for each in streams]
 
 
@@ -203,7 +207,7 @@ def losses_of(comparison: Comparison) -> list[Compared]:
     ]
 
 
-def _curve(comparison: Comparison) -> list[dict[str, Any]]:
+def _curve(comparison: Comparison) -> list[JsonObject]:
     """Return loss and largest difference of each step."""
     differences = comparison.by_step()
     shown = loss_of(comparison)
@@ -215,7 +219,7 @@ def _curve(comparison: Comparison) -> list[dict[str, Any]]:
     ]
 
 
-def _losses(comparison: Comparison) -> list[dict[str, Any]]:
+def _losses(comparison: Comparison) -> list[JsonObject]:
     """Return the curve of each loss, if there are several."""
     several = losses_of(comparison)
     return [
@@ -238,7 +242,7 @@ def _points(loss: Compared) -> dict[int, dict[str, float | None]]:
     return {step: {"original": original.get(step), "migrated": migrated.get(step)} for step in steps}
 
 
-def _number(value: Any) -> float | None:
+def _number(value: Value) -> float | None:
     return None if value.digest[2] else scalar_of(value.digest)
 
 

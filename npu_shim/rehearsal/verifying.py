@@ -7,7 +7,7 @@ import os
 import re
 import textwrap
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from npu_shim.rehearsal import result
 from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds
@@ -16,6 +16,10 @@ from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.recording.recorder import FINAL
 from npu_shim.rehearsal.running import Run
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
 
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(npu_bridge|npu_device|hccl|horovod)[.']")
 
@@ -50,7 +54,7 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
     """
     pairs = _pairs(original, migrated, settings.seeds)
     done: list[tuple[list[Recording], list[Recording]]] = []
-    parts: list[dict[str, Any]] = []
+    parts: list[JsonObject] = []
     for pair in pairs:
         recorded = []
         for run in pair:
@@ -68,7 +72,7 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
     compared, differences = _compare(
         ours, theirs, settings, min(part["steps"] for part in parts) if incomplete else None
     )
-    elements: list[dict[str, Any]] = []
+    elements: list[JsonObject] = []
     if differences and not settings.seeds and not incomplete:
         elements = largest_differences(compared, original, migrated, report)
     bands = []
@@ -92,7 +96,7 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
     )
 
 
-def about(settings: Settings, run: Run) -> dict[str, Any]:
+def about(settings: Settings, run: Run) -> JsonObject:
     """Return the settings of a comparison for its result.
 
     Args:
@@ -175,7 +179,7 @@ def _outside(band: seeds.Band) -> str:
     return f"{band.kind} {band.name!r}: the means are {band.original:.6g} and {band.migrated:.6g}, {beyond}."
 
 
-def not_completed(part: dict[str, Any]) -> str:
+def not_completed(part: JsonObject) -> str:
     """Return a sentence about a run that did not end as it should."""
     with open(part["log"], encoding="utf-8", errors="replace") as stream:
         output = stream.read()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping
 
 from npu_shim.rehearsal import half_result, result, verifying
 from npu_shim.rehearsal.comparing import half_band
@@ -14,6 +14,10 @@ from npu_shim.rehearsal.comparing.recording import Recording, drop_overflows
 from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
 
 _LOST = 5  # skipped steps in a row at the end, after which a loss scale counts as lost
 _ANY = 1e300  # a tolerance that allows all but infinite differences
@@ -36,7 +40,7 @@ class Half:
         """float16 or bfloat16."""
         return str(self.precision["dtype"])
 
-    def of_run(self, size: float | None, skips: Any = (), seed: int = 0, everywhere: bool = False) -> dict[str, Any]:
+    def of_run(self, size: float | None, skips: Any = (), seed: int = 0, everywhere: bool = False) -> JsonObject:
         """Return the settings of half.recorded.Rehearsal."""
         given = {"size": size, "skips": list(skips), "seed": seed, "everywhere": everywhere}
         return {"precision": dict(self.precision), **given}
@@ -108,7 +112,7 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
     return half_result.with_half(made, about_half, found, theirs, compared, bands)
 
 
-def _run(run: Run, precision: str) -> tuple[dict[str, Any], Recording | None]:
+def _run(run: Run, precision: str) -> tuple[JsonObject, Recording | None]:
     os.makedirs(run.folder, exist_ok=True)
     code = run.start()
     recorded = verifying.recordings(run)

@@ -31,7 +31,7 @@ _TIMEOUT_S = 600
 
 
 class Result(NamedTuple):
-    """What happened to a mistake: noticed "by day", "by night" or "no", by which test, and after how long."""
+    """A mistake that was made: noticed "by day", "by night" or "no", by which test, and after how long."""
 
     area: str
     place: str
@@ -90,7 +90,7 @@ def first_failure(python: str, folder: pathlib.Path, tests: str, marks: str) -> 
 
 
 def results(python: str, folder: pathlib.Path, area: Area, number: int, seed: int) -> Iterator[Result]:
-    """Yield what happens to the mistakes of an area."""
+    """Make the mistakes of an area, and yield what notices them."""
     tests = " ".join(word for word in area.tests.split())
     for path, mutation in drawn(area, number, seed):
         source = path.read_text(encoding="utf-8")

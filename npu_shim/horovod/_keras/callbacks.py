@@ -16,7 +16,7 @@ from npu_shim.horovod.tensorflow.util import _executing_eagerly
 from npu_shim.horovod.tensorflow.variables import broadcast_global_variables
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Variable
+    from npu_shim._tensorflow.types import Operation, Optimizer, Value, Variable
 
 
 class BroadcastGlobalVariablesCallback(tf.keras.callbacks.Callback):
@@ -71,7 +71,7 @@ class MetricAverageCallback(tf.keras.callbacks.Callback):
         for metric, value in sorted((logs or {}).items()):
             logs[metric] = self._mean(metric, value)  # type: ignore[index]
 
-    def _mean(self, metric: str, value: Any) -> Any:
+    def _mean(self, metric: str, value: Value) -> Any:
         if _executing_eagerly():
             return allreduce(tf.constant(value, tf.float32), name=f"MetricAverage.{metric}").numpy()
         session = tf_api.keras_backend().get_session()
@@ -235,14 +235,14 @@ class BestModelCheckpoint(tf.keras.callbacks.ModelCheckpoint):
         )
 
 
-def _get(optimizer: Any, name: str) -> float:
+def _get(optimizer: Optimizer, name: str) -> float:
     value = getattr(optimizer, name)
     if _executing_eagerly() or not tf_api.has_keras_sessions():
         return float(np.array(value))
     return float(tf_api.keras_backend().get_value(value))
 
 
-def _set(optimizer: Any, name: str, value: float) -> None:
+def _set(optimizer: Optimizer, name: str, value: float) -> None:
     if _executing_eagerly() or not tf_api.has_keras_sessions():
         setattr(optimizer, name, value)
     else:

@@ -8,7 +8,7 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.tensorflow.elastic import TensorFlowKerasState, run as run
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, Optimizer
+    from npu_shim._tensorflow.types import KerasModel, Optimizer, Structure
 
 
 class KerasState(TensorFlowKerasState):
@@ -20,7 +20,7 @@ class KerasState(TensorFlowKerasState):
         **kwargs: Python objects by name, which are attributes of the state.
     """
 
-    def __init__(self, model: KerasModel, optimizer: Optimizer | None = None, **kwargs: Any) -> None:
+    def __init__(self, model: KerasModel, optimizer: Optimizer | None = None, **kwargs: object) -> None:
         super().__init__(model, optimizer, **kwargs)
 
 
@@ -32,7 +32,7 @@ class CommitStateCallback(tf.keras.callbacks.Callback):
         batches_per_commit: batches between two commits.
     """
 
-    def __init__(self, state: Any, batches_per_commit: int = 1) -> None:
+    def __init__(self, state: Structure, batches_per_commit: int = 1) -> None:
         super().__init__()
         self.state, self.batches_per_commit = state, batches_per_commit
         self.batches_remaining = batches_per_commit
@@ -60,7 +60,7 @@ class UpdateBatchStateCallback(tf.keras.callbacks.Callback):
         state: a state with the object batch.
     """
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: Structure) -> None:
         super().__init__()
         self.state = state
         self.steps_per_epoch: int | None = None
@@ -92,7 +92,7 @@ class UpdateEpochStateCallback(tf.keras.callbacks.Callback):
         state: a state with the object epoch.
     """
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: Structure) -> None:
         super().__init__()
         self.state = state
         self.initial_epoch: int = self.state.epoch

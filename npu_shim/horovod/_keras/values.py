@@ -12,7 +12,7 @@ from npu_shim.horovod.tensorflow.mpi_ops import Average
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+    from npu_shim._tensorflow.types import Tensor, Value
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 
@@ -28,7 +28,7 @@ def broadcast_global_variables(root_rank: int) -> Any:
 
 
 def allreduce(
-    value: Any,
+    value: Value,
     name: str | None = None,
     average: bool | None = None,
     prescale_factor: float = 1.0,
@@ -61,17 +61,17 @@ def allreduce(
     )
 
 
-def allgather(value: Any, name: str | None = None) -> Any:
+def allgather(value: Value, name: str | None = None) -> Any:
     """Return the values of all ranks, concatenated along axis 0; the first dimension may differ between ranks."""
     return _evaluated(mpi_ops.allgather(tf.constant(value, name=name or "Const")))
 
 
-def broadcast(value: Any, root_rank: int, name: str | None = None) -> Any:
+def broadcast(value: Value, root_rank: int, name: str | None = None) -> Any:
     """Return the value of one rank on all ranks; it has the same shape on every rank."""
     return _evaluated(mpi_ops.broadcast(tf.constant(value, name=name or "Const"), root_rank))
 
 
-def reducescatter(value: Any, name: str | None = None, op: int = Average) -> Any:
+def reducescatter(value: Value, name: str | None = None, op: int = Average) -> Any:
     """Reduce a value over all ranks; each rank gets a block of axis 0."""
     return _evaluated(reductions.reducescatter(tf.constant(value, name=name or "Const"), op=op))
 

@@ -10,10 +10,13 @@ import functools
 import os
 import pickle
 import tempfile
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from npu_shim._host import host_env
 from npu_shim.horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrupt
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Result
 
 
 class State:
@@ -82,7 +85,7 @@ class ObjectState(State):
         **kwargs: the objects by name.
     """
 
-    def __init__(self, bcast_object: Callable[[Any], Any], get_rank: Callable[[], int], **kwargs: Any) -> None:
+    def __init__(self, bcast_object: Callable[[Any], Any], get_rank: Callable[[], int], **kwargs: object) -> None:
         super().__init__(bcast_object, get_rank)
         self._saved_state = kwargs
         self._set_attributes()
@@ -124,7 +127,7 @@ def commit_path() -> str | None:
     return None if folder is None else os.path.join(folder, "commit.pickle")
 
 
-def run_fn(func: Callable[..., Any], reset: Callable[[], None]) -> Callable[..., Any]:
+def run_fn(func: Function, reset: Callable[[], None]) -> Function:
     """Return a training function that begins with the state of rank 0, after a restart with the last commit.
 
     Args:
@@ -133,7 +136,7 @@ def run_fn(func: Callable[..., Any], reset: Callable[[], None]) -> Callable[...,
     """
 
     @functools.wraps(func)
-    def wrapper(state: State, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(state: State, *args: object, **kwargs: object) -> Result:
         path, skip_sync = commit_path(), False
         if path is not None and state._rank() == 0 and os.path.exists(path):
             with open(path, "rb") as file:

@@ -18,10 +18,10 @@ from npu_shim.horovod.tensorflow.mpi_ops import init, rank, shutdown
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, Optimizer, Session, Variable
+    from npu_shim._tensorflow.types import Function, KerasModel, Optimizer, Result, Session, Variable
 
 
-def run(func: Callable[..., Any]) -> Callable[..., Any]:
+def run(func: Function) -> Function:
     """Return a training function that begins with the state of rank 0, after a restart with its last commit.
 
     The ranks of a job are fixed: a lost rank ends the job. ``npu-shim launch --max-restarts N`` starts it again.
@@ -31,7 +31,7 @@ def run(func: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(func)
-    def train(state: ObjectState, *args: Any, **kwargs: Any) -> Any:
+    def train(state: ObjectState, *args: object, **kwargs: object) -> Result:
         try:
             return func(state, *args, **kwargs)
         except tf.errors.UnknownError as error:
@@ -101,7 +101,7 @@ class TensorFlowState(_ValuesState):
     """
 
     def __init__(
-        self, variables: Sequence[Variable] | None = None, session: Session | None = None, **kwargs: Any
+        self, variables: Sequence[Variable] | None = None, session: Session | None = None, **kwargs: object
     ) -> None:
         self.variables = list(variables) if variables is not None else tf_api.v1.global_variables()
         self.session = session
@@ -149,7 +149,7 @@ class TensorFlowKerasState(_ValuesState):
     """
 
     def __init__(
-        self, model: KerasModel, optimizer: Optimizer | None = None, backend: Any = None, **kwargs: Any
+        self, model: KerasModel, optimizer: Optimizer | None = None, backend: Any = None, **kwargs: object
     ) -> None:
         if not getattr(model, "built", True):
             raise ValueError("The model is not built: it has no variables yet. Call model.build(input_shape) first.")

@@ -8,7 +8,7 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Gradient, Operation, Tensor, TensorShape, Variable
+    from npu_shim._tensorflow.types import DType, Gradient, Operation, Result, Tensor, TensorShape, Variable
 
 
 class LocalGradientAggregation:
@@ -58,7 +58,7 @@ class LocalGradientAggregation:
             whole = self._reducer.reduce(sums, [variables[index] for index in present])
             return [each / tf.cast(self._passes if self._average else 1, each.dtype) for each in whole]
 
-        results: Any = tf.cond(last, reduced, lambda: [tf.identity(each) for each in sums])
+        results: Result = tf.cond(last, reduced, lambda: [tf.identity(each) for each in sums])
         results = list(results) if isinstance(results, (list, tuple)) else [results]
         with tf.control_dependencies([] if tf.executing_eagerly() else [counted]):
             results = [tf.identity(each) for each in results]

@@ -12,7 +12,16 @@ from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Gradient, Optimizer, Tensor, TensorShape, Variable
+    from npu_shim._tensorflow.types import (
+        DType,
+        Gradient,
+        GradientTape,
+        Optimizer,
+        Result,
+        Tensor,
+        TensorShape,
+        Variable,
+    )
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
@@ -40,7 +49,7 @@ def create_distributed_optimizer(
     full_name = name or f"Distributed{base.__name__}"
     GradientReducer(full_name, **settings)  # arguments are checked here, and not when a model is loaded
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: Any, *args: object, **kwargs: object) -> None:
         base.__init__(self, *args, **kwargs)
         reducer = GradientReducer(full_name, **settings)
         aggregation = None
@@ -63,7 +72,7 @@ def create_distributed_optimizer(
         "_allreduce": _allreduce,
     }
     members.update(_keras3_members(base) if hasattr(base, "apply") else _keras2_members(base))
-    made: Any = type(base.__name__, (base,), members)
+    made: Result = type(base.__name__, (base,), members)
     return made.from_config(optimizer.get_config())
 
 
@@ -79,7 +88,7 @@ def _keras2_members(base: type) -> dict[str, Any]:
     compute = getattr(base, "_compute_gradients" if has_grad_loss else "compute_gradients", None)
 
     def _compute_gradients(
-        self: Any, loss: Any, var_list: Any, grad_loss: Any = None, tape: Any = None
+        self: Any, loss: Tensor, var_list: Any, grad_loss: Any = None, tape: GradientTape = None
     ) -> list[GradientAndVariable]:
         given: dict[str, Any] = {"grad_loss": grad_loss} if has_grad_loss else {}
         if tape is not None:
@@ -88,13 +97,15 @@ def _keras2_members(base: type) -> dict[str, Any]:
         variables = [variable for _, variable in pairs]
         return list(zip(self._allreduce([gradient for gradient, _ in pairs], variables), variables))
 
-    def compute_gradients(self: Any, loss: Any, var_list: Any, tape: Any = None) -> list[GradientAndVariable]:
+    def compute_gradients(
+        self: Any, loss: Tensor, var_list: Any, tape: GradientTape = None
+    ) -> list[GradientAndVariable]:
         return _compute_gradients(self, loss, var_list, tape=tape)
 
     def get_gradients(self: Any, loss: Tensor, params: list[Variable]) -> list[Gradient]:
         return self._allreduce(base.get_gradients(self, loss, params), params)  # type: ignore[attr-defined]
 
-    def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply_gradients(self: Any, grads_and_vars: Any, *args: object, **kwargs: object) -> Result:
         pairs = list(grads_and_vars)
         if self._agg_helper is None or self._agg_helper.counter is None:
             return base.apply_gradients(self, pairs, *args, **kwargs)  # type: ignore[attr-defined]

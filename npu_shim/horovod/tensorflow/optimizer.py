@@ -112,7 +112,7 @@ class _DistributedOptimizer(tf_api.v1.train.Optimizer):
         """Keep the gradients of a variable on this rank."""
         self._reducer.register_local(var)
 
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradientAndVariable]:
+    def compute_gradients(self, *args: object, **kwargs: object) -> list[GradientAndVariable]:
         """Return the wrapped optimizer's gradients, reduced, with their variables."""
         pairs = self._optimizer.compute_gradients(*args, **kwargs)
         gradients, variables = [gradient for gradient, _ in pairs], [variable for _, variable in pairs]
@@ -136,15 +136,15 @@ class _DistributedOptimizer(tf_api.v1.train.Optimizer):
             [gradient for gradient, _ in pairs],
         )
 
-    def get_slot(self, *args: Any, **kwargs: Any) -> Variable | None:
+    def get_slot(self, *args: object, **kwargs: object) -> Variable | None:
         """Return a slot of the wrapped optimizer."""
         return self._optimizer.get_slot(*args, **kwargs)
 
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
+    def get_slot_names(self, *args: object, **kwargs: object) -> list[str]:
         """Return the slot names of the wrapped optimizer."""
         return self._optimizer.get_slot_names(*args, **kwargs)
 
-    def variables(self, *args: Any, **kwargs: Any) -> list[Variable]:
+    def variables(self, *args: object, **kwargs: object) -> list[Variable]:
         """Return the variables of the wrapped optimizer."""
         return self._optimizer.variables(*args, **kwargs)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
@@ -24,7 +24,7 @@ class SyncBatchNormalization(tf.keras.layers.BatchNormalization):
         ValueError: fused is True or None.
     """
 
-    def __init__(self, fused: bool | None = False, **kwargs: Any) -> None:
+    def __init__(self, fused: bool | None = False, **kwargs: object) -> None:
         if fused in (True, None):
             raise ValueError(f"SyncBatchNormalization(fused={fused!r}) is not allowed. Pass fused=False.")
         kwargs.setdefault("name", "sync_batch_normalization")
@@ -32,7 +32,7 @@ class SyncBatchNormalization(tf.keras.layers.BatchNormalization):
             kwargs["fused"] = False
         super().__init__(**kwargs)
 
-    def _moments(self, inputs: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    def _moments(self, inputs: Tensor, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
         """Return mean and variance over the ranks, of the shape of those of one rank."""
         mean, variance = super()._moments(inputs, *args, **kwargs)
         if size() == 1:

@@ -32,7 +32,7 @@ class _DistributedGradientTape(tf.GradientTape):
         sources: Structure,
         output_gradients: Structure | None = None,
         use_generic_names: bool = False,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> Structure:
         """Return the reduced gradients of target, of the structure of sources.
 

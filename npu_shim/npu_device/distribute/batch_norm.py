@@ -10,7 +10,7 @@ from npu_shim.npu_device.distribute.global_batches import weight_of_rows
 from npu_shim.npu_device.distribute.hccl import all_reduce, is_worker
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, Tensor
+    from npu_shim._tensorflow.types import KerasLayer, KerasModel, Tensor
 
 
 def sync_batch_norm(layer: KerasModel) -> KerasModel:
@@ -35,7 +35,7 @@ def sync_batch_norm(layer: KerasModel) -> KerasModel:
     return layer
 
 
-def _synchronize(layer: Any) -> None:
+def _synchronize(layer: KerasLayer) -> None:
     # The fused kernel of Keras 2 sees the batch of one rank only. It multiplies the variance that it keeps by n/(n-1).
     is_fused = getattr(layer, "fused", False) in (None, True)
     state: dict[str, Any] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_keras
@@ -19,7 +19,7 @@ from npu_shim.optimizer.gradient_averaging import (
 )
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Gradient, Optimizer, Tensor, Variable
+    from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure, Tensor, Variable
 
 
 def distributed_optimizer(optimizer: Optimizer | str) -> Optimizer:
@@ -62,12 +62,12 @@ class _Sharing:
         is_inner: a loss scale optimizer around it averages the gradients.
     """
 
-    def __init__(self, original: Callable[..., Any]) -> None:
+    def __init__(self, original: Function) -> None:
         self.is_inner = False
         self._original = original
         self._is_broadcast = False
 
-    def apply_gradients(self, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply_gradients(self, grads_and_vars: Any, *args: object, **kwargs: object) -> Result:
         if kwargs.get("skip_gradients_aggregation") or not kwargs.get("experimental_aggregate_gradients", True):
             return self._original(grads_and_vars, *args, **kwargs)
         pairs = list(grads_and_vars)
@@ -75,7 +75,9 @@ class _Sharing:
         with npu_optimizer_scope(), gradients_are_reduced():
             return self._original(list(zip(gradients, [variable for _, variable in pairs])), *args, **kwargs)
 
-    def apply(self, grads: Sequence[Gradient], trainable_variables: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def apply(
+        self, grads: Sequence[Gradient], trainable_variables: Structure = None, *args: object, **kwargs: object
+    ) -> Result:
         variables = None if trainable_variables is None else list(trainable_variables)
         gradients = self._averaged(list(grads), variables or [])
         with npu_optimizer_scope(), gradients_are_reduced():

@@ -16,7 +16,7 @@ from npu_shim.npu_device.utils.scope import npu_optimizer_scope
 from npu_shim.optimizer.gradient_averaging import reduce_all
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Optimizer, Structure, Variable
+    from npu_shim._tensorflow.types import Dataset, Optimizer, Result, Structure, Variable
 
 
 def is_worker(what: str) -> bool:
@@ -153,7 +153,7 @@ def npu_distributed_keras_optimizer_wrapper(
     optimizer = tf.keras.optimizers.get(optimizer)
     apply = optimizer.apply_gradients
 
-    def apply_reduced(grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply_reduced(grads_and_vars: Any, *args: object, **kwargs: object) -> Result:
         pairs = list(grads_and_vars)
         reduced = all_reduce([gradient for gradient, _ in pairs], reduce_reduction, fusion, fusion_id, group)
         with npu_optimizer_scope():

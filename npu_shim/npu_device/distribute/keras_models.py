@@ -22,7 +22,7 @@ from npu_shim.npu_device.distribute.rank_metrics import RowsThatCount, figures, 
 from npu_shim.training.strategy_data import check_are_batches, is_sharded, slice_of_batches
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, Structure
+    from npu_shim._tensorflow.types import KerasModel, Result, Structure
 
 _MARK = "_npu_shim_data_parallel"
 
@@ -73,7 +73,7 @@ _BATCHES, _SHARDS, _EVEN_SLICES = "batches", "shards", "even slices"
 class _Parallel:
     """The changed methods of a model."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: KerasModel) -> None:
         self._model = model
         self._is_of_strategy = hasattr(tf_keras.strategy_of(model).extended, "gradients_are_reduced")
         self._expected, self._logs_every_step = _BATCHES, False
@@ -110,7 +110,7 @@ class _Parallel:
             logs = {**logs, **global_logs(logs, figures(self._model))}
         return logs
 
-    def fit(self, *args: Any, **kwargs: Any) -> Any:
+    def fit(self, *args: object, **kwargs: object) -> Result:
         """Train with this rank's data and callbacks."""
         self.prepare()
         bound = inspect.signature(self._fit).bind_partial(*args, **kwargs)
@@ -128,7 +128,7 @@ class _Parallel:
         given["callbacks"] = for_this_rank(given.get("callbacks"), place()[0])
         return self._fit(*bound.args, **bound.kwargs)
 
-    def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
+    def train_on_batch(self, *args: object, **kwargs: object) -> Result:
         """Train on this rank's rows of a batch; return the metrics of all rows."""
         self.prepare()
         self._expect(_BATCHES, True)

@@ -60,7 +60,7 @@ class NpuBroadcastScopeContext:
         self.model_trainable_variables = model_trainable_variables
         self.broadcast_scope = tf.variable_creator_scope(self._noted)
 
-    def _noted(self, create: Any, **kwargs: Any) -> Variable:
+    def _noted(self, create: Any, **kwargs: object) -> Variable:
         variable = create(**kwargs)
         if variable.trainable:
             self.model_trainable_variables.append(variable)

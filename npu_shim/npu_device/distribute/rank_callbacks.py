@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device.distribute.hccl import all_reduce
 from npu_shim.npu_device.distribute.rank_metrics import Figures, figures, global_logs
 
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Structure
+
+
 _KERAS, _BATCH_ENDS = ("keras.", "tensorflow."), ("on_train_batch_end", "on_batch_end")
 _WRITERS = ("ModelCheckpoint", "TensorBoard", "CSVLogger", "RemoteMonitor")
 
 
-def for_this_rank(callbacks: Any, rank: int) -> list[Any]:
+def for_this_rank(callbacks: Structure, rank: int) -> list[Any]:
     """Return the callbacks of fit() for a rank.
 
     Args:
@@ -28,7 +32,7 @@ def for_this_rank(callbacks: Any, rank: int) -> list[Any]:
     return [MetricsOfAll(), *own, Agreement()]
 
 
-def reads_batches(callbacks: Any) -> bool:
+def reads_batches(callbacks: Structure) -> bool:
     """Return True if a callback may decide on the metrics of a batch, which then are those of all ranks."""
     return any(
         _is(callback, ("TerminateOnNaN", "LambdaCallback"))
@@ -38,7 +42,7 @@ def reads_batches(callbacks: Any) -> bool:
     )
 
 
-def as_list(callbacks: Any) -> list[Any]:
+def as_list(callbacks: Structure) -> list[Any]:
     """Return the callbacks of fit(), which are one, a list or tuple of them, or None."""
     return list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
 

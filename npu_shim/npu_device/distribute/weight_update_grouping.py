@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Iterable, Sequence
 
 from npu_shim._host import host_device
 from npu_shim.npu_device.distribute import hccl
 from npu_shim.npu_device.npu_device import global_npu_ctx
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Variable
+    from npu_shim._tensorflow.types import Function, Result, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
@@ -48,8 +48,8 @@ class GroupingVars:
 
 
 def grouping_gradients_apply(
-    apply_func: Callable[..., Any], grads_and_vars: Iterable[GradientAndVariable], *args: Any, **kwargs: Any
-) -> Any:
+    apply_func: Function, grads_and_vars: Iterable[GradientAndVariable], *args: object, **kwargs: object
+) -> Result:
     """Apply the gradients of this rank's variables, then broadcast every variable from its rank.
 
     Args:

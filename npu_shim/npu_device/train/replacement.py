@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from absl import logging
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device.state import STATE
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Result
+
 
 _HIGHEST = 999  # of each number of a version
 _ranges: list[tuple[list[int], list[int]]] = []  # all that were parsed; verify_version() reads it
@@ -72,7 +76,7 @@ def judge_version_support(version_list: Any = list) -> bool:
     return verify_version()
 
 
-def api_func_convert(wrapfunc: Callable[..., Any], **kwargs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def api_func_convert(wrapfunc: Function, **kwargs: Any) -> Callable[[Function], Function]:
     """Return a decorator that replaces a function of TensorFlow once npu.open().as_default() was called.
 
     Args:
@@ -85,14 +89,14 @@ def api_func_convert(wrapfunc: Callable[..., Any], **kwargs: Any) -> Callable[[C
     if not callable(wrapfunc):
         raise TypeError(f"wrapfunc={wrapfunc!r} is not allowed: it must be a function.")
 
-    def convert(original: Callable[..., Any]) -> Callable[..., Any]:
+    def convert(original: Any) -> Function:
         if not judge_version_support(kwargs.get("version", ())):
             return original
         modes = kwargs.get("mode", ())
         wrapfunc.__OriginCall__ = original  # type: ignore[attr-defined]
 
         @functools.wraps(original)
-        def converted(*args: Any, **arguments: Any) -> Any:
+        def converted(*args: Any, **arguments: Any) -> Result:
             mode = "eager" if tf.executing_eagerly() else "graph"
             chosen = wrapfunc if mode in modes and STATE.default is not None else original
             return chosen(*args, **arguments)

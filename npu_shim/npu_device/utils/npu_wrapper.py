@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_keras
@@ -11,13 +11,13 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device import gen_npu_ops
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Structure
+    from npu_shim._tensorflow.types import Function, Result, Structure
 
 _NAMES = "npu_api_names"
 _symbols: dict[str, Any] = {}
 
 
-def npu_symbol_register(names: str | Sequence[str], func: Any) -> Any:
+def npu_symbol_register(names: str | Sequence[str], func: Function) -> Any:
     """Make a function or class known under names such as "npu.ops.gelu", and return it."""
     for name in [names] if isinstance(names, str) else names:
         _symbols[name] = func
@@ -47,7 +47,7 @@ class NpuOpLambda(tf.keras.layers.Layer):
         ValueError: the function is not known.
     """
 
-    def __init__(self, function: Any, **kwargs: Any) -> None:
+    def __init__(self, function: Function, **kwargs: object) -> None:
         symbol = function if isinstance(function, str) else get_one_name_for_npu_symbol(function)
         if symbol not in _symbols:
             raise ValueError(f"function={function!r} is not allowed: it must be one of {', '.join(sorted(_symbols))}.")
@@ -55,7 +55,7 @@ class NpuOpLambda(tf.keras.layers.Layer):
         super().__init__(**kwargs)
         self.symbol = symbol
 
-    def call(self, inputs: Structure, *args: Any) -> Structure:
+    def call(self, inputs: Structure, *args: object) -> Structure:
         """Call the operator."""
         return _symbols[self.symbol](inputs, *args)
 
@@ -74,11 +74,11 @@ if not host_device.has_npu_device():  # the vendor's package registers its own
     npu_symbol_register("npu.ops.gelu", gen_npu_ops.fast_gelu)
 
 
-def npu_functional_support(op: Callable[..., Any]) -> Callable[..., Any]:
+def npu_functional_support(op: Function) -> Function:
     """Return an operator that, called with the output of a Keras layer, adds a layer to the model."""
 
     @functools.wraps(op)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: object, **kwargs: object) -> Result:
         if any(tf_keras.is_keras_tensor(x) for x in tf.nest.flatten([args, kwargs])):
             return NpuOpLambda(op)(*args, **kwargs)
         return op(*args, **kwargs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 import npu_shim
 from npu_shim._tensorflow import tf_api
@@ -24,6 +24,10 @@ from npu_shim.rehearsal.assess.partition import partition
 from npu_shim.rehearsal.assess.problems import problems_of
 from npu_shim.rehearsal.assess.products import Product
 
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
+
 SCHEMA_VERSION = 1
 
 
@@ -35,7 +39,7 @@ class Settings(NamedTuple):
     folder: str
 
 
-def assess(capture: Capture, settings: Settings, script: str, arguments: Sequence[str]) -> dict[str, Any]:
+def assess(capture: Capture, settings: Settings, script: str, arguments: Sequence[str]) -> JsonObject:
     """Return the assessment of what a script runs until its first training step, and of that step."""
     tf_api.logging.set_verbosity(tf_api.logging.ERROR)  # TensorFlow's profiler calls deprecated functions
     graphs = [_graph(captured, settings) for captured in capture.graphs if _matters(captured)]
@@ -65,7 +69,7 @@ def _matters(captured: Captured) -> bool:
     return captured.kind == TRAIN or any(work.MATRIX.match(node.op) for node in captured.flat.nodes)
 
 
-def _graph(captured: Captured, settings: Settings) -> dict[str, Any]:
+def _graph(captured: Captured, settings: Settings) -> JsonObject:
     flat = captured.flat
     assert flat is not None
     nodes = flat.nodes
@@ -79,7 +83,7 @@ def _graph(captured: Captured, settings: Settings) -> dict[str, Any]:
     parts = partition(nodes, lists, mixed, int(captured.parameters.get("iterations_per_loop") or 1))
     activations = memory.peak(nodes, trips)
     where = {i: lines_of(nodes[i].source, settings.folder) for i in parts.host}
-    found: dict[str, Any] = {
+    found: JsonObject = {
         "name": captured.name,
         "kind": captured.kind,
         "line": captured.line,

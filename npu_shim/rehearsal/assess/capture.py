@@ -17,7 +17,21 @@ from npu_shim.rehearsal.assess.training_ops import all_ops, needed_ops, trains
 from npu_shim.rehearsal.assess.zeros import eager_zeros, zeros
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Estimator, Fetches, Graph, Operation, Session, Tensor
+    from npu_shim._tensorflow.types import (
+        ConfigProto,
+        Estimator,
+        FeedDict,
+        Fetches,
+        Function,
+        Graph,
+        JsonObject,
+        Message,
+        Operation,
+        Optimizer,
+        Result,
+        Session,
+        Tensor,
+    )
     from npu_shim.rehearsal.assess.given_shapes import Feeds
 
 tf, v1 = tf_api.tf, tf_api.v1
@@ -53,12 +67,12 @@ class Captured(NamedTuple):
     graph: Graph
     targets: list[Operation]
     given: dict[str, Shape]
-    parameters: dict[str, Any]
-    sizes: dict[str, Any]
+    parameters: JsonObject
+    sizes: JsonObject
     flat: Flat | None = None
     session: Session | None = None
     feeds: dict[Any, Any] | None = None
-    fetches: Any = None
+    fetches: Fetches = None
 
 
 class Capture:
@@ -103,9 +117,13 @@ class Capture:
 
     # --- sessions
 
-    def _session_run(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _session_run(self, original: Function) -> Function:
         def run(
-            session: Session, fetches: Fetches, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+            session: Session,
+            fetches: Fetches,
+            feed_dict: FeedDict | None = None,
+            options: Any = None,
+            run_metadata: Message | None = None,
         ) -> Any:
             ops = [_op(each) for each in tf_session.fetched_elements(session, fetches)]
             feeds = tf_session.fed_values(session, feed_dict)
@@ -116,11 +134,11 @@ class Capture:
 
         return run
 
-    def _make_callable(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def make(session: Session, options: Any) -> Any:
+    def _make_callable(self, original: Function) -> Function:
+        def make(session: Session, options: Any) -> Result:
             real = original(session, options)
 
-            def call(*args: Any, **kwargs: Any) -> Any:
+            def call(*args: object, **kwargs: object) -> Result:
                 find = session.graph.as_graph_element
                 fetches = [find(name) for name in options.fetch]
                 ops = [_op(each) for each in fetches] + [find(name) for name in options.target]
@@ -155,9 +173,9 @@ class Capture:
         session: Session,
         ops: list[Operation],
         feeds: Feeds,
-        feed_dict: Any,
-        fetches: Any,
-        run: Callable[..., Any],
+        feed_dict: FeedDict | None,
+        fetches: Fetches,
+        run: Function,
     ) -> None:
         graph = session.graph
         key = (id(graph), tuple(op.name for op in ops))
@@ -173,7 +191,7 @@ class Capture:
                 Captured(kind, name, self._line(), graph, ops, given, options, sizes, None, session, feed_dict, fetches)
             )
 
-    def _estimator_train(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _estimator_train(self, original: Function) -> Function:
         """Let the training of an Estimator end when its step comes again, so that evaluations are found, too."""
 
         def train(
@@ -199,8 +217,8 @@ class Capture:
 
     # --- tf.function
 
-    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, original: Function) -> Function:
+        def call(function: Any, *args: Any, **kwargs: Any) -> Result:
             if not tf.executing_eagerly():
                 return original(function, *args, **kwargs)
             concrete = function.get_concrete_function(*args, **kwargs)
@@ -217,8 +235,8 @@ class Capture:
 
         return call
 
-    def _apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def apply(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    def _apply(self, original: Function) -> Function:
+        def apply(optimizer: Optimizer, *args: object, **kwargs: object) -> Result:
             if not tf.executing_eagerly():  # false in a tf.function, too
                 return original(optimizer, *args, **kwargs)
             if self.graphs:
@@ -247,7 +265,7 @@ class Capture:
         return line_of_caller(self._folder)
 
 
-def parameters(config: Any) -> dict[str, Any]:
+def parameters(config: ConfigProto) -> JsonObject:
     """Return the options of the NpuOptimizer entry of a session config, {} without one."""
     for optimizer in config.graph_options.rewrite_options.custom_optimizers if config is not None else ():
         if optimizer.name == "NpuOptimizer":
@@ -259,11 +277,11 @@ def _nothing() -> None:
     """Do nothing, as a tf.function whose class is asked for."""
 
 
-def _skip(result: str | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _skip(result: str | None) -> Callable[[Function], Function]:
     """Replace a method that writes a file. It returns the path that it was given, as the original does."""
 
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def skipped(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def make(original: Function) -> Function:
+        def skipped(self: Any, *args: object, **kwargs: object) -> Result:
             if result is None:
                 return None
             paths = [each for each in (*args, *kwargs.values()) if isinstance(each, (str, os.PathLike))]
@@ -274,10 +292,10 @@ def _skip(result: str | None) -> Callable[[Callable[..., Any]], Callable[..., An
     return make
 
 
-def _without_file(original: Callable[..., Any]) -> Callable[..., Any]:
+def _without_file(original: Function) -> Function:
     """Replace the constructor of the writer of event files."""
 
-    def __init__(self: Any, logdir: str, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: Any, logdir: str, *args: object, **kwargs: object) -> None:
         self._logdir = logdir
 
     return __init__

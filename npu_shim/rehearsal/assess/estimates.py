@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim.rehearsal.assess import precision, work
 from npu_shim.rehearsal.assess.flat import Node
@@ -12,8 +12,11 @@ from npu_shim.rehearsal.assess.operators import Lists
 from npu_shim.rehearsal.assess.products import Product
 from npu_shim.rehearsal.assess.sizes import size_bytes
 
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
 
-def work_part(nodes: Sequence[Node], done: work.Work, trips: dict[str, int]) -> dict[str, Any]:
+
+def work_part(nodes: Sequence[Node], done: work.Work, trips: dict[str, int]) -> JsonObject:
     """Return the work of a step: floating-point operations, bytes, loops, and what is not known."""
     loops = [node.name for node in nodes if node.op in ("While", "StatelessWhile")]
     loops += sorted(
@@ -29,7 +32,7 @@ def work_part(nodes: Sequence[Node], done: work.Work, trips: dict[str, int]) -> 
     }
 
 
-def precision_part(nodes: Sequence[Node], done: work.Work, lists: Lists, parameters: dict[str, Any]) -> dict[str, Any]:
+def precision_part(nodes: Sequence[Node], done: work.Work, lists: Lists, parameters: JsonObject) -> JsonObject:
     """Return the operators that mixed precision reduces and keeps."""
     half = precision.reduced(nodes, lists)
     mode = parameters.get("precision_mode_v2") or parameters.get("precision_mode") or b""
@@ -44,11 +47,11 @@ def precision_part(nodes: Sequence[Node], done: work.Work, lists: Lists, paramet
     }
 
 
-def _counts(nodes: Sequence[Node], places: Sequence[int]) -> list[dict[str, Any]]:
+def _counts(nodes: Sequence[Node], places: Sequence[int]) -> list[JsonObject]:
     return [{"op": op, "count": n} for op, n in collections.Counter(nodes[i].op for i in places).most_common()]
 
 
-def roofline(nodes: Sequence[Node], done: work.Work, found: dict[str, Any], product: Product) -> dict[str, Any]:
+def roofline(nodes: Sequence[Node], done: work.Work, found: JsonObject, product: Product) -> JsonObject:
     """Return a bound on the time of a step, and the sum over operators that each read and write memory."""
     compute = found["work"]["matrix_flops"] / product.flops
     inputs = sum(

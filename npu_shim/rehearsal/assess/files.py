@@ -6,9 +6,13 @@ import builtins
 import os
 import shutil
 import tempfile
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from npu_shim._host import host_env
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Result, Value
+
 
 _OPEN, _MKDIR = builtins.open, os.mkdir
 _LARGE = 256 << 20  # bytes; a larger file is not copied before it is overwritten
@@ -31,7 +35,7 @@ class Written:
     def start(self) -> None:
         """Begin to record."""
 
-        def open_recorded(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        def open_recorded(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Result:
             if isinstance(mode, str) and set(mode) & set("wax+"):
                 self.note(file)
             return _OPEN(file, mode, *args, **kwargs)
@@ -49,8 +53,8 @@ class Written:
 
         gfile = tf_api.v1.gfile
 
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def noted(path: Any, *args: Any, **kwargs: Any) -> Any:
+        def make(original: Function) -> Function:
+            def noted(path: Any, *args: object, **kwargs: object) -> Result:
                 self.note_all(path)
                 return original(path, *args, **kwargs)
 
@@ -102,7 +106,7 @@ class Written:
             shutil.copy2(copy, path)
         shutil.rmtree(self._store)
 
-    def _replace(self, owner: Any, name: str, value: Any) -> None:
+    def _replace(self, owner: Any, name: str, value: Value) -> None:
         original = getattr(owner, name)
         setattr(owner, name, value)
         self._undo.append(lambda: setattr(owner, name, original))

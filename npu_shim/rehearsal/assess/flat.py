@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Optional, 
 from npu_shim._tensorflow import tf_api, tf_capture, tf_graph
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Message, Operation, Tensor
+    from npu_shim._tensorflow.types import Graph, Message, Operation, Tensor, Value
 
 tf = tf_api.tf
 Shape = Optional[Tuple[Optional[int], ...]]  # None: the rank is not known
@@ -307,7 +307,7 @@ def _proto(shape: Shape) -> Message:
     return tf.TensorShape(shape).as_proto()
 
 
-def _constant(value: Any, tensor: Tensor) -> Message:
+def _constant(value: Value, tensor: Tensor) -> Message:
     """Return the definition of a node with a value in place of a tensor."""
     definition = tf.compat.v1.NodeDef(op="Const")
     definition.attr["dtype"].type = tensor.dtype.as_datatype_enum

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Sequence, Tuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from npu_shim.rehearsal.assess.kinds import is_collective
 from npu_shim.rehearsal.assess.training_ops import all_ops
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation, Session, Tensor
+    from npu_shim._tensorflow.types import FeedDict, Function, Graph, JsonObject, Operation, Session, Tensor
 
     Feeds = Sequence[Tuple[Tensor, Any]]  # with their values
 
@@ -25,7 +25,7 @@ def feed_shapes(feeds: Feeds) -> tuple[Any, ...]:
     return tuple((tensor.name, np.shape(value)) for tensor, value in feeds)
 
 
-def fed_sizes(feeds: Feeds) -> dict[str, Any]:
+def fed_sizes(feeds: Feeds) -> JsonObject:
     """Return the fed integers and short lists of integers, on which shapes may depend, by the name of the tensor."""
     return {
         tensor.name: value
@@ -34,7 +34,7 @@ def fed_sizes(feeds: Feeds) -> dict[str, Any]:
     }
 
 
-def iterator_shapes(session: Session, ops: list[Operation], feed_dict: Any, run: Callable[..., Any]) -> dict[str, Any]:
+def iterator_shapes(session: Session, ops: list[Operation], feed_dict: FeedDict | None, run: Function) -> JsonObject:
     """Return the shapes of the next batch of each iterator behind a run, which is read for this."""
     found = [op for op in tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
     found = [op for op in found if session.graph.is_fetchable(op) and op.graph is session.graph]
@@ -53,7 +53,7 @@ def iterator_shapes(session: Session, ops: list[Operation], feed_dict: Any, run:
     return given
 
 
-def _collective_shapes(ops: list[Operation]) -> dict[str, Any]:
+def _collective_shapes(ops: list[Operation]) -> JsonObject:
     """Return the shapes of the results of collectives, which are those of the copies that the script goes on with."""
     return {
         output.name: tuple(consumer.outputs[0].shape.as_list())
@@ -64,7 +64,7 @@ def _collective_shapes(ops: list[Operation]) -> dict[str, Any]:
     }
 
 
-def argument_shapes(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def argument_shapes(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JsonObject:
     """Return the shapes of the arguments of a tf.function, and of the next batch of each iterator among them."""
     given: dict[str, Shape] = {}
     captured = {id(inner) for _, inner in getattr(graph, "captures", ())}

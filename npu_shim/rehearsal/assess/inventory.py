@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim.rehearsal.assess import kinds, memory, work
@@ -13,6 +13,10 @@ from npu_shim.rehearsal.assess.operators import DEVICE, INPUT, Lists
 from npu_shim.rehearsal.assess.partition import Partition
 from npu_shim.rehearsal.assess.sizes import elements, size_bytes
 
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
+
 VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 ON_HOST_ANYWAY = frozenset({"Placeholder", "PlaceholderWithDefault", "Const", "NoOp"})
 _RARE_TYPES = ("float64", "string", "complex64", "complex128")
@@ -20,7 +24,7 @@ _MOST_LINES = 3
 _NO_SHAPE = ("variant", "resource")
 
 
-def operators_of(nodes: Sequence[Node], done: work.Work, lists: Lists, folder: str) -> list[dict[str, Any]]:
+def operators_of(nodes: Sequence[Node], done: work.Work, lists: Lists, folder: str) -> list[JsonObject]:
     """Return a row for each operator type: number, place, work, and the lines of those off the device."""
     by_type: dict[str, list[int]] = collections.defaultdict(list)
     for i, node in enumerate(nodes):
@@ -47,7 +51,7 @@ def _lines(nodes: Sequence[Node], places: Sequence[int], folder: str) -> list[st
     return [line for line, _ in counted.most_common(_MOST_LINES)]
 
 
-def partition_of(nodes: Sequence[Node], parts: Partition, where: dict[int, list[str]], mixed: bool) -> dict[str, Any]:
+def partition_of(nodes: Sequence[Node], parts: Partition, where: dict[int, list[str]], mixed: bool) -> JsonObject:
     """Return what runs on the host, and how the step is cut."""
     rows: dict[str, list[int]] = collections.defaultdict(list)
     for i in parts.host:
@@ -72,7 +76,7 @@ def partition_of(nodes: Sequence[Node], parts: Partition, where: dict[int, list[
     }
 
 
-def dynamic_shapes(nodes: Sequence[Node], folder: str, unknown: Sequence[int] = ()) -> list[dict[str, Any]]:
+def dynamic_shapes(nodes: Sequence[Node], folder: str, unknown: Sequence[int] = ()) -> list[JsonObject]:
     """Return the operators that bring sizes into the graph that it does not know, with the lines that create them.
 
     An operator whose inputs, or what computes its shape, are open already brings in nothing new, unless the inputs of
@@ -83,7 +87,7 @@ def dynamic_shapes(nodes: Sequence[Node], folder: str, unknown: Sequence[int] = 
         folder: of the script.
         unknown: places of the nodes that make tensors without a size in this run, one for each tensor.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     follows = [False] * len(nodes)
     order = memory.order(nodes)
     causes = _causes(nodes, order)
@@ -134,7 +138,7 @@ def _is_open(shape: Shape) -> bool:
     return elements(shape) is None
 
 
-def dtypes_of(nodes: Sequence[Node], folder: str) -> list[dict[str, Any]]:
+def dtypes_of(nodes: Sequence[Node], folder: str) -> list[JsonObject]:
     """Return a row for each type of tensors that a card computes slowly or not at all."""
     rows = []
     for dtype in _RARE_TYPES:
@@ -157,9 +161,9 @@ def _is_small_constant(node: Node) -> bool:
     return node.op == "Const" and node.dtypes == ["string"]
 
 
-def collectives_of(nodes: Sequence[Node]) -> list[dict[str, Any]]:
+def collectives_of(nodes: Sequence[Node]) -> list[JsonObject]:
     """Return a row for each collective, with what it moves."""
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, JsonObject] = {}
     for node in nodes:
         if kinds.COLLECTIVE.match(node.op):
             row = rows.setdefault(node.op, {"op": node.op, "count": 0, "bytes": 0})
@@ -168,7 +172,7 @@ def collectives_of(nodes: Sequence[Node]) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def variables_of(nodes: Sequence[Node]) -> dict[str, Any]:
+def variables_of(nodes: Sequence[Node]) -> JsonObject:
     """Return number and size of the variables, and the largest ones."""
     rows = []
     for node in nodes:

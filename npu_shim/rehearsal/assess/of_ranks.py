@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Sequence
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
 
 
-def joined(ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def joined(ranks: Sequence[JsonObject]) -> JsonObject:
     """Return the assessment of rank 0 with the number of ranks.
 
     A problem is added for each rank whose collectives are not those of rank 0, because the job would then never end.
@@ -19,5 +22,5 @@ def joined(ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _listed(graph: dict[str, Any]) -> str:
+def _listed(graph: JsonObject) -> str:
     return ", ".join(f"{row['count']} {row['op']} of {row['bytes']} bytes" for row in graph["collectives"]) or "none"

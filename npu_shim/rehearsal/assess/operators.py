@@ -11,9 +11,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any, Iterable, NamedTuple
+from typing import TYPE_CHECKING, Any, Iterable, NamedTuple
 
 from npu_shim.import_hook import tool
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
 
 DEVICE, UNCLEAR, HOST, INPUT = "device", "unclear", "host", "input"
 MEANINGS = {
@@ -86,7 +90,7 @@ def from_files(paths: Iterable[str]) -> Lists:
     Raises:
         ValueError: a file is no such JSON.
     """
-    entries: dict[str, dict[str, Any]] = {}
+    entries: dict[str, JsonObject] = {}
     names_device = False
     for path in paths:
         found = _read(path)
@@ -132,7 +136,7 @@ def with_changes(lists: Lists, path: str) -> Lists:
     return lists._replace(reduce=frozenset(reduce), keep=frozenset(keep))
 
 
-def _read(path: str) -> dict[str, dict[str, Any]]:
+def _read(path: str) -> dict[str, JsonObject]:
     try:
         with open(path, encoding="utf-8") as stream:
             content = json.load(stream)
@@ -150,7 +154,7 @@ def _read(path: str) -> dict[str, dict[str, Any]]:
     return content
 
 
-def _flag(entry: dict[str, Any]) -> Any:
+def _flag(entry: JsonObject) -> Any:
     value = entry["precision_reduce"]
     return value.get("flag") if isinstance(value, dict) else value
 

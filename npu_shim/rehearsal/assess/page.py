@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim.rehearsal.assess.operators import MEANINGS
 from npu_shim.rehearsal.assess.table import (
@@ -16,8 +16,11 @@ from npu_shim.rehearsal.assess.table import (
 )
 from npu_shim.rehearsal.web import Html, clean, page, section, table
 
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
 
-def html(found: dict[str, Any]) -> str:
+
+def html(found: JsonObject) -> str:
     """Return the page of an assessment."""
     parts = [_cards(found), "<h2>Not on the device</h2>", _problems(found["problems"])]
     for graph in found["graphs"]:
@@ -33,7 +36,7 @@ def html(found: dict[str, Any]) -> str:
     )
 
 
-def _cards(found: dict[str, Any]) -> str:
+def _cards(found: JsonObject) -> str:
     first = found["graphs"][0]
     compiled = found["compiled_graphs"]
     cards = [
@@ -50,7 +53,7 @@ def _cards(found: dict[str, Any]) -> str:
     return f'<div class="cards">{"".join(made)}</div>'
 
 
-def _problems(rows: Sequence[dict[str, Any]]) -> str:
+def _problems(rows: Sequence[JsonObject]) -> str:
     if not rows:
         return "<p>All operators of the training step run on the device.</p>"
     return table(
@@ -60,7 +63,7 @@ def _problems(rows: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _graph(graph: dict[str, Any]) -> list[str]:
+def _graph(graph: JsonObject) -> list[str]:
     name = f"{graph['name']} ({graph['kind']}), {graph['line']}"
     parts = [section(name, (), _facts(graph))]
     sections: tuple[tuple[str, tuple[str, ...], list[tuple[str, ...]]], ...] = (
@@ -93,7 +96,7 @@ def _graph(graph: dict[str, Any]) -> list[str]:
     return [*parts, section(f"Operators: {len(rows)}", heads, rows, (1, 3, 4))]
 
 
-def _facts(graph: dict[str, Any]) -> list[tuple[str, ...]]:
+def _facts(graph: JsonObject) -> list[tuple[str, ...]]:
     done, roof, half = graph["work"], graph["roofline"], graph["precision"]
     facts = [
         ("nodes", f"{graph['nodes']:,}"),
@@ -120,14 +123,14 @@ def _facts(graph: dict[str, Any]) -> list[tuple[str, ...]]:
     return [fact for fact in facts if fact[1]]
 
 
-def _dynamic(row: dict[str, Any]) -> tuple[str, ...]:
+def _dynamic(row: JsonObject) -> tuple[str, ...]:
     now = shape_text(row["in_this_run"]) if row["in_this_run"] is not None else ""
     return f"{row['op']} {row['name']}", shape_text(row["shape"]), now, ", ".join(row["lines"]), unknown_text(row)
 
 
-def _dtype(row: dict[str, Any]) -> tuple[str, ...]:
+def _dtype(row: JsonObject) -> tuple[str, ...]:
     return row["dtype"], str(row["tensors"]), ", ".join(row["operators"]), ", ".join(row["lines"])
 
 
-def _collective(row: dict[str, Any]) -> tuple[str, ...]:
+def _collective(row: JsonObject) -> tuple[str, ...]:
     return row["op"], str(row["count"]), amount(row["bytes"], "B")

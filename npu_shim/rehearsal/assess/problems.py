@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
 
 _SUMMARY = re.compile(r"^(\w*Summary\w*|WriteSummary)$")  # they run on the host after the device's part of a step
 
 
-def problems_of(graph: dict[str, Any]) -> list[dict[str, Any]]:
+def problems_of(graph: JsonObject) -> list[JsonObject]:
     """Return what would not run on the card in a graph."""
     rows = []
     for host in graph["partition"]["host"]:

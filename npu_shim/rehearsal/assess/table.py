@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
 
 _MOST = 12  # rows of a table
 _FIXES = {
@@ -12,7 +16,7 @@ _FIXES = {
 _FIX = "Use an operator with a static shape, or a mask"
 
 
-def text(found: dict[str, Any]) -> str:
+def text(found: JsonObject) -> str:
     """Return the assessment as tables for a terminal."""
     return "\n".join(_page(found))
 
@@ -40,7 +44,7 @@ def shape_text(shape: Sequence[Any] | None) -> str:
     return "unknown rank" if shape is None else "[" + ", ".join("?" if n is None else str(n) for n in shape) + "]"
 
 
-def partition_text(parts: dict[str, Any]) -> str:
+def partition_text(parts: JsonObject) -> str:
     """Return the number and the sizes of the device clusters, and the number of nodes on the host."""
     clusters = parts["clusters"]
     more = ", ..." if len(clusters) > 6 else ""
@@ -49,20 +53,20 @@ def partition_text(parts: dict[str, Any]) -> str:
     return f"{_count(len(clusters), 'device cluster')}{sizes}, {_count(on_host, 'node')} of the step on the host"
 
 
-def memory_text(peak: dict[str, Any]) -> str:
+def memory_text(peak: JsonObject) -> str:
     """Return the most bytes of activations, where they live, and the number of tensors without a size."""
     unknown = f"; {_count(peak['unknown'], 'tensor')} of unknown size" if peak["unknown"] else ""
     return f"{amount(peak['peak'], 'B', 1024)} at {peak['at']}{unknown}"
 
 
-def unknown_text(row: dict[str, Any]) -> str:
+def unknown_text(row: JsonObject) -> str:
     """Return the number of tensors whose size an operator leaves open in this run, and the fix; "" for none."""
     number = row["unknown_tensors"]
     fix = _FIXES.get(row["op"].replace("V2", ""), _FIX)
     return f"{_count(number, 'tensor')} of unknown size. {fix} (docs/static-shapes.md)" if number else ""
 
 
-def work_text(row: dict[str, Any], not_counted: set[str]) -> str:
+def work_text(row: JsonObject, not_counted: set[str]) -> str:
     """Return the operations of a row of operators.
 
     Args:
@@ -72,7 +76,7 @@ def work_text(row: dict[str, Any], not_counted: set[str]) -> str:
     return "not counted" if row["op"] in not_counted and not row["flops"] else amount(row["flops"], "FLOP")
 
 
-def _page(found: dict[str, Any]) -> Iterator[str]:
+def _page(found: JsonObject) -> Iterator[str]:
     yield f"{found['script']} {' '.join(found['arguments'])}".rstrip() + f"  (TensorFlow {found['tensorflow']})"
     yield f"Operators of the device: {found['operator_lists']}"
     if found["ranks"] > 1:
@@ -93,7 +97,7 @@ def _page(found: dict[str, Any]) -> Iterator[str]:
         yield from _graph(graph)
 
 
-def _graph(graph: dict[str, Any]) -> Iterator[str]:
+def _graph(graph: JsonObject) -> Iterator[str]:
     yield f"== {graph['name']} ({graph['kind']}), {graph['line']}: {graph['nodes']:,} nodes"
     yield "inputs         " + (", ".join(f"{i['name']} {shape_text(i['shape'])}" for i in graph["inputs"]) or "none")
     yield f"partition      {partition_text(graph['partition'])}"
@@ -139,7 +143,7 @@ def _graph(graph: dict[str, Any]) -> Iterator[str]:
     yield from _table(graph["operators"], {row["op"] for row in done["unknown"]})
 
 
-def _table(rows: list[dict[str, Any]], not_counted: set[str]) -> Iterator[str]:
+def _table(rows: list[JsonObject], not_counted: set[str]) -> Iterator[str]:
     shown = rows[:_MOST] + [row for row in rows[_MOST:] if row["status"] in ("host", "unclear")]
     width = max(len(row["op"]) for row in shown)
     yield f"{'operator'.ljust(width)}  {'number':>6}  {'status':8}  {'FLOP':>12}  {'bytes':>10}"
@@ -153,7 +157,7 @@ def _table(rows: list[dict[str, Any]], not_counted: set[str]) -> Iterator[str]:
         yield f"... and {_count(hidden, 'operator type')} more, all on the device or in the input pipeline"
 
 
-def _ops(rows: list[dict[str, Any]]) -> str:
+def _ops(rows: list[JsonObject]) -> str:
     names = [f"{row['count']} {row['op']}" for row in rows[:4]]
     return ", ".join(names) + (", ..." if len(rows) > 4 else "") if names else "nothing"
 

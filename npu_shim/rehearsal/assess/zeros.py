@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from npu_shim._tensorflow.tf_api import tf
 
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Structure, Tensor, TensorShape
 
-def zeros(tensor: Any) -> Any:
+
+def zeros(tensor: Tensor) -> Any:
     """Return zeros for a fetched tensor; unknown sizes are 1, those of strings 0, as if no variable lacked a value."""
     if tensor.dtype.base_dtype in (tf.string, tf.variant, tf.resource):
         empty = np.full(_sizes(tensor.shape, 0), b"", dtype=object)
@@ -18,7 +21,7 @@ def zeros(tensor: Any) -> Any:
     return found if found.shape else found[()]
 
 
-def eager_zeros(output: Any) -> Any:
+def eager_zeros(output: Structure) -> Any:
     """Return zeros for an output of a tf.function, also inside an optional value."""
     if isinstance(output, tf.experimental.Optional):
         return tf.experimental.Optional.from_value(tf.nest.map_structure(eager_zeros, output.element_spec))
@@ -27,5 +30,5 @@ def eager_zeros(output: Any) -> Any:
     return output
 
 
-def _sizes(shape: Any, unknown: int = 1) -> list[int]:
+def _sizes(shape: TensorShape, unknown: int = 1) -> list[int]:
     return [] if shape.rank is None else [unknown if size is None else int(size) for size in shape.as_list()]

@@ -6,13 +6,16 @@ import base64
 import json
 import os
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 import numpy as np
 
 from npu_shim.rehearsal.recording.digest import width
 from npu_shim.rehearsal.recording.recorder import FETCH, GRADIENT, LOG, LOSS, SUMMARY, TAPE
 from npu_shim.rehearsal.recording.writer import FILE
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
 
 
 class Value(NamedTuple):
@@ -55,9 +58,9 @@ class Recording:
     """
 
     streams: dict[tuple[str, str], Stream]
-    start: dict[str, Any]
-    notes: dict[str, Any]
-    end: dict[str, Any]
+    start: JsonObject
+    notes: JsonObject
+    end: JsonObject
     skips: list[tuple[int, int]] = field(default_factory=list)
 
     def of_kind(self, kind: str) -> list[Stream]:
@@ -137,7 +140,7 @@ def drop_overflows(rounded: Recording, others: Sequence[Recording]) -> None:
                         del each.streams[kind, stream.name]
 
 
-def _add(found: Recording, rows: list[Any], event: dict[str, Any]) -> list[Stream]:
+def _add(found: Recording, rows: list[Any], event: JsonObject) -> list[Stream]:
     """Add the values of an event. Return their streams."""
     streams = []
     numbers = np.frombuffer(base64.b64decode(event["values"]), "<f8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Callable
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -12,6 +12,10 @@ from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.rehearsal.half.modes import MIXED, Mode
 from npu_shim.rehearsal.half.rounding import Rounding
 from npu_shim.rehearsal.recording import methods
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Optimizer, Result
+
 
 TYPES = ("float16", "bfloat16")
 
@@ -59,7 +63,7 @@ class HalfPrecision:
     ) -> None:
         self.close()
 
-    def _in_float32(self, original: Callable[..., Any], optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    def _in_float32(self, original: Function, optimizer: Optimizer, *args: object, **kwargs: object) -> Result:
         """Apply gradients in float32, in which the device keeps the ops of updates."""
         with self._rounding.paused():
             return original(optimizer, *args, **kwargs)

@@ -15,7 +15,7 @@ Source: Higham, Mary, "A new approach to probabilistic rounding error analysis",
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -24,7 +24,7 @@ from npu_shim.rehearsal.assess.work import MATRIX
 from npu_shim.rehearsal.half.rounding import Rounding, finished
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+    from npu_shim._tensorflow.types import DType, Tensor
     from npu_shim.rehearsal.half.modes import Mode
 
 v1 = tf.compat.v1
@@ -41,7 +41,7 @@ class Perturbation(Rounding):
         everywhere: True to perturb the inputs of all ops in 16 bits, for scripts without matrix products.
     """
 
-    def __init__(self, dtype: Any, mode: Mode, size: float, seed: int, everywhere: bool = False) -> None:
+    def __init__(self, dtype: DType, mode: Mode, size: float, seed: int, everywhere: bool = False) -> None:
         super().__init__(dtype, mode)
         self._size = size
         self._seed = seed

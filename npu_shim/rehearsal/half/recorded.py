@@ -14,6 +14,7 @@ from npu_shim.rehearsal.half.skips import Skips
 from npu_shim.rehearsal.numerics.watch import NumericsWatch
 
 if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
     from npu_shim.rehearsal.numerics.history import Step
     from npu_shim.rehearsal.recording.writer import Writer
 
@@ -64,7 +65,7 @@ class Rehearsal:
     def _skip(self, optimizer: int, step: int) -> None:
         self._writer.event("skip", optimizer=optimizer, number=step)
 
-    def end(self) -> dict[str, Any] | None:
+    def end(self) -> JsonObject | None:
         """Return what the rounded run has to report; None for others."""
         if self._half is None or self._watch is None:
             return None

@@ -24,7 +24,7 @@ from npu_shim.rehearsal.assess.work import MATRIX
 from npu_shim.rehearsal.half.modes import FLOAT, FOLLOWS, INPUTS, Mode
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Operation, Tensor
+    from npu_shim._tensorflow.types import DType, Operation, Tensor, Value
 
 v1 = tf.compat.v1
 _MARK = "_npu_shim_half"  # attribute of eager tensors; no attribute: a constant or an input
@@ -109,7 +109,7 @@ class Rounding(tf_op_creation.OpHook):
             if mark is not None and _is_float32(each):
                 setattr(each, _MARK, mark)
 
-    def _rounded_input(self, op_type: str, value: Any) -> Any:
+    def _rounded_input(self, op_type: str, value: Value) -> Any:
         if isinstance(value, tf.Variable):
             if value.dtype.base_dtype != tf.float32:
                 return value
@@ -176,7 +176,7 @@ def finished(result: Tensor, source: Tensor) -> Tensor:
     return tf_op_creation.record_straight(result, source)
 
 
-def _is_float32(value: Any) -> bool:
+def _is_float32(value: Value) -> bool:
     return isinstance(value, tf.Tensor) and value.dtype.base_dtype == tf.float32
 
 

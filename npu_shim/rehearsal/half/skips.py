@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any, Callable, Collection
+from typing import TYPE_CHECKING, Any, Callable, Collection
 
 import numpy as np
 import tensorflow as tf
@@ -18,6 +18,9 @@ from npu_shim._tensorflow import tf_keras, tf_op_creation
 from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim.rehearsal.numerics.optimizers import scale_of
 from npu_shim.rehearsal.recording import methods
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure
 
 
 class Skips:
@@ -42,8 +45,8 @@ class Skips:
             methods.wrap(owner, ("apply",), self.apply)
 
     def apply_gradients(
-        self, original: Callable[..., Any], optimizer: Any, grads_and_vars: Any, *args: Any, **kwargs: Any
-    ) -> Any:
+        self, original: Function, optimizer: Optimizer, grads_and_vars: Any, *args: object, **kwargs: object
+    ) -> Result:
         """Apply gradients, of steps to skip with an infinity."""
         pairs = list(grads_and_vars)
         with _Outermost(self._inside) as outermost:
@@ -52,13 +55,15 @@ class Skips:
                 pairs = [(gradient, variable) for gradient, (_, variable) in zip(changed, pairs)]
             return original(optimizer, pairs, *args, **kwargs)
 
-    def apply(self, original: Callable[..., Any], optimizer: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(
+        self, original: Function, optimizer: Optimizer, grads: Structure, *args: object, **kwargs: object
+    ) -> Result:
         """Apply gradients as apply() of Keras 3 does, of steps to skip with an infinity."""
         given = list(grads)
         with _Outermost(self._inside) as outermost:
             return original(optimizer, self._changed(optimizer, given) if outermost else given, *args, **kwargs)
 
-    def _changed(self, optimizer: Any, gradients: list[Any]) -> list[Any]:
+    def _changed(self, optimizer: Optimizer, gradients: list[Any]) -> list[Any]:
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         scale = scale_of(optimizer)
         place = next((n for n, each in enumerate(gradients) if each is not None), None)
@@ -80,7 +85,7 @@ class Skips:
 
         if tf.executing_eagerly():
             return tf.constant(factor()[0])
-        made: Any = array_function(factor, [tf.constant(0)], [tf.float32])
+        made: Result = array_function(factor, [tf.constant(0)], [tf.float32])
         made[0].set_shape([])
         return made[0]
 
@@ -100,7 +105,7 @@ class _Outermost:
         self._inside.depth = self._before
 
 
-def _times(gradient: Any, factor: Any) -> Any:
+def _times(gradient: Gradient, factor: Any) -> Any:
     if isinstance(gradient, tf.IndexedSlices):
         return tf.IndexedSlices(_times(gradient.values, factor), gradient.indices, gradient.dense_shape)
     return gradient * tf.cast(factor, gradient.dtype)

@@ -21,7 +21,7 @@ from npu_shim.rehearsal.assess.lines import lines_of, relative
 from npu_shim.rehearsal.numerics.history import BadOp, History
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor
+    from npu_shim._tensorflow.types import Operation, Tensor, Value
 
 # These hand values on, read them from the outside, hold variables, or run other ops, which are checked themselves.
 _NO_CHECK = frozenset(
@@ -151,12 +151,12 @@ def contents(array: np.ndarray) -> str:
     )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Value) -> bool:
     dtype = getattr(value, "dtype", None)
     dtype = None if dtype is None else tf.as_dtype(dtype)
     is_number = dtype is not None and (dtype.is_floating or dtype.is_integer or dtype.is_bool)
     return is_number and not (isinstance(value, tf.Tensor) and tf_graph.is_reference(value))
 
 
-def _is_checked(value: Any) -> bool:
+def _is_checked(value: Value) -> bool:
     return bool(value.dtype.is_floating or value.dtype.is_complex) and not tf_graph.is_reference(value)

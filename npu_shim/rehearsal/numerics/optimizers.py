@@ -23,7 +23,7 @@ from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.scaled_losses import ScaledLosses
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Optimizer
+    from npu_shim._tensorflow.types import Function, GradientTape, Optimizer, Result, Structure, Tensor, Value
 
 v1 = tf.compat.v1
 # number of the optimizer, loss or None, scale or None, skipped, norms by name, place of the reading among the ops
@@ -33,7 +33,7 @@ Note = Callable[..., None]
 class Scale(NamedTuple):
     """A loss scale."""
 
-    value: Any  # a tensor, a variable or a number
+    value: Value  # a tensor, a variable or a number
     skips: bool  # True if steps with an overflow are skipped
     inside: bool  # True if the gradients are still multiplied by it when they are applied
     asks_flag: bool  # True if the flag of an overflow that saturates skips the step, too
@@ -67,7 +67,7 @@ class OptimizerWatch:
         methods.wrap(tf.GradientTape, ("gradient",), self.gradient)
         self._scaled.watch()
 
-    def losses(self, original: Callable[..., Any], optimizer: Optimizer, loss: Any, *args: Any, **kwargs: Any) -> Any:
+    def losses(self, original: Function, optimizer: Optimizer, loss: Tensor, *args: object, **kwargs: object) -> Result:
         """Remember the loss that the outermost optimizer differentiates."""
         outermost = not getattr(self._inside, "losses", False)
         self._inside.losses = True
@@ -78,33 +78,33 @@ class OptimizerWatch:
         finally:
             self._inside.losses = not outermost
 
-    def gradient(self, original: Callable[..., Any], tape: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+    def gradient(self, original: Function, tape: GradientTape, target: Any, *args: object, **kwargs: object) -> Result:
         """Remember the value that a tape differentiates."""
         if not getattr(self._inside, "losses", False):
             self._remember(target)
         return original(tape, target, *args, **kwargs)
 
     def apply_gradients(
-        self, original: Callable[..., Any], optimizer: Optimizer, grads_and_vars: Any, *args: Any, **kwargs: Any
-    ) -> Any:
+        self, original: Function, optimizer: Optimizer, grads_and_vars: Any, *args: object, **kwargs: object
+    ) -> Result:
         """Read gradients and apply them."""
         pairs = list(grads_and_vars)
         return self._around(optimizer, pairs, lambda: original(optimizer, pairs, *args, **kwargs))
 
     def apply(
         self,
-        original: Callable[..., Any],
+        original: Function,
         optimizer: Optimizer,
-        grads: Any,
-        trainable_variables: Any = None,
-        **kwargs: Any,
-    ) -> Any:
+        grads: Structure,
+        trainable_variables: Structure = None,
+        **kwargs: object,
+    ) -> Result:
         """Read gradients and apply them as apply() of Keras 3 does."""
         given = trainable_variables
         used = tf_keras.built_variables(optimizer) if given is None else given
         return self._around(optimizer, list(zip(grads, used)), lambda: original(optimizer, grads, given, **kwargs))
 
-    def _remember(self, loss: Any) -> None:
+    def _remember(self, loss: Tensor) -> None:
         loss = self._scaled.unscaled(
             next((each for each in tf.nest.flatten(loss) if isinstance(each, tf.Tensor)), None)
         )
@@ -185,7 +185,7 @@ def norm_of(array: np.ndarray) -> float:
         return float(np.linalg.norm(flat.astype(np.float64)))
 
 
-def scale_of(optimizer: Any) -> Scale | None:
+def scale_of(optimizer: Optimizer) -> Scale | None:
     """Return the loss scale of an optimizer: npu_shim's, the vendor's form in tf.contrib, TensorFlow's or Keras'."""
     outer = optimizer
     while optimizer is not None:

@@ -7,7 +7,7 @@ import itertools
 import os
 import sys
 from types import TracebackType
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 import tensorflow as tf
 
@@ -19,6 +19,10 @@ from npu_shim.rehearsal.numerics.history import BadOp, History, Step
 from npu_shim.rehearsal.numerics.ops import OpWatch
 from npu_shim.rehearsal.numerics.optimizers import OptimizerWatch
 from npu_shim.rehearsal.recording.functions import without_xla
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Result
+
 
 PAGE = "numerics.html"
 
@@ -115,7 +119,7 @@ class NumericsWatch:
         self._events.add(made, made.step % self._every == 0 or made.step == 1)
         if self._noted is not None:
             self._noted(made)
-        found: Any = self._history.first
+        found: Result = self._history.first
         if before is None and found is not None:
             _report(f"step {found[0]}: the first op with Inf or NaN is {found[1]}.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -13,6 +13,9 @@ from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.tolerances import allowed
 from npu_shim.rehearsal.op_comparison import eager, graphs
 from npu_shim.rehearsal.op_comparison.values import STAGES, Loss, OpValue
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Structure
 
 
 class OpRow(NamedTuple):
@@ -83,7 +86,7 @@ class OpComparison:
 def compare(
     f: Any,
     g: Any,
-    inputs: Any,
+    inputs: Structure,
     loss: Callable[[Any], Any] | None = None,
     learning_rate: float = 0.01,
     tolerance: float = TOLERANCE,
@@ -123,7 +126,7 @@ def compare(
     return OpComparison(rows, unmatched)
 
 
-def _both(f: Any, g: Any, inputs: Any, loss: Loss | None, rate: float) -> tuple[list[OpValue], list[OpValue]]:
+def _both(f: Any, g: Any, inputs: Structure, loss: Loss | None, rate: float) -> tuple[list[OpValue], list[OpValue]]:
     are_graphs = [isinstance(each, tf.Graph) for each in (f, g)]
     variables: graphs.Variables = {}
     if any(are_graphs):

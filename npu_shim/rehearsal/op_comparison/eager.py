@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -16,10 +16,11 @@ from npu_shim.rehearsal.op_comparison.values import (
     tensors_of,
 )
 
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Structure
 
-def eager_values(
-    function: Callable[..., Any], arguments: Sequence[Any], loss: Loss | None, rate: float
-) -> list[OpValue]:
+
+def eager_values(function: Function, arguments: Sequence[Any], loss: Loss | None, rate: float) -> list[OpValue]:
     """Return the outputs of all ops.
 
     Args:
@@ -34,7 +35,7 @@ def eager_values(
     fetches: list[Fetch] = []
 
     @tf.function(autograph=False)
-    def all_values(*tensors: Any) -> list[Any]:
+    def all_values(*tensors: Structure) -> list[Any]:
         graph = tf.compat.v1.get_default_graph()
         marks = [len(graph.get_operations())]
         by_variable: dict[str, list[tuple[str, Any]]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -21,14 +21,14 @@ from npu_shim.rehearsal.op_comparison.values import (
 from npu_shim.rehearsal.recording.names import plain_name
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation
+    from npu_shim._tensorflow.types import Function, Graph, Operation, Session
 
 v1 = tf.compat.v1
 Variables = Dict[str, np.ndarray]  # by name, in the order of the graph
 
 
 def function_values(
-    function: Callable[..., Any], arguments: Sequence[Any], loss: Loss | None, rate: float, variables: Variables
+    function: Function, arguments: Sequence[Any], loss: Loss | None, rate: float, variables: Variables
 ) -> list[OpValue]:
     """Return the outputs of all ops of a function that builds a graph.
 
@@ -100,7 +100,7 @@ def _run(graph: Graph, fetches: list[Fetch], fed: Mapping[Any, Any], variables: 
     return [OpValue(each.stage, each.name, each.op_type, np.asarray(value)) for each, value in zip(fetches, values)]
 
 
-def _load(session: Any, all_variables: Sequence[Any], variables: Variables) -> None:
+def _load(session: Session, all_variables: Sequence[Any], variables: Variables) -> None:
     """Give variables the values of those of the same name, or in the same order if the names differ.
 
     Raises:

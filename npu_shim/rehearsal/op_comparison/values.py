@@ -11,7 +11,7 @@ from npu_shim._tensorflow import tf_recording
 from npu_shim.rehearsal.recording.names import plain_name
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation, Tensor
+    from npu_shim._tensorflow.types import Graph, Operation, Structure, Tensor
 
 INFERENCE, LOSS, GRADIENT, UPDATE = "inference", "loss", "gradient", "update"
 STAGES = (INFERENCE, LOSS, GRADIENT, UPDATE)
@@ -104,6 +104,6 @@ def by_variable_of(variables: Sequence[Any], gradients: Sequence[Any], rate: flo
     }
 
 
-def tensors_of(structure: Any) -> list[Tensor]:
+def tensors_of(structure: Structure) -> list[Tensor]:
     """Return the tensors of a structure."""
     return [each for each in tf.nest.flatten(structure) if isinstance(each, tf.Tensor)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -13,7 +13,7 @@ from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import LOSS, RATE
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Optimizer, Tensor
+    from npu_shim._tensorflow.types import Function, Optimizer, Result, Structure, Tensor
 
 _TAPE = -2  # the source of steps without an optimizer
 _KERAS = ("fit", "train_on_batch", "test_on_batch", "predict_on_batch", "evaluate", "predict")
@@ -52,7 +52,7 @@ class Functions:
             self._losses.setdefault(function, []).append(loss)
             self._training.setdefault(function, {})
 
-    def _call(self, original: Callable[..., Any], function: Any, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, original: Function, function: Function, *args: object, **kwargs: object) -> Result:
         progress = self._progress
         if progress.is_inside("function", *_KERAS):
             return original(function, *args, **kwargs)
@@ -67,7 +67,7 @@ class Functions:
             self._count(function, result)
         return result
 
-    def _count(self, function: Any, result: Any) -> None:
+    def _count(self, function: Function, result: Result) -> None:
         progress, training = self._progress, self._training[function]
         for number, steps in training.items():
             progress.count(number, steps.per_call)
@@ -86,7 +86,7 @@ class Functions:
         if rate is not None:
             progress.value(RATE, "learning_rate", rate)
 
-    def _returned(self, function: Any, result: Any) -> float | None:
+    def _returned(self, function: Function, result: Result) -> float | None:
         """Return the value of a differentiated loss among the results of a function; None if it returns none."""
         values = tf.nest.flatten(result)
         for loss in reversed(self._losses.get(function, [])):
@@ -122,7 +122,7 @@ class _Steps:
         return reached
 
 
-def _source(output: Any) -> Any:
+def _source(output: Structure) -> Any:
     """Return the tensor of which an output of a function is a copy."""
     while isinstance(output, tf.Tensor) and output.op.type == "Identity":
         output = output.op.inputs[0]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Iterable
+from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 import numpy as np
 
 from npu_shim.rehearsal.recording.recorder import FETCH, LOG, LOSS, METRIC, RATE, SUMMARY, Watcher
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Value
+
 
 _SHOWN = (LOSS, RATE, FETCH, SUMMARY, LOG, METRIC)
 _LOSSES = {LOSS: 4, LOG: 3, SUMMARY: 2}  # how certain the loss of a kind is
@@ -107,7 +111,7 @@ def _certainty(kind: str, name: str) -> int:
     return _UNCERTAIN if "loss" in name else 0
 
 
-def scalar(value: Any) -> float | None:
+def scalar(value: Value) -> float | None:
     """Return the number in an array or tensor with one element; None for all others."""
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":

@@ -6,7 +6,7 @@ wanted. They are tensors that the graph has, and only those that the run compute
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple
 
 import tensorflow as tf
 
@@ -20,7 +20,7 @@ from npu_shim.rehearsal.recording.sessions import name_of, pairs
 from npu_shim.rehearsal.recording.summaries import scalars_of
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Graph, Operation, Session, Tensor
+    from npu_shim._tensorflow.types import Fetches, Function, Graph, Operation, Result, Session, Tensor
 
 _READS = ("ReadVariableOp", "VarHandleOp", "VariableV2", "Variable")
 _FIRST_READS = 3  # runs that read the global step in any case
@@ -65,7 +65,7 @@ class Sessions:
         """Watch the runs of all sessions of this process."""
         methods.wrap(tf_recording.BaseSession, ("run",), self._run)
 
-    def _run(self, original: Callable[..., Any], session: Session, fetches: Fetches, *args: Any, **kwargs: Any) -> Any:
+    def _run(self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object) -> Result:
         progress = self._progress
         if progress.is_inside("run", "evaluate", "predict"):
             return original(session, fetches, *args, **kwargs)
@@ -109,7 +109,7 @@ class Sessions:
         self._reads += 1
         self._runs = 0
 
-    def _show(self, plan: _Plan, more: list[Any], fetches: Fetches, result: Any) -> None:
+    def _show(self, plan: _Plan, more: list[Any], fetches: Fetches, result: Result) -> None:
         progress = self._progress
         for (kind, name, _), value in zip(plan.shown, more):
             progress.values(kind, [(name, value)])

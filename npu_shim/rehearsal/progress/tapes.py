@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -11,13 +11,16 @@ from npu_shim.rehearsal.progress.progress import Progress
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.scaled_losses import ScaledLosses
 
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, GradientTape, Result
+
 
 def watch_tapes(progress: Progress, functions: Functions) -> None:
     """Keep the last loss of eager code, and remember the losses of tf.functions."""
     losses = ScaledLosses()
     losses.watch()
 
-    def gradient(original: Callable[..., Any], tape: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+    def gradient(original: Function, tape: GradientTape, target: Any, *args: object, **kwargs: object) -> Result:
         result = original(tape, target, *args, **kwargs)
         if isinstance(target, tf.Tensor) and not progress.is_inside("fit"):
             if tf.executing_eagerly():

@@ -14,7 +14,7 @@ from npu_shim.rehearsal.recording.optimizers import Watch, rate_of
 from npu_shim.rehearsal.recording.recorder import LOSS, RATE
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation, Optimizer, Tensor
+    from npu_shim._tensorflow.types import Graph, Operation, Optimizer, Result, Tensor
 
 
 _UPDATES = "npu_shim_updates"  # attribute of a graph, so that they end with it
@@ -59,7 +59,7 @@ class Updates(Watch):
             if rate is not None:
                 progress.value(RATE, "learning_rate", rate)
 
-    def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Any, result: Any) -> Any:
+    def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Any, result: Result) -> Any:
         """Remember the update, which runs with its graph or its function."""
         if getattr(graph, "building_function", False):
             self._functions.trains(number, optimizer)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any
 
 from npu_shim.distributed.collectives.transport import GroupBackend
 from npu_shim.rehearsal.recording import methods
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Result
 
 
 class Waits:
@@ -33,7 +36,7 @@ class Waits:
         with self._lock:
             return next(iter(self._running.values()), "")
 
-    def around(self, original: Callable[..., Any], group: Any, key: str, *args: Any) -> Any:
+    def around(self, original: Function, group: Any, key: str, *args: object) -> Result:
         """Run a collective and measure it."""
         thread = threading.get_ident()
         with self._lock:

@@ -12,9 +12,13 @@ Source: Charikar, Chen, Farach-Colton, "Finding frequent items in data streams",
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Value
+
 
 BUCKETS = 32
 HEAD = 4  # norm, largest magnitude, number of elements that are Inf or NaN, checksum of the bytes
@@ -27,7 +31,7 @@ def width(shape: tuple[int, ...]) -> int:
     return HEAD + min(int(np.prod(shape, dtype=np.int64)), BUCKETS)
 
 
-def is_numeric(value: Any) -> bool:
+def is_numeric(value: Value) -> bool:
     """Return True if an array has a digest: bool, integer, float (bfloat16 too) or complex elements."""
     return value.dtype.kind in "biufc" or value.dtype.name == "bfloat16"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import METRIC, PREDICTION, Watcher
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Estimator
+    from npu_shim._tensorflow.types import Estimator, Function, Result
 
 _ROWS = 256  # predictions that are recorded together
 
@@ -19,7 +19,7 @@ _ROWS = 256  # predictions that are recorded together
 def watch_estimators(recorder: Watcher) -> None:
     """Record ``evaluate`` and ``predict`` of all Estimators of this process, if TensorFlow has them."""
 
-    def evaluate(original: Callable[..., Any], estimator: Estimator, *args: Any, **kwargs: Any) -> Any:
+    def evaluate(original: Function, estimator: Estimator, *args: object, **kwargs: object) -> Result:
         outermost = recorder.enter("evaluate")
         try:
             result = original(estimator, *args, **kwargs)
@@ -29,7 +29,7 @@ def watch_estimators(recorder: Watcher) -> None:
             recorder.values(METRIC, [(f"evaluate {name}", value) for name, value in sorted(result.items())])
         return result
 
-    def predict(original: Callable[..., Any], estimator: Estimator, *args: Any, **kwargs: Any) -> Iterator[Any]:
+    def predict(original: Function, estimator: Estimator, *args: object, **kwargs: object) -> Iterator[Any]:
         outermost = recorder.enter("predict")
         rows: list[Any] = []
         try:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Callable
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from npu_shim.rehearsal.recording import methods
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, KerasModel, Result
 
 
 def without_xla() -> None:
@@ -17,7 +20,7 @@ def without_xla() -> None:
     original = tf.function
 
     @functools.wraps(original)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> Result:
         for name in ("jit_compile", "experimental_compile"):
             if kwargs.get(name):
                 kwargs[name] = False
@@ -28,7 +31,7 @@ def without_xla() -> None:
             setattr(module, "function", function)
 
 
-def _compile_model(original: Callable[..., Any], model: Any, *args: Any, **kwargs: Any) -> Any:
+def _compile_model(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
     if "jit_compile" in inspect.signature(original).parameters:
         kwargs["jit_compile"] = False
     return original(model, *args, **kwargs)

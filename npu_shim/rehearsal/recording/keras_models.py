@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -14,7 +14,7 @@ from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, Watcher
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasCallback, KerasModel
+    from npu_shim._tensorflow.types import Function, JsonObject, KerasCallback, KerasModel, Logs, Result
 
 _BATCH = {"train_on_batch": LOG, "test_on_batch": METRIC, "predict_on_batch": PREDICTION}
 _FIT = ("fit", "fit_generator")
@@ -23,7 +23,7 @@ _FIT = ("fit", "fit_generator")
 def watch_keras_models(recorder: Watcher) -> None:
     """Record the calls of all Keras models of this process."""
 
-    def fit(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
+    def fit(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
         has_callbacks = "callbacks" in inspect.signature(original).parameters  # else it is a loop of the script
         if not has_callbacks or recorder.is_inside("fit"):
             return original(model, *args, **kwargs)
@@ -37,13 +37,13 @@ def watch_keras_models(recorder: Watcher) -> None:
             _final(recorder, model)
         return result
 
-    def evaluate(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
+    def evaluate(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
         return _returned(recorder, METRIC, "evaluate", original, model, args, kwargs)
 
-    def predict(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
+    def predict(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
         return _returned(recorder, PREDICTION, "predict", original, model, args, kwargs)
 
-    def on_batch(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
+    def on_batch(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
         name = original.__name__
         return _returned(recorder, _BATCH[name], name, original, model, args, kwargs)
 
@@ -56,7 +56,9 @@ def watch_keras_models(recorder: Watcher) -> None:
         methods.wrap(tf.keras.Model, names, around)
 
 
-def _returned(recorder: Watcher, kind: str, name: str, original: Any, model: KerasModel, args: Any, kwargs: Any) -> Any:
+def _returned(
+    recorder: Watcher, kind: str, name: str, original: Function, model: KerasModel, args: Any, kwargs: Any
+) -> Result:
     """Call a method, and record the numbers that it returns."""
     outermost = recorder.enter(name)
     try:
@@ -68,7 +70,7 @@ def _returned(recorder: Watcher, kind: str, name: str, original: Any, model: Ker
     return result
 
 
-def _named(model: KerasModel, call: str, result: Any) -> list[tuple[str, Any]]:
+def _named(model: KerasModel, call: str, result: Result) -> list[tuple[str, Any]]:
     if isinstance(result, dict):
         return [(f"{call} {key}", np.asarray(value)) for key, value in result.items()]
     parts = result if isinstance(result, (list, tuple)) else [result]
@@ -79,8 +81,8 @@ def _named(model: KerasModel, call: str, result: Any) -> list[tuple[str, Any]]:
 
 
 def _with_callback(
-    original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], callback: KerasCallback
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    original: Function, args: tuple[Any, ...], kwargs: dict[str, Any], callback: KerasCallback
+) -> tuple[tuple[Any, ...], JsonObject]:
     """Return the arguments of fit with one more callback."""
     place = [name for name in inspect.signature(original).parameters if name != "self"].index("callbacks")
     given = args[place] if len(args) > place else kwargs.get("callbacks")
@@ -100,12 +102,12 @@ def _callback(recorder: Watcher) -> KerasCallback:
     class RecordingCallback(tf.keras.callbacks.Callback):
         """Record logs."""
 
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
             """Record the logs of a batch."""
             if recorder.ends_batch(batch):
                 recorder.values(LOG, _logged("batch", logs))
 
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
             """Record the logs of an epoch."""
             recorder.values(LOG, _logged("epoch", logs))
 
@@ -115,7 +117,7 @@ def _callback(recorder: Watcher) -> KerasCallback:
     return callback
 
 
-def _logged(when: str, logs: Any) -> list[tuple[str, Any]]:
+def _logged(when: str, logs: Logs) -> list[tuple[str, Any]]:
     return [
         (f"{when} {name}", np.asarray(value))
         for name, value in (logs or {}).items()

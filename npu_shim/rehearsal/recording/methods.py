@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Result
+
 
 Around = Callable[..., Any]  # called with the original method, the object, and the arguments of the call
 
@@ -23,7 +27,7 @@ def wrap(owner: type, names: tuple[str, ...], around: Around) -> None:
         wrap(subclass, names, around)
     inherited = owner.__dict__.get("__init_subclass__")
 
-    def init_subclass(cls: type, **kwargs: Any) -> None:
+    def init_subclass(cls: type, **kwargs: object) -> None:
         if inherited is not None:
             inherited.__get__(None, cls)(**kwargs)
         else:
@@ -40,9 +44,9 @@ def _wrap_own(owner: type, names: tuple[str, ...], around: Around) -> None:
             setattr(owner, name, _around(original, around))
 
 
-def _around(original: Callable[..., Any], around: Around) -> Callable[..., Any]:
+def _around(original: Function, around: Around) -> Function:
     @functools.wraps(original)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: object, **kwargs: object) -> Result:
         return around(original, self, *args, **kwargs)
 
     method.npu_shim_original = original  # type: ignore[attr-defined]

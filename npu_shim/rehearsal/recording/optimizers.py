@@ -20,7 +20,7 @@ from npu_shim.rehearsal.recording.names import OF_OPTIMIZER, plain_name
 from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, RATE, VARIABLE, Recorder
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Gradient, Graph, Optimizer, Tensor, Variable
+    from npu_shim._tensorflow.types import Function, Gradient, Graph, Optimizer, Result, Structure, Tensor, Variable
 
     Pairs = List[Tuple[Gradient, Variable]]
     Named = List[Tuple[str, str, Tensor]]  # kind, name, tensor
@@ -51,7 +51,7 @@ class Watch:
         self._updates: weakref.WeakKeyDictionary[Any, itertools.count[int]] = weakref.WeakKeyDictionary()
         self._watched = 0  # updates, to see if a nested call has watched one
 
-    def losses(self, original: Callable[..., Any], optimizer: Optimizer, loss: Any, *args: Any, **kwargs: Any) -> Any:
+    def losses(self, original: Any, optimizer: Optimizer, loss: Tensor, *args: Any, **kwargs: Any) -> Result:
         """Remember the loss of which gradients are computed in a graph, and their variables."""
         in_function = getattr(getattr(loss, "graph", None), "building_function", False)
         has_tape = in_function and not isinstance(optimizer, tf.compat.v1.train.Optimizer)  # it records the loss
@@ -66,8 +66,8 @@ class Watch:
         return result
 
     def apply_gradients(
-        self, original: Callable[..., Any], optimizer: Optimizer, grads_and_vars: Any, *args: Any, **kwargs: Any
-    ) -> Any:
+        self, original: Function, optimizer: Optimizer, grads_and_vars: Any, *args: object, **kwargs: object
+    ) -> Result:
         """Apply gradients and record the update. Of optimizers inside each other, the innermost is recorded."""
         pairs = list(grads_and_vars)
         is_reduced = kwargs.get("experimental_aggregate_gradients") is False or kwargs.get("skip_gradients_aggregation")
@@ -75,12 +75,12 @@ class Watch:
 
     def apply(
         self,
-        original: Callable[..., Any],
+        original: Function,
         optimizer: Optimizer,
-        grads: Any,
-        trainable_variables: Any = None,
-        **kwargs: Any,
-    ) -> Any:
+        grads: Structure,
+        trainable_variables: Structure = None,
+        **kwargs: object,
+    ) -> Result:
         """Apply gradients as apply() of Keras 3 does, and record the update."""
         given = trainable_variables
         used = tf_keras.built_variables(optimizer) if given is None else given
@@ -127,7 +127,7 @@ class Watch:
         """
         raise NotImplementedError
 
-    def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Any) -> Any:
+    def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Result) -> Any:
         """Watch an update that was added to a graph.
 
         Args:
@@ -169,7 +169,7 @@ class Recording(Watch):
         rows = _rows(number, kept) + _marked(number, rate_of(optimizer)) + _variables(kept)
         self._recorder.update(number, [(kind, name, np.asarray(value)) for kind, name, value in rows])
 
-    def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Any) -> Any:
+    def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Result) -> Any:
         """Add an op that records the update wherever it runs."""
         rows = _rows(number, kept)
         sources = [value for _, _, value in rows]

@@ -10,9 +10,12 @@ from __future__ import annotations
 import random
 import weakref
 import zlib
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Result
 
 
 def seed_python(seed: int) -> None:
@@ -34,7 +37,7 @@ def seed_ops_by_call_site(seed: int) -> None:
     counts: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
 
     def make(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def get_seed(op_seed: Any = None) -> Any:
+        def get_seed(op_seed: Any = None) -> Result:
             if op_seed is None:
                 function = tf_recording.script_function()
                 made = counts.setdefault(tf_recording.graph_of_op(), {})
@@ -56,7 +59,7 @@ def seed_graphs(seed: int) -> None:
     from npu_shim._tensorflow import tf_recording
 
     def make(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def get_seed(op_seed: Any = None) -> Any:
+        def get_seed(op_seed: Any = None) -> Result:
             tf_recording.set_default_graph_seed()
             graph_seed, own = original(op_seed)
             return graph_seed, own if op_seed is not None else (int(own) + 7919 * seed) & 0x7FFFFFFF

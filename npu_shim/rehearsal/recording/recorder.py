@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import AbstractSet, Any, Iterable
+from typing import TYPE_CHECKING, AbstractSet, Any, Iterable
 
 import numpy as np
 
 from npu_shim.rehearsal.recording.losses import Losses
 from npu_shim.rehearsal.recording.writer import Row, Writer
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Graph
+
 
 # Kinds of values. Their order is that of a training step: the first kind that departs is nearest to the cause.
 INPUT, LOSS, TAPE, GRADIENT, RATE, VARIABLE = (
@@ -125,7 +129,7 @@ class Recorder(Watcher):
             step = self.steps + is_next
         self.writer.rows(step, rows)
 
-    def takes_inputs(self, graph: Any) -> bool:
+    def takes_inputs(self, graph: Graph) -> bool:
         """Return True if a tape in a tf.function records its inputs, so that its optimizer does not."""
         if getattr(graph, "building_function", False):
             self.graphs_of_tapes.add(graph)

@@ -11,7 +11,7 @@ from npu_shim._tensorflow import tf_keras
 from npu_shim.rehearsal.recording import methods
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Optimizer
+    from npu_shim._tensorflow.types import Function, Optimizer, Result, Tensor
 
 
 class ScaledLosses:
@@ -26,12 +26,12 @@ class ScaledLosses:
         for owner in tf_keras.optimizer_classes():
             methods.wrap(owner, ("get_scaled_loss", "scale_loss"), self._scale)
 
-    def unscaled(self, loss: Any) -> Any:
+    def unscaled(self, loss: Tensor) -> Any:
         """Return the loss before it was scaled; the loss itself if no optimizer has scaled it."""
         plain = self._plain() if loss is not None and self._scaled() is loss else None
         return loss if plain is None else plain
 
-    def _scale(self, original: Callable[..., Any], optimizer: Optimizer, loss: Any, *args: Any, **kwargs: Any) -> Any:
+    def _scale(self, original: Function, optimizer: Optimizer, loss: Tensor, *args: object, **kwargs: object) -> Result:
         result = original(optimizer, loss, *args, **kwargs)
         if isinstance(loss, tf.Tensor) and isinstance(result, tf.Tensor):
             self._scaled = weakref.ref(result)

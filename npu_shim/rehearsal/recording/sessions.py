@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -15,7 +15,7 @@ from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import UnorderedReads
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Session
+    from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Result, Session
 
 
 def watch_sessions(recorder: Recorder) -> None:
@@ -26,8 +26,8 @@ def watch_sessions(recorder: Recorder) -> None:
     unordered = UnorderedReads()
 
     def run(
-        original: Callable[..., Any], session: Session, fetches: Fetches, feed_dict: Any = None, *a: Any, **k: Any
-    ) -> Any:
+        original: Function, session: Session, fetches: Fetches, feed_dict: FeedDict | None = None, *a: Any, **k: Any
+    ) -> Result:
         result = original(session, fetches, feed_dict, *a, **k)
         if recorder.is_inside("evaluate", "predict"):  # of an Estimator; what it returns is recorded
             return result
@@ -41,7 +41,7 @@ def watch_sessions(recorder: Recorder) -> None:
                 recorder.values(SUMMARY, scalars_of(value))
         return result
 
-    def close(original: Callable[..., Any], session: Session) -> Any:
+    def close(original: Function, session: Session) -> Result:
         if recorder.steps > recorder.final_step:
             recorder.final(_variables(session))
         return original(session)
@@ -50,7 +50,7 @@ def watch_sessions(recorder: Recorder) -> None:
     methods.wrap(tf_recording.BaseSession, ("close",), close)
 
 
-def fed_arrays(session: Session, feed_dict: Any) -> Iterator[tuple[str, Any]]:
+def fed_arrays(session: Session, feed_dict: FeedDict | None) -> Iterator[tuple[str, Any]]:
     """Yield name and value of each array of a feed_dict; a sparse tensor has several."""
     for tensor, value in tf_session.fed_values(session, feed_dict):
         array = np.asarray(value)
@@ -58,7 +58,7 @@ def fed_arrays(session: Session, feed_dict: Any) -> Iterator[tuple[str, Any]]:
             yield plain_name(tensor), array
 
 
-def pairs(fetches: Fetches, result: Any) -> Iterator[tuple[Any, Any]]:
+def pairs(fetches: Fetches, result: Result) -> Iterator[tuple[Any, Any]]:
     """Yield each single fetch with its value."""
     if isinstance(fetches, dict):
         for key in fetches:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import SUMMARY, Watcher
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import EventWriter, Function, Result, Structure
+
 
 OWN_WRITER = "npu_shim_own"  # attribute of a FileWriter whose summaries are not those of the script
 _SPEED = "/sec"  # end of the tags of hooks that measure speed
@@ -17,7 +21,7 @@ _SPEED = "/sec"  # end of the tags of hooks that measure speed
 def watch_summaries(recorder: Watcher) -> None:
     """Record ``tf.summary.scalar`` of TensorFlow 2, and protobufs that a script gives to a FileWriter."""
 
-    def add_summary(original: Any, writer: Any, summary: Any, *args: Any, **kwargs: Any) -> Any:
+    def add_summary(original: Function, writer: EventWriter, summary: Any, *args: object, **kwargs: object) -> Result:
         # bytes come from a session, which records them, and those of an evaluation are recorded as metrics
         is_own = getattr(writer, OWN_WRITER, False)
         if not isinstance(summary, bytes) and not is_own and not recorder.is_inside("evaluate"):
@@ -29,7 +33,7 @@ def watch_summaries(recorder: Watcher) -> None:
     module = tf.compat.v2.summary
     original = module.scalar
 
-    def scalar(name: str, data: Any, *args: Any, **kwargs: Any) -> Any:
+    def scalar(name: str, data: Structure, *args: object, **kwargs: object) -> Result:
         def record(value: np.ndarray) -> np.ndarray:
             recorder.values(SUMMARY, [(name, np.asarray(value))])
             return np.zeros((), np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +16,7 @@ from npu_shim.rehearsal.recording.optimizers import dense
 from npu_shim.rehearsal.recording.recorder import INPUT, LOSS, TAPE, Recorder
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, Structure
+    from npu_shim._tensorflow.types import Function, GradientTape, KerasModel, Result, Structure
 
 _TAPE, _CALL = "tape", "call of a model"
 
@@ -28,7 +28,9 @@ def watch_tapes(recorder: Recorder) -> None:
     Keras model is called with while a tape records.
     """
 
-    def gradient(original: Callable[..., Any], tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+    def gradient(
+        original: Function, tape: GradientTape, target: Any, sources: Any, *args: object, **kwargs: object
+    ) -> Result:
         result = original(tape, target, sources, *args, **kwargs)
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         if graph is not None and not getattr(graph, "building_function", False):
@@ -57,15 +59,15 @@ def watch_tapes(recorder: Recorder) -> None:
             tf.numpy_function(record, [value for _, _, value in rows], tf.int64)
         return result
 
-    def enter(original: Callable[..., Any], tape: Any) -> Any:
+    def enter(original: Function, tape: GradientTape) -> Result:
         recorder.enter(_TAPE)
         return original(tape)
 
-    def leave(original: Callable[..., Any], tape: Any, *error: Any) -> Any:
+    def leave(original: Function, tape: GradientTape, *error: Any) -> Result:
         recorder.leave(_TAPE)
         return original(tape, *error)
 
-    def call(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
+    def call(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
         outermost = recorder.enter(_CALL)
         try:
             if outermost and tf.executing_eagerly() and recorder.is_inside(_TAPE):

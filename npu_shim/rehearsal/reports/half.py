@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Sequence
+from typing import TYPE_CHECKING, Iterator, Sequence
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
 
 _MOST = 10  # steps and ops that are listed
 
 
-def half_rows(half: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def half_rows(half: JsonObject) -> Iterator[tuple[str, str]]:
     """Yield a name and a text for each fact: what ran, the band, the loss, skipped steps, overflow."""
     lists = f", mixlist {half['mixlist']}" if half["mixlist"] else ""
     yield "ops in 16 bits", f"{half['ops']}, {half['precision_mode']}{lists}"
@@ -31,12 +35,12 @@ def half_rows(half: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "not compared, moves in steps", _listed(half["in_steps"])
 
 
-def _skipped(half: dict[str, Any]) -> str:
+def _skipped(half: JsonObject) -> str:
     where = f" ({_listed([str(step) for step in half['skipped_steps']], half['skipped'])})" if half["skipped"] else ""
     return f"{half['skipped']} of {half['steps']}{where}"
 
 
-def _overflow(half: dict[str, Any]) -> str:
+def _overflow(half: JsonObject) -> str:
     overflow = half["overflow"]
     if half["saturate"]:
         found = [f"{each['op']} ({each['times']} times)" for each in overflow["saturated"]]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 from npu_shim.rehearsal.reports.chart import Line, chart
 from npu_shim.rehearsal.reports.half import half_rows
 from npu_shim.rehearsal.reports.text import PARTS, band_name, elements, kinds, number, sides, verdict
 from npu_shim.rehearsal.result import Result
 from npu_shim.rehearsal.web import clean, page, section, table
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
 
 
 def to_html(result: Result) -> str:
@@ -103,7 +106,7 @@ def _curves(result: Result) -> Iterator[str]:
         yield '<h2>Difference</h2>\n<p class="quiet">All values are equal, bit by bit.</p>'
 
 
-def _shares(curve: list[dict[str, Any]]) -> Iterator[str]:
+def _shares(curve: list[JsonObject]) -> Iterator[str]:
     """Yield the charts of half precision: the difference of the loss, and the largest share of a band."""
     title = "Difference of the loss, logarithmic"
     lines = [

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Iterator
 
 from npu_shim.rehearsal.reports.half import half_rows
 from npu_shim.rehearsal.result import AGREE, DIFFER, Result
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
 
 _MOST = 12  # rows of a table
 _FEW = 5
@@ -86,7 +90,7 @@ def number(value: float | None, form: str = ".8g") -> str:
     return "-" if value is None else format(value, form)
 
 
-def kinds(streams: list[dict[str, Any]]) -> list[list[str]]:
+def kinds(streams: list[JsonObject]) -> list[list[str]]:
     """Return a row for each kind of value: its name, streams, values, largest difference, streams that depart."""
     rows = []
     for kind in dict.fromkeys(each["kind"] for each in streams):
@@ -102,19 +106,19 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _kinds(streams: list[dict[str, Any]]) -> Iterator[str]:
+def _kinds(streams: list[JsonObject]) -> Iterator[str]:
     head = ["recorded", "names", "values", "largest difference", "names that depart"]
     yield from _table([head, *kinds(streams)])
     yield ""
 
 
-def band_name(band: dict[str, Any]) -> str:
+def band_name(band: JsonObject) -> str:
     """Return the name of a mean over the seeds, such as "metric accuracy" or "loss"."""
     kind, name = band["kind"], band["name"]
     return name if name.split(" ")[0] == kind else f"{kind} {name}"
 
 
-def _bands(bands: list[dict[str, Any]]) -> Iterator[str]:
+def _bands(bands: list[JsonObject]) -> Iterator[str]:
     rows = [["mean over the seeds", "original", "migrated", "99 % band", ""]]
     for each in bands:
         values = [number(each[key], ".6g") for key in ("original", "migrated")]
@@ -124,7 +128,7 @@ def _bands(bands: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
 
 
-def _departure(first: dict[str, Any], names: list[str]) -> Iterator[str]:
+def _departure(first: JsonObject, names: list[str]) -> Iterator[str]:
     title = f"tensors that depart at step {first['step']}, the first"
     rows = [[title, "difference", "allowed", " and ".join(names)]]
     for each in first["tensors"][:_MOST]:
@@ -142,7 +146,7 @@ def _departure(first: dict[str, Any], names: list[str]) -> Iterator[str]:
         yield ""
 
 
-def elements(first: dict[str, Any]) -> list[list[str]]:
+def elements(first: JsonObject) -> list[list[str]]:
     """Return a row for each element of the first departure that a result has: index and both values."""
     return [[str(each["index"]), each["original"], each["migrated"]] for each in first.get("elements", ())]
 

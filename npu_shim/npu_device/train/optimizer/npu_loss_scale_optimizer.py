@@ -16,7 +16,7 @@ from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.optimizer.loss_scale_optimizer import all_finite, finite_on_all_ranks
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Gradient, Optimizer, Tensor, Variable
+    from npu_shim._tensorflow.types import Gradient, Operation, Optimizer, Result, Tensor, Value, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 _MARK = "_npu_shim_loss_scale"
@@ -75,7 +75,7 @@ class NpuLossScaleOptimizer(metaclass=_LossScaleFactory):
 
 
 class _ExperimentalFactory(_OptimizerFactory):
-    def __call__(cls, optimizer: Optimizer, loss_scale: Any) -> Optimizer:
+    def __call__(cls, optimizer: Optimizer, loss_scale: Value) -> Optimizer:
         if loss_scale == "dynamic":
             return NpuLossScaleOptimizer(optimizer)  # type: ignore[call-arg]
         initial = getattr(loss_scale, "initial_loss_scale", None)  # of a DynamicLossScale
@@ -101,7 +101,7 @@ class NpuExperimentalLossScaleOptimizer(metaclass=_ExperimentalFactory):
 def _with_agreement(base: Any) -> Any:
     """Return a subclass of one of Keras' LossScaleOptimizers whose ranks agree on which steps to skip."""
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: Any, *args: object, **kwargs: object) -> None:
         base.__init__(self, *args, **kwargs)
         with tf.init_scope():
             self._npu_last_step_finite = tf.Variable(False, trainable=False, name="npu_last_step_finite")
@@ -121,7 +121,9 @@ def _is_keras3(base: Any) -> bool:
 
 
 def _keras2_members(base: Any) -> dict[str, Any]:
-    def apply_gradients(self: Any, grads_and_vars: Iterable[GradientAndVariable], *args: Any, **kwargs: Any) -> Any:
+    def apply_gradients(
+        self: Any, grads_and_vars: Iterable[GradientAndVariable], *args: object, **kwargs: object
+    ) -> Result:
         pairs = list(grads_and_vars)
         variables = [variable for _, variable in pairs]
         finite = _agreed(self, [gradient for gradient, _ in pairs])
@@ -152,7 +154,7 @@ def _keras3_members(base: Any) -> dict[str, Any]:
     return {"apply": apply, "is_static": False}
 
 
-def _agreed(optimizer: Any, gradients: list[Gradient]) -> Tensor:
+def _agreed(optimizer: Optimizer, gradients: list[Gradient]) -> Tensor:
     """Return a bool tensor, the same on all ranks: True if all gradients are finite. Note it as last_step_finite."""
     finite = finite_on_all_ranks(all_finite([(gradient, None) for gradient in gradients]))
     noted = optimizer.last_step_finite.assign(finite)
@@ -179,7 +181,7 @@ def _marked(gradients: list[Gradient], finite: Tensor) -> list[Gradient]:
     return [times(gradient) for gradient in gradients]
 
 
-def _after(op: Any) -> Tensor:
+def _after(op: Operation) -> Tensor:
     """Return a tensor that is ready when an op is done."""
     with tf.control_dependencies([] if op is None or tf.executing_eagerly() else [op]):
         return tf.constant(True)
