@@ -2,7 +2,7 @@
 # Runs the benchmarks, each in the environments whose figures it keeps, and writes what they measure into
 # benchmarks/RESULTS.md, results.json and plots/. Nothing else should run on the machine meanwhile.
 #
-#   bash benchmarks/run.sh                     all of them; about 70 minutes
+#   bash benchmarks/run.sh                     all of them; about an hour
 #   bash benchmarks/run.sh gelu hosts          these
 #   bash benchmarks/run.sh --env tf115 gelu    only in that environment
 #   bash benchmarks/run.sh --quick             a look at whether they run: seconds each, nothing is written
@@ -15,14 +15,13 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 
 all_tf='tf115 tf26 tf215 tf221'
-names=(gelu dropout imports launch steps loops rehearsal progress collectives hosts ranks scale tool_throughput tool_growth plots)
+names=(gelu dropout imports launch steps rehearsal hosts tool_throughput tool_growth plots)
 
 envs_of() {  # NAME: where its figures come from
   case "$1" in
-    gelu | dropout | imports | launch | steps | loops | rehearsal | progress) echo "$all_tf" ;;
-    collectives | hosts) echo gloo ;;
-    ranks | tool_throughput | tool_growth) echo tf215 ;;
-    scale) echo mpi ;;
+    gelu | dropout | imports | launch | steps | rehearsal) echo "$all_tf" ;;
+    hosts) echo gloo ;;
+    tool_throughput | tool_growth) echo tf215 ;;
     plots) echo reports ;;
     *) return 1 ;;
   esac
@@ -35,7 +34,7 @@ while [ $# -gt 0 ]; do
   case "$1" in
     --env)
       [ $# -ge 2 ] && python_version_of "$2" > /dev/null ||
-        usage_error "--env ${2:-} needs the name of an environment: one of $all_tf gloo mpi reports"
+        usage_error "--env ${2:-} needs the name of an environment: one of $all_tf gloo reports"
       only=$2
       shift ;;
     --quick) mode=--quick ;;

@@ -59,11 +59,11 @@ def quiet() -> None:
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 
 
-def run_steps(session: Any, op: Any, steps_per_run: int = 1) -> Train:
+def run_steps(session: Any, op: Any) -> Train:
     """Training by session.run, as scripts write it."""
 
     def train(steps: int) -> None:
-        for _ in range(steps // steps_per_run):
+        for _ in range(steps):
             session.run(op)
 
     return train
@@ -90,15 +90,15 @@ def plain_estimator(model: str) -> EstimatorTraining:
     return EstimatorTraining(make, lambda: models.dataset(model))
 
 
-def npu_estimator(model: str, steps_per_run: int = 1) -> EstimatorTraining:
+def npu_estimator(model: str) -> EstimatorTraining:
     """The training of an NPUEstimator."""
     from npu_shim.npu_init import NPUEstimator, NPURunConfig
 
     def make(folder: str) -> Any:
-        config = NPURunConfig(model_dir=folder, iterations_per_loop=steps_per_run, **_RUN_CONFIG)
+        config = NPURunConfig(model_dir=folder, **_RUN_CONFIG)
         return NPUEstimator(_model_fn, config=config, params={"model": model})
 
-    return EstimatorTraining(make, lambda: models.dataset(model), steps_per_run)
+    return EstimatorTraining(make, lambda: models.dataset(model))
 
 
 def _model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
@@ -114,14 +114,12 @@ class EstimatorTraining:
     Args:
         make: of a model_dir, the Estimator.
         input_fn: as for Estimator.train.
-        steps_per_run: training steps that one session.run makes.
     """
 
-    def __init__(self, make: Callable[[str], Any], input_fn: Callable[[], Any], steps_per_run: int = 1) -> None:
+    def __init__(self, make: Callable[[str], Any], input_fn: Callable[[], Any]) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self._estimator = make(self._folder.name)
         self._input_fn = input_fn
-        self._per_run = steps_per_run
         self._turn, self._done = threading.Semaphore(0), threading.Semaphore(0)
         self._left, self._stop = 0, False
         self._error: BaseException = RuntimeError("training has ended")
@@ -129,7 +127,7 @@ class EstimatorTraining:
         self._thread.start()
 
     def __call__(self, steps: int) -> None:
-        """Makes steps, which must be a multiple of those of a run."""
+        """Makes steps."""
         self._left = steps
         self._turn.release()
         self._done.acquire()
@@ -155,7 +153,7 @@ class EstimatorTraining:
             """Waits for the turn when the steps of the last one are made."""
 
             def after_run(self, run_context: Any, run_values: Any) -> None:
-                training._left -= training._per_run
+                training._left -= 1
                 if training._left:
                     return
                 training._done.release()

@@ -47,16 +47,6 @@ def test_steps_are_measured_with_npu_shim_and_without(repo_root):
     ]
 
 
-def test_loops_are_measured_against_single_steps(repo_root):
-    got = [(row[1], row[2]) for row in table(repo_root, "loops")]
-    assert got == [("Estimator", "1"), ("NPUEstimator", "5"), ("NPUEstimator", "10")] * HAS_ESTIMATOR + [
-        ("Session.run", "1"),
-        ("callable", "1"),
-        ("set_iteration_per_loop", "5"),
-        ("set_iteration_per_loop", "10"),
-    ]
-
-
 def test_differing_sides_are_reported(repo_root, monkeypatch):
     monkeypatch.syspath_prepend(str(repo_root))
     from benchmarks import turns
