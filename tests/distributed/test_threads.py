@@ -137,14 +137,17 @@ def test_functions_of_eager_programs(ranks, body):
         np.testing.assert_array_equal(g, [[1.0 * ranks.size], [2.0 * ranks.size]])
 
 
-@pytest.mark.nightly
-def test_200_collectives_of_a_function(ranks):
-    got = ranks.run("""
-        made = tf.function(lambda: [hccl_ops.allreduce(tf.constant([i]), "sum") for i in range(200)])()
+@pytest.mark.parametrize("number", [40, pytest.param(200, marks=[pytest.mark.nightly])])
+def test_many_collectives_of_a_function(ranks, number):
+    got = ranks.run(
+        """
+        made = tf.function(lambda: [hccl_ops.allreduce(tf.constant([i]), "sum") for i in range(number)])()
         result = [np.asarray(t) for t in made]
-        """)
+        """,
+        number=number,
+    )
     for g in got:
-        np.testing.assert_array_equal(g, [[i * ranks.size] for i in range(200)])
+        np.testing.assert_array_equal(g, [[i * ranks.size] for i in range(number)])
 
 
 def test_gradients_of_collectives_in_loops(ranks):
