@@ -12,8 +12,12 @@ import os
 import pkgutil
 import sys
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import npu_shim
+
+if TYPE_CHECKING:
+    import argparse
 
 USAGE_ERROR = 2
 
@@ -46,6 +50,26 @@ def verb_names() -> list[str]:
 def verb(name: str) -> ModuleType:
     """Return the module of a verb."""
     return importlib.import_module(f"{__name__}.{name}")
+
+
+def parser(verb: str, description: str, usage: str | None = None) -> argparse.ArgumentParser:
+    """Return a parser of the arguments of a verb, which takes no abbreviations."""
+    import argparse
+
+    return argparse.ArgumentParser(prog=f"npu-shim {verb}", usage=usage, allow_abbrev=False, description=description)
+
+
+def above_zero(text: str, what: str = "a positive number") -> float:
+    """Return a finite number above 0 that an argument holds, or raise an error that names it."""
+    import argparse
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it must be {what}")
+    return value
 
 
 def show(text: str, code: int = 0) -> int:

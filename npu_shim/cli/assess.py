@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Iterator
 
 from npu_shim._host import host_env
 from npu_shim._host.patches import restore_all, set_variables
-from npu_shim.cli import USAGE_ERROR, show
+from npu_shim.cli import USAGE_ERROR, parser, show
 from npu_shim.import_hook import script, tool
 
 if TYPE_CHECKING:
@@ -95,12 +95,11 @@ def _rank() -> int:
 def _parser() -> argparse.ArgumentParser:
     from npu_shim.rehearsal.assess.products import PRODUCTS
 
-    made = argparse.ArgumentParser(
-        prog="npu-shim assess",
-        usage="%(prog)s [options] script.py [-- ARGS]",
-        allow_abbrev=False,
-        description="Runs a script until its first training step, and assesses the graph of that step: what a card "
+    made = parser(
+        "assess",
+        "Runs a script until its first training step, and assesses the graph of that step: what a card "
         "runs of it, which shapes change, and how much memory and work it takes. Nothing is trained; no file stays.",
+        usage="%(prog)s [options] script.py [-- ARGS]",
     )
     made.add_argument("script", help="the script; its own arguments follow --")
     made.add_argument(

@@ -13,7 +13,7 @@ import collections
 import json
 from typing import Iterator
 
-from npu_shim.cli import show
+from npu_shim.cli import parser, show
 from npu_shim.diagnostics.card_check import Outcome, check_card, lines
 from npu_shim.diagnostics.diagnosis import Diagnosis, diagnose
 from npu_shim.distributed.ranktable.model import counted
@@ -38,10 +38,9 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="npu-shim doctor",
-        allow_abbrev=False,
-        description="Reports versions, devices, environment variables and memory, and trains one step. "
+    made = parser(
+        "doctor",
+        "Reports versions, devices, environment variables and memory, and trains one step. "
         "The exit code is 0 if training can run here, else 1. The last lines give the reasons.",
     )
     made.add_argument("--json", action="store_true", help="print JSON")

@@ -16,7 +16,7 @@ import sys
 import time
 
 from npu_shim._host import host_device, host_env
-from npu_shim.cli import USAGE_ERROR, _progress, show
+from npu_shim.cli import USAGE_ERROR, _progress, above_zero, parser, show
 from npu_shim.cli._preload import preload_environment
 from npu_shim.distributed.ranktable import hostfile, writer
 from npu_shim.distributed.ranktable.generate import parse_hosts
@@ -159,11 +159,9 @@ def _report(line: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="npu-shim launch",
-        usage="%(prog)s (--ranks N | -H HOSTS | --ranktable FILE) [options] (script.py | -m module) ...",
-        allow_abbrev=False,
-        description="Start one process per rank and wait for them. Each rank gets JOB_ID, RANK_ID, RANK_SIZE, "
+    made = parser(
+        "launch",
+        "Start one process per rank and wait for them. Each rank gets JOB_ID, RANK_ID, RANK_SIZE, "
         "ASCEND_DEVICE_ID, DEVICE_ID and, with a rank table, RANK_TABLE_FILE in its environment, and writes its own "
         "log. "
         "The terminal shows the output of the first rank. Options of this command come before the script, options of "
@@ -171,6 +169,7 @@ def _parser() -> argparse.ArgumentParser:
         "script after it. Exit codes: 0 if all ranks exit with 0; otherwise the code of the first rank that failed; "
         "128 + N if signal N ended that rank or this command; 124 after a timeout; 126 if a rank cannot start; 2 for "
         "wrong usage.",
+        usage="%(prog)s (--ranks N | -H HOSTS | --ranktable FILE) [options] (script.py | -m module) ...",
     )
     made.add_argument(
         "--ranks", "-np", type=_positive, metavar="N", help="number of ranks, all on this host unless -H names others"
@@ -338,10 +337,4 @@ def _devices(text: str) -> list[int]:
 
 
 def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it must be a number of seconds above 0")
-    return value
+    return above_zero(text, "a number of seconds above 0")

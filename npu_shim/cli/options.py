@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Sequence
 
-from npu_shim.cli import USAGE_ERROR, show
+from npu_shim.cli import USAGE_ERROR, parser, show
 from npu_shim.options import page
 from npu_shim.options.near import closest
 from npu_shim.options.option import Option
@@ -61,10 +61,9 @@ def listed(rows: Sequence[Option]) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="npu-shim options",
-        allow_abbrev=False,
-        description="Lists the NPU options. With a name: type, values, default, arguments, conflicting and required "
+    made = parser(
+        "options",
+        "Lists the NPU options. With a name: type, values, default, arguments, conflicting and required "
         "options, and the replacement of a deprecated option.",
     )
     made.add_argument("name", nargs="*", help="an option, or its argument of NPURunConfig")

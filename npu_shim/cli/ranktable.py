@@ -15,7 +15,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from npu_shim._host import host_env
 from npu_shim._host.host_device import ASCEND_A5
-from npu_shim.cli import USAGE_ERROR, show
+from npu_shim.cli import USAGE_ERROR, parser, show
 from npu_shim.distributed.addresses import is_this_host
 from npu_shim.distributed.ranktable import allocation, conversion, generate, hostfile, rootinfo, writer
 from npu_shim.distributed.ranktable.model import (
@@ -187,10 +187,9 @@ def _report(text: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="npu-shim ranktable",
-        allow_abbrev=False,
-        description="Make, check, show or convert rank tables. Exit codes: 0 done; 1 check found a problem; 2 wrong "
+    made = parser(
+        "ranktable",
+        "Make, check, show or convert rank tables. Exit codes: 0 done; 1 check found a problem; 2 wrong "
         "usage or a file that cannot be read, parsed or written.",
     )
     verbs = made.add_subparsers(dest="what", metavar="make|check|show|convert")

@@ -16,7 +16,7 @@ from importlib.util import MAGIC_NUMBER
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._host import host_env
-from npu_shim.cli import USAGE_ERROR, _half, _progress
+from npu_shim.cli import USAGE_ERROR, _half, _progress, parser
 from npu_shim.import_hook import children, hook, reachable, script, tool
 from npu_shim.import_hook.conversions import Conversions, Results
 from npu_shim.import_hook.hook import Finder
@@ -105,12 +105,11 @@ def _serve_vendor_packages() -> None:
 def _parser() -> argparse.ArgumentParser:
     from convert_tf2npu.cli.arguments import add_rule_arguments
 
-    made = argparse.ArgumentParser(
-        prog="npu-shim run",
-        usage="%(prog)s [options] (script.py | -m module) ...",
-        allow_abbrev=False,
-        description="Runs a script as if convert_tf2npu had migrated it and the modules that it imports from its own "
+    made = parser(
+        "run",
+        "Runs a script as if convert_tf2npu had migrated it and the modules that it imports from its own "
         "folder. No file is written. Options of npu-shim run go before the script, those of the script after it.",
+        usage="%(prog)s [options] (script.py | -m module) ...",
     )
     made.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
     made.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from typing import Callable
 
-from npu_shim.cli import USAGE_ERROR, _half, show
+from npu_shim.cli import USAGE_ERROR, _half, above_zero, parser, show
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.running import Run
@@ -81,15 +81,14 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
 def _parser() -> argparse.ArgumentParser:
     from convert_tf2npu.cli.arguments import add_rule_arguments
 
-    made = argparse.ArgumentParser(
-        prog="npu-shim verify",
-        usage="%(prog)s [options] ORIGINAL [MIGRATED] [-- ARGUMENTS]",
-        allow_abbrev=False,
-        description="Runs ORIGINAL and MIGRATED with the same arguments, seeds and data order, records inputs, losses, "
+    made = parser(
+        "verify",
+        "Runs ORIGINAL and MIGRATED with the same arguments, seeds and data order, records inputs, losses, "
         "gradients, learning rates, variables, logs, metrics and predictions, and compares them. Without MIGRATED the "
         "original is converted in memory. With --half the migrated script runs in 16 bits, and the comparison is with "
         "float32 within a band. {run} in an argument is a folder of that run, {seed} its seed. Exit codes: 0 "
         "the two agree; 1 they differ; 2 a script could not run to its end, or wrong usage.",
+        usage="%(prog)s [options] ORIGINAL [MIGRATED] [-- ARGUMENTS]",
     )
     made.add_argument("original", metavar="ORIGINAL", help="the script before its migration")
     made.add_argument("migrated", metavar="MIGRATED", nargs="?", help="the script after its migration")
@@ -109,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--seed", type=_at_least(0), default=1, metavar="S", help="first seed; by default 1")
     made.add_argument(
         "--tolerance",
-        type=_positive,
+        type=above_zero,
         default=TOLERANCE,
         metavar="X",
         help=f"relative difference allowed for float32 at the first step; by default {TOLERANCE:g} (docs/verify.md)",
@@ -143,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
         help="with --half: the number of perturbed float32 runs from which the band follows; by default 4",
     )
     made.add_argument("--copy", action="store_true", help="run each script in its own copy of the current folder")
-    made.add_argument("--timeout", type=_positive, metavar="SECONDS", help="end a script that takes longer")
+    made.add_argument("--timeout", type=above_zero, metavar="SECONDS", help="end a script that takes longer")
     add_rule_arguments(made)
     return made
 
@@ -156,16 +155,6 @@ def _at_least(low: int) -> Callable[[str], int]:
         return value
 
     return integer
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not allowed: it must be a positive number")
-    return value
 
 
 def _problem(args: argparse.Namespace) -> str | None:

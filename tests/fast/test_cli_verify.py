@@ -17,8 +17,8 @@ from npu_shim.cli import main
         (["train.py", "missing.py"], "missing.py is not a file."),
         (["--ranks", "2", "--seeds", "2", "train.py"], "--ranks compares one pair of runs, so it excludes --seeds."),
         (["--seeds", "1", "train.py"], "1 is not allowed: it must be an integer of at least 2"),
-        (["--tolerance", "much", "train.py"], "much is not allowed: it must be a positive number"),
-        (["--tolerance", "0", "train.py"], "0 is not allowed: it must be a positive number"),
+        (["--tolerance", "much", "train.py"], "'much' is not allowed: it must be a positive number"),
+        (["--tolerance", "0", "train.py"], "'0' is not allowed: it must be a positive number"),
         (["--seeds", "3", "--deterministic", "train.py"], "not allowed with argument"),
         (
             ["--half", "--ranks", "2", "train.py"],
