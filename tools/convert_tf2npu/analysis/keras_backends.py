@@ -25,6 +25,11 @@ def other_backends(names: Names) -> list[tuple[ast.AST, str]]:
     return [(node, str(backend)) for node, backend in found if backend in _OTHERS]
 
 
+def may_choose(text: str) -> bool:
+    """Return True if a file may choose a backend; cheaper than a search."""
+    return _VARIABLE in text or "set_backend" in text
+
+
 def has_other_backend(names: Names) -> bool:
     """Return True if the program of a file chooses a backend of Keras other than TensorFlow.
 
@@ -34,8 +39,10 @@ def has_other_backend(names: Names) -> bool:
     project = names.project
     if project is None or names.path not in project.paths:
         return bool(names.once(other_backends))
+    if not project.once(_choosing):
+        return False
     scripts = scripts_with(project, names.path) or [names.path]
-    return bool(project.once(_choosing)) and all(project.once(_has_other_backend, script) for script in scripts)
+    return all(project.once(_has_other_backend, script) for script in scripts)
 
 
 def _has_other_backend(project: ModuleIndex, script: str) -> bool:

@@ -112,8 +112,13 @@ class ImportGraph:
     def _closure(self, paths: Iterable[str], edges: Sequence[Sequence[int]]) -> frozenset[str]:
         """Return some files and all that edges lead to from them."""
         paths = set(paths)
-        known = [self._numbers[path] for path in paths if path in self._numbers]
-        return frozenset(paths.union(self._paths[number] for number in _closed(known, lambda number: (edges[number],))))
+        found = {self._numbers[path] for path in paths if path in self._numbers}
+        todo = list(found)
+        while todo:
+            new = [other for other in edges[todo.pop()] if other not in found]
+            found.update(new)
+            todo += new
+        return frozenset(paths.union(self._paths[number] for number in found))
 
     def _find_taken(self) -> dict[str, frozenset[str]]:
         found: dict[str, set[str]] = {}

@@ -72,6 +72,7 @@ _ON_HOST = (
     "tensorflow.keras.callbacks.",
     "tensorflow.train.",
 )
+_SKIPPED = (*FLAGS, *_ON_HOST)
 _WORDS = frozenset({"inf", "-inf", "+inf", "infinity", "-infinity", "nan"})
 
 
@@ -79,9 +80,10 @@ def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
     if "inf" not in text and "nan" not in text and "NaN" not in text and "Inf" not in text:
         return
+    called = context.called
     for call in context.names.calls:
-        name = context.called.get(call.node, "")
-        if not name.startswith("tensorflow.") or name.startswith((*FLAGS, *_ON_HOST)):
+        name = called.get(call.node, "")
+        if not name.startswith("tensorflow.") or name.startswith(_SKIPPED):
             continue
         for value in call.node.args + [k.value for k in call.node.keywords]:
             while isinstance(value, ast.UnaryOp):
