@@ -67,7 +67,7 @@ suites=(
   "cluster     no      -                        tf215,tf115             tests/cluster/test_slurm.py"
   "slurm_mpi   no      -                        mpi                     tests/cluster/test_slurm_mpi.py"
   "many_faults no      -                        tf215                   NPU_SHIM_FAULTS=200 tests/distributed/test_faults.py"
-  "rank_cases  no      -                        tf215,tf26,tf221        NPU_SHIM_RANK_CASES=all tests/distributed/test_converted.py tests/distributed/test_strategy.py tests/distributed/test_names.py"
+  "rank_cases  no      -                        tf215,tf26,tf221        NPU_SHIM_RANK_CASES=all tests/distributed/test_converted.py tests/distributed/test_strategy.py tests/distributed/test_names.py tests/distributed/test_training.py"
   "rank_sizes  no      -                        tf215,tf115             NPU_SHIM_RANK_CASES=all tests/distributed/test_collective_ops.py tests/distributed/test_threads.py tests/distributed/test_rehearsal.py"
   "benchmarks  no      -                        tf215,tf115,tf26,tf221  tests/shim/test_benchmarks.py tests/ops/test_benchmarks.py"
   "assess      no      -                        tf215,tf115             tests/rehearsal/test_assess_memory.py"

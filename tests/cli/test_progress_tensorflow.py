@@ -210,6 +210,7 @@ def test_session(tmp_path: pathlib.Path) -> None:
 
 if hasattr(tf, "estimator"):
 
+    @pytest.mark.nightly
     def test_estimator(tmp_path: pathlib.Path) -> None:
         found, made, line = watched(tmp_path, ESTIMATOR, "{}")
         assert found["steps"] == 25 and max(made["loss"]) == 50 and "step 50 " in line
@@ -226,7 +227,7 @@ def test_fit(tmp_path: pathlib.Path) -> None:
 
 if not tf.__version__.startswith("1."):
 
-    @pytest.mark.once
+    @pytest.mark.nightly
     def test_custom_loops(tmp_path: pathlib.Path) -> None:
         found, made, line = watched(tmp_path, LOOPS, "{}")
         assert list(made["loss"])[:20] == list(range(1, 21)) and "step 40 " in line

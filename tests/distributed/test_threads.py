@@ -31,6 +31,7 @@ HELPERS = """
             # Return the results of two collectives that even and odd ranks reach in another order.
             return [hccl_ops.allreduce(later(tf.constant([scale + number]), number), "sum") for number in (0, 1)]
 """
+COUNT = 100 if IS_NIGHTLY else 30
 SINGLE = {"TF_NUM_INTEROP_THREADS": "1"}
 
 
@@ -182,17 +183,20 @@ def test_send_receive_and_barrier_need_no_thread(ranks):
 
 def test_session_closed_as_soon_as_a_collective_has_returned(ranks):
     """Keras does this with a callable, which has its own function library."""
-    got = ranks.run("""
+    got = ranks.run(
+        """
         from tensorflow.core.protobuf.config_pb2 import CallableOptions
         def run_and_close(number):
             with tf.Graph().as_default():
                 done = hccl_ops.allreduce(tf.constant([number]), 'sum')
                 with v1.Session() as sess:
                     return sess._make_callable_from_options(CallableOptions(fetch=[done.name]))()[0]
-        result = [run_and_close(number) for number in range(100)]
-        """)
+        result = [run_and_close(number) for number in range(count)]
+        """,
+        count=COUNT,
+    )
     for g in got:
-        np.testing.assert_array_equal(g, [[number * ranks.size] for number in range(100)])
+        np.testing.assert_array_equal(g, [[number * ranks.size] for number in range(COUNT)])
 
 
 def test_error_of_a_collective(ranks):

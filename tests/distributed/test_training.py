@@ -15,10 +15,12 @@ import tensorflow as tf
 
 from npu_shim import npu_init
 from tests.distributed import forks
+from tests.distributed.conftest import IS_NIGHTLY
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "scripts"
-WAYS = ["wrapper", "class", "npu_optimizer", "sharding", "by_hand", "split", "loss_scale"]
-KERAS_WAYS = ["wrapper", "class", "name", "wrapper_adam", "class_adam", "name_adam"]
+# By day the CNN of test_names.py trains in the other ways.
+WAYS = ["wrapper", "by_hand", "split", "loss_scale"] + IS_NIGHTLY * ["class", "npu_optimizer", "sharding"]
+KERAS_WAYS = ["wrapper", "class", "name_adam"] + IS_NIGHTLY * ["name", "wrapper_adam", "class_adam"]
 
 
 def environment() -> dict[str, str]:
