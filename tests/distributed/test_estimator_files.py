@@ -86,7 +86,7 @@ if HAS_ESTIMATOR:
         folder = found[0] / "one_saves_of_2"
         assert len(written(folder, "model.ckpt-*.index")) == 4 and found[1][0]["one_saves"]["step"] == 25
 
-    @pytest.mark.once
+    @pytest.mark.nightly
     def test_a_restarted_job_goes_on_from_the_checkpoint_on_all_ranks(tmp_path: pathlib.Path) -> None:
         """Rank 1 is killed after a checkpoint; the job ends with the weights of one that was left alone."""
 

@@ -27,7 +27,7 @@ def sample(repo_root: pathlib.Path) -> pathlib.Path:
     return repo_root / "samples" / "digits_horovod" / "expected_npu.py"
 
 
-@pytest.mark.parametrize("optimizer, ranks", [("adam", 2), ("sgd", 4)])
+@pytest.mark.parametrize("optimizer, ranks", [("adam", 2), pytest.param("sgd", 4, marks=pytest.mark.nightly)])
 def test_ranks_train_the_cnn_as_one_process_on_the_whole_batch(
     optimizer: str, ranks: int, sample: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
