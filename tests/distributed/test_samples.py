@@ -115,7 +115,8 @@ def test_the_sample_is_what_the_tool_makes(name: str, tmp_path: pathlib.Path) ->
     [
         pytest.param(
             name,
-            marks=[pytest.mark.nightly] * (name in ("digits_estimator", "digits_fit", "digits_gan", "digits_loop", "text_keras")),
+            marks=[pytest.mark.nightly]
+            * (name in ("digits_estimator", "digits_fit", "digits_gan", "digits_loop", "text_keras")),
         )
         for name in sorted(SAMPLES)
         if IS_TF2 or name not in ONLY_IN_TF2
