@@ -7,6 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from npu_shim._tensorflow.types import Function
 
     missing: Function  # a function of ops/npu_only.py
@@ -56,7 +58,7 @@ def vendor_names(
     always_own = frozenset(own.split())
     path = "npu_bridge" + module[len("npu_shim") :]
 
-    def vendors_module() -> Any:
+    def vendors_module() -> ModuleType | None:
         from npu_shim._host import host_device
 
         return host_device.find_vendor(path)

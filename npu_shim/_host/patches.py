@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+from typing import TYPE_CHECKING, Callable, Mapping
 
 from npu_shim._host import host_env
 
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function
+
 # Process state: what npu_shim replaced, until restore_all(). Only this module changes it.
-_original_attributes: dict[tuple[type, str], Any] = {}
+_original_attributes: dict[tuple[type, str], object] = {}
 _set_variables: dict[str, str] = {}
 
 
-def replace_attribute(owner: type, name: str, make: Callable[[Any], Any]) -> None:
+def replace_attribute(owner: type, name: str, make: Callable[[Function], object]) -> None:
     """Replace ``owner.name`` with ``make(original)``. Does nothing if it is replaced already."""
     if (owner, name) not in _original_attributes:
         original = owner.__dict__[name]

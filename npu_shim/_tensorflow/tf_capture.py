@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 import tensorflow as tf
 from tensorflow.python.client import session as _session
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         Structure,
         Tensor,
         TensorShape,
+        Value,
+        Variable,
     )
 
 v1 = tf.compat.v1
@@ -31,7 +33,7 @@ MAKE_CALLABLE = "_make_callable_from_options"  # of a session; Keras in graph mo
 HAS_FLOPS = frozenset(key.split(",")[0] for key in _ops._stats_registry._registry if key.endswith(",flops"))
 
 
-def results(session: Session, fetches: Fetches, value: Callable[[Tensor], Any]) -> Any:
+def results(session: Session, fetches: Fetches, value: Callable[[Tensor], Value]) -> Structure:
     """Return what ``session.run(fetches)`` would return, with ``value(tensor)`` in the place of each tensor."""
     with session.graph.as_default():
         mapper = _session._FetchMapper.for_fetch(fetches)
@@ -56,7 +58,7 @@ def is_function(graph: Graph, op_type: str) -> bool:
     return bool(graph._is_function(op_type))
 
 
-def variable_of(graph: Graph, handle: Tensor) -> Any:
+def variable_of(graph: Graph, handle: Tensor) -> Variable | None:
     """Return the variable with this handle among those that the graph of a tf.function captures, or None."""
     for variable in getattr(graph, "variables", ()):
         if getattr(variable, "handle", None) is handle:
@@ -87,7 +89,7 @@ def iterator_types() -> tuple[type, ...]:
     return tuple(each for each in found if isinstance(each, type))
 
 
-def components(values: Structure) -> Sequence[Any]:
+def components(values: Structure) -> Sequence[Tensor]:
     """Return the tensors of values in the order in which a tf.function takes them, those inside iterators included."""
     return list(tf.nest.flatten(values, expand_composites=True))
 

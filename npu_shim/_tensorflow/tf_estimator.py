@@ -15,10 +15,18 @@ from tensorflow.python.ops import summary_ops_v2 as _summary_ops
 from npu_shim._tensorflow.tf_api import v1
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Estimator, EventWriter, Operation, Session, WarmStartSettings
+    from npu_shim._tensorflow.types import (
+        Dataset,
+        Estimator,
+        EstimatorClass,
+        EventWriter,
+        Operation,
+        Session,
+        WarmStartSettings,
+    )
 
 
-def estimator_class() -> Any:
+def estimator_class() -> EstimatorClass | None:
     """Return the class Estimator; None where TensorFlow has none."""
     try:
         return getattr(v1.estimator, "Estimator", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Callable, ContextManager, Iterable, Mapping, Sequence
 
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, op_def_pb2
@@ -17,7 +17,7 @@ except ImportError:  # TF 1.15
     from tensorflow.python import pywrap_tensorflow as _c_api
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Structure, Tensor, Variable
+    from npu_shim._tensorflow.types import Graph, Operation, Structure, Tensor, Variable
 
 v1 = tf.compat.v1
 REHEARSAL_OPS = "npu_shim_rehearsal_ops"  # attribute of a graph: the number of ops that rehearsals have added
@@ -142,7 +142,7 @@ def register_variable_collection(name: str) -> None:
         )
 
 
-def entered_graph() -> ContextManager[Any]:
+def entered_graph() -> ContextManager[Graph]:
     """Return a context manager that enters the current graph once more; in eager code and functions it does nothing.
 
     In a branch on the global graph, ``tf.init_scope`` of TensorFlow 2.6 otherwise leaves graph mode. Then an optimizer
@@ -151,5 +151,5 @@ def entered_graph() -> ContextManager[Any]:
     graph = v1.get_default_graph()
     if tf.executing_eagerly() or getattr(graph, "building_function", False):
         return contextlib.nullcontext()
-    entered: ContextManager[Any] = graph.as_default()
+    entered: ContextManager[Graph] = graph.as_default()
     return entered

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
         KerasLayer,
         KerasModel,
         Optimizer,
+        OptimizerClass,
         Result,
+        Strategy,
         Structure,
         Value,
         Variable,
@@ -52,7 +54,7 @@ def register_serializable(package: str, layer: type) -> None:
         tf.keras.utils.register_keras_serializable(package=package)(layer)
 
 
-def loss_scale_optimizer_class(optimizer: Optimizer) -> Any:
+def loss_scale_optimizer_class(optimizer: Optimizer) -> OptimizerClass | None:
     """Return Keras' class that scales the loss for an optimizer; None with TensorFlow 1.15.
 
     Keras 2.11 to 2.15 have two behind one name, of which one is for the optimizers of older versions.
@@ -72,7 +74,7 @@ def is_cast(variable: Variable) -> bool:
     return getattr(variable, "_cast_dtype", variable.dtype) != variable.dtype
 
 
-def layers_inside(layer: KerasModel) -> list[Any]:
+def layers_inside(layer: KerasModel) -> list[KerasLayer]:
     """Return a layer or model with all layers inside it."""
     return list(layer._flatten_layers())
 
@@ -105,7 +107,7 @@ def replace_moments(layer: KerasLayer, change: Function) -> None:
     layer._moments = moments
 
 
-def change_moving_variance(layer: KerasLayer, change: Callable[[Any], Any]) -> None:
+def change_moving_variance(layer: KerasLayer, change: Callable[[Value], Value]) -> None:
     """Change the variances that a layer of batch normalization of Keras 2 adds to its moving average."""
     original = layer._assign_moving_average
 
@@ -127,21 +129,21 @@ def create_variables_eagerly() -> None:
 
 
 def _outside_of_functions(original: Callable[..., None]) -> Callable[..., None]:
-    def initialize(self: Any, initializer: Initializer) -> None:
+    def initialize(self: Variable, initializer: Initializer) -> None:
         with tf.init_scope():
             original(self, initializer)
 
     return initialize
 
 
-def metric_variables(model: KerasModel) -> list[Any]:
+def metric_variables(model: KerasModel) -> list[Variable]:
     """Return the tf.Variables of the metrics of a model."""
     return [tensorflow_variable(variable) for metric in _built_metrics(model) for variable in metric.variables]
 
 
-def metric_results(model: KerasModel) -> dict[str, Any]:
+def metric_results(model: KerasModel) -> dict[str, Value]:
     """Return the results of the metrics of a model by their names, as fit() logs them."""
-    results: dict[str, Any] = {}
+    results: dict[str, Value] = {}
     for metric in _built_metrics(model):
         result = metric.result()
         results.update(result if isinstance(result, dict) else {metric.name: result})
@@ -165,13 +167,13 @@ def optimizer_classes() -> tuple[type, ...]:
     return tuple(each for each in found if isinstance(each, type))
 
 
-def strategy_of(model: KerasModel) -> Any:
+def strategy_of(model: KerasModel) -> Strategy:
     """Return the strategy in whose scope a model was made, or the current one."""
     strategy = getattr(model, "distribute_strategy", None)  # Keras 3: an attribute of the trainer
     return strategy or tf.distribute.get_strategy()
 
 
-def as_traced(function: Function) -> Any:
+def as_traced(function: Function) -> Function:
     """Return a function that AutoGraph converts if it converts the code around."""
     autograph = tf.__internal__.autograph
     return autograph.tf_convert(function, autograph.control_status_ctx())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 import tensorflow as tf
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Initializer, Result, Structure
+    from npu_shim._tensorflow.types import DType, Initializer, Result, Structure, Variable
 
 
 v1 = tf.compat.v1
@@ -21,7 +21,7 @@ class _Layer(tf.Module):
         super().__init__(name=re.sub(r"[^A-Za-z0-9_]", "_", name) if name else None)
         self.built = False
         self.dtype = tf.as_dtype(dtype)
-        self._own: list[Any] = []
+        self._own: list[Variable] = []
 
     def add_weight(
         self,
@@ -30,7 +30,7 @@ class _Layer(tf.Module):
         dtype: DType = None,
         initializer: Initializer = None,
         trainable: bool = True,
-    ) -> Any:
+    ) -> Variable:
         """Return a new variable of the layer."""
         dtype = tf.as_dtype(dtype or self.dtype)
         if tf.executing_eagerly() or tf.inside_function():
@@ -43,7 +43,7 @@ class _Layer(tf.Module):
         return variable
 
     @property
-    def weights(self) -> list[Any]:
+    def weights(self) -> list[Variable]:
         """The variables of the layer, those that are not trained last."""
         return sorted(self._own, key=lambda variable: not variable.trainable)
 
@@ -59,7 +59,7 @@ class _Layer(tf.Module):
             return self.call(inputs, *args, **kwargs)
 
 
-def layer_class() -> Any:
+def layer_class() -> type[_Layer]:
     """Return tf.compat.v1.layers.Layer, or a class with the part of it that npu_shim's layers use."""
     try:
         return v1.layers.Layer

@@ -42,11 +42,13 @@ _PASSED = {"Identity": _STRAIGHT, "Cast": _STRAIGHT, "ClipByValue": _STRAIGHT, "
 class OpHook:
     """A hook; the methods of this class change nothing."""
 
-    def inputs(self, op_type: str, inputs: Sequence[Any]) -> list[Any]:
+    def inputs(self, op_type: str, inputs: Sequence[Value]) -> list[Value]:
         """Return the inputs that an op gets instead of these, tensors of the same types and shapes."""
         return list(inputs)
 
-    def outputs(self, op_type: str, op: Operation | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+    def outputs(
+        self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
+    ) -> list[Value]:
         """Return what the creator of an op gets instead of its outputs, tensors of the same types and shapes.
 
         Args:
@@ -64,7 +66,8 @@ class _State(threading.local):
 
 _STATE = _State()
 _HOOKS: list[OpHook] = []
-_ORIGINALS: list[Any] = []  # objects, names and original values of what is replaced while there are hooks
+# Objects, names and original values of what is replaced while there are hooks
+_ORIGINALS: list[tuple[object, str, object]] = []
 
 
 def add(hook: OpHook) -> None:
@@ -143,7 +146,7 @@ def _install() -> None:
         _replace(_execute, "execute", _around_execute)
 
 
-def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+def _replace(owner: object, name: str, make: Callable[[Function], Function]) -> None:
     original = owner.__dict__[name]
     _ORIGINALS.append((owner, name, original))
     setattr(owner, name, make(original))
@@ -157,10 +160,10 @@ def _without_hooks(original: Function) -> Function:
     return method
 
 
-def _same_seeds(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _same_seeds(original: Function) -> Function:
     """Return get_seed of TensorFlow 1, which takes the number of ops as a seed, as if a graph had no ops of hooks."""
 
-    def get_seed(op_seed: Any = None) -> Any:
+    def get_seed(op_seed: int | None = None) -> tuple[int | None, int | None]:
         graph_seed, own = original(op_seed)
         if op_seed is None and own is not None and not tf.executing_eagerly():
             graph = v1.get_default_graph()
@@ -174,7 +177,7 @@ def _same_seeds(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _around_creation(original: Function) -> Function:
     """Return Graph._create_op_internal with the inputs that the hooks return."""
 
-    def create(graph: Graph, op_type: str, inputs: Sequence[Any], *args: object, **kwargs: object) -> Operation:
+    def create(graph: Graph, op_type: str, inputs: Sequence[Value], *args: object, **kwargs: object) -> Operation:
         if not _STATE.suspended and inputs:
             inputs = list(inputs)
             for hook in _HOOKS:
@@ -212,14 +215,14 @@ class _WithOutputs:
         self._op = op
         self.outputs = outputs
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Result:
         return getattr(self._op, name)
 
 
 def _around_fast_path(original: Function) -> Function:
     """Return the function that runs an op in eager mode, with the inputs and outputs that the hooks return."""
 
-    def run(context: Any, op_type: str, name: Any, *args: object) -> Any:
+    def run(context: object, op_type: str, name: str | None, *args: object) -> Result:
         if _STATE.suspended:
             return original(context, op_type, name, *args)
         inputs = [each for argument in args for each in _values_of(argument)]
@@ -240,7 +243,7 @@ def _around_fast_path(original: Function) -> Function:
 def _around_execute(original: Function) -> Function:
     """Return the function for the ops that the fast path does not take."""
 
-    def execute(op_name: Any, num_outputs: int, inputs: Structure, *args: object, **kwargs: object) -> Result:
+    def execute(op_name: str | bytes, num_outputs: int, inputs: Structure, *args: object, **kwargs: object) -> Result:
         if _STATE.suspended:
             return original(op_name, num_outputs, inputs, *args, **kwargs)
         op_type = tf.compat.as_str(op_name)
@@ -258,12 +261,12 @@ def _around_execute(original: Function) -> Function:
     return execute
 
 
-def _values_of(argument: Any) -> list[Any]:
+def _values_of(argument: object) -> list[Value]:
     """Return the tensors and variables in an argument of the fast path: one, a list with some, or none."""
     return [each for each in (argument if isinstance(argument, (list, tuple)) else [argument]) if _is_value(each)]
 
 
-def _replaced(args: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+def _replaced(args: Sequence[Value], values: Sequence[Value]) -> list[Value]:
     """Return the arguments of the fast path with other tensors."""
     left = iter(values)
     return [

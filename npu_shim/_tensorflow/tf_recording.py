@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 import tensorflow as tf
 from tensorflow.python.client import session as _session
@@ -12,13 +12,13 @@ from tensorflow.python.framework import random_seed as _random_seed
 from npu_shim._tensorflow import script_frames, tf_autograph as tf_autograph  # the second for its effect
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation, Tensor, Variable
+    from npu_shim._tensorflow.types import Fetches, Function, Graph, Operation, Tensor, Variable
 
 BaseSession = _session.BaseSession
 _BRANCHES = ("CondBranchFuncGraph", "WhileBodyFuncGraph", "WhileCondFuncGraph")
 
 
-def replace_get_seed(make: Callable[[Callable[[Any], Any]], Callable[[Any], Any]]) -> None:
+def replace_get_seed(make: Callable[[Function], Function]) -> None:
     """Replace the function with which random ops and datasets make their two seeds from one."""
     _random_seed.get_seed = make(_random_seed.get_seed)
 
@@ -70,7 +70,7 @@ def graph_element(variable: Variable) -> Tensor:
     return getattr(variable, "_graph_element", None) if hasattr(variable, "_graph_element") else variable.value()
 
 
-def fetched_op(graph: Graph, fetch: Any) -> Operation | None:
+def fetched_op(graph: Graph, fetch: Fetches) -> Operation | None:
     """Return the op that computes a tensor, operation or variable that a session fetches; None for other fetches."""
     try:
         element = graph.as_graph_element(fetch)

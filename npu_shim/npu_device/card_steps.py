@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from npu_shim.diagnostics.card_check import MARK
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Structure
+    from npu_shim._tensorflow.types import EstimatorSpec, Operation, Structure, Variable
 
 
 _STEPS = 10
@@ -99,7 +99,7 @@ def estimator() -> str:
     from npu_shim.estimator.npu.npu_config import NPURunConfig
     from npu_shim.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
 
-    def model_fn(features: Structure, labels: Structure, mode: str) -> Any:
+    def model_fn(features: Structure, labels: Structure, mode: str) -> EstimatorSpec:
         step, w = _parabola()
         return NPUEstimatorSpec(mode, loss=tf_api.tf.reduce_mean(features) * 0 + w, train_op=step)
 
@@ -135,7 +135,7 @@ def _graph_mode() -> None:
         enable_v1()
 
 
-def _parabola(rate: float = 0.125) -> tuple[Any, Any]:
+def _parabola(rate: float = 0.125) -> tuple[Operation, Variable]:
     """Return a training step of (2 w - 6)^2 from w = 0, and w."""
     from npu_shim._tensorflow import tf_api
 

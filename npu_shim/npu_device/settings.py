@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator
+from typing import Iterator
 
 from absl import logging
 
@@ -82,7 +82,7 @@ def npu_run_context(options: NpuRunContextOptions | None = None) -> Iterator[Non
         STATE.run_options = None
 
 
-def own_options(given: Any) -> NpuConfig:
+def own_options(given: object) -> NpuConfig:
     """Return the options of npu.global_options() as a NpuConfig of npu_shim, on an NPU as a copy of the vendor's."""
     if isinstance(given, NpuConfig):
         return given
@@ -91,7 +91,7 @@ def own_options(given: Any) -> NpuConfig:
     return own
 
 
-def take_over(options: NpuBaseConfig, vendor: Any) -> None:
+def take_over(options: NpuBaseConfig, vendor: object) -> None:
     """Set the options to those that the script has changed in the vendor's options."""
     for name in options.names():
         part = getattr(vendor, name, None)

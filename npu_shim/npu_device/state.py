@@ -25,7 +25,7 @@ class DeviceState:
         run_options: those of the current npu.npu_run_context; None outside.
     """
 
-    lock: Any = field(default_factory=threading.Lock)
+    lock: threading.Lock = field(default_factory=threading.Lock)
     options: NpuConfig | None = None
     opened: Any = None
     default: Any = None

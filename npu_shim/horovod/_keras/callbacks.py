@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable
+from typing import TYPE_CHECKING, Callable, Iterable
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from npu_shim.horovod.tensorflow.util import _executing_eagerly
 from npu_shim.horovod.tensorflow.variables import broadcast_global_variables
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Optimizer, Value, Variable
+    from npu_shim._tensorflow.types import Logs, Operation, Optimizer, Tensor, Value, Variable
 
 
 class BroadcastGlobalVariablesCallback(tf.keras.callbacks.Callback):
@@ -40,7 +40,7 @@ class BroadcastGlobalVariablesCallback(tf.keras.callbacks.Callback):
         """Leave a variable as it is."""
         self._local.append(var)
 
-    def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Broadcast once."""
         if self.broadcast_done:
             return
@@ -64,14 +64,15 @@ class MetricAverageCallback(tf.keras.callbacks.Callback):
 
     def __init__(self, device: str = "") -> None:
         super().__init__()
-        self._ops: dict[str, tuple[Any, Operation]] = {}
+        self._ops: dict[str, tuple[Tensor, Operation]] = {}
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Average the metrics, in the order of their names."""
-        for metric, value in sorted((logs or {}).items()):
-            logs[metric] = self._mean(metric, value)  # type: ignore[index]
+        if logs:
+            for metric, value in sorted(logs.items()):
+                logs[metric] = self._mean(metric, value)
 
-    def _mean(self, metric: str, value: Value) -> Any:
+    def _mean(self, metric: str, value: Value) -> Value:
         if _executing_eagerly():
             return allreduce(tf.constant(value, tf.float32), name=f"MetricAverage.{metric}").numpy()
         session = tf_api.keras_backend().get_session()
@@ -124,7 +125,7 @@ class LearningRateScheduleCallback(tf.keras.callbacks.Callback):
         else:
             self.multiplier = multiplier
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Find the number of batches of an epoch."""
         if self.staircase or self.steps_per_epoch:
             return
@@ -136,11 +137,11 @@ class LearningRateScheduleCallback(tf.keras.callbacks.Callback):
         else:
             raise ValueError(f"{type(self).__name__} does not know the batches of an epoch. Pass steps_per_epoch.")
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Keep the epoch."""
         self.current_epoch = epoch
 
-    def on_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_batch_begin(self, batch: int, logs: Logs = None) -> None:
         """Set the learning rate if it is time."""
         epoch = self.current_epoch
         if epoch < self.start_epoch or (self.end_epoch is not None and epoch >= self.end_epoch):
@@ -150,13 +151,13 @@ class LearningRateScheduleCallback(tf.keras.callbacks.Callback):
         elif batch == 0:
             self._adjust(epoch)
 
-    def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Take back the momentum."""
         if self._restored_momentum is not None:
             _set(self.model.optimizer, "momentum", self._restored_momentum)
             self._restored_momentum = None
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Log the learning rate as lr."""
         if logs is not None:
             logs["lr"] = _get(self.model.optimizer, "learning_rate")
@@ -200,7 +201,7 @@ class LearningRateWarmupCallback(LearningRateScheduleCallback):
         super().__init__(initial_lr, multiplier, 0, warmup_epochs, False, momentum_correction, steps_per_epoch)
         self.verbose = verbose
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Print the learning rate after the last epoch of the warm-up."""
         super().on_epoch_end(epoch, logs)
         if self.end_epoch is not None and epoch == self.end_epoch - 1 and self.verbose and rank() == 0:

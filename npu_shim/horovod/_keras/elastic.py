@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.tensorflow.elastic import TensorFlowKerasState, run as run
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, Optimizer, Structure
+    from npu_shim._tensorflow.types import KerasModel, Logs, Optimizer, Structure
 
 
 class KerasState(TensorFlowKerasState):
@@ -37,18 +37,18 @@ class CommitStateCallback(tf.keras.callbacks.Callback):
         self.state, self.batches_per_commit = state, batches_per_commit
         self.batches_remaining = batches_per_commit
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Count from the start, which all ranks share."""
         self.batches_remaining = self.batches_per_commit
 
-    def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Commit if it is time."""
         self.batches_remaining -= 1
         if self.batches_remaining == 0:
             self.state.commit()
             self.batches_remaining = self.batches_per_commit
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Commit."""
         self.state.commit()
 
@@ -65,22 +65,22 @@ class UpdateBatchStateCallback(tf.keras.callbacks.Callback):
         self.state = state
         self.steps_per_epoch: int | None = None
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Read the steps per epoch anew."""
         self.steps_per_epoch = None
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Shorten the epoch by the batches that are done."""
         if self.params.get("steps"):
             if self.steps_per_epoch is None:
                 self.steps_per_epoch = self.params["steps"]
             self.params["steps"] = self.steps_per_epoch - self.state.batch
 
-    def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Keep the number of the batch."""
         self.state.batch = batch
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Begin the next epoch with batch 0."""
         self.state.batch = 0
 
@@ -97,11 +97,11 @@ class UpdateEpochStateCallback(tf.keras.callbacks.Callback):
         self.state = state
         self.initial_epoch: int = self.state.epoch
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Count from the epoch of the state."""
         self.initial_epoch = self.state.epoch
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Count the epoch."""
         self.state.epoch = self.initial_epoch + epoch + 1
 

@@ -93,7 +93,7 @@ def PartialDistributedOptimizer(
 def load_model(
     filepath: str,
     custom_optimizers: Sequence[type] | None = None,
-    custom_objects: dict[str, Any] | None = None,
+    custom_objects: dict[str, object] | None = None,
     compression: AnyCompressor = Compression.none,
     legacy_opts: bool = False,
 ) -> KerasModel:
@@ -113,7 +113,7 @@ def load_model(
         return lambda **kwargs: DistributedOptimizer(cls(**kwargs), compression=compression)
 
     known = [each for each in _subclasses(parent) if not getattr(each, "is_horovod", False)]
-    objects: dict[str, Any] = {}
+    objects: dict[str, object] = {}
     for cls in known:
         objects[cls.__name__] = objects[cls.__name__.lower()] = wrapped(cls)
     objects.update({cls.__name__: wrapped(cls) for cls in custom_optimizers or ()})

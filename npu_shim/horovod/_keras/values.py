@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 
-def broadcast_global_variables(root_rank: int) -> Any:
+def broadcast_global_variables(root_rank: int) -> Value:
     """Set the Keras session's variables to those of one rank.
 
     Args:
@@ -35,7 +35,7 @@ def allreduce(
     postscale_factor: float = 1.0,
     op: int | None = None,
     compression: AnyCompressor = Compression.none,
-) -> Any:
+) -> Value:
     """Reduce a value over all ranks.
 
     Args:
@@ -61,20 +61,20 @@ def allreduce(
     )
 
 
-def allgather(value: Value, name: str | None = None) -> Any:
+def allgather(value: Value, name: str | None = None) -> Value:
     """Return the values of all ranks, concatenated along axis 0; the first dimension may differ between ranks."""
     return _evaluated(mpi_ops.allgather(tf.constant(value, name=name or "Const")))
 
 
-def broadcast(value: Value, root_rank: int, name: str | None = None) -> Any:
+def broadcast(value: Value, root_rank: int, name: str | None = None) -> Value:
     """Return the value of one rank on all ranks; it has the same shape on every rank."""
     return _evaluated(mpi_ops.broadcast(tf.constant(value, name=name or "Const"), root_rank))
 
 
-def reducescatter(value: Value, name: str | None = None, op: int = Average) -> Any:
+def reducescatter(value: Value, name: str | None = None, op: int = Average) -> Value:
     """Reduce a value over all ranks; each rank gets a block of axis 0."""
     return _evaluated(reductions.reducescatter(tf.constant(value, name=name or "Const"), op=op))
 
 
-def _evaluated(result: Tensor) -> Any:
+def _evaluated(result: Tensor) -> Value:
     return result if _executing_eagerly() else tf_api.keras_backend().get_session().run(result)

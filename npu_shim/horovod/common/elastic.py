@@ -10,13 +10,17 @@ import functools
 import os
 import pickle
 import tempfile
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._host import host_env
 from npu_shim.horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrupt
 
 if TYPE_CHECKING:
+    from typing import Dict
+
     from npu_shim._tensorflow.types import Function, Result
+
+    SavedState = Dict[str, Result]  # "objects", and "values" of variables
 
 
 class State:
@@ -27,7 +31,7 @@ class State:
         get_rank: a function that returns the rank of this process.
     """
 
-    def __init__(self, bcast_object: Callable[[Any], Any], get_rank: Callable[[], int]) -> None:
+    def __init__(self, bcast_object: Callable[[Result], Result], get_rank: Callable[[], int]) -> None:
         self._bcast_object, self._rank = bcast_object, get_rank
         self._reset_callbacks: list[Callable[[], None]] = []
 
@@ -67,11 +71,11 @@ class State:
     def reset(self) -> None:
         """Prepare the state for a new start of training."""
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> SavedState:
         """Return what save() has kept, as an object that pickle can write."""
         raise NotImplementedError
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load(self, saved: SavedState) -> None:
         """Take over what another process has kept."""
         raise NotImplementedError
 
@@ -85,7 +89,7 @@ class ObjectState(State):
         **kwargs: the objects by name.
     """
 
-    def __init__(self, bcast_object: Callable[[Any], Any], get_rank: Callable[[], int], **kwargs: object) -> None:
+    def __init__(self, bcast_object: Callable[[Result], Result], get_rank: Callable[[], int], **kwargs: object) -> None:
         super().__init__(bcast_object, get_rank)
         self._saved_state = kwargs
         self._set_attributes()
@@ -107,11 +111,11 @@ class ObjectState(State):
             self._saved_state = self._bcast_object(self._saved_state)
             self._set_attributes()
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> SavedState:
         """Return the objects by name."""
         return {"objects": self._saved_state}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load(self, saved: SavedState) -> None:
         """Take over the objects of another process."""
         self._saved_state = saved["objects"]
         self._set_attributes()
@@ -157,7 +161,7 @@ def run_fn(func: Function, reset: Callable[[], None]) -> Function:
     return wrapper
 
 
-def _write(path: str, saved: dict[str, Any]) -> None:
+def _write(path: str, saved: SavedState) -> None:
     """Replace the file, so that it is never half written."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Sequence
+from typing import Sequence, TypeVar
+
+_Element = TypeVar("_Element")
 
 
 def check_extension(ext_name: str, ext_env_var: str, pkg_path: str, *args: str) -> None:
@@ -15,7 +17,7 @@ def gpu_available(ext_base_name: str, verbose: bool = False) -> bool:
     return False
 
 
-def split_list(values: Sequence[Any], parts: int) -> list[Sequence[Any]]:
+def split_list(values: Sequence[_Element], parts: int) -> list[Sequence[_Element]]:
     """Return the values in that many consecutive parts, whose lengths differ by at most one."""
     length, longer = divmod(len(values), parts)
     ends = [(part + 1) * length + min(part + 1, longer) for part in range(parts)]

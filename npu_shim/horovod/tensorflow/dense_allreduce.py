@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common import process_sets as sets
@@ -90,7 +90,7 @@ def _grouped_allreduce(
     """
     reduction, ranks = reduction_of(op, f"hvd.{kind.lower()}"), size_of(process_set)
     inputs = [scaled(tf.convert_to_tensor(tensor), prescale_factor) for tensor in tensors]
-    results: list[Any] = [None] * len(inputs)
+    results: list[Tensor] = [None] * len(inputs)
     types = list(dict.fromkeys(tensor.dtype.base_dtype for tensor in inputs))
     for dtype in types:
         members = [index for index, tensor in enumerate(inputs) if tensor.dtype.base_dtype == dtype]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from npu_shim.horovod.tensorflow.mpi_ops import init, rank, shutdown
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, KerasModel, Optimizer, Result, Session, Variable
+    from npu_shim._tensorflow.types import Function, KerasBackend, KerasModel, Optimizer, Result, Session, Variable
+    from npu_shim.horovod.common.elastic import SavedState
 
 
 def run(func: Function) -> Function:
@@ -71,11 +72,11 @@ class _ValuesState(ObjectState):
         self._values = self._read()
         super().sync()
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> SavedState:
         """Return the values of the variables and the objects."""
         return {"values": self._values, **super().saved()}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load(self, saved: SavedState) -> None:
         """Take over the values and objects of another process."""
         self._values = saved["values"]
         self._assign(self._values)
@@ -149,14 +150,18 @@ class TensorFlowKerasState(_ValuesState):
     """
 
     def __init__(
-        self, model: KerasModel, optimizer: Optimizer | None = None, backend: Any = None, **kwargs: object
+        self,
+        model: KerasModel,
+        optimizer: Optimizer | None = None,
+        backend: KerasBackend | None = None,
+        **kwargs: object,
     ) -> None:
         if not getattr(model, "built", True):
             raise ValueError("The model is not built: it has no variables yet. Call model.build(input_shape) first.")
         self.model, self.optimizer, self.backend = model, optimizer or model.optimizer, backend
         self._values = self._read()
         if _executing_eagerly():
-            bcast_object: Callable[[Any], Any] = broadcast_object
+            bcast_object: Callable[[Result], Result] = broadcast_object
         else:
             self._broadcast = broadcast_variables(tf_api.v1.global_variables(), root_rank=0)
             bcast_object = broadcast_object_fn(session=self._keras_session())
@@ -171,7 +176,7 @@ class TensorFlowKerasState(_ValuesState):
         else:
             self._keras_session().run(self._broadcast)
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load(self, saved: SavedState) -> None:
         """Take over the values and objects of another process."""
         if _executing_eagerly() and len(saved["values"]) > len(self._variables()):
             build_optimizer(self.optimizer, self.model.trainable_variables)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING, Any, Callable, Iterable
+from typing import TYPE_CHECKING, Callable, Iterable, TypeVar
 
 import numpy as np
 
@@ -37,13 +37,16 @@ def broadcast_variables(
     return None if _executing_eagerly() else tf.group(*values)
 
 
+_Object = TypeVar("_Object")
+
+
 def broadcast_object(
-    obj: Any,
+    obj: _Object,
     root_rank: int = 0,
     session: Session | None = None,
     name: str | None = None,
     process_set: ProcessSet = global_process_set,
-) -> Any:
+) -> _Object:
     """Return the object of one rank on all ranks.
 
     Args:
@@ -67,7 +70,7 @@ def broadcast_object_fn(
     session: Session | None = None,
     name: str | None = None,
     process_set: ProcessSet = global_process_set,
-) -> Callable[[Any], Any]:
+) -> Callable[[_Object], _Object]:
     """Return a function of an object that does what broadcast_object does, with ops that are built once.
 
     Args:
@@ -83,7 +86,7 @@ def broadcast_object_fn(
     data_out = broadcast(data_in, root_rank, f"{label}.t", True, process_set)
     used = session or tf_api.v1.get_default_session()
 
-    def broadcast_one(obj: Any) -> Any:
+    def broadcast_one(obj: _Object) -> _Object:
         is_root = rank() == root_rank
         data = _pickled(obj) if is_root else np.zeros(0, np.uint8)
         length = used.run(size_out, {size_in: [len(data)]})
@@ -94,8 +97,8 @@ def broadcast_object_fn(
 
 
 def allgather_object(
-    obj: Any, session: Session | None = None, name: str | None = None, process_set: ProcessSet = global_process_set
-) -> list[Any]:
+    obj: _Object, session: Session | None = None, name: str | None = None, process_set: ProcessSet = global_process_set
+) -> list[_Object]:
     """Return the objects of all ranks, in rank order.
 
     Args:
@@ -111,7 +114,7 @@ def allgather_object(
     return [pickle.loads(gathered[end - length : end].tobytes()) for end, length in zip(ends, lengths)]
 
 
-def _pickled(obj: Any) -> np.ndarray:
+def _pickled(obj: object) -> np.ndarray:
     return np.frombuffer(pickle.dumps(obj, protocol=4), np.uint8)
 
 

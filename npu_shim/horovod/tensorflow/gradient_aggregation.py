@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer
@@ -66,7 +66,10 @@ class LocalGradientAggregation:
         return [found.get(index) for index in range(len(dense))]
 
     def apply_gradients(
-        self, apply: Callable[[], Any], count: Callable[[], Any], gradients: Sequence[Gradient]
+        self,
+        apply: Callable[[], Operation | Tensor | None],
+        count: Callable[[], Operation | Tensor | None],
+        gradients: Sequence[Gradient],
     ) -> Operation | Tensor:
         """Apply gradients in the pass that ends a step, and call ``count`` in the others.
 
@@ -76,7 +79,7 @@ class LocalGradientAggregation:
             gradients: the results of compute_gradients.
         """
 
-        def done(function: Callable[[], Any]) -> Callable[[], Tensor]:
+        def done(function: Callable[[], Operation | Tensor | None]) -> Callable[[], Tensor]:
             def run() -> Tensor:
                 made = function()
                 with tf.control_dependencies([] if made is None or tf.executing_eagerly() else [made]):

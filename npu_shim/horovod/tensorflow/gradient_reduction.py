@@ -55,7 +55,7 @@ class GradientReducer:
         self._name, self._compression, self._sparse_as_dense, self._op = name, compression, sparse_as_dense, op
         self._factor, self._groups, self._process_set = gradient_predivide_factor, groups, process_set
         self._scales_local = scale_local_gradients
-        self._local: set[Any] = set()
+        self._local: set[object] = set()
 
     def register_local(self, variable: Variable) -> None:
         """Keep the gradients of a variable from the reduction."""
@@ -126,7 +126,7 @@ def groups_of(groups: int | list[list[Variable]] | None, num_groups: int) -> int
     return num_groups or None if groups is None else groups
 
 
-def _key(variable: Variable) -> Any:
+def _key(variable: Variable) -> object:
     return variable.ref() if hasattr(variable, "ref") else id(variable)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         GradientTape,
         Optimizer,
         Result,
+        Structure,
         Tensor,
         TensorShape,
         Variable,
@@ -49,7 +50,7 @@ def create_distributed_optimizer(
     full_name = name or f"Distributed{base.__name__}"
     GradientReducer(full_name, **settings)  # arguments are checked here, and not when a model is loaded
 
-    def __init__(self: Any, *args: object, **kwargs: object) -> None:
+    def __init__(self: Optimizer, *args: object, **kwargs: object) -> None:
         base.__init__(self, *args, **kwargs)
         reducer = GradientReducer(full_name, **settings)
         aggregation = None
@@ -61,10 +62,10 @@ def create_distributed_optimizer(
         object.__setattr__(self, "_reducer", reducer)
         object.__setattr__(self, "_agg_helper", aggregation)
 
-    def register_local_var(self: Any, var: Variable) -> None:
+    def register_local_var(self: Optimizer, var: Variable) -> None:
         self._reducer.register_local(var)
 
-    members: dict[str, Any] = {
+    members: dict[str, object] = {
         "__init__": __init__,
         "__module__": "horovod._keras",
         "is_horovod": True,
@@ -76,21 +77,21 @@ def create_distributed_optimizer(
     return made.from_config(optimizer.get_config())
 
 
-def _allreduce(self: Any, gradients: Iterable[Gradient], variables: Iterable[Variable]) -> list[Gradient]:
+def _allreduce(self: Optimizer, gradients: Iterable[Gradient], variables: Iterable[Variable]) -> list[Gradient]:
     """Return reduced gradients; several passes are summed first."""
     reduce = self._reducer.reduce if self._agg_helper is None else self._agg_helper.compute_gradients
     return reduce(list(gradients), list(variables))
 
 
-def _keras2_members(base: type) -> dict[str, Any]:
+def _keras2_members(base: type) -> dict[str, object]:
     """Return the methods for optimizers whose minimize() and get_gradients() compute gradients."""
     has_grad_loss = hasattr(base, "_compute_gradients")  # the optimizers before Keras 2.11, and the legacy ones
     compute = getattr(base, "_compute_gradients" if has_grad_loss else "compute_gradients", None)
 
     def _compute_gradients(
-        self: Any, loss: Tensor, var_list: Any, grad_loss: Any = None, tape: GradientTape = None
+        self: Optimizer, loss: Tensor, var_list: Structure, grad_loss: Tensor | None = None, tape: GradientTape = None
     ) -> list[GradientAndVariable]:
-        given: dict[str, Any] = {"grad_loss": grad_loss} if has_grad_loss else {}
+        given: dict[str, Tensor | GradientTape] = {"grad_loss": grad_loss} if has_grad_loss else {}
         if tape is not None:
             given["tape"] = tape
         pairs = compute(self, loss, var_list, **given)  # type: ignore[misc]
@@ -98,14 +99,16 @@ def _keras2_members(base: type) -> dict[str, Any]:
         return list(zip(self._allreduce([gradient for gradient, _ in pairs], variables), variables))
 
     def compute_gradients(
-        self: Any, loss: Tensor, var_list: Any, tape: GradientTape = None
+        self: Optimizer, loss: Tensor, var_list: Structure, tape: GradientTape = None
     ) -> list[GradientAndVariable]:
         return _compute_gradients(self, loss, var_list, tape=tape)
 
-    def get_gradients(self: Any, loss: Tensor, params: list[Variable]) -> list[Gradient]:
+    def get_gradients(self: Optimizer, loss: Tensor, params: list[Variable]) -> list[Gradient]:
         return self._allreduce(base.get_gradients(self, loss, params), params)  # type: ignore[attr-defined]
 
-    def apply_gradients(self: Any, grads_and_vars: Any, *args: object, **kwargs: object) -> Result:
+    def apply_gradients(
+        self: Optimizer, grads_and_vars: Iterable[GradientAndVariable], *args: object, **kwargs: object
+    ) -> Result:
         pairs = list(grads_and_vars)
         if self._agg_helper is None or self._agg_helper.counter is None:
             return base.apply_gradients(self, pairs, *args, **kwargs)  # type: ignore[attr-defined]
@@ -115,7 +118,7 @@ def _keras2_members(base: type) -> dict[str, Any]:
             [gradient for gradient, _ in pairs],
         )
 
-    members = {
+    members: dict[str, object] = {
         "_compute_gradients": _compute_gradients,
         "compute_gradients": compute_gradients,
         "get_gradients": get_gradients,
@@ -126,10 +129,12 @@ def _keras2_members(base: type) -> dict[str, Any]:
     return members
 
 
-def _keras3_members(base: type) -> dict[str, Any]:
+def _keras3_members(base: type) -> dict[str, object]:
     """Return the method through which every gradient of Keras 3 goes."""
 
-    def apply(self: Any, grads: Iterable[Gradient], trainable_variables: Iterable[Variable] | None = None) -> Any:
+    def apply(
+        self: Optimizer, grads: Iterable[Gradient], trainable_variables: Iterable[Variable] | None = None
+    ) -> Result:
         variables = built_variables(self) if trainable_variables is None else list(trainable_variables)
         reduced = self._allreduce(grads, variables)
         if self._agg_helper is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
@@ -91,7 +91,7 @@ def grouped_allreduce(
     if not tensors:
         return list(tensors)
     reduction = handle_average_backwards_compatibility(op, average)
-    results: list[Any] = [None] * len(tensors)
+    results: list[Gradient] = [None] * len(tensors)
     sparse = [index for index, tensor in enumerate(tensors) if isinstance(tensor, tf.IndexedSlices)]
     dense = [index for index in range(len(tensors)) if index not in sparse]
     if sparse:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
@@ -11,7 +11,7 @@ from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, grou
 from npu_shim.horovod.tensorflow.mpi_ops import Average
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Gradient, KerasLayer, Structure, Variable
+    from npu_shim._tensorflow.types import Gradient, KerasLayer, Structure, Tensor, Variable
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 
@@ -157,7 +157,7 @@ def local_variables(layers: KerasLayer | Sequence[KerasLayer] | None) -> list[Va
     return [variable for layer in listed for variable in layer.trainable_weights]
 
 
-def _flat(structure: Structure) -> list[Any]:
+def _flat(structure: Structure) -> list[Tensor]:
     """Return the parts of a structure; tf.IndexedSlices and None are parts."""
     if isinstance(structure, dict):
         return [part for key in sorted(structure) for part in _flat(structure[key])]
@@ -166,7 +166,7 @@ def _flat(structure: Structure) -> list[Any]:
     return [structure]
 
 
-def _packed(structure: Structure, parts: list[Any]) -> Structure:
+def _packed(structure: Structure, parts: list[Tensor]) -> Structure:
     """Return parts in the form of a structure."""
     remaining = iter(parts)
 

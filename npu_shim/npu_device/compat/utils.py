@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow.tf_api import ConfigProto, RewriterConfig
@@ -26,7 +26,7 @@ class SessionConfigBuilder:
         self._entry: CustomOptimizer = rewrite.custom_optimizers.add(name=NPU_OPTIMIZER)
 
     @property
-    def parameter_map(self) -> Any:
+    def parameter_map(self) -> object:
         """The options of the entry, as a map of AttrValues."""
         return self._entry.parameter_map
 

@@ -11,7 +11,7 @@ from npu_shim._host import host_device
 from npu_shim.training import callbacks
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasCallback
+    from npu_shim._tensorflow.types import KerasCallback, Logs
 
 NPUBroadcastGlobalVariablesCallback: Any = callbacks.NPUBroadcastGlobalVariablesCallback
 
@@ -21,7 +21,7 @@ if host_device.has_npu_device():
     class _BroadcastCallback(_Base):
         broadcast_done: bool  # set by the vendor's constructor
 
-        def on_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        def on_batch_begin(self, batch: int, logs: Logs = None) -> None:
             """Broadcast the trainable variables before the first batch."""
             if not self.broadcast_done:
                 host_device.vendor("npu_device.distribute.hccl").broadcast(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import warnings
-from typing import TYPE_CHECKING, Any, Iterable, Iterator
+from typing import TYPE_CHECKING, Iterable, Iterator
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _weight: contextvars.ContextVar[Tensor | None] = contextvars.ContextVar("npu_shim_weight_of_rows", default=None)
 
 
-def shard_batches(batches: Iterable[Any]) -> Iterable[Any]:
+def shard_batches(batches: Iterable[Structure]) -> Iterable[Structure]:
     """Return the part of each batch for this rank: rank r of n takes the r-th of n slices.
 
     All ranks must read the same batches: give shuffle a seed, or call tf.random.set_seed. A dataset with a ``shard``
@@ -65,13 +65,13 @@ def shard_batch(batch: Structure) -> Structure:
 class _Slices:
     """The slices of this rank of an iterable of batches."""
 
-    def __init__(self, batches: Iterable[Any]) -> None:
+    def __init__(self, batches: Iterable[Structure]) -> None:
         self._batches = batches
 
     def __len__(self) -> int:
         return len(self._batches)  # type: ignore[arg-type]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Structure]:
         return (slice_of_rank(batch)[0] for batch in self._batches)
 
 
@@ -145,5 +145,5 @@ def place() -> tuple[int, int]:
     return handle.worker_id, handle.workers_num
 
 
-def _has_rows(part: Any) -> bool:
+def _has_rows(part: object) -> bool:
     return part is not None and len(getattr(part, "shape", ())) > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Iterable, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_keras
@@ -20,6 +20,7 @@ from npu_shim.optimizer.gradient_averaging import (
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure, Tensor, Variable
+    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
 def distributed_optimizer(optimizer: Optimizer | str) -> Optimizer:
@@ -67,7 +68,7 @@ class _Sharing:
         self._original = original
         self._is_broadcast = False
 
-    def apply_gradients(self, grads_and_vars: Any, *args: object, **kwargs: object) -> Result:
+    def apply_gradients(self, grads_and_vars: Iterable[GradientAndVariable], *args: object, **kwargs: object) -> Result:
         if kwargs.get("skip_gradients_aggregation") or not kwargs.get("experimental_aggregate_gradients", True):
             return self._original(grads_and_vars, *args, **kwargs)
         pairs = list(grads_and_vars)

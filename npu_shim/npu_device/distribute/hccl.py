@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Iterable, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow.tf_api import tf
@@ -16,7 +16,8 @@ from npu_shim.npu_device.utils.scope import npu_optimizer_scope
 from npu_shim.optimizer.gradient_averaging import reduce_all
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Optimizer, Result, Structure, Variable
+    from npu_shim._tensorflow.types import Dataset, Optimizer, Result, Structure, Tensor, Variable
+    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
 def is_worker(what: str) -> bool:
@@ -86,7 +87,7 @@ def all_reduce(
     given = [index for index, value in enumerate(flat) if value is not None]
     tensors = [tf.convert_to_tensor(flat[index]) for index in given]
     whole = [reduction == "mean" and tensor.dtype.is_integer for tensor in tensors]
-    results: list[Any] = [None] * len(flat)
+    results: list[Tensor] = [None] * len(flat)
     for members, chosen in (
         ([place for place, is_whole in enumerate(whole) if not is_whole], reduction),
         ([place for place, is_whole in enumerate(whole) if is_whole], "sum"),
@@ -103,7 +104,7 @@ def _size(group: str) -> int:
     return get_rank_size(group)
 
 
-def _packed(like: Structure, flat: Sequence[Any]) -> Structure:
+def _packed(like: Structure, flat: Sequence[Tensor]) -> Structure:
     """Return the results in the structure of the values; a flat tuple becomes a list, as in the vendor's package."""
     packed = tf.nest.pack_sequence_as(like, list(flat))
     return list(packed) if type(packed) is tuple else packed
@@ -153,7 +154,7 @@ def npu_distributed_keras_optimizer_wrapper(
     optimizer = tf.keras.optimizers.get(optimizer)
     apply = optimizer.apply_gradients
 
-    def apply_reduced(grads_and_vars: Any, *args: object, **kwargs: object) -> Result:
+    def apply_reduced(grads_and_vars: Iterable[GradientAndVariable], *args: object, **kwargs: object) -> Result:
         pairs = list(grads_and_vars)
         reduced = all_reduce([gradient for gradient, _ in pairs], reduce_reduction, fusion, fusion_id, group)
         with npu_optimizer_scope():

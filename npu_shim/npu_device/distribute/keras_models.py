@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_keras
 from npu_shim._tensorflow.tf_api import tf
@@ -22,7 +22,7 @@ from npu_shim.npu_device.distribute.rank_metrics import RowsThatCount, figures, 
 from npu_shim.training.strategy_data import check_are_batches, is_sharded, slice_of_batches
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, Result, Structure
+    from npu_shim._tensorflow.types import KerasModel, Logs, Optimizer, Result, Structure
 
 _MARK = "_npu_shim_data_parallel"
 
@@ -90,11 +90,11 @@ class _Parallel:
         if not self._is_of_strategy:
             sync_batch_norm(self._model)
 
-    def _optimizers(self) -> list[Any]:
+    def _optimizers(self) -> list[Optimizer]:
         held = [self._model.optimizer, *vars(self._model).values()]
         return [value for value in held if isinstance(value, tf_keras.optimizer_classes())]
 
-    def train_step(self, data: Structure) -> Any:
+    def train_step(self, data: Structure) -> Logs:
         """Train on this rank's rows of a batch."""
         weight = None
         if self._expected == _BATCHES:
@@ -140,7 +140,7 @@ class _Parallel:
             self._model.train_function = None  # traced for another kind of step
 
 
-def _arguments_of_fit(bound: inspect.BoundArguments) -> dict[str, Any]:
+def _arguments_of_fit(bound: inspect.BoundArguments) -> dict[str, Result]:
     """Return the arguments that Keras' fit() gets, which are in ``**kwargs`` of a subclass that passes them on."""
     parameters = bound.signature.parameters
     rest = [name for name, parameter in parameters.items() if parameter.kind == inspect.Parameter.VAR_KEYWORD]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ContextManager, Sequence
+from typing import TYPE_CHECKING, Callable, ContextManager, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow.tf_api import tf
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import KerasModel, Strategy, Variable
 
 _MARK = "_npu_shim_broadcasts"
-broadcast_registry: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # id of a sent variable to it
+# By id, the variables that were sent
+broadcast_registry: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictionary()
 
 
 def broadcast_helper(variables: Sequence[Variable], root_rank: int = 0) -> None:
@@ -55,18 +56,20 @@ class NpuBroadcastScopeContext:
         model_trainable_variables: a list to which the variables are added.
     """
 
-    def __init__(self, org_scope_ctx: ContextManager[Any] | None, model_trainable_variables: list[Variable]) -> None:
+    def __init__(
+        self, org_scope_ctx: ContextManager[Strategy] | None, model_trainable_variables: list[Variable]
+    ) -> None:
         self.org_scope_ctx = org_scope_ctx
         self.model_trainable_variables = model_trainable_variables
         self.broadcast_scope = tf.variable_creator_scope(self._noted)
 
-    def _noted(self, create: Any, **kwargs: object) -> Variable:
+    def _noted(self, create: Callable[..., Variable], **kwargs: object) -> Variable:
         variable = create(**kwargs)
         if variable.trainable:
             self.model_trainable_variables.append(variable)
         return variable
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Strategy | None:
         entered = self.org_scope_ctx.__enter__() if self.org_scope_ctx else None
         self.broadcast_scope.__enter__()
         return entered

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device.distribute.hccl import all_reduce
 from npu_shim.npu_device.distribute.rank_metrics import Figures, figures, global_logs
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Structure
+    from npu_shim._tensorflow.types import KerasCallback, Logs, Structure
 
 
 _KERAS, _BATCH_ENDS = ("keras.", "tensorflow."), ("on_train_batch_end", "on_batch_end")
 _WRITERS = ("ModelCheckpoint", "TensorBoard", "CSVLogger", "RemoteMonitor")
 
 
-def for_this_rank(callbacks: Structure, rank: int) -> list[Any]:
+def for_this_rank(callbacks: Structure, rank: int) -> list[KerasCallback]:
     """Return the callbacks of fit() for a rank.
 
     Args:
@@ -42,7 +42,7 @@ def reads_batches(callbacks: Structure) -> bool:
     )
 
 
-def as_list(callbacks: Structure) -> list[Any]:
+def as_list(callbacks: Structure) -> list[KerasCallback]:
     """Return the callbacks of fit(), which are one, a list or tuple of them, or None."""
     return list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
 
@@ -53,7 +53,7 @@ def _is(callback: object, names: Sequence[str]) -> bool:
     return isinstance(callback, classes)
 
 
-def _read_only(callback: Any) -> None:
+def _read_only(callback: KerasCallback) -> None:
     """Let BackupAndRestore restore a model, and leave saving and removing the backup to rank 0."""
     for name in ("on_epoch_end", "on_train_batch_end", "on_train_end"):
         setattr(callback, name, lambda *args, **kwargs: None)
@@ -66,15 +66,15 @@ class MetricsOfAll(tf.keras.callbacks.Callback):
         super().__init__()
         self._figures: Figures | None = None
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Forget the metrics of the last epoch."""
         self._figures = None
 
-    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_test_begin(self, logs: Logs = None) -> None:
         """Read the metrics of training before validation resets them."""
         self._read()
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Change the logs in place."""
         known = self._read()
         if logs:
@@ -89,11 +89,11 @@ class MetricsOfAll(tf.keras.callbacks.Callback):
 class Agreement(tf.keras.callbacks.Callback):
     """Stop the training on all ranks if one stops, and end it on all together."""
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Stop if any rank stops."""
         stops = all_reduce(tf.constant(float(bool(self.model.stop_training))), "max")
         self.model.stop_training = bool(stops.numpy())
 
-    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_end(self, logs: Logs = None) -> None:
         """Wait for the other ranks, so that the files of rank 0 are complete."""
         all_reduce(tf.constant(0.0))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Dict, Mapping, NamedTuple
 
 from npu_shim._tensorflow import tf_distribute, tf_keras
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device.distribute.hccl import all_reduce
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasModel, Tensor, Variable
+    from npu_shim._tensorflow.types import KerasModel, Tensor, Value, Variable
 
     Numbers = Dict[str, Tensor]
 
@@ -46,7 +46,7 @@ def figures(model: KerasModel) -> Figures:
     return Figures(own, of_all)
 
 
-def global_logs(logs: Mapping[str, Any], known: Figures) -> Numbers:
+def global_logs(logs: Mapping[str, Value], known: Figures) -> Numbers:
     """Return the scalars of logs over all ranks. The ranks call it together.
 
     A log with the figure of a metric becomes that of all ranks, and another one the mean over the ranks.
@@ -74,7 +74,7 @@ class RowsThatCount:
         self._model = model
         self._before = {id(variable): tf.identity(variable) for variable in metric_variables(model)}
 
-    def logs(self, logs: Mapping[str, Any], weight: Tensor) -> dict[str, Any]:
+    def logs(self, logs: Mapping[str, Value], weight: Tensor) -> dict[str, Value]:
         """Restore the metrics if the weight of the rows is 0; those that the step has made begin with zeros.
 
         Returns:
@@ -99,7 +99,7 @@ def metric_variables(model: KerasModel) -> list[Variable]:
     return [variable for variable in found if variable.dtype.is_floating or variable.dtype.is_integer]
 
 
-def _numbers(logs: Mapping[str, Any]) -> Numbers:
+def _numbers(logs: Mapping[str, Value]) -> Numbers:
     tensors = {name: tf.convert_to_tensor(value) for name, value in logs.items() if not isinstance(value, (str, bytes))}
     return {
         name: tf.cast(tensor, tf.float32)

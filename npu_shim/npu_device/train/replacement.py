@@ -89,14 +89,14 @@ def api_func_convert(wrapfunc: Function, **kwargs: Any) -> Callable[[Function], 
     if not callable(wrapfunc):
         raise TypeError(f"wrapfunc={wrapfunc!r} is not allowed: it must be a function.")
 
-    def convert(original: Any) -> Function:
+    def convert(original: Function) -> Function:
         if not judge_version_support(kwargs.get("version", ())):
             return original
         modes = kwargs.get("mode", ())
         wrapfunc.__OriginCall__ = original  # type: ignore[attr-defined]
 
         @functools.wraps(original)
-        def converted(*args: Any, **arguments: Any) -> Result:
+        def converted(*args: object, **arguments: object) -> Result:
             mode = "eager" if tf.executing_eagerly() else "graph"
             chosen = wrapfunc if mode in modes and STATE.default is not None else original
             return chosen(*args, **arguments)

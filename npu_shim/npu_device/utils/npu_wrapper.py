@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_keras
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Result, Structure
 
 _NAMES = "npu_api_names"
-_symbols: dict[str, Any] = {}
+_symbols: dict[str, Function] = {}
 
 
-def npu_symbol_register(names: str | Sequence[str], func: Function) -> Any:
+def npu_symbol_register(names: str | Sequence[str], func: Function) -> Function:
     """Make a function or class known under names such as "npu.ops.gelu", and return it."""
     for name in [names] if isinstance(names, str) else names:
         _symbols[name] = func
@@ -26,12 +26,12 @@ def npu_symbol_register(names: str | Sequence[str], func: Function) -> Any:
     return func
 
 
-def get_npu_symbol_from_name(name: str) -> Any:
+def get_npu_symbol_from_name(name: str) -> Function | None:
     """Return the function or class of a name; None for another name."""
     return _symbols.get(name)
 
 
-def get_one_name_for_npu_symbol(symbol: Any) -> str | None:
+def get_one_name_for_npu_symbol(symbol: object) -> str | None:
     """Return the first name of a function or class; None if it has none."""
     names = getattr(symbol, _NAMES, None)
     return names if names is None or isinstance(names, str) else names[0]
@@ -59,12 +59,12 @@ class NpuOpLambda(tf.keras.layers.Layer):
         """Call the operator."""
         return _symbols[self.symbol](inputs, *args)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> dict[str, object]:
         """Return the arguments of the layer, with the operator's name as "function"."""
         return {**super().get_config(), "function": self.symbol}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> NpuOpLambda:
+    def from_config(cls, config: dict[str, Result], custom_objects: dict[str, object] | None = None) -> NpuOpLambda:
         """Return the layer of get_config()."""
         return cls(**config)
 

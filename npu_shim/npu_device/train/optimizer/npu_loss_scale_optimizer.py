@@ -6,7 +6,7 @@ The NPU knows from its overflow flag that numbers overflowed. The CPU has none, 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Iterable, Sequence
+from typing import TYPE_CHECKING, Iterable, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_keras
@@ -16,7 +16,16 @@ from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.optimizer.loss_scale_optimizer import all_finite, finite_on_all_ranks
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Gradient, Operation, Optimizer, Result, Tensor, Value, Variable
+    from npu_shim._tensorflow.types import (
+        Gradient,
+        Operation,
+        Optimizer,
+        OptimizerClass,
+        Result,
+        Tensor,
+        Value,
+        Variable,
+    )
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 _MARK = "_npu_shim_loss_scale"
@@ -37,13 +46,13 @@ class _LossScaleFactory(_OptimizerFactory):
         initial_scale: float | None = None,
         dynamic_growth_steps: int | None = None,
     ) -> Optimizer:
-        base: Any = tf_keras.loss_scale_optimizer_class(inner_optimizer)
+        base: OptimizerClass = tf_keras.loss_scale_optimizer_class(inner_optimizer)
         if base is None:
             raise RuntimeError(
                 f"npu.train.optimizer.NpuLossScaleOptimizer needs tf.keras.mixed_precision.LossScaleOptimizer, which "
                 f"TensorFlow {tf.__version__} does not have. Use NPULossScaleOptimizer of npu_shim.npu_init."
             )
-        given: dict[str, Any] = {"initial_scale": initial_scale, "dynamic_growth_steps": dynamic_growth_steps}
+        given: dict[str, object] = {"initial_scale": initial_scale, "dynamic_growth_steps": dynamic_growth_steps}
         given = {name: value for name, value in given.items() if value is not None}
         if not dynamic and initial_scale is None:
             raise ValueError("dynamic=False needs initial_scale, the loss scale of every step.")
@@ -98,15 +107,15 @@ class NpuExperimentalLossScaleOptimizer(metaclass=_ExperimentalFactory):
 
 
 @functools.lru_cache(maxsize=None)
-def _with_agreement(base: Any) -> Any:
+def _with_agreement(base: OptimizerClass) -> OptimizerClass:
     """Return a subclass of one of Keras' LossScaleOptimizers whose ranks agree on which steps to skip."""
 
-    def __init__(self: Any, *args: object, **kwargs: object) -> None:
+    def __init__(self: Optimizer, *args: object, **kwargs: object) -> None:
         base.__init__(self, *args, **kwargs)
         with tf.init_scope():
             self._npu_last_step_finite = tf.Variable(False, trainable=False, name="npu_last_step_finite")
 
-    members: dict[str, Any] = {
+    members: dict[str, object] = {
         _MARK: True,
         "__module__": base.__module__,
         "__init__": __init__,
@@ -116,13 +125,13 @@ def _with_agreement(base: Any) -> Any:
     return type(base)(base.__name__, (base,), members)
 
 
-def _is_keras3(base: Any) -> bool:
+def _is_keras3(base: OptimizerClass) -> bool:
     return hasattr(base, "apply")
 
 
-def _keras2_members(base: Any) -> dict[str, Any]:
+def _keras2_members(base: OptimizerClass) -> dict[str, object]:
     def apply_gradients(
-        self: Any, grads_and_vars: Iterable[GradientAndVariable], *args: object, **kwargs: object
+        self: Optimizer, grads_and_vars: Iterable[GradientAndVariable], *args: object, **kwargs: object
     ) -> Result:
         pairs = list(grads_and_vars)
         variables = [variable for _, variable in pairs]
@@ -141,8 +150,10 @@ def _keras2_members(base: Any) -> dict[str, Any]:
     return {"apply_gradients": apply_gradients}
 
 
-def _keras3_members(base: Any) -> dict[str, Any]:
-    def apply(self: Any, grads: Sequence[Gradient], trainable_variables: Sequence[Variable] | None = None) -> None:
+def _keras3_members(base: OptimizerClass) -> dict[str, object]:
+    def apply(
+        self: Optimizer, grads: Sequence[Gradient], trainable_variables: Sequence[Variable] | None = None
+    ) -> None:
         finite = _agreed(self, list(grads))
         base.apply(self, _marked(list(grads), finite), trainable_variables)
         if self.is_static:
