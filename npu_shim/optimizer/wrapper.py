@@ -16,10 +16,11 @@ class WrappingOptimizer(tf_api.v1.train.Optimizer):
     Args:
         opt: a tf.compat.v1.train.Optimizer.
         name: name of this optimizer.
+        use_locking: as for tf.compat.v1.train.Optimizer.
     """
 
-    def __init__(self, opt: Optimizer, name: str) -> None:
-        super().__init__(use_locking=False, name=name)
+    def __init__(self, opt: Optimizer, name: str, use_locking: bool = False) -> None:
+        super().__init__(use_locking=use_locking, name=name)
         self._opt = opt
 
     def get_slot(self, *args: object, **kwargs: object) -> Variable | None:

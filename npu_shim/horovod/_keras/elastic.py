@@ -24,7 +24,15 @@ class KerasState(TensorFlowKerasState):
         super().__init__(model, optimizer, **kwargs)
 
 
-class CommitStateCallback(tf.keras.callbacks.Callback):
+class _StateCallback(tf.keras.callbacks.Callback):
+    """A callback of a state."""
+
+    def __init__(self, state: Structure) -> None:
+        super().__init__()
+        self.state = state
+
+
+class CommitStateCallback(_StateCallback):
     """Commit a state after every few batches, and after each epoch.
 
     Args:
@@ -33,9 +41,8 @@ class CommitStateCallback(tf.keras.callbacks.Callback):
     """
 
     def __init__(self, state: Structure, batches_per_commit: int = 1) -> None:
-        super().__init__()
-        self.state, self.batches_per_commit = state, batches_per_commit
-        self.batches_remaining = batches_per_commit
+        super().__init__(state)
+        self.batches_per_commit = self.batches_remaining = batches_per_commit
 
     def on_train_begin(self, logs: Logs = None) -> None:
         """Count from the start, which all ranks share."""
@@ -53,7 +60,7 @@ class CommitStateCallback(tf.keras.callbacks.Callback):
         self.state.commit()
 
 
-class UpdateBatchStateCallback(tf.keras.callbacks.Callback):
+class UpdateBatchStateCallback(_StateCallback):
     """Keep the number of the batch in ``state.batch``; after a restart the first epoch does the batches that are left.
 
     Args:
@@ -61,8 +68,7 @@ class UpdateBatchStateCallback(tf.keras.callbacks.Callback):
     """
 
     def __init__(self, state: Structure) -> None:
-        super().__init__()
-        self.state = state
+        super().__init__(state)
         self.steps_per_epoch: int | None = None
 
     def on_train_begin(self, logs: Logs = None) -> None:
@@ -85,7 +91,7 @@ class UpdateBatchStateCallback(tf.keras.callbacks.Callback):
         self.state.batch = 0
 
 
-class UpdateEpochStateCallback(tf.keras.callbacks.Callback):
+class UpdateEpochStateCallback(_StateCallback):
     """Keep the number of finished epochs, those before a restart included, in ``state.epoch``.
 
     Args:
@@ -93,8 +99,7 @@ class UpdateEpochStateCallback(tf.keras.callbacks.Callback):
     """
 
     def __init__(self, state: Structure) -> None:
-        super().__init__()
-        self.state = state
+        super().__init__(state)
         self.initial_epoch: int = self.state.epoch
 
     def on_train_begin(self, logs: Logs = None) -> None:

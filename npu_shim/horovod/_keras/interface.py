@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
-from npu_shim.horovod.tensorflow.gradient_reduction import groups_of
+from npu_shim.horovod.tensorflow.gradient_reduction import ReductionSettings, groups_of
 from npu_shim.horovod.tensorflow.keras_optimizer import create_distributed_optimizer
 from npu_shim.horovod.tensorflow.mpi_ops import Average
 from npu_shim.horovod.tensorflow.tape import local_variables
@@ -55,18 +55,12 @@ def DistributedOptimizer(
     Raises:
         ValueError, NotImplementedError: an argument is not allowed.
     """
+    groups = groups_of(groups, num_groups)
+    settings = ReductionSettings(
+        compression, sparse_as_dense, op, gradient_predivide_factor, groups, process_set, scale_local_gradients
+    )
     return create_distributed_optimizer(
-        optimizer,
-        name,
-        backward_passes_per_step,
-        average_aggregated_gradients,
-        compression=compression,
-        sparse_as_dense=sparse_as_dense,
-        op=op,
-        gradient_predivide_factor=gradient_predivide_factor,
-        groups=groups_of(groups, num_groups),
-        process_set=process_set,
-        scale_local_gradients=scale_local_gradients,
+        optimizer, name, backward_passes_per_step, average_aggregated_gradients, settings
     )
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
-from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set, group_of
+from npu_shim.horovod.common.process_sets import ProcessSet, group_of
 from npu_shim.horovod.common.util import split_list
-from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.mpi_ops import Adasum, Average, reduction_of
 from npu_shim.horovod.tensorflow.reductions import allreduce, grouped_allreduce
 from npu_shim.optimizer.gradient_averaging import messages
@@ -18,11 +17,10 @@ if TYPE_CHECKING:
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 
-class GradientReducer:
-    """Reduces the gradients of variables over the ranks of a process set; those of local variables stay.
+class ReductionSettings(NamedTuple):
+    """The arguments of optimizers and tapes that say how gradients are reduced.
 
-    Args:
-        name: the name scope of the collectives.
+    Attributes:
         compression: as for hvd.allreduce.
         sparse_as_dense: True if tf.IndexedSlices become dense tensors before the reduction.
         op: Average or Sum.
@@ -31,30 +29,37 @@ class GradientReducer:
             buckets of HCCL.
         process_set: the ranks that take part; the gradients of other ranks stay.
         scale_local_gradients: True if the gradients of local variables are divided by the number of ranks.
-    Raises:
-        ValueError, NotImplementedError: an argument is not allowed.
     """
 
-    def __init__(
-        self,
-        name: str,
-        compression: AnyCompressor = Compression.none,
-        sparse_as_dense: bool = False,
-        op: int = Average,
-        gradient_predivide_factor: float = 1.0,
-        groups: int | list[list[Variable]] | None = None,
-        process_set: ProcessSet = global_process_set,
-        scale_local_gradients: bool = True,
-    ) -> None:
+    compression: AnyCompressor
+    sparse_as_dense: bool
+    op: int
+    gradient_predivide_factor: float
+    groups: int | list[list[Variable]] | None
+    process_set: ProcessSet
+    scale_local_gradients: bool
+
+
+class GradientReducer:
+    """Reduces the gradients of variables over the ranks of a process set; those of local variables stay.
+
+    Args:
+        name: the name scope of the collectives.
+        settings: how gradients are reduced.
+    Raises:
+        ValueError, NotImplementedError: a setting is not allowed.
+    """
+
+    def __init__(self, name: str, settings: ReductionSettings) -> None:
+        op, groups = settings.op, settings.groups
         if op == Adasum:
             reduction_of(op, name)
-        if gradient_predivide_factor != 1.0 and op != Average:
+        if settings.gradient_predivide_factor != 1.0 and op != Average:
             raise ValueError(f"{name}: gradient_predivide_factor is not allowed with this op. Use op=hvd.Average.")
         if groups is not None and not isinstance(groups, list) and not groups > 0:
             raise ValueError(f"{name}: groups={groups!r} is not allowed. Pass a positive number or lists of variables.")
-        self._name, self._compression, self._sparse_as_dense, self._op = name, compression, sparse_as_dense, op
-        self._factor, self._groups, self._process_set = gradient_predivide_factor, groups, process_set
-        self._scales_local = scale_local_gradients
+        self._name, self._settings = name, settings
+        self._process_set = settings.process_set
         self._local: set[object] = set()
 
     def register_local(self, variable: Variable) -> None:
@@ -80,23 +85,28 @@ class GradientReducer:
             group_of(self._process_set)  # it must have been added
             return results
         with tf.name_scope(self._name + "_Allreduce"):
-            if self._sparse_as_dense:
+            if self._settings.sparse_as_dense:
                 results = [tf.convert_to_tensor(g) if isinstance(g, tf.IndexedSlices) else g for g in results]
             reduced = [i for i, g in enumerate(results) if g is not None and not self.is_local(variables[i])]
             for number, members in enumerate(self._messages(reduced, results, variables)):
                 name = f"grad_{number}" if use_generic_names else None
                 for index, value in zip(members, self._reduce([results[i] for i in members], name)):
                     results[index] = value
-            if self._scales_local:
+            if self._settings.scale_local_gradients:
                 for index, gradient in enumerate(results):
                     if gradient is not None and self.is_local(variables[index]):
                         results[index] = _divided(gradient, len(self._process_set.ranks))
         return results
 
     def _reduce(self, gradients: list[Gradient], name: str | None) -> list[Gradient]:
-        scale = {} if self._factor == 1.0 else dict(prescale_factor=1.0 / self._factor, postscale_factor=self._factor)
+        factor = self._settings.gradient_predivide_factor
+        scale = {} if factor == 1.0 else dict(prescale_factor=1.0 / factor, postscale_factor=factor)
         given: dict[str, Any] = dict(
-            compression=self._compression, op=self._op, process_set=self._process_set, name=name, **scale
+            compression=self._settings.compression,
+            op=self._settings.op,
+            process_set=self._process_set,
+            name=name,
+            **scale,
         )
         if len(gradients) == 1:
             return [allreduce(gradients[0], ignore_name_scope=name is not None, **given)]
@@ -106,12 +116,13 @@ class GradientReducer:
         self, reduced: list[int], gradients: Sequence[Gradient], variables: Sequence[Variable]
     ) -> list[list[int]]:
         """Return the indices of the gradients of each message."""
-        if isinstance(self._groups, list):
+        chosen = self._settings.groups
+        if isinstance(chosen, list):
             place = {_key(variables[index]): index for index in reduced}
-            grouped = [[place.pop(_key(v)) for v in group if _key(v) in place] for group in self._groups]
+            grouped = [[place.pop(_key(v)) for v in group if _key(v) in place] for group in chosen]
             return [group for group in grouped if group] + [[index] for index in place.values()]
-        if self._groups:
-            return [list(group) for group in split_list(reduced, min(self._groups, len(reduced) or 1)) if group]
+        if chosen:
+            return [list(group) for group in split_list(reduced, min(chosen, len(reduced) or 1)) if group]
         sparse = [index for index in reduced if isinstance(gradients[index], tf.IndexedSlices)]
         dense = [index for index in reduced if index not in sparse]
         tensors = [gradients[index] for index in dense]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterable
+from typing import TYPE_CHECKING, Iterable
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim._tensorflow.tf_keras import built_variables
 from npu_shim.horovod.tensorflow.gradient_aggregation import LocalGradientAggregation
-from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer
+from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, ReductionSettings
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 def create_distributed_optimizer(
     optimizer: Optimizer,
     name: str | None,
-    backward_passes_per_step: int = 1,
-    average_aggregated_gradients: bool = False,
-    **settings: Any,
+    backward_passes_per_step: int,
+    average_aggregated_gradients: bool,
+    settings: ReductionSettings,
 ) -> Optimizer:
     """Return an optimizer of a class made from that of a Keras optimizer, with its configuration.
 
@@ -42,20 +42,20 @@ def create_distributed_optimizer(
         name: the name scope of the collectives.
         backward_passes_per_step: how many backward passes each rank sums before the reduction.
         average_aggregated_gradients: True if the sum of several passes is divided by their number.
-        **settings: as for GradientReducer.
+        settings: how gradients are reduced.
     """
     base = type(optimizer)
     if getattr(base, "is_horovod", False):
         raise ValueError(f"{optimizer!r} is a hvd.DistributedOptimizer already. Wrap an optimizer once.")
     full_name = name or f"Distributed{base.__name__}"
-    GradientReducer(full_name, **settings)  # arguments are checked here, and not when a model is loaded
+    GradientReducer(full_name, settings)  # arguments are checked here, and not when a model is loaded
 
     def __init__(self: Optimizer, *args: object, **kwargs: object) -> None:
         base.__init__(self, *args, **kwargs)
-        reducer = GradientReducer(full_name, **settings)
+        reducer = GradientReducer(full_name, settings)
         aggregation = None
         if backward_passes_per_step > 1:
-            dense = bool(settings.get("sparse_as_dense"))
+            dense = settings.sparse_as_dense
             aggregation = LocalGradientAggregation(
                 backward_passes_per_step, reducer, dense, average_aggregated_gradients, _new_variable
             )

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.gradient_aggregation import LocalGradientAggregation
-from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, groups_of
+from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, ReductionSettings, groups_of
 from npu_shim.horovod.tensorflow.keras_optimizer import create_distributed_optimizer
 from npu_shim.horovod.tensorflow.mpi_ops import Average
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
+from npu_shim.optimizer.wrapper import WrappingOptimizer
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import DType, Operation, Optimizer, Tensor, TensorShape, Variable
@@ -61,18 +62,13 @@ def DistributedOptimizer(
     Raises:
         ValueError, NotImplementedError: an argument is not allowed.
     """
-    settings: dict[str, Any] = dict(
-        compression=compression,
-        sparse_as_dense=sparse_as_dense,
-        op=op,
-        gradient_predivide_factor=gradient_predivide_factor,
-        groups=groups_of(groups, num_groups),
-        process_set=process_set,
-        scale_local_gradients=scale_local_gradients,
+    groups = groups_of(groups, num_groups)
+    settings = ReductionSettings(
+        compression, sparse_as_dense, op, gradient_predivide_factor, groups, process_set, scale_local_gradients
     )
     if not isinstance(optimizer, tf_api.v1.train.Optimizer):
         return create_distributed_optimizer(
-            optimizer, name, backward_passes_per_step, average_aggregated_gradients, **settings
+            optimizer, name, backward_passes_per_step, average_aggregated_gradients, settings
         )
     if backward_passes_per_step > 1 and _executing_eagerly():
         raise ValueError(
@@ -80,7 +76,7 @@ def DistributedOptimizer(
             "optimizer. Use an optimizer of tf.keras.optimizers."
         )
     full_name = name or f"Distributed{type(optimizer).__name__}"
-    reducer = GradientReducer(full_name, **settings)
+    reducer = GradientReducer(full_name, settings)
     return _DistributedOptimizer(
         optimizer,
         full_name,
@@ -94,7 +90,7 @@ def DistributedOptimizer(
     )
 
 
-class _DistributedOptimizer(tf_api.v1.train.Optimizer):
+class _DistributedOptimizer(WrappingOptimizer):
     """A tf.compat.v1.train optimizer around another one; see DistributedOptimizer."""
 
     def __init__(
@@ -105,7 +101,7 @@ class _DistributedOptimizer(tf_api.v1.train.Optimizer):
         reducer: GradientReducer,
         aggregation: LocalGradientAggregation | None,
     ) -> None:
-        super().__init__(name=name, use_locking=use_locking)
+        super().__init__(optimizer, name, use_locking)
         self._optimizer, self._reducer, self._agg_helper = optimizer, reducer, aggregation
 
     def register_local_var(self, var: Variable) -> None:
@@ -135,18 +131,6 @@ class _DistributedOptimizer(tf_api.v1.train.Optimizer):
             count,
             [gradient for gradient, _ in pairs],
         )
-
-    def get_slot(self, *args: object, **kwargs: object) -> Variable | None:
-        """Return a slot of the wrapped optimizer."""
-        return self._optimizer.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: object, **kwargs: object) -> list[str]:
-        """Return the slot names of the wrapped optimizer."""
-        return self._optimizer.get_slot_names(*args, **kwargs)
-
-    def variables(self, *args: object, **kwargs: object) -> list[Variable]:
-        """Return the variables of the wrapped optimizer."""
-        return self._optimizer.variables(*args, **kwargs)
 
 
 def _local_variable(shape: TensorShape, dtype: DType, name: str) -> Variable:

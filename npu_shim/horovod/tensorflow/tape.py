@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Sequence
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
-from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, groups_of
+from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, ReductionSettings, groups_of
 from npu_shim.horovod.tensorflow.mpi_ops import Average
 
 if TYPE_CHECKING:
@@ -92,16 +92,11 @@ def DistributedGradientTape(
     Raises:
         ValueError, NotImplementedError: an argument is not allowed.
     """
-    reducer = GradientReducer(
-        "DistributedGradientTape",
-        compression=compression,
-        sparse_as_dense=sparse_as_dense,
-        op=op,
-        gradient_predivide_factor=gradient_predivide_factor,
-        groups=groups_of(groups, num_groups),
-        process_set=process_set,
-        scale_local_gradients=scale_local_gradients,
+    groups = groups_of(groups, num_groups)
+    settings = ReductionSettings(
+        compression, sparse_as_dense, op, gradient_predivide_factor, groups, process_set, scale_local_gradients
     )
+    reducer = GradientReducer("DistributedGradientTape", settings)
     base = type(gradtape)
     others = () if base is tf.GradientTape else (base,)
     return type(base.__name__, (_DistributedGradientTape, *others), {})(gradtape, reducer)
