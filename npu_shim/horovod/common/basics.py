@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Iterable
+from typing import Callable, Iterable
 
 from npu_shim._host import host_device
 from npu_shim.distributed.world import World, world
@@ -11,6 +11,16 @@ from npu_shim.horovod.common import process_sets as sets
 from npu_shim.horovod.common.process_sets import ProcessSet
 
 AVERAGE, SUM, ADASUM, MIN, MAX, PRODUCT = range(6)
+
+
+def _answer(value: bool, reason: str) -> Callable[[HorovodBasics], bool]:
+    """Return a method that always returns a value, documented with the reason."""
+
+    def answer(self: HorovodBasics) -> bool:
+        return value
+
+    answer.__doc__ = f"Return {value}: {reason}."
+    return answer
 
 
 class HorovodBasics:
@@ -102,41 +112,12 @@ class HorovodBasics:
         self._here()
         return False
 
-    def mpi_enabled(self) -> bool:
-        """Return False: there is no MPI."""
-        return False
-
-    def mpi_built(self) -> bool:
-        """Return False: there is no MPI."""
-        return False
-
-    def gloo_enabled(self) -> bool:
-        """Return True: the collectives need no MPI, as Gloo's."""
-        return True
-
-    def gloo_built(self) -> bool:
-        """Return True: the collectives need no MPI, as Gloo's."""
-        return True
-
-    def nccl_built(self) -> bool:
-        """Return False: there is no NCCL."""
-        return False
-
-    def ddl_built(self) -> bool:
-        """Return False: there is no DDL."""
-        return False
-
-    def ccl_built(self) -> bool:
-        """Return False: there is no oneCCL."""
-        return False
-
-    def cuda_built(self) -> bool:
-        """Return False: there is no CUDA."""
-        return False
-
-    def rocm_built(self) -> bool:
-        """Return False: there is no ROCm."""
-        return False
+    mpi_enabled, mpi_built = _answer(False, "there is no MPI"), _answer(False, "there is no MPI")
+    gloo_enabled = _answer(True, "the collectives need no MPI, as Gloo's")
+    gloo_built = _answer(True, "the collectives need no MPI, as Gloo's")
+    nccl_built, ddl_built = _answer(False, "there is no NCCL"), _answer(False, "there is no DDL")
+    ccl_built, cuda_built = _answer(False, "there is no oneCCL"), _answer(False, "there is no CUDA")
+    rocm_built = _answer(False, "there is no ROCm")
 
     def _get_process_set_ids_and_ranks(self) -> dict[int, list[int]]:
         return sets.ids_and_ranks()
