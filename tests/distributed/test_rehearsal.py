@@ -84,7 +84,6 @@ def launch(folder: pathlib.Path, *arguments: str, timeout_s: float = 300.0) -> l
 
 
 @pytest.mark.once
-@pytest.mark.smoke
 def test_forked_ranks_have_random_numbers_of_their_own(tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(RANDOM)
     ranks = [json.loads(log.splitlines()[-1]) for log in launch(tmp_path, "--ranks", "3", "train.py")]
@@ -103,7 +102,7 @@ def test_forked_ranks_compute_what_new_processes_compute(tmp_path: pathlib.Path)
     assert losses[0] == losses[1] and len(losses[0][0]) > 3
 
 
-@pytest.mark.parametrize("servers, devices", [pytest.param(2, 8, marks=[pytest.mark.smoke])] + IS_NIGHTLY * [(8, 8)])
+@pytest.mark.parametrize("servers, devices", [(2, 8)] + IS_NIGHTLY * [(8, 8)])
 def test_ranks_of_all_servers_train_on_one_host(servers: int, devices: int, tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     hosts = ",".join(f"10.0.0.{server + 1}:{devices}" for server in range(servers))
