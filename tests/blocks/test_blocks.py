@@ -23,6 +23,8 @@ VERSION_1 = sys.version_info < (3, 8)  # of Python, to which tests/envs gives Te
 PAGES = [page for page in pages(ROOT) if is_for_version_1(page) == VERSION_1]
 # The marked blocks, by what they need. A new one is a choice: add it here.
 NOT_RUN = {"card": 5, "cluster": 5, "network": 10, "tested": 8}
+# The pages whose commands run by day; those of the others are of commands that have tests of their own.
+DAILY = ("README.md", "start.md", "migrate.md", "migrate-tf1.md", "launch.md", "options.md")
 TRAINING = ("README.md", "assess.md", "precision.md")  # the pages whose train.py trains: each import takes seconds
 _context: Any = multiprocessing.get_context("forkserver")  # importing TensorFlow once is enough
 _context.set_forkserver_preload(["tensorflow"])
@@ -68,7 +70,15 @@ def environment(folder: pathlib.Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(b.language == "bash" for b in runnable(page))], ids=str)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.nightly] * (page.name not in DAILY))
+        for page in PAGES
+        if any(b.language == "bash" for b in runnable(page))
+    ],
+    ids=str,
+)
 def test_the_commands_of_a_page_run_in_order(page: pathlib.Path, folder: pathlib.Path) -> None:
     commands = [f": at {block.place}\n{block.text}" for block in runnable(page) if block.language == "bash"]
     done = subprocess.run(

@@ -35,7 +35,7 @@ def flags(name: str) -> list[str]:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks={"digits_session": pytest.mark.smoke, "digits_fit": ()}.get(name, pytest.mark.nightly))
+        pytest.param(name, marks=[pytest.mark.nightly] * (name not in ("digits_session", "digits_fit")))
         for name in sorted({*RUNNABLE, *NO_SUCH_THING})
     ],
 )

@@ -19,6 +19,8 @@ import convert_tf2npu
 import pytest
 from convert_tf2npu.main import main
 
+pytestmark = pytest.mark.once
+
 SCRIPT = "import tensorflow as tf\ntf.Session()\n"
 MIGRATED = "import tensorflow as tf\nfrom npu_shim.npu_init import *\ntf.Session(config=npu_config_proto())\n"
 TOOLS = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
@@ -143,7 +145,6 @@ def test_special_files_in_a_source_are_named_and_left_out(make: Callable[[pathli
     assert not (source.parent / "out" / "part" / "thing.py").exists()
 
 
-@pytest.mark.once
 def test_folders_nested_deeper_than_python_calls(tmp_path: pathlib.Path) -> None:
     here = os.getcwd()
     depth = sys.getrecursionlimit() + 50
@@ -213,7 +214,6 @@ def open_source() -> Iterator[pathlib.Path]:
     shutil.rmtree(str(top))
 
 
-@pytest.mark.once
 def test_the_user_may_not_read_or_write_everything(open_source: pathlib.Path) -> None:
     source, top = open_source, open_source.parent
     mine = top / "mine"
@@ -249,7 +249,6 @@ def test_the_user_may_not_read_or_write_everything(open_source: pathlib.Path) ->
     assert [p.name for p in mine.iterdir()] == ["out"]
 
 
-@pytest.mark.once
 def test_folders_that_are_read_only_are_copied_as_they_are(open_source: pathlib.Path) -> None:
     source, top = open_source, open_source.parent
     for path in [top, source] + list(source.rglob("*")):
@@ -358,7 +357,6 @@ def test_the_owner_of_a_file_stays_the_owner(source: pathlib.Path) -> None:
     assert (after.st_uid, after.st_gid, after.st_mode) == (before.st_uid, before.st_gid, before.st_mode)
 
 
-@pytest.mark.once
 def test_a_file_of_100_megabytes_is_copied_in_bounded_memory_and_time(tmp_path: pathlib.Path) -> None:
     source = tmp_path / "src"
     source.mkdir()

@@ -12,6 +12,8 @@ import convert_tf2npu
 import pytest
 from convert_tf2npu.main import main
 
+pytestmark = pytest.mark.once
+
 TOOLS = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
 BEFORE = "import tensorflow as tf\nsess = tf.Session()  # caf\u00e9\n"
 AFTER = (

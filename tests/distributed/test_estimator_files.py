@@ -18,6 +18,7 @@ from npu_shim import npu_init
 from tests.distributed.test_scripts import rank_process
 from tests.distributed.test_training import SCRIPTS, environment, forked, launch_command
 
+pytestmark = [pytest.mark.nightly] * (tf.__version__ >= "2")  # by day with TensorFlow 1.15
 WAYS = ["shared", "own_folders", "train_and_evaluate", "seconds", "one_saves"]
 HAS_ESTIMATOR = hasattr(tf.compat.v1, "estimator")
 # What else there is to say of NPUEstimator where TensorFlow has no Estimators is said in test_training.py.

@@ -28,10 +28,10 @@ WAYS = {
     "graph": (ESTIMATORS + KERAS if VERSION <= (2, 15) else []) + LOOPS,
     "eager": KERAS + LOOPS + ["keras_clip"] if VERSION >= (2, 0) else [],
 }
-CASES = [
-    pytest.param(style, way, marks=[pytest.mark.smoke] * (style == "eager")) for style in WAYS for way in WAYS[style]
-]
-FOUR = ("graph", ["estimator_adam", "loop"]) if VERSION <= (2, 15) else ("eager", ["keras_adam", "loop"])
+# Graphs are for TensorFlow 1.15.
+MARKS = {"graph": [pytest.mark.nightly] * (VERSION >= (2, 0)), "eager": [pytest.mark.smoke]}
+CASES = [pytest.param(style, way, marks=MARKS[style]) for style in WAYS for way in WAYS[style]]
+FOUR = ("graph", ["estimator_adam", "loop"]) if VERSION < (2, 0) else ("eager", ["keras_adam", "loop"])
 Run = Callable[[str, int], List[Dict[str, Any]]]
 
 

@@ -12,18 +12,34 @@ class Area(NamedTuple):
         name: the part.
         files: patterns of its files.
         number: of mistakes.
-        tests: arguments of pytest, the narrowest tests first.
+        steps: the tests that run for each mistake, one after another: environment, suite of tests/run.sh, and which of its
+            tests. The cheap and near ones come first.
     """
 
     name: str
     files: str
     number: int
-    tests: str
+    steps: tuple[str, ...]
 
 
-_RULES = "tests/convert/test_rules.py tests/convert"
+_RULES = (
+    "tf215 convert tests/convert/test_rules.py",
+    "tf215 convert tests/convert",
+    "tf115 convert tests/convert",
+    "tf215 robustness tests/robustness",
+    "tf215 migrated tests/migrated tests/lifted",
+    "tf115 corpus tests/corpus",
+)
+_TOOL = ("tf215 convert tests/convert", "tf115 convert tests/convert", "tf215 robustness tests/robustness")
+_SHIM = (
+    "tf215 shim tests/shim tests/ops",
+    "tf115 shim tests/shim tests/ops",
+)
+_FAST = ("tf215 fast tests/fast",)
+_RANKS = ("tf215 distributed tests/distributed", "tf115 distributed tests/distributed")
+_OTHERS = ("tf215 samples tests/samples", "tf215 card tests/card", "tf115 card tests/card")
 AREAS = (
-    Area("tool: syntax, files", "tools/convert_tf2npu/syntax/*.py tools/convert_tf2npu/files/*.py", 8, "tests/convert"),
+    Area("tool: syntax, files", "tools/convert_tf2npu/syntax/*.py tools/convert_tf2npu/files/*.py", 8, _TOOL),
     Area("tool: names and types", "tools/convert_tf2npu/semantics/*.py", 10, _RULES),
     Area("tool: project", "tools/convert_tf2npu/project/*.py", 5, _RULES),
     Area("tool: rewrite, analysis", "tools/convert_tf2npu/rewrite/*.py tools/convert_tf2npu/analysis/*.py", 12, _RULES),
@@ -40,28 +56,32 @@ AREAS = (
         "tool: engine, cli, reports",
         "tools/convert_tf2npu/engine/*.py tools/convert_tf2npu/cli/*.py tools/convert_tf2npu/report/*.py",
         8,
-        "tests/convert",
+        _TOOL,
     ),
-    Area("configuration", "npu_shim/config/*.py", 6, "tests/shim --ignore-glob=*/test_estimator*.py"),
-    Area("options", "npu_shim/options/*.py", 4, "tests/fast/test_options.py tests/shim"),
-    Area("optimizers", "npu_shim/optimizer/*.py", 6, "tests/shim --ignore-glob=*/test_estimator*.py"),
+    Area("configuration", "npu_shim/config/*.py", 6, (*_SHIM, *_OTHERS)),
+    Area("options", "npu_shim/options/*.py", 4, (*_FAST, *_SHIM)),
+    Area("optimizers", "npu_shim/optimizer/*.py", 6, (*_SHIM, *_OTHERS)),
+    Area("estimators", "npu_shim/estimator/*.py", 5, (*_SHIM, *_OTHERS, *_RANKS)),
+    Area("data", "npu_shim/data/*.py", 5, (*_SHIM, *_OTHERS)),
+    Area("operators", "npu_shim/ops/*.py", 12, (*_SHIM, "tf215 card tests/card", "tf215 blocks tests/blocks")),
     Area(
-        "estimators", "npu_shim/estimator/*.py", 5, "tests/shim/test_estimator.py tests/shim/test_estimator_batches.py"
+        "shared memory",
+        "npu_shim/distributed/shm/*.py",
+        5,
+        (
+            *_FAST,
+            "tf215 backends tests/distributed/test_backend_collectives.py tests/distributed/test_backend_faults.py "
+            "tests/distributed/test_backend_random.py tests/distributed/test_backend_uneven.py",
+            *_RANKS,
+        ),
     ),
-    Area("data", "npu_shim/data/*.py", 5, "tests/shim --ignore-glob=*/test_estimator*.py"),
-    Area("operators", "npu_shim/ops/*.py", 12, "tests/ops tests/shim"),
     Area(
-        "shared memory", "npu_shim/distributed/shm/*.py", 5, "tests/distributed/test_backend_collectives.py tests/fast"
+        "ranks and groups",
+        "npu_shim/distributed/*.py npu_shim/distributed/ranktable/*.py",
+        8,
+        (*_FAST, *_SHIM, *_RANKS),
     ),
-    Area(
-        "ranks and groups", "npu_shim/distributed/*.py npu_shim/distributed/ranktable/*.py", 8, "tests/fast tests/shim"
-    ),
-    Area(
-        "training",
-        "npu_shim/training/*.py",
-        3,
-        "tests/shim/test_strategy.py tests/shim tests/distributed/test_strategy.py",
-    ),
+    Area("training", "npu_shim/training/*.py", 3, (*_SHIM, *_RANKS)),
     # What came later.
     Area(
         "tool: rules of TensorFlow 2",
@@ -74,21 +94,21 @@ AREAS = (
         "npu_device",
         "npu_shim/npu_device/*.py npu_shim/npu_device/*/*.py",
         6,
-        "tests/shim/test_npu_device.py tests/shim",
+        (*_SHIM, "tf26 card tests/card", *_RANKS),
     ),
-    Area(
-        "Horovod",
-        "npu_shim/horovod/*/*.py",
-        6,
-        "tests/shim/test_horovod_callbacks.py tests/distributed/test_horovod.py",
-    ),
+    Area("Horovod", "npu_shim/horovod/*/*.py", 6, ("tf215 shim tests/shim", *_RANKS)),
     Area(
         "verify, half, numerics",
         "npu_shim/rehearsal/recording/*.py npu_shim/rehearsal/comparing/*.py npu_shim/rehearsal/half/*.py "
         "npu_shim/rehearsal/numerics/*.py",
         10,
-        "tests/fast tests/shim/test_numerics.py tests/shim/test_half_precision.py tests/shim/test_recordings.py tests/rehearsal",
+        (*_FAST, *_SHIM, "tf215 cli tests/cli", "tf215 rehearsal -m smoke tests/rehearsal"),
     ),
-    Area("assess", "npu_shim/rehearsal/assess/*.py", 5, "tests/cli/test_assess_tensorflow.py tests/fast"),
-    Area("launching", "npu_shim/launching/*.py", 4, "tests/fast"),
+    Area(
+        "assess",
+        "npu_shim/rehearsal/assess/*.py",
+        5,
+        ("tf215 cli tests/cli", *_FAST, "tf215 rehearsal -m smoke tests/rehearsal"),
+    ),
+    Area("launching", "npu_shim/launching/*.py", 4, (*_FAST, "tf215 distributed tests/distributed")),
 )

@@ -1,11 +1,13 @@
 """Make small mistakes in the product one at a time, and see which tests notice them.
 
-    python tests/mutation/run.py --python ENV/bin/python                  all areas: one to two hours
-    python tests/mutation/run.py --python ENV/bin/python --area operators --number 3
+    python tests/mutation/run.py --envs FOLDER                              all areas: some hours
+    python tests/mutation/run.py --envs FOLDER --area operators --number 3  a few of one area
 
-The mistakes are drawn with a seed, so a second run makes the same ones as long as the sources are the same. Each is made
-in a copy of the checkout. The tests of its area run without the mark "nightly", and if they pass, with it. What no test
-notices is either a mistake without an effect or a gap: read it. Results go to tests/mutation/RESULTS.md.
+FOLDER has the environments that tests/run.sh made. The mistakes are drawn with a seed, so a second run makes the same ones
+as long as the sources are the same. Each is made in a copy of the checkout. The steps of its area run one after another
+until a test fails: what a later step notices, the earlier ones do not. Last come the tests with the mark "nightly". What no
+test notices is either a mistake without an effect or a gap: read it. Results go to tests/mutation/results.tsv, a line
+each, and a further run goes on where that file ends.
 """
 
 from __future__ import annotations
@@ -20,25 +22,24 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Iterator, NamedTuple
+from typing import NamedTuple
 
 from areas import AREAS, Area
 from mutations import Mutation, mutations
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RESULTS = pathlib.Path(__file__).with_name("RESULTS.md")
-_TIMEOUT_S = 600
+RESULTS = pathlib.Path(__file__).with_name("results.tsv")
+_COLUMNS = "area\tplace\tmistake\tenvironment\tsuite\twhen\ttest\tseconds"
+_TIMEOUT_S = 900
 
 
-class Result(NamedTuple):
-    """A mistake that was made: noticed "by day", "by night" or "no", by which test, and after how long."""
+class Noticed(NamedTuple):
+    """What noticed a mistake: `when` is "day", "night", or "no" if nothing did."""
 
-    area: str
-    place: str
-    what: str
-    noticed: str
+    environment: str
+    suite: str
+    when: str
     test: str
-    seconds: float
 
 
 def drawn(area: Area, number: int, seed: int) -> list[tuple[pathlib.Path, Mutation]]:
@@ -64,9 +65,22 @@ def copy_checkout(folder: pathlib.Path) -> None:
             shutil.copy2(ROOT / name, folder / name)
 
 
-def first_failure(python: str, folder: pathlib.Path, tests: str, marks: str) -> str:
+def near_first(paths: list[str], changed: pathlib.Path) -> list[str]:
+    """Return the test files under the paths, first those that name the changed file or a function of it most often."""
+    source = changed.read_text(encoding="utf-8")
+    names = {changed.stem, *re.findall(r"^(?:def|class) ([A-Za-z]\w*)", source, re.M)}
+    pattern = re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
+    files = [
+        file for path in paths for file in ([ROOT / path] if path.endswith(".py") else (ROOT / path).rglob("test_*.py"))
+    ]
+    tests = sorted({file for file in files if file.name != "test_benchmarks.py"})  # those compare no values
+    tests.sort(key=lambda file: -len(pattern.findall(file.read_text(encoding="utf-8"))))
+    return [file.relative_to(ROOT).as_posix() for file in tests]
+
+
+def first_failure(python: pathlib.Path, folder: pathlib.Path, arguments: list[str]) -> str:
     """Return the first test that fails, "" if none does."""
-    command = [python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", marks, *tests.split()]
+    command = [str(python), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
     environ = {**os.environ, "PYTHONPATH": f"{folder}:{folder / 'tools'}", "PYTHONDONTWRITEBYTECODE": "1"}
     process = subprocess.Popen(
         command,
@@ -83,78 +97,57 @@ def first_failure(python: str, folder: pathlib.Path, tests: str, marks: str) -> 
         os.killpg(process.pid, 9)
         process.communicate()
         return f"no end after {_TIMEOUT_S} s"
-    if process.returncode == 0:
+    if process.returncode in (0, 5):  # 5: none of them was chosen
         return ""
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
     return failed.group(1) if failed else "pytest cannot collect the tests"
 
 
-def results(python: str, folder: pathlib.Path, area: Area, number: int, seed: int) -> Iterator[Result]:
-    """Make the mistakes of an area, and yield what notices them."""
-    tests = " ".join(word for word in area.tests.split())
-    for path, mutation in drawn(area, number, seed):
-        source = path.read_text(encoding="utf-8")
-        name = path.relative_to(ROOT).as_posix()
-        (folder / name).write_text(mutation.apply(source), encoding="utf-8")
-        started, noticed = time.monotonic(), "by day"
-        test = first_failure(python, folder, tests, "not nightly")
-        if not test:
-            noticed, test = "by night", first_failure(python, folder, tests, "")
-        if not test:
-            noticed = "no"
-        (folder / name).write_text(source, encoding="utf-8")
-        yield Result(
-            area.name,
-            f"{name}:{mutation.line}",
-            mutation.describe(source),
-            noticed,
-            test,
-            time.monotonic() - started,
-        )
-
-
-def written(found: list[Result]) -> str:
-    """Return the page."""
-    lines = ["# Small mistakes, and the tests that notice them", "", "Made by `tests/mutation/run.py`.", ""]
-    lines += ["| area | mistakes | noticed by day | only by night | by no test |", "| --- | --- | --- | --- | --- |"]
-    for area in [*dict.fromkeys(each.area for each in found), "all"]:
-        of_area = [each.noticed for each in found if area in (each.area, "all")]
-        counts = [str(of_area.count(noticed)) for noticed in ("by day", "by night", "no")]
-        lines.append(f"| {area} | {len(of_area)} | {' | '.join(counts)} |")
-    lines += ["", "| place | mistake | noticed | test |", "| --- | --- | --- | --- |"]
-    for each in found:
-        what = each.what.replace("|", "\\|")
-        test = each.test.replace("|", "\\|")
-        lines.append(f"| {each.place} | {what[:160]} | {each.noticed} | {test[:140]} |")
-    return "\n".join(lines) + "\n"
+def noticed(envs: pathlib.Path, folder: pathlib.Path, area: Area, changed: pathlib.Path) -> Noticed:
+    """Run the tests of an area by day, then those of the night, until one fails."""
+    for when in ("day", "night"):
+        for step in area.steps:
+            environment, suite, *arguments = step.split()
+            marks = "nightly" if when == "night" else "not nightly"
+            if arguments[0] == "-m":
+                marks = f"{arguments[1]} and {marks}" if when == "day" else marks
+                arguments = arguments[2:]
+            python = next(envs.glob(f"{environment}-*/bin/python"))
+            test = first_failure(python, folder, ["-m", marks, *near_first(arguments, changed)])
+            if test:
+                return Noticed(environment, suite, when, test)
+    return Noticed("", "", "no", "")
 
 
 def main() -> int:
-    """Make the mistakes, and write the page after each area."""
-    names = [area.name for area in AREAS]
+    """Make the mistakes, and add a line of the results after each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--python", default=sys.executable, help="the interpreter of a test environment")
-    parser.add_argument("--area", action="append", choices=names, help="only this area")
-    parser.add_argument(
-        "--number", type=int, help="of mistakes in each area; by default that of tests/mutation/areas.py"
-    )
+    parser.add_argument("--envs", type=pathlib.Path, required=True, help="the folder of the test environments")
+    parser.add_argument("--area", action="append", choices=[area.name for area in AREAS], help="only this area")
+    parser.add_argument("--number", type=int, help="of mistakes in each area, instead of that of areas.py")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    found: list[Result] = []
+    if not RESULTS.exists():
+        RESULTS.write_text(_COLUMNS + "\n", encoding="utf-8")
     with tempfile.TemporaryDirectory() as made:
         folder = pathlib.Path(made)
         copy_checkout(folder)
         for area in AREAS:
             if arguments.area and area.name not in arguments.area:
                 continue
-            for result in results(arguments.python, folder, area, arguments.number or area.number, arguments.seed):
-                found.append(result)
-                print(
-                    f"{result.noticed:8} {result.seconds:5.0f} s {result.place} {result.what}: {result.test}",
-                    flush=True,
-                )
-            if not arguments.area:
-                RESULTS.write_text(written(found), encoding="utf-8")
+            for path, mutation in drawn(area, arguments.number or area.number, arguments.seed):
+                source, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
+                line = [area.name, f"{name}:{mutation.line}", mutation.describe(source)[:160].replace("\t", " ")]
+                if "\t".join(line) + "\t" in RESULTS.read_text(encoding="utf-8"):
+                    continue
+                (folder / name).write_text(mutation.apply(source), encoding="utf-8")
+                started = time.monotonic()
+                line += noticed(arguments.envs, folder, area, path)
+                line.append(f"{time.monotonic() - started:.0f}")
+                (folder / name).write_text(source, encoding="utf-8")
+                print(*line, sep=" | ", flush=True)
+                with RESULTS.open("a", encoding="utf-8") as results:
+                    results.write("\t".join(line) + "\n")
     return 0
 
 

@@ -20,6 +20,7 @@ from tests.control_flow import control_flow_v2
 from tests.ops import test_gelu
 
 v1 = tf.compat.v1
+pytestmark = pytest.mark.once
 N = LEAST_ELEMENTS + 1234  # more than dropout compiles, too
 X = np.linspace(-4, 4, N).astype(np.float32)
 truth = test_gelu.truth
@@ -229,7 +230,6 @@ print(len(told) == is_hardened)
 """
 
 
-@pytest.mark.once
 def test_a_process_that_may_not_execute_its_files_uses_plain_ops(repo_root):
     """XLA ends such a process. Kernels before 6.3 do not know how to make one, and there it compiles."""
     env = dict(os.environ, PYTHONPATH=str(repo_root), NPU_SHIM_FALLBACK="silent")

@@ -17,6 +17,8 @@ from npu_shim.estimator.npu import npu_dynamic_rnn
 from npu_shim.estimator.npu_aicore_ops import npu_aicore_ops as operators
 from tests.ops.operator_case import Case, check_gradients, check_values, in_graph, made, random, sigmoid
 
+pytestmark = pytest.mark.once
+
 
 def lstm(x: Any, h: Any, c: Any, w: Any, b: Any) -> Any:
     i, j, f, o = np.split(np.concatenate([x, h], 1) @ w + b, 4, axis=1)

@@ -23,9 +23,8 @@ ACCURACY_BAND = {name: 0.005 if name == "text_keras" else 0.015 for name in SAMP
 LOSS_RATIO_BAND = {name: {"text_keras": 1.03, "digits_fit": 1.2}.get(name, 1.35) for name in SAMPLES}
 
 
-by_name = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name != "digits_session")) for name in RUNNABLE]
-)
+pytestmark = pytest.mark.nightly
+by_name = pytest.mark.parametrize("name", RUNNABLE)
 
 
 def pairs_with_dropout(train: Train, name: str) -> list[tuple[training.Run, training.Run]]:
