@@ -236,7 +236,6 @@ if not tf.__version__.startswith("1."):
             assert np.allclose(list(made[tag].values()), found["losses"][:10])
         assert made["learning_rate"][10] == pytest.approx(0.0052, rel=0.05)  # before or after the count of the step
 
-    @pytest.mark.smoke
     def test_a_loss_is_shown_without_its_scale(tmp_path: pathlib.Path) -> None:
         found, made, _ = watched(tmp_path, SCALED)
         assert np.allclose(list(made["loss"].values()), found["losses"]) and len(made["loss"]) == 10

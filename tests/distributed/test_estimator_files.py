@@ -17,8 +17,9 @@ import tensorflow as tf
 from npu_shim import npu_init
 from tests.distributed.test_scripts import rank_process
 from tests.distributed.test_training import SCRIPTS, environment, forked, launch_command
+from tests.marks import OF_VERSION_1
 
-pytestmark = [pytest.mark.nightly] * (tf.__version__ >= "2")  # by day with TensorFlow 1.15
+pytestmark = OF_VERSION_1
 WAYS = ["shared", "own_folders", "train_and_evaluate", "seconds", "one_saves"]
 HAS_ESTIMATOR = hasattr(tf.compat.v1, "estimator")
 # What else there is to say of NPUEstimator where TensorFlow has no Estimators is said in test_training.py.

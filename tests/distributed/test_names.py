@@ -9,6 +9,7 @@ import pytest
 
 from tests.distributed.conftest import IS_NIGHTLY
 from tests.distributed.test_training import results
+from tests.marks import OF_VERSION_1
 
 NAMES = [
     "wrapper",
@@ -24,6 +25,8 @@ NAMES = [
 WAYS = [
     f"{name}_{kind}" for name in NAMES for kind in ("sgd", "adam") if IS_NIGHTLY or kind == "sgd" or name == "class"
 ]
+
+pytestmark = OF_VERSION_1
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from convert_tf2npu.main import main
 
 from samples import training
 from tests.distributed.test_training import environment, forked, launch_command, launched
+from tests.marks import OF_VERSION_1
 
 HAS_ESTIMATOR = hasattr(tf.compat.v1, "estimator")
 MIGRATED = pathlib.Path(__file__).resolve().parents[1] / "migrated" / "distributed"
@@ -142,7 +143,8 @@ STRATEGIES = {
 
 @pytest.mark.parametrize(
     "name, ranks",
-    [(name, 2) for name in STRATEGIES] + [pytest.param("mirrored_project_style", 4, marks=pytest.mark.nightly)],
+    [pytest.param(name, 2, marks=OF_VERSION_1 * name.startswith("mirrored_")) for name in STRATEGIES]
+    + [pytest.param("mirrored_project_style", 4, marks=pytest.mark.nightly)],
 )
 def test_a_script_with_a_strategy_trains_on_ranks_as_the_original_on_the_whole_batch(
     name: str, ranks: int, tmp_path: pathlib.Path

@@ -13,6 +13,7 @@ import tensorflow as tf
 from npu_shim import npu_init
 from tests.distributed.conftest import IS_NIGHTLY
 from tests.distributed.test_training import SCRIPTS, forked
+from tests.marks import OF_VERSION_1
 
 VERSION = tuple(map(int, tf.__version__.split(".")[:2]))
 # The ways of the matrix, and those that the nightly run has too.
@@ -28,8 +29,7 @@ WAYS = {
     "graph": (ESTIMATORS + KERAS if VERSION <= (2, 15) else []) + LOOPS,
     "eager": KERAS + LOOPS + ["keras_clip"] if VERSION >= (2, 0) else [],
 }
-# Graphs are for TensorFlow 1.15.
-MARKS = {"graph": [pytest.mark.nightly] * (VERSION >= (2, 0)), "eager": [pytest.mark.smoke]}
+MARKS = {"graph": OF_VERSION_1, "eager": [pytest.mark.smoke]}
 CASES = [pytest.param(style, way, marks=MARKS[style]) for style in WAYS for way in WAYS[style]]
 FOUR = ("graph", ["estimator_adam", "loop"]) if VERSION < (2, 0) else ("eager", ["keras_adam", "loop"])
 Run = Callable[[str, int], List[Dict[str, Any]]]

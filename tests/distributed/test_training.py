@@ -16,6 +16,7 @@ import tensorflow as tf
 from npu_shim import npu_init
 from tests.distributed import forks
 from tests.distributed.conftest import IS_NIGHTLY
+from tests.marks import OF_VERSION_1
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "scripts"
 # By day the CNN of test_names.py trains in the other ways.
@@ -95,7 +96,7 @@ def results(script: str, ways: list[str], tmp_path_factory: Any) -> dict[int, li
     return found
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [pytest.param(way, marks=OF_VERSION_1) for way in WAYS])
 def test_ranks_train_like_one_process_on_all_rows(way: str, trained: dict[int, list[dict[str, Any]]]) -> None:
     (one,), two = ([found[way] for found in trained[ranks]] for ranks in (1, 2))
     for rank in two:

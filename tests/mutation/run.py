@@ -99,7 +99,7 @@ def first_failure(python: pathlib.Path, folder: pathlib.Path, arguments: list[st
         return f"no end after {_TIMEOUT_S} s"
     if process.returncode in (0, 5):  # 5: none of them was chosen
         return ""
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", output, re.M)
     return failed.group(1) if failed else "pytest cannot collect the tests"
 
 

@@ -11,7 +11,9 @@ import tensorflow.compat.v1 as tf
 
 from samples import training
 from tests.distributed import forks
+from tests.marks import OF_VERSION_1
 
+pytestmark = OF_VERSION_1
 HAS_ESTIMATOR = hasattr(tf, "estimator")
 STEPS = 200
 
