@@ -154,7 +154,6 @@ elif [ ${#columns[@]} -gt 0 ]; then
 elif [ ${#wanted_suites[@]} -gt 0 ]; then
   choose all
   choose nightly
-  [ ${#chosen[@]} -gt 0 ] || choose default
 elif [ ${#envs[@]} -gt 0 ]; then
   choose all
 else

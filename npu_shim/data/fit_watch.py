@@ -20,6 +20,13 @@ _TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
 _NO_TRAINING = frozenset({"evaluate", "evaluate_generator", "predict", "predict_generator", "test_on_batch"})
 
 
+def most_of(counts: dict[str, int]) -> str:
+    """Return the first signatures with their counts as text."""
+    shown = "; ".join(f"({text}) {count:,}x" for text, count in list(counts.items())[:_MAX_SHOWN])
+    hidden = len(counts) - _MAX_SHOWN
+    return shown + (f"; and {hidden:,} more" if hidden > 0 else "")
+
+
 class FitWatch:
     """Count the signatures of training batches: the type and shape of each part.
 
@@ -53,10 +60,7 @@ class FitWatch:
         """Return the counts as text, or an empty string if no call had batches of two signatures."""
         lines = []
         for source, counts in self.changes():
-            shown = "; ".join(f"({text}) {count:,}x" for text, count in list(counts.items())[:_MAX_SHOWN])
-            hidden = len(counts) - _MAX_SHOWN
-            more = f"; and {hidden:,} more" if hidden > 0 else ""
-            lines.append(f"  {source}: {sum(counts.values()):,} batches: {shown}{more}")
+            lines.append(f"  {source}: {sum(counts.values()):,} batches: {most_of(counts)}")
         if lines:
             lines.insert(0, "npu_shim: batches of Keras training. The NPU compiles a graph for each signature:")
         return "\n".join(lines)

@@ -8,12 +8,12 @@ import os
 from typing import TYPE_CHECKING, Any, Counter
 
 from npu_shim._tensorflow import script_frames, tf_api
+from npu_shim.data.fit_watch import most_of
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Result, Structure, Value
 
 tf = tf_api.tf
-_MAX_SHOWN = 4  # signatures of one function, in the summary
 _KERAS_FOLDER = os.sep + "keras" + os.sep
 
 
@@ -46,10 +46,7 @@ class RetraceWatch:
         """Return the counts as text, or an empty string if nothing was traced again."""
         lines = []
         for name, counts in self.changes():
-            shown = "; ".join(f"({text}) {count:,}x" for text, count in list(counts.items())[:_MAX_SHOWN])
-            hidden, total = len(counts) - _MAX_SHOWN, sum(counts.values())
-            more = f"; and {hidden:,} more" if hidden > 0 else ""
-            lines.append(f"  {name}: {total:,} traces: {shown}{more}")
+            lines.append(f"  {name}: {sum(counts.values()):,} traces: {most_of(counts)}")
         if lines:
             lines.insert(0, "npu_shim: traces of tf.functions. The NPU compiles a graph for each:")
         return "\n".join(lines)

@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Callable, Tuple
 from npu_shim._tensorflow import tf_api, tf_estimator
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        Operation,
-        Session,
-        SessionRunArgs,
-        SessionRunContext,
-        SessionRunValues,
-        Structure,
-    )
+    from npu_shim._tensorflow import types
 
-    HostCall = Tuple[Callable[..., Structure], Structure]  # function, tensors
+    HostCall = Tuple[Callable[..., types.Structure], types.Structure]  # function, tensors
 
 tf = tf_api.tf
 
@@ -35,9 +28,9 @@ class HostCallHook(tf_api.SessionRunHook):
 
     def __init__(self, host_call: HostCall) -> None:
         self._function, self._tensors = host_call
-        self._ops: list[Operation] = []
-        self._start: list[Operation] = []
-        self._finish: list[Operation] = []
+        self._ops: list[types.Operation] = []
+        self._start: list[types.Operation] = []
+        self._finish: list[types.Operation] = []
         self._graph_error: Exception | None = None
         self._in_step = False
 
@@ -47,7 +40,7 @@ class HostCallHook(tf_api.SessionRunHook):
             return
         self._build()
 
-    def step_op(self) -> Operation:
+    def step_op(self) -> types.Operation:
         """Build one op for the whole call, to run in each of several steps per run.
 
         Returns:
@@ -59,7 +52,7 @@ class HostCallHook(tf_api.SessionRunHook):
             return tf.group(*self._ops)
         flat = tf.nest.flatten(self._tensors)
 
-        def on_host(*values: Structure) -> None:
+        def on_host(*values: types.Structure) -> None:
             self._call_on_host(tf.nest.pack_sequence_as(self._tensors, values))
 
         return tf_api.v1.py_func(on_host, flat, [], stateful=True)
@@ -74,22 +67,22 @@ class HostCallHook(tf_api.SessionRunHook):
         if self._ops:
             self._start, self._finish = tf_estimator.summary_writer_ops()
 
-    def after_create_session(self, session: Session, coord: object) -> None:
+    def after_create_session(self, session: types.Session, coord: object) -> None:
         session.run(self._start)
 
-    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+    def before_run(self, run_context: types.SessionRunContext) -> types.SessionRunArgs | None:
         if self._in_step:
             return None
         return tf_api.v1.train.SessionRunArgs(self._ops or self._tensors)
 
-    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+    def after_run(self, run_context: types.SessionRunContext, run_values: types.SessionRunValues) -> None:
         if not self._ops and not self._in_step:
             self._call_on_host(run_values.results)
 
-    def end(self, session: Session) -> None:
+    def end(self, session: types.Session) -> None:
         session.run(self._finish)
 
-    def _call_on_host(self, values: Structure) -> None:
+    def _call_on_host(self, values: types.Structure) -> None:
         try:
             self._call(values)
         except Exception as error:
@@ -100,5 +93,5 @@ class HostCallHook(tf_api.SessionRunHook):
                 "Let it accept one of them."
             ) from self._graph_error
 
-    def _call(self, values: Structure) -> Structure:
+    def _call(self, values: types.Structure) -> types.Structure:
         return self._function(**values) if isinstance(values, dict) else self._function(*values)

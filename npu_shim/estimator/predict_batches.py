@@ -10,15 +10,7 @@ from npu_shim.data.padding import padded_with_mask
 from npu_shim.estimator.row_graph import depends, mixing_op
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import (
-        Dataset,
-        SessionRunArgs,
-        SessionRunContext,
-        SessionRunValues,
-        Structure,
-        Tensor,
-        Value,
-    )
+    from npu_shim._tensorflow import types
 
 tf = tf_api.tf
 
@@ -39,8 +31,8 @@ class RealRows(tf_api.SessionRunHook):
     def __init__(self, single: bool) -> None:
         self._single = single
         self._size = 0
-        self._count: Tensor | None = None  # number of real rows in the batch
-        self._features: list[Tensor] = []
+        self._count: types.Tensor | None = None  # number of real rows in the batch
+        self._features: list[types.Tensor] = []
         self._cut_names: list[str | None] = []
         self._real = 0
 
@@ -50,7 +42,7 @@ class RealRows(tf_api.SessionRunHook):
         found = tf_api.v1.get_collection(_COLLECTION)
         return found[-1] if found else None
 
-    def padded(self, dataset: Dataset) -> Dataset:
+    def padded(self, dataset: types.Dataset) -> types.Dataset:
         """Return the features of an input_fn's dataset and the number of real rows, in batches of full size.
 
         The argument is returned unchanged if it is not a dataset, has a static batch dimension or cannot be padded.
@@ -76,13 +68,13 @@ class RealRows(tf_api.SessionRunHook):
         tf_api.v1.add_to_collection(_COLLECTION, self)
         return pairs.map(lambda features, mask: {"features": features, "real": tf.cast(tf.reduce_sum(mask), tf.int32)})
 
-    def take(self, features: dict[str, Structure]) -> Structure:
+    def take(self, features: dict[str, types.Structure]) -> types.Structure:
         """Return the features for the model_fn."""
         self._count = features["real"]
         self._features = [t for t in tf.nest.flatten(features["features"]) if isinstance(t, tf.Tensor)]
         return features["features"]
 
-    def check(self, predictions: Tensor | dict[str, Tensor]) -> None:
+    def check(self, predictions: types.Tensor | dict[str, types.Tensor]) -> None:
         """Find the predictions that have a row for each example.
 
         Args:
@@ -108,16 +100,16 @@ class RealRows(tf_api.SessionRunHook):
         if mixing:
             raise RowsUnknown(f"the operation {mixing!r} computes across the rows of a batch")
 
-    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+    def before_run(self, run_context: types.SessionRunContext) -> types.SessionRunArgs | None:
         """Fetch the number of real rows."""
         return None if self._count is None else tf_api.v1.train.SessionRunArgs(self._count)
 
-    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+    def after_run(self, run_context: types.SessionRunContext, run_values: types.SessionRunValues) -> None:
         """Keep the number of real rows for the values of the same run."""
         if self._count is not None:
             self._real = int(run_values.results)
 
-    def cut(self, values: Structure) -> Structure:
+    def cut(self, values: types.Structure) -> types.Structure:
         """Return the values of one run without the padding."""
         if self._real == self._size:
             return values
@@ -126,7 +118,7 @@ class RealRows(tf_api.SessionRunHook):
         return {name: value[: self._real] if name in self._cut_names else value for name, value in values.items()}
 
 
-def rows_of(values: Structure, length: Callable[[dict[str, Value]], int]) -> Iterator[Structure]:
+def rows_of(values: types.Structure, length: Callable[[dict[str, types.Value]], int]) -> Iterator[types.Structure]:
     """Yield the values of one run row by row.
 
     Args:

@@ -208,7 +208,6 @@ def test_run_sh_limits_the_matrix_to_the_suites_given(repo_root: pathlib.Path) -
         ("tf26", "two_cards"),
         ("tf26", "cli"),
     ]
-    assert suites_of(repo_root, "--suite", "sample") == [("tf215", "sample", ["-m", "smoke", "tests/samples"])]
 
 
 # --- benchmarks/run.sh ---------------------------------------------------------

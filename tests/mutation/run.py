@@ -34,7 +34,7 @@ _TIMEOUT_S = 900
 
 
 class Noticed(NamedTuple):
-    """What noticed a mistake: `when` is "day", "night", or "no" if nothing did."""
+    """The test that noticed a mistake: `when` is "day", "night", or "no" if nothing did."""
 
     environment: str
     suite: str

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from npu_shim.horovod._keras import callbacks as _callbacks
-from npu_shim.horovod._keras.callbacks import (
-    BroadcastGlobalVariablesCallback,
-    LearningRateScheduleCallback,
-    LearningRateWarmupCallback,
-    MetricAverageCallback,
-)
+from npu_shim.horovod._keras.callbacks import *  # noqa: F403
 
 
-class BestModelCheckpoint(_callbacks.BestModelCheckpoint):
+class BestModelCheckpoint(_callbacks.BestModelCheckpoint):  # type: ignore[no-redef]
     """tf.keras.callbacks.ModelCheckpoint that keeps the best model; set its ``filepath`` before training.
 
     Args:
@@ -24,10 +19,4 @@ class BestModelCheckpoint(_callbacks.BestModelCheckpoint):
         super().__init__(monitor, verbose, False, mode, save_freq)
 
 
-__all__ = [
-    "BestModelCheckpoint",
-    "BroadcastGlobalVariablesCallback",
-    "LearningRateScheduleCallback",
-    "LearningRateWarmupCallback",
-    "MetricAverageCallback",
-]
+__all__ = _callbacks.__all__

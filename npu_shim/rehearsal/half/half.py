@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import tensorflow as tf
@@ -58,9 +57,7 @@ class HalfPrecision:
     def __enter__(self) -> HalfPrecision:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _in_float32(self, original: Function, optimizer: Optimizer, *args: object, **kwargs: object) -> Result:

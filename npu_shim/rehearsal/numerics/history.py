@@ -48,6 +48,20 @@ class BadOp(NamedTuple):
         return self.name, self.op_type, self.lines
 
 
+class Update(NamedTuple):
+    """An update of an optimizer: values as in Step, and the place of their reading among all ops that were made.
+
+    Ops that were made later belong to the update before.
+    """
+
+    optimizer: int
+    loss: float | None
+    scale: float | None
+    skipped: bool
+    norms: dict[str, float]
+    place: int
+
+
 class Step(NamedTuple):
     """A training step.
 
@@ -104,28 +118,15 @@ class History:
             if len(self._pending) < 50 * _MOST_OPS:
                 self._pending.setdefault(op.key, op)
 
-    def step(
-        self,
-        optimizer: int,
-        loss: float | None,
-        scale: float | None,
-        skipped: bool,
-        norms: dict[str, float],
-        place: int,
-    ) -> Step:
-        """Note an update of an optimizer. The ops that were noted since the update before belong to it.
-
-        Args:
-            optimizer, loss, scale, skipped, norms: of the step.
-            place: of the reading of the gradients among all ops that were made. Later ones belong to the update before.
-        """
+    def step(self, update: Update) -> Step:
+        """Note an update of an optimizer. The ops that were noted since the update before belong to it."""
         with self._lock:
-            number = self._counts[optimizer] = self._counts.get(optimizer, 0) + 1
-            ops = self._from_the_cause(self._take(), place)
-            made = Step(number, optimizer, loss, scale, skipped, norms, tuple(ops[:_MOST_OPS]))
+            number = self._counts[update.optimizer] = self._counts.get(update.optimizer, 0) + 1
+            ops = self._from_the_cause(self._take(), update.place)
+            made = Step(number, *update[:-1], tuple(ops[:_MOST_OPS]))
             self.count += 1
-            self.skipped += skipped
-            self._skipped_in_a_row = self._skipped_in_a_row + 1 if skipped else 0
+            self.skipped += made.skipped
+            self._skipped_in_a_row = self._skipped_in_a_row + 1 if made.skipped else 0
             self.bad += made.is_bad
             if made.is_bad and self.first is None:
                 self.first = (number, ops[0]) if ops else None

@@ -18,16 +18,16 @@ import tensorflow as tf
 from npu_shim._tensorflow import tf_graph, tf_keras, tf_op_creation, tf_recording
 from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim.ops.overflow import OVERFLOW
+from npu_shim.rehearsal.numerics.history import Update
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.scaled_losses import ScaledLosses
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, GradientTape, Optimizer, Result, Structure, Tensor, Value
+    from npu_shim._tensorflow.types import Function, GradientTape, Optimizer, Result, Tensor, Value
+    from npu_shim.rehearsal.recording.methods import Pairs
 
 v1 = tf.compat.v1
-# number of the optimizer, loss or None, scale or None, skipped, norms by name, place of the reading among the ops
-Note = Callable[..., None]
 
 
 class Scale(NamedTuple):
@@ -39,7 +39,7 @@ class Scale(NamedTuple):
     asks_flag: bool  # True if the flag of an overflow that saturates skips the step, too
 
 
-class OptimizerWatch:
+class OptimizerWatch(methods.Optimizers):
     """Hooks around the methods of all optimizers of this process, those of classes that are defined later included.
 
     Args:
@@ -48,7 +48,9 @@ class OptimizerWatch:
         order: numbers the ops.
     """
 
-    def __init__(self, note: Note, is_open: Callable[[], bool], order: itertools.count[int]) -> None:
+    def __init__(
+        self, note: Callable[[Update], None], is_open: Callable[[], bool], order: itertools.count[int]
+    ) -> None:
         self._note = note
         self._is_open = is_open
         self._order = order
@@ -84,26 +86,6 @@ class OptimizerWatch:
             self._remember(target)
         return original(tape, target, *args, **kwargs)
 
-    def apply_gradients(
-        self, original: Function, optimizer: Optimizer, grads_and_vars: Any, *args: object, **kwargs: object
-    ) -> Result:
-        """Read gradients and apply them."""
-        pairs = list(grads_and_vars)
-        return self._around(optimizer, pairs, lambda: original(optimizer, pairs, *args, **kwargs))
-
-    def apply(
-        self,
-        original: Function,
-        optimizer: Optimizer,
-        grads: Structure,
-        trainable_variables: Structure = None,
-        **kwargs: object,
-    ) -> Result:
-        """Read gradients and apply them as apply() of Keras 3 does."""
-        given = trainable_variables
-        used = tf_keras.built_variables(optimizer) if given is None else given
-        return self._around(optimizer, list(zip(grads, used)), lambda: original(optimizer, grads, given, **kwargs))
-
     def _remember(self, loss: Tensor) -> None:
         loss = self._scaled.unscaled(
             next((each for each in tf.nest.flatten(loss) if isinstance(each, tf.Tensor)), None)
@@ -115,7 +97,7 @@ class OptimizerWatch:
         else:
             self._losses[v1.get_default_graph()] = weakref.ref(loss)
 
-    def _around(self, optimizer: Optimizer, pairs: list[Any], apply: Callable[[], Any]) -> Any:
+    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any], is_reduced: bool = False) -> Any:
         if getattr(self._inside, "applying", False) or not self._is_open():
             return apply()
         self._inside.applying = True
@@ -170,7 +152,7 @@ class OptimizerWatch:
         overflows = not all(map(math.isfinite, norms.values()))
         overflows |= scale is not None and scale.asks_flag and OVERFLOW.flag
         skipped = scale is not None and scale.skips and overflows
-        self._note(number, loss, value, skipped, norms, place)
+        self._note(Update(number, loss, value, skipped, norms, place))
 
 
 def norm_of(array: np.ndarray) -> float:

@@ -6,7 +6,6 @@ import atexit
 import itertools
 import os
 import sys
-from types import TracebackType
 from typing import TYPE_CHECKING, Callable
 
 import tensorflow as tf
@@ -15,7 +14,7 @@ from npu_shim._tensorflow import tf_op_creation
 from npu_shim.distributed.ranks import world
 from npu_shim.rehearsal.numerics import page
 from npu_shim.rehearsal.numerics.events import Events
-from npu_shim.rehearsal.numerics.history import BadOp, History, Step
+from npu_shim.rehearsal.numerics.history import BadOp, History, Step, Update
 from npu_shim.rehearsal.numerics.ops import OpWatch
 from npu_shim.rehearsal.numerics.optimizers import OptimizerWatch
 from npu_shim.rehearsal.recording.functions import without_xla
@@ -100,22 +99,12 @@ class NumericsWatch:
     def __enter__(self) -> NumericsWatch:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _note(
-        self,
-        optimizer: int,
-        loss: float | None,
-        scale: float | None,
-        skipped: bool,
-        norms: dict[str, float],
-        place: int,
-    ) -> None:
+    def _note(self, update: Update) -> None:
         before = self._history.first
-        made = self._history.step(optimizer, loss, scale, skipped, norms, place)
+        made = self._history.step(update)
         self._events.add(made, made.step % self._every == 0 or made.step == 1)
         if self._noted is not None:
             self._noted(made)

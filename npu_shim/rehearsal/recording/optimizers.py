@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Tuple
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_keras, tf_recording
+from npu_shim._tensorflow import tf_recording
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER, plain_name
 from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, RATE, VARIABLE, Recorder
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Gradient, Graph, Optimizer, Result, Structure, Tensor, Variable
+    from npu_shim._tensorflow.types import Gradient, Graph, Optimizer, Result, Tensor, Variable
 
     Pairs = List[Tuple[Gradient, Variable]]
     Named = List[Tuple[str, str, Tensor]]  # kind, name, tensor
@@ -40,7 +40,7 @@ def _classes() -> Iterable[type]:
     return {each for each in found if isinstance(each, type)}
 
 
-class Watch:
+class Watch(methods.Optimizers):
     """The functions around the methods of optimizers. Subclasses say what is done with an update."""
 
     def __init__(self) -> None:
@@ -64,27 +64,6 @@ class Watch:
             pairs = zip(result, kwargs.get("params", args[0] if args else ())) if is_keras else result
             variables.update(plain_name(variable) for gradient, variable in pairs if gradient is not None)
         return result
-
-    def apply_gradients(
-        self, original: Function, optimizer: Optimizer, grads_and_vars: Any, *args: object, **kwargs: object
-    ) -> Result:
-        """Apply gradients and record the update. Of optimizers inside each other, the innermost is recorded."""
-        pairs = list(grads_and_vars)
-        is_reduced = kwargs.get("experimental_aggregate_gradients") is False or kwargs.get("skip_gradients_aggregation")
-        return self._around(optimizer, pairs, lambda: original(optimizer, pairs, *args, **kwargs), bool(is_reduced))
-
-    def apply(
-        self,
-        original: Function,
-        optimizer: Optimizer,
-        grads: Structure,
-        trainable_variables: Structure = None,
-        **kwargs: object,
-    ) -> Result:
-        """Apply gradients as apply() of Keras 3 does, and record the update."""
-        given = trainable_variables
-        used = tf_keras.built_variables(optimizer) if given is None else given
-        return self._around(optimizer, list(zip(grads, used)), lambda: original(optimizer, grads, given, **kwargs))
 
     def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any], is_reduced: bool = False) -> Any:
         before = self._watched

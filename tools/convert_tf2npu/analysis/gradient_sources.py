@@ -45,12 +45,6 @@ class GradientSource(NamedTuple):
     where: Where
     names: Names
 
-    @property
-    def key(self) -> tuple[str, int]:
-        """Return the identity of a source, which is the same if its file is read again."""
-        assert isinstance(self.node, ast.Call)
-        return self.names.key(self.node)
-
 
 class Trace:
     """One trace. An expression that depends on itself adds no sources."""

@@ -201,8 +201,8 @@ def _take(call: ast.Call, where: Where, names: Names, found: dict[Key, str]) -> 
     """Record the optimizers that a call takes, and those inside them."""
     for value in list(call.args) + [keyword.value for keyword in call.keywords]:
         for origin in origins(value, where, names):
-            if isinstance(origin.node, ast.Call) and origin.key not in found:
+            if isinstance(origin.node, ast.Call) and origin.names.key(origin.node) not in found:
                 its_role = role(origin.node, origin.where, origin.names)
                 if its_role is not None:
-                    found[origin.key] = its_role
+                    found[origin.names.key(origin.node)] = its_role
                     _take(origin.node, origin.where, origin.names, found)

@@ -96,7 +96,7 @@ class Resolver(Names):
     def mentions(self, word: str) -> list[ast.AST]:
         return self._positions.mentions(word)
 
-    def key(self, call: ast.Call) -> tuple[str, int]:
+    def key(self, call: ast.AST) -> tuple[str, int]:
         return self._positions.key(call)
 
     def place(self, node: ast.AST) -> Where:

@@ -17,10 +17,7 @@ _EVALUATED = (
     "summary_op_feed_dict",
     "variables_to_restore",
 )
-_GAN = (
-    "train_ops",
-    "logdir",
-    "get_hooks_fn",
+_MONITORED = (
     "master",
     "is_chief",
     "scaffold",
@@ -30,6 +27,7 @@ _GAN = (
     "save_summaries_steps",
     "config",
 )
+_GAN = ("train_ops", "logdir", "get_hooks_fn", *_MONITORED)
 FUNCTIONS: dict[str, tuple[str, ...]] = {
     "tensorflow.Session": SESSION,
     "tensorflow.InteractiveSession": SESSION,
@@ -65,14 +63,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "tensorflow.contrib.training.train": (
         "train_op",
         "logdir",
-        "master",
-        "is_chief",
-        "scaffold",
-        "hooks",
-        "chief_only_hooks",
-        "save_checkpoint_secs",
-        "save_summaries_steps",
-        "config",
+        *_MONITORED,
         "max_wait_secs",
         "run_metadata",
     ),

@@ -30,12 +30,6 @@ class Origin(NamedTuple):
     where: Where
     names: Names
 
-    @property
-    def key(self) -> tuple[str, int]:
-        """The identity of a call, the same each time its file is read."""
-        assert isinstance(self.node, ast.Call)
-        return self.names.key(self.node)
-
     def resolve(self) -> str | None:
         """Return the canonical dotted name of the expression, or of the function that it calls."""
         node = self.node.func if isinstance(self.node, ast.Call) else self.node

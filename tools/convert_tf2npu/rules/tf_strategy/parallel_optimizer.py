@@ -216,5 +216,5 @@ def _inner(context: Context) -> set[Key]:
         elif context.resolve(call.node.func, call.where) == _SYNCHRONIZED:
             for value in values:
                 inner = origins(value, call.where, context.names)
-                found.update(origin.key for origin in inner if isinstance(origin.node, ast.Call))
+                found.update(origin.names.key(origin.node) for origin in inner if isinstance(origin.node, ast.Call))
     return found

@@ -97,7 +97,7 @@ def check_file(context: Context) -> Iterator[Result]:
     everything = own + _elsewhere(context)
     undecided = _undecided(context, everything)
     reached = {
-        source.key
+        source.names.key(source.node)
         for each in everything
         if id(each.call) not in undecided
         for source in each.sources
@@ -135,11 +135,18 @@ def _undecided(context: Context, everything: list[Applied]) -> dict[int, str]:
             if reason:
                 found.setdefault(id(each.call), reason)
     while True:
-        blocked = {s.key for each in everything if id(each.call) in found for s in each.sources if s.kind == BY_HAND}
+        blocked = {
+            s.names.key(s.node)
+            for each in everything
+            if id(each.call) in found
+            for s in each.sources
+            if s.kind == BY_HAND
+        }
         more = [
             each
             for each in everything
-            if id(each.call) not in found and any(s.kind == BY_HAND and s.key in blocked for s in each.sources)
+            if id(each.call) not in found
+            and any(s.kind == BY_HAND and s.names.key(s.node) in blocked for s in each.sources)
         ]
         if not more:
             return found
