@@ -5,9 +5,9 @@
 
 FOLDER has the environments that tests/run.sh made. The mistakes are drawn with a seed, so a second run makes the same ones
 as long as the sources are the same. Each is made in a copy of the checkout. The steps of its area run one after another
-until a test fails: what a later step notices, the earlier ones do not. Last come the tests with the mark "nightly". What no
-test notices is either a mistake without an effect or a gap: read it. Results go to tests/mutation/results.tsv, a line
-each, and a further run goes on where that file ends.
+until a test fails: what a later step notices, the earlier ones do not. Last come the tests with the mark "nightly" of the
+files that name the changed file or its functions. What no test notices is either a mistake without an effect or a gap:
+read it. Results go to tests/mutation/results.tsv, a line each, and a further run goes on where that file ends.
 """
 
 from __future__ import annotations
@@ -65,8 +65,14 @@ def copy_checkout(folder: pathlib.Path) -> None:
             shutil.copy2(ROOT / name, folder / name)
 
 
-def near_first(paths: list[str], changed: pathlib.Path) -> list[str]:
-    """Return the test files under the paths, first those that name the changed file or a function of it most often."""
+def near_first(paths: list[str], changed: pathlib.Path, only_near: bool = False) -> list[str]:
+    """Return the test files under the paths, first those that name the changed file or a function of it most often.
+
+    Args:
+        paths: of files and folders.
+        changed: the file with the mistake.
+        only_near: True to leave out files that do not name it.
+    """
     source = changed.read_text(encoding="utf-8")
     names = {changed.stem, *re.findall(r"^(?:def|class) ([A-Za-z]\w*)", source, re.M)}
     pattern = re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
@@ -74,8 +80,9 @@ def near_first(paths: list[str], changed: pathlib.Path) -> list[str]:
         file for path in paths for file in ([ROOT / path] if path.endswith(".py") else (ROOT / path).rglob("test_*.py"))
     ]
     tests = sorted({file for file in files if file.name != "test_benchmarks.py"})  # those compare no values
-    tests.sort(key=lambda file: -len(pattern.findall(file.read_text(encoding="utf-8"))))
-    return [file.relative_to(ROOT).as_posix() for file in tests]
+    count = {file: len(pattern.findall(file.read_text(encoding="utf-8"))) for file in tests}
+    tests.sort(key=lambda file: -count[file])
+    return [file.relative_to(ROOT).as_posix() for file in tests if count[file] or not only_near]
 
 
 def first_failure(python: pathlib.Path, folder: pathlib.Path, arguments: list[str]) -> str:
@@ -104,7 +111,7 @@ def first_failure(python: pathlib.Path, folder: pathlib.Path, arguments: list[st
 
 
 def noticed(envs: pathlib.Path, folder: pathlib.Path, area: Area, changed: pathlib.Path) -> Noticed:
-    """Run the tests of an area by day, then those of the night, until one fails."""
+    """Run the tests of an area by day, then those of the night in the files that name the mistake's, until one fails."""
     for when in ("day", "night"):
         for step in area.steps:
             environment, suite, *arguments = step.split()
@@ -113,7 +120,8 @@ def noticed(envs: pathlib.Path, folder: pathlib.Path, area: Area, changed: pathl
                 marks = f"{arguments[1]} and {marks}" if when == "day" else marks
                 arguments = arguments[2:]
             python = next(envs.glob(f"{environment}-*/bin/python"))
-            test = first_failure(python, folder, ["-m", marks, *near_first(arguments, changed)])
+            files = near_first(arguments, changed, only_near=when == "night")
+            test = first_failure(python, folder, ["-m", marks, *files]) if files else ""
             if test:
                 return Noticed(environment, suite, when, test)
     return Noticed("", "", "no", "")
