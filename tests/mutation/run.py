@@ -5,9 +5,9 @@
 
 FOLDER has the environments that tests/run.sh made. The mistakes are drawn with a seed, so a second run makes the same ones
 as long as the sources are the same. Each is made in a copy of the checkout. The steps of its area run one after another
-until a test fails: what a later step notices, the earlier ones do not. Last come the tests with the mark "nightly" of the
-files that name the changed file or its functions. What no test notices is either a mistake without an effect or a gap:
-read it. Results go to tests/mutation/results.tsv, a line each, and a further run goes on where that file ends.
+until a test fails: first only the files that name the changed file or its functions, then all, then those with the mark
+"nightly" of the first. What no test notices is either a mistake without an effect or a gap: read it. Results go to
+tests/mutation/results.tsv, a line each, and a further run goes on where that file ends.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def first_failure(python: pathlib.Path, folder: pathlib.Path, arguments: list[st
 
 
 def noticed(envs: pathlib.Path, folder: pathlib.Path, area: Area, changed: pathlib.Path) -> Noticed:
-    """Run the tests of an area by day, then those of the night in the files that name the mistake's, until one fails."""
-    for when in ("day", "night"):
+    """Run the tests of an area until one fails: by day those that name the mistake's file, then all, then by night."""
+    for when, only_near in (("day", True), ("day", False), ("night", True)):
         for step in area.steps:
             environment, suite, *arguments = step.split()
             marks = "nightly" if when == "night" else "not nightly"
@@ -120,7 +120,7 @@ def noticed(envs: pathlib.Path, folder: pathlib.Path, area: Area, changed: pathl
                 marks = f"{arguments[1]} and {marks}" if when == "day" else marks
                 arguments = arguments[2:]
             python = next(envs.glob(f"{environment}-*/bin/python"))
-            files = near_first(arguments, changed, only_near=when == "night")
+            files = near_first(arguments, changed, only_near)
             test = first_failure(python, folder, ["-m", marks, *files]) if files else ""
             if test:
                 return Noticed(environment, suite, when, test)
