@@ -120,13 +120,13 @@ def may_be_two(context: Context) -> bool:
     """
     return (
         context.tf == "2"
-        or not context.names.once(_own_kinds, context.source.raw).isdisjoint({"two", "trains"})
+        or context.names.once(_may_be_two_itself, context.source.raw)
         or context.names.once(_is_imported_by_two)
     )
 
 
-def _own_kinds(names: Names, raw: bytes) -> frozenset[str]:
-    return _kinds_of(raw)
+def _may_be_two_itself(names: Names, raw: bytes) -> bool:
+    return _has_words(raw, "two") or _has_words(raw, "trains")
 
 
 def _is_imported_by_two(names: Names) -> bool:
@@ -139,8 +139,11 @@ def _is_imported_by_two(names: Names) -> bool:
 
 def _with_words_of_two(project: ModuleIndex) -> frozenset[str]:
     """Return the files near TensorFlow with a word of eager code or training."""
-    kinds = {"eager", "trains"}
-    return frozenset(path for path in project.once(near_frameworks) if not kinds.isdisjoint(project.once(_kinds, path)))
+    return frozenset(
+        path
+        for path in project.once(near_frameworks)
+        if project.once(_may_have, path, "eager") or project.once(_may_have, path, "trains")
+    )
 
 
 def verdict(context: Context) -> Verdict:
@@ -262,12 +265,12 @@ class _Program:
 
     def _has(self, path: str, kind: str) -> bool:
         project = self._project
-        return project is not None and kind in project.once(_kinds, path) and path in project.once(near_frameworks)
+        return project is not None and path in project.once(near_frameworks) and project.once(_may_have, path, kind)
 
 
 # What may be evidence in the bytes of a file.
 _EAGER = (b"GradientTape", b".function", b"functions_eagerly")
-_WORDS = {
+_WORDS: dict[str, tuple[bytes, ...]] = {
     "eager": _EAGER,
     "two": (*_EAGER, b".numpy", b"set_seed", b"set_random_seed"),
     "one": (
@@ -291,22 +294,22 @@ _WORDS = {
         b"samples_per_epoch",
     ),
     "trains": (b"GradientTape", b"fit_generator", b"train_on_batch", b".minimize("),
+    "opens": (),
 }
 # Attributes, which may stand behind blanks, comments and the end of a line.
 _FIT, _OPEN = (re.compile(rb"\.(?:[\s\\]|#[^\r\n]*[\r\n])*%s\b" % name) for name in (b"fit", b"open"))
 
 
-def _kinds(project: ModuleIndex, path: str) -> frozenset[str]:
-    return _kinds_of(project.raw(path))
+def _may_have(project: ModuleIndex, path: str, kind: str) -> bool:
+    return _has_words(project.raw(path), kind)
 
 
-def _kinds_of(raw: bytes) -> frozenset[str]:
-    kinds = {kind for kind, words in _WORDS.items() if any(word in raw for word in words)}
-    if ("eager" in kinds and b".gradients(" in raw) or (b"fit" in raw and _FIT.search(raw)):
-        kinds.add("trains")
-    if b"npu_shim" in raw and _OPEN.search(raw):
-        kinds.add("opens")
-    return frozenset(kinds)
+def _has_words(raw: bytes, kind: str) -> bool:
+    if any(word in raw for word in _WORDS[kind]):
+        return True
+    if kind == "trains":
+        return (b".gradients(" in raw and _has_words(raw, "eager")) or (b"fit" in raw and bool(_FIT.search(raw)))
+    return kind == "opens" and b"npu_shim" in raw and bool(_OPEN.search(raw))
 
 
 def _is_clear(own: FileEvidence) -> bool:

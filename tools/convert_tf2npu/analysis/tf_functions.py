@@ -35,8 +35,17 @@ class TracedFunction(NamedTuple):
 
 def may_call_functions(names: Names, text: str) -> bool:
     """Return True if a file or one that it imports may name tf.function; cheaper than name resolution."""
-    named = "function" in text and _NAMED.search(text.encode("utf-8", "surrogatepass"))
-    return bool(named) or names.once(_imports_functions)
+    return _names_function(text.encode("utf-8", "surrogatepass")) or names.once(_imports_functions)
+
+
+def _names_function(raw: bytes) -> bool:
+    at = raw.find(b"function")
+    while at >= 0:
+        end = raw.find(b"\n", at) % (len(raw) + 1)  # the last line has no end
+        if _NAMED.search(raw, raw.rfind(b"\n", 0, at) + 1, end):
+            return True
+        at = raw.find(b"function", end)
+    return False
 
 
 def _imports_functions(names: Names) -> bool:
@@ -48,8 +57,7 @@ def _imports_functions(names: Names) -> bool:
 
 
 def _with_functions(project: ModuleIndex) -> frozenset[str]:
-    paths = [path for path in project.once(near_frameworks) if b"function" in project.raw(path)]
-    return frozenset(path for path in paths if _NAMED.search(project.raw(path)))
+    return frozenset(path for path in project.once(near_frameworks) if _names_function(project.raw(path)))
 
 
 def functions_around(names: Names, node: ast.AST) -> list[ast.FunctionDef]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from typing import Callable, Collection, Iterable, KeysView, Pattern, TypeVar, cast
+from typing import Any, Callable, Collection, Iterable, KeysView, Pattern, TypeVar, cast
 
 from ..semantics.module_index import Module, ModuleIndex, Names
 from ..semantics.resolved_name import ResolvedName
@@ -50,7 +50,7 @@ class Project(ModuleIndex):
         self._attributes: dict[tuple[str, str], ResolvedName | None] = {}
         self._ancestries: dict[tuple[str, str], frozenset[str]] = {}
         self._returned: dict[tuple[str, str, str], ResolvedName | None] = {}
-        self._once: dict[tuple[object, ...], object] = {}
+        self._once: dict[tuple[object, ...], Any] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         # Another process reads the files itself.
@@ -138,7 +138,8 @@ class Project(ModuleIndex):
         key = find, args
         if key not in self._once:
             self._once[key] = find(self, *args)
-        return cast(_Answer, self._once[key])
+        answer: _Answer = self._once[key]
+        return answer
 
     def _analyse(self, raw: bytes, path: str, keras_apart: bool = False) -> Module:
         source = Source(raw)

@@ -11,7 +11,7 @@ of nodes and the classes of the project.
 from __future__ import annotations
 
 import ast
-from typing import Callable, Iterator, TypeVar, cast
+from typing import Any, Callable, Iterator, TypeVar, cast
 
 from ..syntax.expressions import constant, element, is_none
 from ..tf_api.canonical_names import canonical, of_keras
@@ -62,7 +62,7 @@ class Resolver(Names):
         self._followed: dict[str, ResolvedName | None] = {}
         self._known: dict[ast.AST, ResolvedName | None] = {}
         self._returns: dict[tuple[ast.AST, str], ResolvedName | None] = {}
-        self._once: dict[tuple[object, ...], object] = {}
+        self._once: dict[tuple[object, ...], Any] = {}
 
     # The answers of the parts.
 
@@ -108,7 +108,8 @@ class Resolver(Names):
         key = find, args
         if key not in self._once:
             self._once[key] = find(self, *args)
-        return cast(_Answer, self._once[key])
+        answer: _Answer = self._once[key]
+        return answer
 
     def forget(self) -> None:
         self._known.clear()
