@@ -19,8 +19,14 @@ def type_of_probe(text: str, path: str = "", project: Project | None = None) -> 
     return module.types.of(call.node.args[0], call.where)
 
 
+LOAD = "import tensorflow_datasets as tfds\n"
 MADE = {
+    Type.DATASETS: [LOAD + "probe(tfds.load('mnist'))", LOAD + "d, i = tfds.load('mnist', with_info=True)\nprobe(d)"],
     Type.DATASET: [
+        LOAD + "probe(tfds.load('mnist', split='train'))",
+        LOAD + "probe(tfds.builder('mnist').as_dataset(split='train'))",
+        LOAD + "d, e = tfds.load('mnist', split=['train', 'test'])\nprobe(e)",
+        LOAD + "d, i = tfds.load('mnist', split='train', with_info=True)\nprobe(d)",
         "probe(tf.data.TFRecordDataset(f))",
         "d = tf.data.Dataset.range(3).map(f)\nprobe(d)",
         "d = tf.data.Dataset.range(3)\nfor f in fs:\n    d = d.map(f)\nprobe(d)",

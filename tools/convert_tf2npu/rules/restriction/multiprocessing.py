@@ -31,6 +31,13 @@ Reported::
 
 Reported::
 
+    import multiprocessing
+    import tensorflow as tf
+
+    workers = multiprocessing.get_context(method='fork').Pool(8)
+
+Reported::
+
     import os
     from tensorflow import keras
     import npu_shim.npu_device as npu
