@@ -35,7 +35,7 @@ suites=(
   # suite      default all                      nightly                 tests
   "distributed no      tf215,tf115              tf215,tf115,tf26,tf221  tests/distributed --ignore-glob=*/test_backend_* --ignore=tests/distributed/test_faults.py"
   "shim        no      tf215                    -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py"
-  "shim        yes     -                        -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator_batches.py --ignore-glob=*/test_estimator_parent.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_memory.py"
+  "shim        yes     -                        -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator_batches.py --ignore-glob=*/test_estimator_parent.py --ignore-glob=*/test_dropout_mask.py"
   "shim        no      tf115                    tf215,tf115,tf26,tf221  tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
   "shim        no      tf26,tf221               -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_deep_potential.py"
   "samples     no      tf215,tf115              tf215,tf115,tf26,tf221  tests/samples"

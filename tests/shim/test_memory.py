@@ -12,7 +12,7 @@ import npu_shim
 from npu_shim._host import host_device
 from npu_shim._tensorflow import allocator
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.nightly
 
 ALLOCATOR = allocator.ALLOCATOR
 
