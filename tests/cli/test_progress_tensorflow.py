@@ -217,7 +217,6 @@ if hasattr(tf, "estimator"):
         assert list(made["metric/evaluate_loss"]) == [25] and made["learning_rate"][3] == pytest.approx(0.05)
 
 
-@pytest.mark.smoke
 def test_fit(tmp_path: pathlib.Path) -> None:
     found, made, line = watched(tmp_path, FIT)
     assert list(made["log/batch_loss"]) == list(range(1, 31))

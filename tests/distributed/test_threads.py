@@ -48,7 +48,7 @@ def ranks():
 
 # Each pair of two settings; all of them by night.
 SETTINGS = [
-    pytest.param(1, False, "configured", marks=[pytest.mark.smoke]),
+    (1, False, "configured"),
     pytest.param(1, True, "not configured", marks=[pytest.mark.nightly]),
     pytest.param(0, True, "configured", marks=[pytest.mark.nightly]),
     pytest.param(0, False, "not configured", marks=[pytest.mark.nightly]),

@@ -108,7 +108,6 @@ def test_ranks_train_like_one_process_on_all_rows(way: str, trained: dict[int, l
     assert all(rank == two[0] for rank in two)  # bit by bit
 
 
-@pytest.mark.smoke
 @pytest.mark.parametrize("way", KERAS_WAYS)
 def test_keras_trains_on_ranks_like_on_one_process(way: str, trained_keras: dict[int, list[dict[str, Any]]]) -> None:
     (one,), two = ([found[way] for found in trained_keras[ranks]] for ranks in (1, 2))
