@@ -38,6 +38,15 @@ Reported::
     def predict(x):
         return Head()(x)
 
+Reported::
+
+    import tensorflow as tf
+
+    with tf.device('/CPU:0'):
+        @tf.function
+        def forward(x):
+            return tf.keras.layers.Dense(3)(x)
+
 Untouched::
 
     import tensorflow as tf
