@@ -158,7 +158,6 @@ def test_run_config_keeps_everything_but_the_session(has_estimator):
     assert type(result) is type(plain) and plain.session_config is None
     assert (result.model_dir, result.tf_random_seed, result.save_summary_steps) == ("m", 7, 3)
     assert [c.name for c in entries(result.session_config)] == ["NpuOptimizer"]
-    assert result.session_config.allow_soft_placement  # as Estimator's own
     assert npu_run_config_init(result).session_config == result.session_config
     with pytest.raises(TypeError, match="must be a tf.estimator.RunConfig or None"):
         npu_run_config_init(ConfigProto())
