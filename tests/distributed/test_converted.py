@@ -23,7 +23,7 @@ PLAIN = [
     "own_adam",
     "unbuilt_sgd",
 ]
-if tf.__version__ < "2.15" or tf.__version__ >= "2.16":
+if not tf.__version__.startswith("2.15."):
     PLAIN = PLAIN[:2] + IS_NIGHTLY * PLAIN[2:]  # TensorFlow 2.15 runs the others by day
 MORE_PLAIN = [
     "backup_adam",

@@ -39,6 +39,13 @@ def test_device_options_and_environment_need_no_tensorflow(repo_root):
     assert python(code, repo_root).split() == ["False"]
 
 
+def test_the_start_of_a_script_loads_no_tensorflow_before_it(repo_root):
+    """A script may set variables and import Keras first."""
+    modules = "cli.run", "cli._watched", "cli._progress", "import_hook.script", "rehearsal.progress.start"
+    code = f"import sys, {', '.join('npu_shim.' + name for name in modules)}; print('tensorflow' in sys.modules)"
+    assert python(code, repo_root).split() == ["False"]
+
+
 def test_public_names_are_explicit():
     assert npu_shim.__all__ == ["__version__", "device", "install", "session_config", "uninstall"]
     assert set(npu_shim.__all__) <= set(dir(npu_shim))

@@ -22,10 +22,11 @@ from npu_shim.rehearsal.numerics.history import Update
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.scaled_losses import ScaledLosses
+from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, GradientTape, Optimizer, Result, Tensor, Value
-    from npu_shim.rehearsal.recording.methods import Pairs
+    from npu_shim.rehearsal.recording.update_hooks import Pairs
 
 v1 = tf.compat.v1
 
@@ -39,7 +40,7 @@ class Scale(NamedTuple):
     asks_flag: bool  # True if the flag of an overflow that saturates skips the step, too
 
 
-class OptimizerWatch(methods.Optimizers):
+class OptimizerWatch(UpdateHooks):
     """Hooks around the methods of all optimizers of this process, those of classes that are defined later included.
 
     Args:

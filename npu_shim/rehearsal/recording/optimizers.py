@@ -18,11 +18,12 @@ from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER, plain_name
 from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, RATE, VARIABLE, Recorder
+from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Gradient, Graph, Optimizer, Result, Tensor, Variable
+    from npu_shim.rehearsal.recording.update_hooks import Pairs
 
-    Pairs = List[Tuple[Gradient, Variable]]
     Named = List[Tuple[str, str, Tensor]]  # kind, name, tensor
 
 
@@ -40,7 +41,7 @@ def _classes() -> Iterable[type]:
     return {each for each in found if isinstance(each, type)}
 
 
-class Watch(methods.Optimizers):
+class Watch(UpdateHooks):
     """The functions around the methods of optimizers. Subclasses say what is done with an update."""
 
     def __init__(self) -> None:
