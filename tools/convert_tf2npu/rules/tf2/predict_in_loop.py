@@ -43,8 +43,9 @@ Untouched::
 
     import tensorflow as tf
 
-    models = [tf.keras.Sequential(), tf.keras.Sequential()]
-    for model in models:
+    tf.random.set_seed(1)
+    for path in paths:
+        model = tf.keras.models.load_model(path)
         results.append(model.predict(images))
 """
 
