@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import fcntl
 import os
 import pathlib
 import signal
@@ -191,6 +192,24 @@ def test_many_runs_at_once_leave_one_whole_result(source: pathlib.Path) -> None:
         assert found == content_of(source) or found == content_of(other)
         assert sorted(p.name for p in source.parent.iterdir()) == ["out", "src", "src2"]
         staging.remove(str(source.parent / "out"))
+
+
+@pytest.mark.parametrize("moment", ["before its lock", "before it holds the lock"])
+def test_a_run_whose_new_folder_another_takes_for_a_dead_ones_ends_with_one_error(
+    moment: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = Staging.beside(str(tmp_path / "out"))
+    if moment == "before its lock":
+        made = os.mkdir
+        monkeypatch.setattr(os, "mkdir", lambda path, mode: (made(path, mode), os.rmdir(path)))
+    else:
+        monkeypatch.setattr(fcntl, "flock", _held)
+    with pytest.raises(UsageError, match="another run is writing to"), begun:
+        raise AssertionError
+
+
+def _held(*_: object) -> None:
+    raise BlockingIOError
 
 
 def content_of(folder: pathlib.Path) -> dict[str, str]:

@@ -64,10 +64,15 @@ class Staging:
             os.mkdir(self.path, 0o700)
         except FileExistsError:
             raise self._in_use()
-        self._lock = open(os.path.join(self.path, _LOCK), "w")
+        try:
+            self._lock = open(os.path.join(self.path, _LOCK), "x")
+        except (FileNotFoundError, FileExistsError):  # a run that began with this one took the folder for a dead one's
+            raise self._in_use()
         if fcntl is not None:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise self._in_use()
             except OSError:
                 pass  # a file system without locks: recovery cannot tell a live run there and refuses
         if not self._is_mine(self._lock):
@@ -97,8 +102,10 @@ class Staging:
         except OSError:
             try:
                 os.rmdir(self.path)  # a run killed at once leaves an empty folder
+            except FileNotFoundError:
+                return
             except OSError:
-                raise self._in_the_way()
+                raise self._in_use() if os.path.lexists(os.path.join(self.path, _LOCK)) else self._in_the_way()
             return
         with lock:
             mark = lock.read(100)
