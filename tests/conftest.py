@@ -27,6 +27,28 @@ if (
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: Any) -> None:
+    parser.addoption(
+        "--few-cases", type=int, metavar="N", help="run N cases of each test with more, from the first to the last"
+    )
+
+
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    most = config.getoption("--few-cases")
+    if most is None:
+        return
+    tests: dict[tuple[str, str], list[Any]] = {}
+    for item in items:
+        tests.setdefault((str(item.fspath), item.originalname or item.name), []).append(item)
+    kept = {
+        cases[place * (len(cases) - 1) // (most - 1)] if len(cases) > most else cases[place]
+        for cases in tests.values()
+        for place in range(min(most, len(cases)))
+    }
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache_home(tmp_path_factory: Any) -> Iterator[pathlib.Path]:
     """Give programs empty folders for their settings and caches, not those of the user who runs the tests."""

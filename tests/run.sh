@@ -18,7 +18,8 @@
 # on one machine; --record adds those of this run, and --nightly does so always.
 #
 # Tests with the mark "nightly" run in the nightly run only. Those with the mark
-# "once" run in tf215 only where their suite runs there. The nightly run has all.
+# "once" run in tf215 only where their suite runs there. With --few-cases=8 a test
+# of many cases runs with eight of them. The nightly run has all.
 #
 # The environments are made on first use from tests/envs/*.txt and kept in
 # $NPU_SHIM_CACHE, or else in .envs/ of the checkout. A change of those files
@@ -36,11 +37,13 @@ suites=(
   "distributed no      tf215,tf115              tf215,tf115,tf26,tf221  tests/distributed --ignore-glob=*/test_backend_* --ignore=tests/distributed/test_faults.py"
   "shim        no      tf215                    -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py"
   "shim        yes     -                        -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator_batches.py --ignore-glob=*/test_estimator_parent.py --ignore-glob=*/test_dropout_mask.py"
-  "shim        no      tf115                    tf215,tf115,tf26,tf221  tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
-  "shim        no      tf26,tf221               -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_deep_potential.py"
+  "shim        no      tf115                    -                       --few-cases=8 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
+  "shim        no      -                        tf215,tf115,tf26,tf221  tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
+  "shim        no      tf26,tf221               -                       --few-cases=8 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_deep_potential.py"
   "samples     no      tf215,tf115              tf215,tf115,tf26,tf221  tests/samples"
   "backends    no      tf215                    tf215,tf115,tf26,tf221  tests/distributed/test_backend_*.py"
-  "smoke       no      tf221,tf26               -                       -m smoke tests/distributed tests/lifted tests/cli"
+  "smoke       no      tf26                     -                       -m smoke tests/distributed tests/lifted tests/cli"
+  "smoke       no      tf221                    -                       -m smoke tests/distributed tests/lifted"
   "smoke       yes     -                        -                       -m smoke tests/distributed tests/lifted tests/cli"
   "convert     yes     tf115,tf215              tf115,tf215,tf26        tests/convert"
   "card        yes     tf215,tf115,tf26,tf221   -                       tests/card --ignore=tests/card/test_two_cards.py"

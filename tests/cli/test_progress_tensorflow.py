@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.marks import of_version_1
+
 HAS_TENSORBOARD = importlib.util.find_spec("tensorboard") is not None  # TensorFlow 2.21 does not install it
 
 # Each prints one JSON object: the losses of its steps, and its final weights.
@@ -196,6 +198,7 @@ def watched(
     return found, made, line
 
 
+@of_version_1
 def test_session(tmp_path: pathlib.Path) -> None:
     found, made, line = watched(tmp_path, SESSION)
     assert list(made["loss"]) == list(range(1, 31))

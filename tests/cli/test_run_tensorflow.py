@@ -10,6 +10,7 @@ import pytest
 
 from samples import compare, training
 from tests.distributed import forks
+from tests.marks import OF_VERSION_1
 from tests.samples.test_samples import NO_SUCH_THING, RUNNABLE, SAMPLES
 
 STEPS = {"digits_estimator": 60, "digits_session": 60, "text_keras": 120, "digits_fit": 60, "digits_loop": 60}
@@ -35,7 +36,11 @@ def flags(name: str) -> list[str]:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.nightly] * (name not in ("digits_session", "digits_fit")))
+        pytest.param(
+            name,
+            marks=OF_VERSION_1 * (name == "digits_session")
+            + [pytest.mark.nightly] * (name not in ("digits_session", "digits_fit")),
+        )
         for name in sorted({*RUNNABLE, *NO_SUCH_THING})
     ],
 )

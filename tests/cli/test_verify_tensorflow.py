@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from samples import training
+from tests.marks import of_version_1
 
 SCRIPT = """
 IMPORT
@@ -72,6 +73,7 @@ def test_a_part_of_npu_shim_may_import_tensorflow(first: str, alias: str, tmp_pa
     assert {"loss", "gradient", "variable"} <= {stream["kind"] for stream in found["streams"]}
 
 
+@of_version_1
 def test_both_scripts_have_the_same_final_variables(tmp_path: pathlib.Path) -> None:
     """In TensorFlow 1, the migrated script closes the session of Keras, and the original does not."""
     found = verified(KERAS, tmp_path, "0")

@@ -39,6 +39,7 @@ def assert_same(got, expected):
         np.testing.assert_array_equal(g, expected)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("mode", ["graph", pytest.param("function", marks=pytest.mark.nightly), "eager"])
 def test_reductions_of_every_type(ranks, mode):
     n = ranks.size
@@ -91,6 +92,7 @@ def test_bfloat16(ranks, mode):
             assert_same([g], e)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("mode", MODES)
 def test_allgather_and_broadcast_of_every_type(ranks, mode):
     n = ranks.size
@@ -301,6 +303,7 @@ result += [v.numpy() for v in made]
             np.testing.assert_array_equal(value, wanted)
 
 
+@pytest.mark.once
 def test_independent_collectives_do_not_block_each_other(ranks):
     """Run 40 collectives, ready in a different order on each rank, in a session with one requested thread."""
     got = ranks.run("""

@@ -11,11 +11,13 @@ import pytest
 import tensorflow as tf
 
 from tests.distributed.test_training import SCRIPTS, forked, launched
+from tests.marks import OF_VERSION_1
 
 SCRIPT = SCRIPTS / "horovod_ranks.py"
 HELPERS = ("values", "gradient", "main")
 CASES = [name for name in re.findall(r"^def (\w+)\(", SCRIPT.read_text(), re.M) if name not in HELPERS]
 STYLES = ["graph", "eager"] if tf.__version__ >= "2" else ["graph"]
+MARKS = {"graph": OF_VERSION_1, "eager": [pytest.mark.smoke]}
 Run = Callable[[str, int], List[Dict[str, Any]]]
 
 
@@ -37,18 +39,20 @@ def run(tmp_path_factory: Any) -> Run:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("style", [*STYLES[:-1], pytest.param(STYLES[-1], marks=[pytest.mark.smoke])])
+@pytest.mark.parametrize("style", [pytest.param(style, marks=MARKS[style]) for style in STYLES])
 def test_two_ranks(style: str, case: str, run: Run) -> None:
     for came in run(style, 2):
         assert came.get(case, "did not run") == ""
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("case", CASES)
 def test_three_ranks(case: str, run: Run) -> None:
     for came in run(STYLES[-1], 3):
         assert came.get(case, "did not run") == ""
 
 
+@pytest.mark.once
 def test_elastic_training_goes_on_from_its_last_commit(tmp_path: pathlib.Path) -> None:
     output = launched(2, "--max-restarts", "1", str(SCRIPTS / "horovod_elastic.py"), folder=tmp_path)
     assert "rank 0 begins with batch 0" in output

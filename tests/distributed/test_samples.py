@@ -17,6 +17,7 @@ from convert_tf2npu.main import main
 
 from samples import training
 from tests.distributed.test_training import environment, forked
+from tests.marks import OF_VERSION_1
 
 HAS_ESTIMATOR = hasattr(tf.compat.v1, "estimator")
 HAS_GRAPH_KERAS = int(getattr(tf.keras, "__version__", "2").split(".")[0]) < 3
@@ -116,7 +117,9 @@ def test_the_sample_is_what_the_tool_makes(name: str, tmp_path: pathlib.Path) ->
         pytest.param(
             name,
             marks=[pytest.mark.nightly]
-            * (name in ("digits_estimator", "digits_fit", "digits_gan", "digits_loop", "text_keras")),
+            * (name in ("digits_estimator", "digits_fit", "digits_gan", "digits_loop", "text_keras"))
+            + OF_VERSION_1 * (name == "digits_session")
+            + [pytest.mark.once] * (name == "digits_horovod"),
         )
         for name in sorted(SAMPLES)
         if IS_TF2 or name not in ONLY_IN_TF2

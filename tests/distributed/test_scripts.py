@@ -28,6 +28,7 @@ def sample(repo_root: pathlib.Path) -> pathlib.Path:
     return repo_root / "samples" / "digits_horovod" / "expected_npu.py"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("optimizer, ranks", [("adam", 2), pytest.param("sgd", 4, marks=pytest.mark.nightly)])
 def test_ranks_train_the_cnn_as_one_process_on_the_whole_batch(
     optimizer: str, ranks: int, sample: pathlib.Path, tmp_path: pathlib.Path
@@ -115,7 +116,9 @@ THROUGH_THE_LAUNCHER = ("horovod_session", "mirrored_estimator")  # the others, 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.smoke] * (name == "horovod_session"))
+        pytest.param(
+            name, marks=[pytest.mark.smoke] * (name == "horovod_session") + OF_VERSION_1 * (name == "horovod_estimator")
+        )
         for name in sorted(WANTED)
         if HAS_ESTIMATOR or "estimator" not in name
     ],

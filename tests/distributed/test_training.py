@@ -118,6 +118,7 @@ def test_keras_trains_on_ranks_like_on_one_process(way: str, trained_keras: dict
     assert one["loss"][-1] < one["loss"][0]
 
 
+@pytest.mark.once
 def test_many_collectives_run_in_any_order_with_different_names(tmp_path: pathlib.Path) -> None:
     assert "all of them" in launched(2, str(SCRIPTS / "many.py"), folder=tmp_path)
 
