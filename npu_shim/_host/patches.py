@@ -1,4 +1,4 @@
-"""The attributes and environment variables that npu_shim replaces in this process, and how to restore them."""
+"""What npu_shim replaces in this process, attributes and environment variables among it, and how to restore it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 # Process state: what npu_shim replaced, until restore_all(). Only this module changes it.
 _original_attributes: dict[tuple[type, str], object] = {}
 _set_variables: dict[str, str] = {}
+_to_undo: dict[Callable[[], None], None] = {}  # in the order in which they were added
 
 
 def replace_attribute(owner: type, name: str, make: Callable[[Function], object]) -> None:
@@ -28,8 +29,15 @@ def set_variables(variables: Mapping[str, str]) -> None:
     host_env.process_environ().update(variables)
 
 
+def undo_with(function: Callable[[], None]) -> None:
+    """Let restore_all() call a function, once however often it is added."""
+    _to_undo[function] = None
+
+
 def restore_all() -> None:
     """Restore every original attribute, and remove the variables that were set and not changed since."""
+    while _to_undo:
+        _to_undo.popitem()[0]()
     while _original_attributes:
         (owner, name), original = _original_attributes.popitem()
         setattr(owner, name, original)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
+from tensorflow.python.framework import tensor_util as _tensor_util
 from tensorflow.python.training import session_run_hook
 
 from npu_shim._tensorflow import tf_autograph as tf_autograph  # for its effect
@@ -17,7 +18,7 @@ from npu_shim._tensorflow import tf_autograph as tf_autograph  # for its effect
 if TYPE_CHECKING:
     import numpy as np
 
-    from npu_shim._tensorflow.types import Function, Tensor
+    from npu_shim._tensorflow.types import Function, Tensor, TensorShape
 
 v1 = tf.compat.v1
 LAST_TF_WITH_ESTIMATOR = "2.15"
@@ -60,6 +61,11 @@ def has_keras_sessions() -> bool:
 def static_value(tensor: Tensor) -> np.ndarray | None:
     """Return the value of a constant tensor, or None if the tensor is not constant."""
     return tf.get_static_value(tensor) if hasattr(tf, "get_static_value") else v1.get_static_value(tensor)
+
+
+def static_shape(sizes: Tensor) -> TensorShape:
+    """Return the shape that a tensor of sizes has, as far as it is known without running it."""
+    return _tensor_util.constant_value_as_shape(sizes)
 
 
 def numpy_function(function: Function, inputs: Sequence[Any], types: Any) -> Any:

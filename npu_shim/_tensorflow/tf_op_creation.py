@@ -1,28 +1,30 @@
-"""Hooks on the ops that TensorFlow creates in a graph, in a function's graph, or runs in eager mode.
+"""Hooks on the ops that TensorFlow creates in a graph, in a function's graph, or runs in eager mode, and forms of them.
 
 Every generated op function adds its op to a graph through one helper, and runs it eagerly through another one. The
 hooks stand around both, so they see the ops of gradients, branches and loops, too. Functions of datasets run on the
-host, and have no hooks.
+host, and have no hooks. Forms (tf_op_forms.py) take the place of ops; hooks see the op that the script asks for, and
+not those that its form is made of.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 from tensorflow.python.data.ops import dataset_ops as _dataset_ops
 from tensorflow.python.eager import execute as _execute
 from tensorflow.python.framework import op_def_library as _library, ops as _ops, random_seed as _random_seed
 
-from npu_shim._tensorflow import tf_gradients
+from npu_shim._tensorflow import tf_gradients, tf_op_forms
 from npu_shim._tensorflow.tf_graph import REHEARSAL_OPS
 
 try:
     from tensorflow.python import pywrap_tfe as _tfe
 except ImportError:  # TF 1.15, where only graphs have hooks
     _tfe = None
+    from tensorflow.python import pywrap_tensorflow as _pywrap
 try:
     from tensorflow.python.data.ops.structured_function import StructuredFunctionWrapper as _DatasetFunction
 except ImportError:  # TF 2.6 and before
@@ -66,13 +68,15 @@ class _State(threading.local):
 
 _STATE = _State()
 _HOOKS: list[OpHook] = []
-# Objects, names and original values of what is replaced while there are hooks
+_FORMS: dict[str, tf_op_forms.Form] = {}  # by the type of op
+_GRAPHS_AS_WRITTEN: list[bool] = []  # if not empty, forms are for eager mode only
+# Objects, names and original values of what is replaced while there are hooks or forms
 _ORIGINALS: list[tuple[object, str, object]] = []
 
 
 def add(hook: OpHook) -> None:
     """Call a hook for each op that is created from now on; those that were added before come first."""
-    if not _HOOKS:
+    if not _ORIGINALS:
         _install()
     _HOOKS.append(hook)
 
@@ -81,9 +85,26 @@ def remove(hook: OpHook) -> None:
     """Call a hook no longer; one that is not there is left out."""
     if hook in _HOOKS:
         _HOOKS.remove(hook)
-        while not _HOOKS and _ORIGINALS:
-            owner, name, original = _ORIGINALS.pop()
-            setattr(owner, name, original)
+        _restore()
+
+
+def use_forms(forms: Mapping[str, tf_op_forms.Form]) -> None:
+    """Let forms take the place of ops that are created from now on, by the type of op."""
+    if not _ORIGINALS:
+        _install()
+    _FORMS.update(forms)
+
+
+def leave_graphs() -> None:
+    """Let graphs have the ops that the script asks for, and none of forms, until drop_forms()."""
+    _GRAPHS_AS_WRITTEN.append(True)
+
+
+def drop_forms() -> None:
+    """Let ops be what they are again."""
+    _FORMS.clear()
+    _GRAPHS_AS_WRITTEN.clear()
+    _restore()
 
 
 @contextlib.contextmanager
@@ -133,6 +154,12 @@ def original_name(tensor: Tensor) -> str:
     return str(tensor.name)
 
 
+def _restore() -> None:
+    while not _HOOKS and not _FORMS and _ORIGINALS:
+        owner, name, original = _ORIGINALS.pop()
+        setattr(owner, name, original)
+
+
 def _install() -> None:
     with contextlib.suppress(KeyError):  # registered by an earlier hook
         tf.RegisterGradient(_STRAIGHT)(lambda op, gradient: [gradient] + [None] * (len(op.inputs) - 1))
@@ -141,9 +168,12 @@ def _install() -> None:
     _replace(_DatasetFunction, "__init__", _without_hooks)
     if _IS_1:
         _replace(_random_seed, "get_seed", _same_seeds)
+    _replace(_execute, "record_gradient", _around_record)
     if _tfe is not None:
         _replace(_tfe, "TFE_Py_FastPathExecute", _around_fast_path)
         _replace(_execute, "execute", _around_execute)
+    else:
+        _replace(_pywrap, "TFE_Py_FastPathExecute", _around_fast_path_of_1)
 
 
 def _replace(owner: object, name: str, make: Callable[[Function], Function]) -> None:
@@ -178,7 +208,7 @@ def _around_creation(original: Function) -> Function:
     """Return Graph._create_op_internal with the inputs that the hooks return."""
 
     def create(graph: Graph, op_type: str, inputs: Sequence[Value], *args: object, **kwargs: object) -> Operation:
-        if not _STATE.suspended and inputs:
+        if _HOOKS and not _STATE.suspended and inputs:
             inputs = list(inputs)
             for hook in _HOOKS:
                 inputs = hook.inputs(op_type, inputs)
@@ -191,9 +221,11 @@ def _around_helper(original: Function) -> Function:
     """Return the helper of generated op functions with the outputs that the hooks return."""
 
     def helper(*args: object, **kwargs: object) -> Result:
-        made = original(*args, **kwargs)
+        made = _formed(*args[_IS_1:], **kwargs) if args[_IS_1] in _FORMS and not _GRAPHS_AS_WRITTEN else None
+        if made is None:
+            made = original(*args, **kwargs)
         op = made[2]
-        if _STATE.suspended or not op.outputs:
+        if _STATE.suspended or not _HOOKS or not op.outputs:
             return made
         outputs = list(made[3] if len(made) > 3 else op.outputs)
         changed = outputs
@@ -201,11 +233,30 @@ def _around_helper(original: Function) -> Function:
             changed = hook.outputs(op.type, op, op.inputs, changed)
         if all(one is other for one, other in zip(outputs, changed)):
             return made
+        if isinstance(op, tf_op_forms.FormedOp):
+            changed = tf_op_forms.FormOutputs(changed)
         if len(made) > 3:
             return (*made[:3], changed)
         return (*made[:2], _WithOutputs(op, changed))  # TF 1.15: the caller takes op.outputs
 
     return helper
+
+
+def _formed(op_type: str, name: str | None = None, **keywords: object) -> tuple[Any, ...] | None:
+    """Return what the helper of generated op functions returns for an op with a form; None if it has none."""
+
+    def change(inputs: list[Tensor]) -> list[Tensor]:
+        for hook in [] if is_suspended else _HOOKS:
+            inputs = hook.inputs(op_type, inputs)
+        return inputs
+
+    is_suspended = _STATE.suspended
+    with suspended():
+        op = tf_op_forms.in_graph(_FORMS[op_type], op_type, name, keywords, change)
+    if op is None:
+        return None
+    made = ([None] * len(op.outputs), False, op)
+    return made if _IS_1 else (*made, op.outputs)
 
 
 class _WithOutputs:
@@ -223,12 +274,16 @@ def _around_fast_path(original: Function) -> Function:
     """Return the function that runs an op in eager mode, with the inputs and outputs that the hooks return."""
 
     def run(context: object, op_type: str, name: str | None, *args: object) -> Result:
-        if _STATE.suspended:
-            return original(context, op_type, name, *args)
+        if _STATE.suspended or not _HOOKS:
+            result = _formed_eagerly(op_type, args) if op_type in _FORMS else None
+            return original(context, op_type, name, *args) if result is None else result
         inputs = [each for argument in args for each in _values_of(argument)]
         for hook in _HOOKS:
             inputs = hook.inputs(op_type, inputs)
-        result = original(context, op_type, name, *_replaced(args, inputs))
+        args = tuple(_replaced(args, inputs))
+        result = _formed_eagerly(op_type, args) if op_type in _FORMS else None
+        if result is None:
+            result = original(context, op_type, name, *args)
         several = isinstance(result, (list, tuple))
         outputs = list(result) if several else [result]
         if result is None or not all(isinstance(each, tf.Tensor) for each in outputs):
@@ -240,13 +295,46 @@ def _around_fast_path(original: Function) -> Function:
     return run
 
 
+def _around_fast_path_of_1(original: Function) -> Function:
+    """Return the function that runs an op in the eager mode of TensorFlow 1.15."""
+
+    def run(context: object, device: object, op_type: str, name: str | None, callbacks: object, *args: object) -> Result:
+        result = _formed_eagerly(op_type, args) if op_type in _FORMS else None
+        return original(context, device, op_type, name, callbacks, *args) if result is None else result
+
+    return run
+
+
+def _formed_eagerly(op_type: str, args: Sequence[object]) -> Result | None:
+    """Return the output of an op with a form, or a list of several; None if it has none."""
+    with suspended():
+        results = tf_op_forms.eagerly(_FORMS[op_type], op_type, args)
+    return results[0] if results is not None and len(results) == 1 else results
+
+
+def _around_record(original: Function) -> Function:
+    """Return the function that records an op on tapes. Of a form, its ops are recorded already."""
+
+    def record(op_name: str, inputs: Sequence[Tensor], attrs: object, outputs: Sequence[Tensor], *rest: object) -> None:
+        if not isinstance(outputs, tf_op_forms.FormOutputs):
+            original(op_name, inputs, attrs, outputs, *rest)
+
+    return record
+
+
 def _around_execute(original: Function) -> Function:
     """Return the function for the ops that the fast path does not take."""
 
     def execute(op_name: str | bytes, num_outputs: int, inputs: Structure, *args: object, **kwargs: object) -> Result:
-        if _STATE.suspended:
-            return original(op_name, num_outputs, inputs, *args, **kwargs)
         op_type = tf.compat.as_str(op_name)
+        if op_type in _FORMS:
+            attributes = args[0] if args else kwargs["attrs"]
+            with suspended():
+                made = tf_op_forms.eagerly(_FORMS[op_type], op_type, [*inputs, *attributes])
+            if made is not None:
+                return tf_op_forms.FormOutputs(made)
+        if _STATE.suspended or not _HOOKS:
+            return original(op_name, num_outputs, inputs, *args, **kwargs)
         changed = list(inputs)
         with tf_gradients.stop_recording():  # the caller records the op with its own inputs
             for hook in _HOOKS:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Sequence
 from npu_shim._host import host_env
 from npu_shim.cli import USAGE_ERROR, _half, _progress, parser
 from npu_shim.import_hook import children, hook, reachable, script, tool
+from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.import_hook.conversions import Conversions, Results
 from npu_shim.import_hook.hook import Finder
 from npu_shim.import_hook.project_files import ProjectFiles, project_root
@@ -63,6 +64,7 @@ def main(arguments: list[str]) -> int:
     if problem:
         return _error(problem)
     try:
+        after_tensorflow(_use_forms)
         if args.progress or args.tensorboard:
             _progress.watch(args.progress, args.tensorboard)
         files = _enter(target[0], bool(args.module))
@@ -83,9 +85,14 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def _use_forms() -> None:
+    from npu_shim.cpu_kernels import forms
+
+    forms.use()
+
+
 def _watch(folder: str) -> None:
     """Watch the numbers of the script as soon as it has imported TensorFlow."""
-    from npu_shim.import_hook.after_tensorflow import after_tensorflow
 
     def begin() -> None:
         from npu_shim.rehearsal.numerics.watch import watch_numerics

@@ -15,6 +15,7 @@ from absl import logging
 from npu_shim._host import host_device, host_env, patches
 from npu_shim._tensorflow import tf_api
 from npu_shim.config.device_options import session_options
+from npu_shim.cpu_kernels import forms
 from npu_shim.npu_device import gen_npu_ops as gen_npu_ops
 from npu_shim.npu_device.functions import (
     CPU,
@@ -152,9 +153,10 @@ class NpuDeviceHandle:
         In eager code and tf.function: XLA is switched off (jit_compile), and with TensorFlow 2.6 tf.nn.dropout becomes
         npu_ops.dropout in functions, as on the NPU; npu_shim.uninstall() restores both. In graph mode (TensorFlow 1,
         or v2 behavior disabled): Keras gets a session, closed when Python ends, and all new sessions have the NPU
-        config (npu_shim.install).
+        config (npu_shim.install). In both, ops that only GPUs and NPUs compute run in another form on the CPU.
         """
         STATE.default = self
+        forms.use()
         if tf.executing_eagerly():
             tf.config.set_soft_device_placement(True)  # for the NPU's device name; off if a graph came first
             for owner in (tf, tf.compat.v2):

@@ -42,6 +42,7 @@ launching
 ops
 distributed
 options
+cpu_kernels
 _host _tensorflow
 """
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 import numpy as np
 
 from npu_shim._host import patches
-from npu_shim._tensorflow import tf_api, tf_capture, tf_estimator, tf_keras, tf_session
+from npu_shim._tensorflow import tf_api, tf_capture, tf_estimator, tf_keras, tf_op_creation, tf_session
 from npu_shim.rehearsal.assess.flat import Flat, Shape, flatten
 from npu_shim.rehearsal.assess.given_shapes import argument_shapes, fed_sizes, feed_shapes, iterator_shapes
 from npu_shim.rehearsal.assess.lines import line_of_caller
@@ -94,6 +94,8 @@ class Capture:
 
     def install(self) -> None:
         """Replace TensorFlow's entry points. ``patches.restore_all`` restores them."""
+        tf_op_creation.leave_graphs()  # for the list of what a card is asked for
+        patches.undo_with(tf_op_creation.drop_forms)
         replace = patches.replace_attribute
         replace(tf_session.BaseSession, "run", self._session_run)
         replace(tf_session.BaseSession, tf_capture.MAKE_CALLABLE, self._make_callable)

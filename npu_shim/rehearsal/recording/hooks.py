@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from npu_shim.cpu_kernels import forms
 from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.functions import without_xla
@@ -24,6 +25,7 @@ def install_all(recorder: Recorder, seed: int, by_call_site: bool) -> None:
         by_call_site: True to derive the seeds of ops from their call sites.
     """
     recorder.writer.event("note", tensorflow=tf.__version__)
+    forms.use()  # for a script that does not import npu_shim, too
     if by_call_site:
         random_seeds.seed_ops_by_call_site(seed)
     else:

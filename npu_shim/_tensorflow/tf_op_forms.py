@@ -1,0 +1,190 @@
+"""Other forms of ops: what is computed in place of an op that a script creates in a graph or runs eagerly.
+
+A form is chosen by the type, inputs and attributes of the op, before there is one. Whoever creates the op gets the results
+of its form. In a graph, the ops of a form are in a name scope, and its results have the name that the op would have.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Union
+
+import tensorflow as tf
+from tensorflow.python.framework import op_def_registry as _registry, ops as _ops
+
+from npu_shim._tensorflow.tf_graph import set_op_attr
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Operation, Tensor, Value
+
+v1 = tf.compat.v1
+_IS_1 = tf.__version__.startswith("1.")
+_RESULT = "_npu_shim_form"  # an attribute of the node with the results of a form
+
+
+class AskedOp(NamedTuple):
+    """An op that a script asks for.
+
+    Attributes:
+        type: of the op.
+        inputs: tensors, or lists of them, by the names of the operator's definition.
+        attributes: those given, and the others with their default values.
+    """
+
+    type: str
+    inputs: Mapping[str, Any]
+    attributes: Mapping[str, Any]
+
+    def run(self, changes: Mapping[str, Any], op_type: str = "") -> list[Tensor]:
+        """Create the op, or one of another type, with some other inputs and attributes. Return its outputs."""
+        names = [arg.name for arg in _definition(op_type or self.type).input_arg]
+        names += [attr.name for attr in _definition(op_type or self.type).attr]
+        given = {name: value for name, value in {**self.attributes, **self.inputs, **changes}.items() if name in names}
+        taken = {name: value for name, value in given.items() if name not in _inferred(op_type or self.type)}
+        made = getattr(tf.raw_ops, op_type or self.type)(**taken)
+        return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+# Returns what computes the outputs, or None where the op itself is to be created.
+Form = Callable[[AskedOp], Optional[Callable[[], Sequence["Tensor"]]]]
+
+
+class FormOutputs(List[Any]):
+    """The results of a form, as the generated op functions handle them. Tapes have recorded the ops of the form."""
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        return FormOutputs(found) if isinstance(place, slice) else found
+
+
+class FormedOp:
+    """Stands for the op where the generated op functions ask it for outputs and attributes."""
+
+    def __init__(self, asked: AskedOp, last: Operation, outputs: Sequence[Tensor]) -> None:
+        self.type, self.inputs, self.outputs = asked.type, flat(asked.inputs.values()), FormOutputs(outputs)
+        self._asked, self._last = asked, last
+
+    def get_attr(self, name: str) -> Any:
+        """Return an attribute of the op."""
+        return self._asked.attributes.get(name)
+
+    _get_attr_type = _get_attr_bool = _get_attr_int = get_attr
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._last, name)
+
+
+def in_graph(
+    form: Form, op_type: str, name: str | None, keywords: Mapping[str, Any], change: Callable[[list[Tensor]], list[Tensor]]
+) -> FormedOp | None:
+    """Return what stands for an op of a graph, or None where the op itself is to be created.
+
+    Args:
+        form: chooses the form.
+        op_type: the type of the op.
+        name: its name; None for its type.
+        keywords: its inputs and attributes by name.
+        change: returns the inputs that the op gets instead of its own.
+    """
+    with _ops._get_graph_from_inputs(flat(keywords.values())).as_default():
+        asked = _asked(op_type, keywords)
+        compute = form(asked) if asked else None
+        if asked is None or compute is None:
+            return None
+        inputs = change(flat(asked.inputs.values()))
+        asked = asked._replace(inputs=_like(asked.inputs, inputs))
+        with v1.name_scope(name or op_type, values=inputs) as scope:
+            compute = form(asked) or compute
+            results = list(compute())
+            if len(results) == 1:
+                results = [tf.identity(results[0], name=scope)]
+            else:
+                results = list(tf.identity_n(results, name=scope))
+        set_op_attr(results[0].op, _RESULT, True)
+        return FormedOp(asked, results[0].op, results)
+
+
+def eagerly(form: Form, op_type: str, arguments: Sequence[Any]) -> list[Tensor] | None:
+    """Return the results of an op that is run eagerly, or None where the op itself is to be run.
+
+    Args:
+        form: chooses the form.
+        op_type: the type of the op.
+        arguments: its inputs in order; then names of attributes, each followed by its value.
+    """
+    inputs = _definition(op_type).input_arg
+    if any(arg.number_attr for arg in inputs):
+        return None  # forms of ops with lists only save transposes in graphs
+    names = [arg.name for arg in inputs]
+    keywords = dict(zip(names, arguments))
+    rest = arguments[len(names) :]
+    keywords.update(zip(map(tf.compat.as_str, rest[::2]), rest[1::2]))
+    if any(isinstance(each, tf.Tensor) and not hasattr(each, "numpy") for each in flat(keywords.values())):
+        return None  # a tensor of a graph, which the caller adds the op to
+    asked = _asked(op_type, keywords)
+    compute = form(asked) if asked else None
+    return None if compute is None else list(compute())
+
+
+def result_of(tensor: Tensor) -> Tensor | None:
+    """Return the last tensor inside a form whose result this tensor of a graph is; None for others."""
+    if tf.executing_eagerly() and hasattr(tensor, "numpy"):
+        return None
+    op = tensor.op
+    if op.type not in ("Identity", "IdentityN") or _RESULT not in op.node_def.attr:
+        return None
+    return op.inputs[tensor.value_index]
+
+
+def flat(values: Any) -> list[Any]:
+    """Return values, with those of lists among them one by one."""
+    return [each for value in values for each in (value if isinstance(value, (list, tuple)) else [value])]
+
+
+def _like(inputs: Mapping[str, Any], values: Sequence[Tensor]) -> dict[str, Any]:
+    left = iter(values)
+    return {
+        name: [next(left) for _ in value] if isinstance(value, (list, tuple)) else next(left)
+        for name, value in inputs.items()
+    }
+
+
+def _definition(op_type: str) -> Any:
+    return _registry.get_registered_ops()[op_type] if _IS_1 else _registry.get(op_type)
+
+
+def _inferred(op_type: str) -> set[str]:
+    """Return the attributes that follow from the inputs, which the generated functions do not take."""
+    return {name for arg in _definition(op_type).input_arg for name in (arg.type_attr, arg.number_attr) if name}
+
+
+def _asked(op_type: str, keywords: Mapping[str, Any]) -> AskedOp | None:
+    """Return an op with its inputs as tensors; None if the values are none that it takes, which its creation reports."""
+    definition = _definition(op_type)
+    attributes = {attr.name: _value(attr.default_value) for attr in definition.attr if attr.HasField("default_value")}
+    attributes.update((attr.name, keywords[attr.name]) for attr in definition.attr if keywords.get(attr.name) is not None)
+    for name, value in attributes.items():
+        if isinstance(value, bytes):
+            attributes[name] = value.decode()
+    dtypes: dict[str, Any] = {}
+    inputs: dict[str, Union[Any, List[Any]]] = {}
+    try:
+        for arg in definition.input_arg:
+            dtype = dtypes.get(arg.type_attr) if arg.type_attr else tf.as_dtype(arg.type)
+            value = keywords[arg.name]
+            tensors = [
+                tf.convert_to_tensor(each, dtype) for each in (value if arg.number_attr else [value])
+            ]
+            inputs[arg.name] = tensors if arg.number_attr else tensors[0]
+            if arg.type_attr and tensors:
+                dtypes.setdefault(arg.type_attr, tensors[0].dtype.base_dtype)
+    except (KeyError, TypeError, ValueError):
+        return None
+    return AskedOp(op_type, inputs, attributes)
+
+
+def _value(default: Any) -> Any:
+    kind = default.WhichOneof("value")
+    value = getattr(default, kind)
+    if kind != "list":
+        return value
+    return [each for _, values in value.ListFields() for each in values]

@@ -1,0 +1,24 @@
+"""The forms by the type of op, and when they are in use."""
+
+from __future__ import annotations
+
+from npu_shim._host import host_device, patches
+from npu_shim._tensorflow import tf_op_creation
+from npu_shim._tensorflow.tf_op_forms import Form
+from npu_shim.cpu_kernels import convolution, layout
+
+FORMS: dict[str, Form] = {
+    **dict.fromkeys(layout.LAYOUTS, layout.channels_last),
+    **dict.fromkeys(layout.ELEMENTWISE, layout.elementwise),
+    **dict.fromkeys(convolution.OF_INPUT, convolution.gradient_of_input),
+    **dict.fromkeys(convolution.OF_FILTER, convolution.gradient_of_filter),
+    **dict.fromkeys(convolution.OF_INPUT.values(), convolution.convolution),
+}
+
+
+def use() -> None:
+    """Compute ops in these forms from now on, until patches.restore_all(). On a card, do nothing."""
+    if host_device.look().is_npu:
+        return
+    tf_op_creation.use_forms(FORMS)
+    patches.undo_with(tf_op_creation.drop_forms)

@@ -1,0 +1,180 @@
+"""Ops with channels first (NCHW, NCDHW), which the CPU computes with channels last, between two transposes.
+
+An op that takes the result of such a form takes the tensor before its last transpose, so that in a chain of ops the
+transposes between them are not computed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
+
+import tensorflow as tf
+
+from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_op_forms import AskedOp, flat, result_of
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Tensor
+
+CHANNELS_LAST = {"NCHW": "NHWC", "NCDHW": "NDHWC"}
+_BY_AXIS = ("strides", "dilations", "ksize")  # attributes with a number for each axis
+
+
+class Layout(NamedTuple):
+    """What of an op is in the layout of its data_format.
+
+    Attributes:
+        data: the inputs that are.
+        sizes: the inputs with a number for each axis.
+        outputs: the outputs that are.
+    """
+
+    data: Sequence[str]
+    sizes: Sequence[str] = ()
+    outputs: Sequence[int] = (0,)
+
+
+# By the type of op. Those whose kernels take channels first on the CPU are in NATIVE, too.
+LAYOUTS = {
+    "AvgPool": Layout(["value"]),
+    "AvgPool3D": Layout(["input"]),
+    "AvgPool3DGrad": Layout(["grad"], ["orig_input_shape"]),
+    "AvgPoolGrad": Layout(["grad"], ["orig_input_shape"]),
+    "BiasAdd": Layout(["value"]),
+    "BiasAddGrad": Layout(["out_backprop"], outputs=[]),
+    "Conv2D": Layout(["input"]),
+    "Conv2DBackpropFilter": Layout(["input", "out_backprop"], outputs=[]),
+    "Conv2DBackpropInput": Layout(["out_backprop"], ["input_sizes"]),
+    "Conv3D": Layout(["input"]),
+    "Conv3DBackpropFilterV2": Layout(["input", "out_backprop"], outputs=[]),
+    "Conv3DBackpropInputV2": Layout(["out_backprop"], ["input_sizes"]),
+    "DepthToSpace": Layout(["input"]),
+    "DepthwiseConv2dNative": Layout(["input"]),
+    "DepthwiseConv2dNativeBackpropFilter": Layout(["input", "out_backprop"], outputs=[]),
+    "DepthwiseConv2dNativeBackpropInput": Layout(["out_backprop"], ["input_sizes"]),
+    "FusedBatchNorm": Layout(["x"]),
+    "FusedBatchNormGrad": Layout(["y_backprop", "x"]),
+    "FusedBatchNormGradV2": Layout(["y_backprop", "x"]),
+    "FusedBatchNormGradV3": Layout(["y_backprop", "x"]),
+    "FusedBatchNormV2": Layout(["x"]),
+    "FusedBatchNormV3": Layout(["x"]),
+    "MaxPool": Layout(["input"]),
+    "MaxPool3D": Layout(["input"]),
+    "MaxPool3DGrad": Layout(["orig_input", "orig_output", "grad"]),
+    "MaxPool3DGradGrad": Layout(["orig_input", "orig_output", "grad"]),
+    "MaxPoolGrad": Layout(["orig_input", "orig_output", "grad"]),
+    "MaxPoolGradGrad": Layout(["orig_input", "orig_output", "grad"]),
+    "MaxPoolGradGradV2": Layout(["orig_input", "orig_output", "grad"], ["ksize", "strides"]),
+    "MaxPoolGradV2": Layout(["orig_input", "orig_output", "grad"], ["ksize", "strides"]),
+    "MaxPoolV2": Layout(["input"], ["ksize", "strides"]),
+    "SpaceToDepth": Layout(["input"]),
+}
+NATIVE = {"BiasAdd", "BiasAddGrad"}
+# Ops that compute each element by itself, and their inputs, which have one rank or are scalars.
+ELEMENTWISE = {
+    "Add": ["x", "y"],
+    "AddN": ["inputs"],
+    "AddV2": ["x", "y"],
+    "Cast": ["x"],
+    "Elu": ["features"],
+    "EluGrad": ["gradients", "outputs"],
+    "Identity": ["input"],
+    "LeakyRelu": ["features"],
+    "LeakyReluGrad": ["gradients", "features"],
+    "Mul": ["x", "y"],
+    "Relu": ["features"],
+    "Relu6": ["features"],
+    "Relu6Grad": ["gradients", "features"],
+    "ReluGrad": ["gradients", "features"],
+    "Selu": ["features"],
+    "SeluGrad": ["gradients", "outputs"],
+    "Sigmoid": ["x"],
+    "SigmoidGrad": ["y", "dy"],
+    "Softplus": ["features"],
+    "SoftplusGrad": ["gradients", "features"],
+    "Sub": ["x", "y"],
+    "Tanh": ["x"],
+    "TanhGrad": ["y", "dy"],
+}
+
+
+def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+    """Return the form of an op of LAYOUTS with channels first; None for channels last."""
+    before = asked.attributes.get("data_format", "NHWC")
+    after = CHANNELS_LAST.get(before)
+    layout = LAYOUTS[asked.type]
+    if after is None or (asked.type in NATIVE and not any(_moved(asked.inputs[name]) is not None for name in layout.data)):
+        return None
+    rank = len(before)
+    if any(asked.inputs[name].shape.rank not in (None, rank) for name in layout.data):
+        return None  # of other ranks, such as values with a bias, or an error of the script
+
+    def compute() -> list[Tensor]:
+        changes: dict[str, Any] = {"data_format": after}
+        changes.update((name, to_last(asked.inputs[name], rank)) for name in layout.data)
+        changes.update((name, _sizes_to_last(asked.inputs[name], rank)) for name in layout.sizes)
+        for name in _BY_AXIS:
+            if name in asked.attributes:
+                changes[name] = _list_to_last(asked.attributes[name])
+        if asked.attributes.get("explicit_paddings"):
+            pairs = list(asked.attributes["explicit_paddings"])
+            changes["explicit_paddings"] = flat(_list_to_last(list(zip(pairs[::2], pairs[1::2]))))
+        outputs = asked.run(changes)
+        return [to_first(each, rank) if place in layout.outputs else each for place, each in enumerate(outputs)]
+
+    return compute
+
+
+def elementwise(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+    """Return the form of an op of ELEMENTWISE that takes the result of a form with channels first; None for others."""
+    values = flat(asked.inputs[name] for name in ELEMENTWISE[asked.type])
+    if all(_moved(each) is None for each in values):
+        return None
+    rank = max(each.shape.rank or 0 for each in values)
+    if any(each.shape.rank not in (0, rank) for each in values):
+        return None
+
+    def compute() -> list[Tensor]:
+        changes = {
+            name: [to_last(each, rank) for each in value] if isinstance(value, list) else to_last(value, rank)
+            for name, value in ((name, asked.inputs[name]) for name in ELEMENTWISE[asked.type])
+        }
+        (output,) = asked.run(changes)
+        return [to_first(output, rank)]
+
+    return compute
+
+
+def to_last(value: Tensor, rank: int) -> Tensor:
+    """Return a tensor with the axis of channels at the end; a scalar as it is."""
+    if value.shape.rank == 0:
+        return value
+    moved = _moved(value)
+    return tf.transpose(value, [0, *range(2, rank), 1]) if moved is None else moved
+
+
+def to_first(value: Tensor, rank: int) -> Tensor:
+    """Return a tensor with the axis of channels behind that of the batch."""
+    return tf.transpose(value, [0, rank - 1, *range(1, rank - 1)])
+
+
+def _moved(value: Tensor) -> Tensor | None:
+    """Return what to_first() has made a tensor from, if it is the result of a form."""
+    inner = result_of(value)
+    if inner is None or inner.op.type != "Transpose":
+        return None
+    rank = inner.shape.rank
+    order = tf_api.static_value(inner.op.inputs[1])
+    is_first = rank in (4, 5) and order is not None and list(order) == [0, rank - 1, *range(1, rank - 1)]
+    return inner.op.inputs[0] if is_first else None
+
+
+def _sizes_to_last(sizes: Tensor, rank: int) -> Tensor:
+    known = None if tf.executing_eagerly() else tf_api.static_value(sizes)
+    if known is not None:
+        return tf.constant(_list_to_last(list(known)), sizes.dtype)
+    return tf.gather(sizes, [0, *range(2, rank), 1])
+
+
+def _list_to_last(values: Sequence[Any]) -> list[Any]:
+    return [values[0], *values[2:], values[1]] if len(values) in (4, 5) else list(values)
