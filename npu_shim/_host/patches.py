@@ -1,4 +1,4 @@
-"""What npu_shim replaces in this process, attributes and environment variables among it, and how to restore it."""
+"""The attributes and environment variables that npu_shim replaces in this process, and how to restore them."""
 
 from __future__ import annotations
 

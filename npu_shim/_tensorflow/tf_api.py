@@ -65,6 +65,8 @@ def static_value(tensor: Tensor) -> np.ndarray | None:
 
 def static_shape(sizes: Tensor) -> TensorShape:
     """Return the shape that a tensor of sizes has, as far as it is known without running it."""
+    if not hasattr(sizes, "numpy") and sizes.op.type == "ShapeN":
+        return sizes.op.inputs[sizes.value_index].shape
     return _tensor_util.constant_value_as_shape(sizes)
 
 

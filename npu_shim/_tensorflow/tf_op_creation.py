@@ -15,9 +15,14 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
 import tensorflow as tf
 from tensorflow.python.data.ops import dataset_ops as _dataset_ops
 from tensorflow.python.eager import execute as _execute
-from tensorflow.python.framework import op_def_library as _library, ops as _ops, random_seed as _random_seed
+from tensorflow.python.framework import (
+    importer as _importer,
+    op_def_library as _library,
+    ops as _ops,
+    random_seed as _random_seed,
+)
 
-from npu_shim._tensorflow import tf_gradients, tf_op_forms
+from npu_shim._tensorflow import tf_gradients, tf_import_forms, tf_op_forms
 from npu_shim._tensorflow.tf_graph import REHEARSAL_OPS
 
 try:
@@ -31,7 +36,7 @@ except ImportError:  # TF 2.6 and before
     _DatasetFunction = _dataset_ops.StructuredFunctionWrapper
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Graph, Operation, Result, Structure, Tensor, Value
+    from npu_shim._tensorflow.types import Function, Graph, GraphDef, Operation, Result, Structure, Tensor, Value
 
 v1 = tf.compat.v1
 _IS_1 = tf.__version__.startswith("1.")
@@ -169,6 +174,7 @@ def _install() -> None:
     if _IS_1:
         _replace(_random_seed, "get_seed", _same_seeds)
     _replace(_execute, "record_gradient", _around_record)
+    _replace(_importer, "_import_graph_def_internal", _around_import)
     if _tfe is not None:
         _replace(_tfe, "TFE_Py_FastPathExecute", _around_fast_path)
         _replace(_execute, "execute", _around_execute)
@@ -221,7 +227,9 @@ def _around_helper(original: Function) -> Function:
     """Return the helper of generated op functions with the outputs that the hooks return."""
 
     def helper(*args: object, **kwargs: object) -> Result:
-        made = _formed(*args[_IS_1:], **kwargs) if args[_IS_1] in _FORMS and not _GRAPHS_AS_WRITTEN else None
+        op_type, *name = args[_IS_1:]
+        is_formed = op_type in _FORMS and not _GRAPHS_AS_WRITTEN
+        made = _formed(str(op_type), dict(kwargs, name=name[0]) if name else kwargs) if is_formed else None
         if made is None:
             made = original(*args, **kwargs)
         op = made[2]
@@ -242,7 +250,7 @@ def _around_helper(original: Function) -> Function:
     return helper
 
 
-def _formed(op_type: str, name: str | None = None, **keywords: object) -> tuple[Any, ...] | None:
+def _formed(op_type: str, keywords: Mapping[str, Any]) -> tuple[Any, ...] | None:
     """Return what the helper of generated op functions returns for an op with a form; None if it has none."""
 
     def change(inputs: list[Tensor]) -> list[Tensor]:
@@ -252,7 +260,7 @@ def _formed(op_type: str, name: str | None = None, **keywords: object) -> tuple[
 
     is_suspended = _STATE.suspended
     with suspended():
-        op = tf_op_forms.in_graph(_FORMS[op_type], op_type, name, keywords, change)
+        op = tf_op_forms.in_graph(_FORMS[op_type], op_type, keywords.get("name"), keywords, change)
     if op is None:
         return None
     made = ([None] * len(op.outputs), False, op)
@@ -298,7 +306,9 @@ def _around_fast_path(original: Function) -> Function:
 def _around_fast_path_of_1(original: Function) -> Function:
     """Return the function that runs an op in the eager mode of TensorFlow 1.15."""
 
-    def run(context: object, device: object, op_type: str, name: str | None, callbacks: object, *args: object) -> Result:
+    def run(
+        context: object, device: object, op_type: str, name: str | None, callbacks: object, *args: object
+    ) -> Result:
         result = _formed_eagerly(op_type, args) if op_type in _FORMS else None
         return original(context, device, op_type, name, callbacks, *args) if result is None else result
 
@@ -310,6 +320,17 @@ def _formed_eagerly(op_type: str, args: Sequence[object]) -> Result | None:
     with suspended():
         results = tf_op_forms.eagerly(_FORMS[op_type], op_type, args)
     return results[0] if results is not None and len(results) == 1 else results
+
+
+def _around_import(original: Function) -> Function:
+    """Return the function that imports a GraphDef, with the forms of its nodes."""
+
+    def load(graph_def: GraphDef, *args: object, **kwargs: object) -> Result:
+        if _FORMS and not _GRAPHS_AS_WRITTEN and hasattr(graph_def, "node"):
+            graph_def = tf_import_forms.with_forms(graph_def, _FORMS, lambda each: original(each, name=""))
+        return original(graph_def, *args, **kwargs)
+
+    return load
 
 
 def _around_record(original: Function) -> Function:
@@ -328,7 +349,7 @@ def _around_execute(original: Function) -> Function:
     def execute(op_name: str | bytes, num_outputs: int, inputs: Structure, *args: object, **kwargs: object) -> Result:
         op_type = tf.compat.as_str(op_name)
         if op_type in _FORMS:
-            attributes = args[0] if args else kwargs["attrs"]
+            attributes: Any = args[0] if args else kwargs["attrs"]
             with suspended():
                 made = tf_op_forms.eagerly(_FORMS[op_type], op_type, [*inputs, *attributes])
             if made is not None:

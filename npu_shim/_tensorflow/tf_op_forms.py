@@ -1,12 +1,13 @@
 """Other forms of ops: what is computed in place of an op that a script creates in a graph or runs eagerly.
 
-A form is chosen by the type, inputs and attributes of the op, before there is one. Whoever creates the op gets the results
-of its form. In a graph, the ops of a form are in a name scope, and its results have the name that the op would have.
+A form is chosen by the type, inputs and attributes of the op, before there is one. Whoever creates the op gets the
+results of its form. In a graph, the ops of a form are in a name scope, and its results have the name that the op would
+have.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Mapping, NamedTuple, Optional, Sequence
 
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry as _registry, ops as _ops
@@ -14,7 +15,7 @@ from tensorflow.python.framework import op_def_registry as _registry, ops as _op
 from npu_shim._tensorflow.tf_graph import set_op_attr
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor, Value
+    from npu_shim._tensorflow.types import Message, Operation, Tensor
 
 v1 = tf.compat.v1
 _IS_1 = tf.__version__.startswith("1.")
@@ -74,7 +75,11 @@ class FormedOp:
 
 
 def in_graph(
-    form: Form, op_type: str, name: str | None, keywords: Mapping[str, Any], change: Callable[[list[Tensor]], list[Tensor]]
+    form: Form,
+    op_type: str,
+    name: str | None,
+    keywords: Mapping[str, Any],
+    change: Callable[[list[Tensor]], list[Tensor]],
 ) -> FormedOp | None:
     """Return what stands for an op of a graph, or None where the op itself is to be created.
 
@@ -135,6 +140,16 @@ def result_of(tensor: Tensor) -> Tensor | None:
     return op.inputs[tensor.value_index]
 
 
+def as_asked(node: Message, inputs: Sequence[Tensor]) -> AskedOp | None:
+    """Return the op of a node without lists of inputs, given its inputs in order, and without attributes of types."""
+    definition = _definition(node.op)
+    if any(arg.number_attr for arg in definition.input_arg):
+        return None
+    names = {attr.name for attr in definition.attr} - _inferred(node.op)
+    attributes = {name: _value(node.attr[name]) for name in names if name in node.attr}
+    return AskedOp(node.op, dict(zip([arg.name for arg in definition.input_arg], inputs)), attributes)
+
+
 def flat(values: Any) -> list[Any]:
     """Return values, with those of lists among them one by one."""
     return [each for value in values for each in (value if isinstance(value, (list, tuple)) else [value])]
@@ -158,22 +173,22 @@ def _inferred(op_type: str) -> set[str]:
 
 
 def _asked(op_type: str, keywords: Mapping[str, Any]) -> AskedOp | None:
-    """Return an op with its inputs as tensors; None if the values are none that it takes, which its creation reports."""
+    """Return an op with its inputs as tensors; None if it does not take the values, which its creation reports."""
     definition = _definition(op_type)
     attributes = {attr.name: _value(attr.default_value) for attr in definition.attr if attr.HasField("default_value")}
-    attributes.update((attr.name, keywords[attr.name]) for attr in definition.attr if keywords.get(attr.name) is not None)
+    attributes.update(
+        (attr.name, keywords[attr.name]) for attr in definition.attr if keywords.get(attr.name) is not None
+    )
     for name, value in attributes.items():
         if isinstance(value, bytes):
             attributes[name] = value.decode()
     dtypes: dict[str, Any] = {}
-    inputs: dict[str, Union[Any, List[Any]]] = {}
+    inputs: dict[str, Any] = {}
     try:
         for arg in definition.input_arg:
             dtype = dtypes.get(arg.type_attr) if arg.type_attr else tf.as_dtype(arg.type)
             value = keywords[arg.name]
-            tensors = [
-                tf.convert_to_tensor(each, dtype) for each in (value if arg.number_attr else [value])
-            ]
+            tensors = [tf.convert_to_tensor(each, dtype) for each in (value if arg.number_attr else [value])]
             inputs[arg.name] = tensors if arg.number_attr else tensors[0]
             if arg.type_attr and tensors:
                 dtypes.setdefault(arg.type_attr, tensors[0].dtype.base_dtype)

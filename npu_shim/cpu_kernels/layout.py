@@ -21,7 +21,7 @@ _BY_AXIS = ("strides", "dilations", "ksize")  # attributes with a number for eac
 
 
 class Layout(NamedTuple):
-    """What of an op is in the layout of its data_format.
+    """The parts of an op that are in the layout of its data_format.
 
     Attributes:
         data: the inputs that are.
@@ -103,7 +103,9 @@ def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     before = asked.attributes.get("data_format", "NHWC")
     after = CHANNELS_LAST.get(before)
     layout = LAYOUTS[asked.type]
-    if after is None or (asked.type in NATIVE and not any(_moved(asked.inputs[name]) is not None for name in layout.data)):
+    if after is None or (
+        asked.type in NATIVE and not any(_moved(asked.inputs[name]) is not None for name in layout.data)
+    ):
         return None
     rank = len(before)
     if any(asked.inputs[name].shape.rank not in (None, rank) for name in layout.data):

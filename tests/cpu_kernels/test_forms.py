@@ -54,7 +54,8 @@ def dense(filters: Any, dilations: Sequence[int], groups: int = 1) -> Any:
     parts = tf.split(filters, groups, -1)
     nothing = tf.zeros_like(parts[0])
     return tf.concat(
-        [tf.concat([part if at == place else nothing for at in range(groups)], -2) for place, part in enumerate(parts)], -1
+        [tf.concat([part if at == place else nothing for at in range(groups)], -2) for place, part in enumerate(parts)],
+        -1,
     )
 
 
@@ -71,7 +72,13 @@ def conv(op: str, rank: int, is_first: bool, strides: Sequence[int], dilations: 
         name = {4: ("NHWC", "NCHW"), 5: ("NDHWC", "NCDHW")}[rank][is_first]
         extra = {"explicit_paddings": [0, 0, 0, 0, 1, 2, 3, 0]} if padding == "EXPLICIT" else {}
         return getattr(tf.raw_ops, op)(
-            input=x, filter=w, strides=around(strides), padding=padding, data_format=name, dilations=around(dilations), **extra
+            input=x,
+            filter=w,
+            strides=around(strides),
+            padding=padding,
+            data_format=name,
+            dilations=around(dilations),
+            **extra,
         )
 
     return call
@@ -107,14 +114,16 @@ def depthwise_case(strides: Sequence[int], dilations: Sequence[int], padding: st
         return first(y) if is_first else y
 
     shape = [2, 3, 9, 8] if is_first else [2, 9, 8, 3]
-    return Case([shape, [3, 2, 3, 2]], conv("DepthwiseConv2dNative", 4, is_first, strides, dilations, padding), reference)
+    return Case(
+        [shape, [3, 2, 3, 2]], conv("DepthwiseConv2dNative", 4, is_first, strides, dilations, padding), reference
+    )
 
 
 def transposed_case(dilations: Sequence[int], rank: int = 4) -> Case:
     """A transposed convolution: the gradient with respect to the input."""
     op = "Conv2DBackpropInput" if rank == 4 else "Conv3DBackpropInputV2"
     strides = [1 if max(dilations) > 1 else 2] * (rank - 2)
-    sizes = [2, 3, 8, 10, 6][: rank]
+    sizes = [2, 3, 8, 10, 6][:rank]
 
     def call(is_first: bool, w: Any, dy: Any, dilation: Sequence[int]) -> Any:
         around = (lambda each: [1, 1, *each]) if is_first else (lambda each: [1, *each, 1])
@@ -230,16 +239,16 @@ def with_gradients(function: Tensors, values: Sequence[Any]) -> list[Any]:
         with tf.GradientTape() as inner:
             inner.watch(values)
             value = function(*values)
-            total = tf.reduce_sum(value * tf.cos(value))
+            total = tf.reduce_mean(value * tf.cos(value))
         slopes = inner.gradient(total, values)
-        total = tf.add_n([tf.reduce_sum(each * tf.sin(each)) for each in slopes])
+        total = tf.add_n([tf.reduce_mean(each * tf.sin(each)) for each in slopes])
     return [value, *slopes, *outer.gradient(total, values, unconnected_gradients=tf.UnconnectedGradients.ZERO)]
 
 
 def in_graph(function: Tensors, values: Sequence[Any]) -> list[Any]:
     value = function(*values)
-    slopes = tf.gradients(tf.reduce_sum(value * tf.cos(value)), values)
-    total = tf.add_n([tf.reduce_sum(each * tf.sin(each)) for each in slopes])
+    slopes = tf.gradients(tf.reduce_mean(value * tf.cos(value)), values)
+    total = tf.add_n([tf.reduce_mean(each * tf.sin(each)) for each in slopes])
     return [value, *slopes, *tf.gradients(total, values, unconnected_gradients="zero")]
 
 
@@ -263,7 +272,7 @@ def run(mode: str, function: Tensors, arrays: Sequence[np.ndarray]) -> list[np.n
             values = [tf.constant(each) for each in arrays]
             if mode == "loop":
                 value = looped(function)(*values)
-                made = [value, *tf.gradients(tf.reduce_sum(value * tf.cos(value)), values)]
+                made = [value, *tf.gradients(tf.reduce_mean(value * tf.cos(value)), values)]
             else:
                 made = in_graph(function, values)
             return list(session.run(made))

@@ -1,0 +1,204 @@
+"""Forms in graphs that scripts build, import, and save: names, transposes, checkpoints, frozen models."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any, Iterator
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import npu_shim
+from npu_shim._host import patches
+from npu_shim._tensorflow import tf_op_creation
+from npu_shim.config.install import install
+from npu_shim.cpu_kernels import forms
+
+v1 = tf.compat.v1
+IMAGES = np.random.RandomState(1).uniform(-1, 1, (4, 3, 8, 8)).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def in_use() -> Iterator[None]:
+    forms.use()
+    yield
+    patches.restore_all()
+
+
+def network(images: Any) -> Any:
+    """Return the logits of a small network with channels first, groups and dilation."""
+    random = np.random.RandomState(2)
+
+    def weights(name: str, *shape: int) -> Any:
+        return v1.get_variable(name, initializer=random.uniform(-1, 1, shape).astype(np.float32), use_resource=True)
+
+    y = tf.nn.conv2d(images, weights("first", 3, 3, 3, 4), [1, 1, 1, 1], "SAME", data_format="NCHW", name="one")
+    y, *_ = v1.nn.fused_batch_norm(y, weights("scale", 4), weights("offset", 4), data_format="NCHW")
+    y = tf.nn.relu(y, name="relu")
+    y = tf.nn.conv2d(y, weights("second", 3, 3, 2, 6), [1, 1, 2, 2], "SAME", data_format="NCHW", name="grouped")
+    y = v1.nn.max_pool(y, [1, 1, 2, 2], [1, 1, 2, 2], "SAME", data_format="NCHW", name="pool")
+    return tf.reduce_mean(y, [2, 3], name="logits")
+
+
+def frozen() -> tuple[Any, np.ndarray]:
+    """Return the GraphDef of the network as a GPU's host writes it, without forms, and its result."""
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        result = network(tf.constant(IMAGES))
+        session.run(v1.global_variables_initializer())
+        expected = session.run(result)
+        values = {variable.op.name: session.run(variable) for variable in v1.global_variables()}
+    del graph
+    patches.restore_all()
+    with tf.Graph().as_default() as graph:
+        images = v1.placeholder(tf.float32, [None, 3, 8, 8], "images")
+        original = v1.get_variable
+        v1.get_variable = lambda name, **_: tf.constant(values[name], name=name + "/value")
+        try:
+            network(images)
+        finally:
+            v1.get_variable = original
+        made = graph.as_graph_def()
+    forms.use()
+    return made, expected
+
+
+def test_nodes_keep_their_names_and_shapes() -> None:
+    with tf.Graph().as_default() as graph:
+        network(v1.placeholder(tf.float32, [None, 3, 8, 8]))
+        for name, shape in {
+            "one": [None, 4, 8, 8],
+            "relu": [None, 4, 8, 8],
+            "grouped": [None, 6, 4, 4],
+            "pool": [None, 6, 2, 2],
+        }.items():
+            assert graph.get_tensor_by_name(name + ":0").shape.as_list() == shape
+
+
+def test_transposes_between_forms_are_not_computed() -> None:
+    with tf.Graph().as_default() as graph:
+        images = v1.placeholder(tf.float32, [4, 3, 8, 8])
+        loss = tf.reduce_sum(network(images))
+        gradients = tf.gradients(loss, v1.trainable_variables())
+        needed = tf_op_ancestors([loss, *gradients])
+    transposes = [op.name for op in graph.get_operations() if op.type == "Transpose" and op.name in needed]
+    # Of the images, of the result, and of its gradient; those of the groups' filters are no transposes.
+    assert len(transposes) == 3, transposes
+
+
+def tf_op_ancestors(tensors: list[Any]) -> set[str]:
+    names: set[str] = set()
+    todo = [tensor.op for tensor in tensors]
+    while todo:
+        op = todo.pop()
+        if op.name not in names:
+            names.add(op.name)
+            todo += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+    return names
+
+
+def test_a_frozen_model_is_imported() -> None:
+    graph_def, expected = frozen()
+    assert any(node.attr["data_format"].s == b"NCHW" for node in graph_def.node if node.op == "Conv2D")
+    with tf.Graph().as_default(), v1.Session() as session:
+        images, logits = tf.import_graph_def(graph_def, return_elements=["images:0", "logits:0"], name="")
+        np.testing.assert_allclose(session.run(logits, {images: IMAGES}), expected, rtol=1e-5, atol=1e-6)
+        assert session.run("grouped:0", {images: IMAGES}).shape == (4, 6, 4, 4)
+
+
+def test_a_meta_graph_trains(tmp_path: pathlib.Path) -> None:
+    """Its GraphDef has the nodes of gradients, with channels first as well."""
+    patches.restore_all()
+    with tf.Graph().as_default():
+        labels = tf.constant([0, 1, 2, 3])
+        logits = network(tf.constant(IMAGES))
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits), name="loss")
+        with tf.name_scope("training"):
+            v1.train.GradientDescentOptimizer(0.05).minimize(loss, name="train")
+        v1.train.export_meta_graph(str(tmp_path / "model.meta"), saver_def=v1.train.Saver().saver_def)
+    forms.use()
+
+    def losses(is_imported: bool) -> list[float]:
+        with tf.Graph().as_default() as graph, v1.Session() as session:
+            if is_imported:
+                v1.train.import_meta_graph(str(tmp_path / "model.meta"))
+                train = graph.get_operation_by_name("training/train")
+            else:
+                logits = network(tf.constant(IMAGES))
+                loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.constant([0, 1, 2, 3]), logits=logits)
+                loss = tf.reduce_mean(loss, name="loss")
+                train = v1.train.GradientDescentOptimizer(0.05).minimize(loss)
+            session.run(v1.global_variables_initializer())
+            return [session.run(["loss:0", train])[0] for _ in range(4)]
+
+    found, wanted = losses(True), losses(False)
+    assert wanted[-1] < wanted[0]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_weights_of_a_checkpoint_keep_their_names_and_layout(tmp_path: pathlib.Path) -> None:
+    with tf.Graph().as_default(), v1.Session() as session:
+        network(tf.constant(IMAGES))
+        session.run(v1.global_variables_initializer())
+        path = v1.train.Saver().save(session, str(tmp_path / "model"))
+    assert {name: shape for name, shape in tf.train.list_variables(path)} == {
+        "first": [3, 3, 3, 4],
+        "second": [3, 3, 2, 6],
+        "scale": [4],
+        "offset": [4],
+    }
+
+
+def test_install_uses_the_forms_and_uninstall_drops_them() -> None:
+    patches.restore_all()
+    assert not tf_op_creation._FORMS
+    install()
+    assert tf_op_creation._FORMS
+    npu_shim.uninstall()
+    assert not tf_op_creation._FORMS
+
+
+def test_ops_with_channels_last_are_themselves() -> None:
+    with tf.Graph().as_default() as graph:
+        y = tf.nn.conv2d(tf.zeros([1, 5, 5, 2]), tf.zeros([3, 3, 2, 2]), [1, 1, 1, 1], "SAME", name="conv")
+        tf.nn.relu(y, name="relu")
+        types = {op.name: op.type for op in graph.get_operations()}
+    assert types["conv"] == "Conv2D" and types["relu"] == "Relu" and "Transpose" not in types.values()
+
+
+def test_a_wrong_call_raises_the_error_of_tensorflow() -> None:
+    with tf.Graph().as_default(), pytest.raises((ValueError, TypeError)):
+        tf.nn.conv2d(tf.zeros([1, 2, 5]), tf.zeros([3, 3, 2, 2]), [1, 1, 1, 1], "SAME", data_format="NCHW")
+
+
+if tf.__version__ >= "2":
+
+    def test_keras_trains_with_channels_first_as_with_channels_last() -> None:
+        def losses(data_format: str) -> list[float]:
+            layers, first = tf.keras.layers, data_format == "channels_first"
+            tf.keras.utils.set_random_seed(1) if hasattr(tf.keras.utils, "set_random_seed") else tf.random.set_seed(1)
+            model = tf.keras.Sequential(
+                [
+                    tf.keras.Input((4, 8, 8) if first else (8, 8, 4)),
+                    layers.Conv2D(6, 3, padding="same", groups=2, data_format=data_format),
+                    layers.BatchNormalization(axis=1 if first else -1),
+                    layers.ReLU(),
+                    layers.MaxPool2D(data_format=data_format),
+                    layers.SeparableConv2D(6, 3, padding="same", data_format=data_format),
+                    layers.Conv2D(5, 3, padding="same", dilation_rate=2, data_format=data_format),
+                    layers.Conv2DTranspose(4, 3, strides=2, data_format=data_format),
+                    layers.GlobalAveragePooling2D(data_format=data_format),
+                    layers.Dense(3),
+                ]
+            )
+            random = np.random.RandomState(4)
+            shape = (16, 4, 8, 8)
+            images, labels = random.uniform(-1, 1, shape).astype(np.float32), random.randint(0, 3, 16)
+            for weights in model.weights:
+                if len(weights.shape) > 1:
+                    weights.assign(random.uniform(-0.5, 0.5, weights.shape))
+            model.compile(tf.keras.optimizers.SGD(0.1), tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+            images = images if first else np.moveaxis(images, 1, -1)
+            return list(model.fit(images, labels, 8, epochs=2, shuffle=False, verbose=0).history["loss"])
+
+        np.testing.assert_allclose(losses("channels_first"), losses("channels_last"), rtol=1e-4)
