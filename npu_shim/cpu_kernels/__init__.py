@@ -1,1 +1,1 @@
-"""Forms for the CPU of ops that only GPUs and NPUs compute. Import the modules by name; the package itself imports nothing."""
+"""Forms for the CPU of ops that only GPUs and NPUs compute. The package itself imports nothing."""

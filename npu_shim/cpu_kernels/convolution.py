@@ -6,7 +6,8 @@ With channels last, in two or three dimensions:
   Strides s and dilations d with a common divisor g take every g-th row of the input, with s / g and d / g.
 * Groups split the input and the filter, and the parts are concatenated. Groups of one channel are a depthwise
   convolution.
-* A depthwise convolution with unequal strides computes with their common divisor, and takes each n-th row of the result.
+* A depthwise convolution with unequal strides computes with their common divisor, and takes every n-th row of the
+  result.
 
 The gradients with respect to input and filter are those of these forms.
 """

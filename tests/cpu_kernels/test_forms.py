@@ -278,7 +278,10 @@ def run(mode: str, function: Tensors, arrays: Sequence[np.ndarray]) -> list[np.n
             return list(session.run(made))
     with context.eager_mode():
         values = [tf.constant(each) for each in arrays]
-        call = lambda *each: with_gradients(function, list(each))
+
+        def call(*each: Any) -> list[Any]:
+            return with_gradients(function, list(each))
+
         return [each.numpy() for each in (tf.function(call) if mode == "function" else call)(*values)]
 
 
