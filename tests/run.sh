@@ -40,6 +40,7 @@ suites=(
   "shim        no      tf115                    -                       --few-cases=8 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
   "shim        no      -                        tf215,tf115,tf26,tf221  tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
   "shim        no      tf26,tf221               -                       --few-cases=8 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_deep_potential.py"
+  "kernels     yes     tf215,tf115,tf26,tf221   tf215,tf115,tf26,tf221  tests/cpu_kernels"
   "samples     no      tf215,tf115              tf215,tf115,tf26,tf221  tests/samples"
   "backends    no      tf215                    tf215,tf115,tf26,tf221  tests/distributed/test_backend_*.py"
   "smoke       no      tf26                     -                       -m smoke tests/distributed tests/lifted tests/cli"

@@ -229,7 +229,12 @@ CASES = {
         lambda x, *rest: first(block(False)(last(x), *rest)),
     ),
 }
-MODES = ["graph", "eager", "loop"] + ["function"] * (not IS_1)
+# TensorFlow 1 has no tf.function of its own.
+MODES = [
+    "graph",
+    pytest.param("eager", marks=[pytest.mark.nightly] * (not IS_1)),
+    pytest.param("loop", marks=pytest.mark.nightly),
+] + ["function"] * (not IS_1)
 
 
 def with_gradients(function: Tensors, values: Sequence[Any]) -> list[Any]:
