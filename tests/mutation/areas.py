@@ -59,7 +59,7 @@ AREAS = (
     ),
     Area("configuration", "npu_shim/config/*.py", 6, (*_SHIM, *_OTHERS)),
     Area("options", "npu_shim/options/*.py", 4, (*_FAST, *_SHIM)),
-    Area("optimizers", "npu_shim/optimizer/*.py", 6, (*_SHIM, *_OTHERS)),
+    Area("optimizers", "npu_shim/optimizer/*.py", 6, (*_SHIM, *_RANKS, *_OTHERS)),
     Area("estimators", "npu_shim/estimator/*.py", 5, (*_SHIM, *_OTHERS, *_RANKS)),
     Area("data", "npu_shim/data/*.py", 5, (*_SHIM, *_OTHERS)),
     Area("operators", "npu_shim/ops/*.py", 12, (*_SHIM, "tf215 card tests/card", "tf215 blocks tests/blocks")),

@@ -168,6 +168,12 @@ def test_a_batch_size_that_is_given():
     assert [e.tolist() for e, _ in got] == [[1, 2, 3], [4, 4, 4]] and [m.sum() for _, m in got] == [3, 1]
 
 
+def test_a_batch_size_of_one_is_allowed():
+    with tf.Graph().as_default():
+        got = elements(pad(numbers(2).batch(1), batch_size=1))
+    assert [e.tolist() for e, _ in got] == [[0], [1]]
+
+
 def test_another_name_for_the_mask_is_found_after_other_steps():
     with tf.Graph().as_default():
         padded = pad(tf.data.Dataset.from_tensor_slices({"x": x}).batch(4), mask="real")

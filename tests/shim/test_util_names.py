@@ -59,6 +59,14 @@ def test_values_of_the_process() -> None:
     assert util.get_value("rate", "none") == "none"
 
 
+def test_a_loop_variable_is_zero_and_made_once() -> None:
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        variable = util.create_or_get_var("loop_cond")
+        assert util.create_or_get_var("loop_cond") is variable and variable.dtype.base_dtype == tf.int64
+        session.run(variable.initializer)
+        assert session.run(variable) == 0
+
+
 def test_loop_variables_are_exported_with_the_graph() -> None:
     util.register_func("own_variable")
     util.register_func("own_variable")
