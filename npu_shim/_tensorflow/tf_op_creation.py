@@ -73,7 +73,8 @@ class _State(threading.local):
 
 _STATE = _State()
 _HOOKS: list[OpHook] = []
-_FORMS: dict[str, tf_op_forms.Form] = {}  # by the type of op
+_FORMS: dict[str, tf_op_forms.Form] = {}  # of ops in graphs, by their type
+_EAGER_FORMS: dict[str, tf_op_forms.Form] = {}
 _GRAPHS_AS_WRITTEN: list[bool] = []  # if not empty, forms are for eager mode only
 # Objects, names and original values of what is replaced while there are hooks or forms
 _ORIGINALS: list[tuple[object, str, object]] = []
@@ -93,11 +94,12 @@ def remove(hook: OpHook) -> None:
         _restore()
 
 
-def use_forms(forms: Mapping[str, tf_op_forms.Form]) -> None:
+def use_forms(forms: Mapping[str, tf_op_forms.Form], only_in_graphs: Mapping[str, tf_op_forms.Form]) -> None:
     """Let forms take the place of ops that are created from now on, by the type of op."""
     if not _ORIGINALS:
         _install()
-    _FORMS.update(forms)
+    _EAGER_FORMS.update(forms)
+    _FORMS.update({**forms, **only_in_graphs})
 
 
 def leave_graphs() -> None:
@@ -108,6 +110,7 @@ def leave_graphs() -> None:
 def drop_forms() -> None:
     """Let ops be what they are again."""
     _FORMS.clear()
+    _EAGER_FORMS.clear()
     _GRAPHS_AS_WRITTEN.clear()
     _restore()
 
@@ -283,13 +286,13 @@ def _around_fast_path(original: Function) -> Function:
 
     def run(context: object, op_type: str, name: str | None, *args: object) -> Result:
         if _STATE.suspended or not _HOOKS:
-            result = _formed_eagerly(op_type, args) if op_type in _FORMS else None
+            result = _formed_eagerly(op_type, args) if op_type in _EAGER_FORMS else None
             return original(context, op_type, name, *args) if result is None else result
         inputs = [each for argument in args for each in _values_of(argument)]
         for hook in _HOOKS:
             inputs = hook.inputs(op_type, inputs)
         args = tuple(_replaced(args, inputs))
-        result = _formed_eagerly(op_type, args) if op_type in _FORMS else None
+        result = _formed_eagerly(op_type, args) if op_type in _EAGER_FORMS else None
         if result is None:
             result = original(context, op_type, name, *args)
         several = isinstance(result, (list, tuple))
@@ -309,7 +312,7 @@ def _around_fast_path_of_1(original: Function) -> Function:
     def run(
         context: object, device: object, op_type: str, name: str | None, callbacks: object, *args: object
     ) -> Result:
-        result = _formed_eagerly(op_type, args) if op_type in _FORMS else None
+        result = _formed_eagerly(op_type, args) if op_type in _EAGER_FORMS else None
         return original(context, device, op_type, name, callbacks, *args) if result is None else result
 
     return run
@@ -318,7 +321,7 @@ def _around_fast_path_of_1(original: Function) -> Function:
 def _formed_eagerly(op_type: str, args: Sequence[object]) -> Result | None:
     """Return the output of an op with a form, or a list of several; None if it has none."""
     with suspended():
-        results = tf_op_forms.eagerly(_FORMS[op_type], op_type, args)
+        results = tf_op_forms.eagerly(_EAGER_FORMS[op_type], op_type, args)
     return results[0] if results is not None and len(results) == 1 else results
 
 
@@ -348,10 +351,10 @@ def _around_execute(original: Function) -> Function:
 
     def execute(op_name: str | bytes, num_outputs: int, inputs: Structure, *args: object, **kwargs: object) -> Result:
         op_type = tf.compat.as_str(op_name)
-        if op_type in _FORMS:
+        if op_type in _EAGER_FORMS:
             attributes: Any = args[0] if args else kwargs["attrs"]
             with suspended():
-                made = tf_op_forms.eagerly(_FORMS[op_type], op_type, [*inputs, *attributes])
+                made = tf_op_forms.eagerly(_EAGER_FORMS[op_type], op_type, [*inputs, *attributes])
             if made is not None:
                 return tf_op_forms.FormOutputs(made)
         if _STATE.suspended or not _HOOKS:

@@ -7,15 +7,18 @@ have.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Callable, List, Mapping, NamedTuple, Optional, Sequence
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry as _registry, ops as _ops
 
+from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_graph import set_op_attr
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Message, Operation, Tensor
+    from npu_shim._tensorflow.types import Message, Operation, Tensor, TensorShape
 
 v1 = tf.compat.v1
 _IS_1 = tf.__version__.startswith("1.")
@@ -27,7 +30,8 @@ class AskedOp(NamedTuple):
 
     Attributes:
         type: of the op.
-        inputs: tensors, or lists of them, by the names of the operator's definition.
+        inputs: tensors, or lists of them, by the names of the operator's definition. While a form is chosen, variables
+            and others with a shape, too.
         attributes: those given, and the others with their default values.
     """
 
@@ -90,16 +94,14 @@ def in_graph(
         keywords: its inputs and attributes by name.
         change: returns the inputs that the op gets instead of its own.
     """
+    given = _given(op_type, keywords)
+    if given is None or form(given) is None:
+        return None  # before anything is added to the graph
     with _ops._get_graph_from_inputs(flat(keywords.values())).as_default():
-        asked = _asked(op_type, keywords)
-        compute = form(asked) if asked else None
-        if asked is None or compute is None:
-            return None
-        inputs = change(flat(asked.inputs.values()))
-        asked = asked._replace(inputs=_like(asked.inputs, inputs))
-        with v1.name_scope(name or op_type, values=inputs) as scope:
-            compute = form(asked) or compute
-            results = list(compute())
+        with v1.name_scope(name or op_type) as scope:
+            asked = _as_tensors(given)
+            asked = asked._replace(inputs=_like(asked.inputs, change(flat(asked.inputs.values()))))
+            results = list(_chosen(form, asked)())
             if len(results) == 1:
                 results = [tf.identity(results[0], name=scope)]
             else:
@@ -125,19 +127,23 @@ def eagerly(form: Form, op_type: str, arguments: Sequence[Any]) -> list[Tensor] 
     keywords.update(zip(map(tf.compat.as_str, rest[::2]), rest[1::2]))
     if any(isinstance(each, tf.Tensor) and not hasattr(each, "numpy") for each in flat(keywords.values())):
         return None  # a tensor of a graph, which the caller adds the op to
-    asked = _asked(op_type, keywords)
-    compute = form(asked) if asked else None
-    return None if compute is None else list(compute())
+    given = _given(op_type, keywords)
+    return None if given is None or form(given) is None else list(_chosen(form, _as_tensors(given))())
 
 
 def result_of(tensor: Tensor) -> Tensor | None:
     """Return the last tensor inside a form whose result this tensor of a graph is; None for others."""
-    if tf.executing_eagerly() and hasattr(tensor, "numpy"):
+    if not isinstance(tensor, tf.Tensor) or (tf.executing_eagerly() and hasattr(tensor, "numpy")):
         return None
     op = tensor.op
     if op.type not in ("Identity", "IdentityN") or _RESULT not in op.node_def.attr:
         return None
     return op.inputs[tensor.value_index]
+
+
+def shape_in(sizes: Any) -> TensorShape:
+    """Return the shape that an input of sizes has, as far as it is known."""
+    return tf.TensorShape(list(sizes.value)) if isinstance(sizes, _Constant) else tf_api.static_shape(sizes)
 
 
 def as_asked(node: Message, inputs: Sequence[Tensor]) -> AskedOp | None:
@@ -167,34 +173,77 @@ def _definition(op_type: str) -> Any:
     return _registry.get_registered_ops()[op_type] if _IS_1 else _registry.get(op_type)
 
 
-def _inferred(op_type: str) -> set[str]:
+@functools.lru_cache(maxsize=None)
+def _inferred(op_type: str) -> frozenset[str]:
     """Return the attributes that follow from the inputs, which the generated functions do not take."""
-    return {name for arg in _definition(op_type).input_arg for name in (arg.type_attr, arg.number_attr) if name}
+    inputs = _definition(op_type).input_arg
+    return frozenset(name for arg in inputs for name in (arg.type_attr, arg.number_attr) if name)
 
 
-def _asked(op_type: str, keywords: Mapping[str, Any]) -> AskedOp | None:
-    """Return an op with its inputs as tensors; None if it does not take the values, which its creation reports."""
+@functools.lru_cache(maxsize=None)
+def _defaults(op_type: str) -> Mapping[str, Any]:
+    return {
+        attr.name: _value(attr.default_value) for attr in _definition(op_type).attr if attr.HasField("default_value")
+    }
+
+
+class _Constant:
+    """An array or list that an op is given, before it is a tensor."""
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.shape = value, tf.TensorShape(np.shape(value))
+
+
+def _given(op_type: str, keywords: Mapping[str, Any]) -> AskedOp | None:
+    """Return an op with its inputs as they are given; None if one is missing, which its creation reports."""
     definition = _definition(op_type)
-    attributes = {attr.name: _value(attr.default_value) for attr in definition.attr if attr.HasField("default_value")}
+    attributes = dict(_defaults(op_type))
     attributes.update(
-        (attr.name, keywords[attr.name]) for attr in definition.attr if keywords.get(attr.name) is not None
+        (each.name, keywords[each.name]) for each in definition.attr if keywords.get(each.name) is not None
     )
     for name, value in attributes.items():
         if isinstance(value, bytes):
             attributes[name] = value.decode()
-    dtypes: dict[str, Any] = {}
     inputs: dict[str, Any] = {}
     try:
         for arg in definition.input_arg:
-            dtype = dtypes.get(arg.type_attr) if arg.type_attr else tf.as_dtype(arg.type)
             value = keywords[arg.name]
-            tensors = [tf.convert_to_tensor(each, dtype) for each in (value if arg.number_attr else [value])]
-            inputs[arg.name] = tensors if arg.number_attr else tensors[0]
-            if arg.type_attr and tensors:
-                dtypes.setdefault(arg.type_attr, tensors[0].dtype.base_dtype)
+            inputs[arg.name] = [_with_shape(each) for each in value] if arg.number_attr else _with_shape(value)
     except (KeyError, TypeError, ValueError):
         return None
     return AskedOp(op_type, inputs, attributes)
+
+
+def _with_shape(value: Any) -> Any:
+    return value if isinstance(getattr(value, "shape", None), tf.TensorShape) else _Constant(value)
+
+
+def _as_tensors(given: AskedOp) -> AskedOp:
+    dtypes: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
+
+    def tensor(value: Any, dtype: Any) -> Any:
+        return tf.convert_to_tensor(value.value if isinstance(value, _Constant) else value, dtype)
+
+    for arg in _definition(given.type).input_arg:
+        values = flat([given.inputs[arg.name]])
+        dtype = None
+        if not arg.type_attr:
+            dtype = tf.as_dtype(arg.type)
+        else:
+            known = [each.dtype for each in values if not isinstance(each, _Constant)]
+            dtype = dtypes.get(arg.type_attr) or (known[0].base_dtype if known else None)
+        tensors = [tensor(each, dtype) for each in values]
+        if arg.type_attr and tensors:
+            dtypes.setdefault(arg.type_attr, tensors[0].dtype.base_dtype)
+        inputs[arg.name] = tensors if arg.number_attr else tensors[0]
+    return given._replace(inputs=inputs)
+
+
+def _chosen(form: Form, asked: AskedOp) -> Callable[[], Sequence[Tensor]]:
+    compute = form(asked)
+    assert compute is not None, asked.type  # the shapes are those of before
+    return compute
 
 
 def _value(default: Any) -> Any:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow.tf_op_forms import shape_in
 from npu_shim.cpu_kernels.layout import channels_last
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def gradient_of_input(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     if moved is not None:
         return moved
     of = OF_INPUT[asked.type]
-    shape = tf_api.static_shape(asked.inputs["input_sizes"])
+    shape = shape_in(asked.inputs["input_sizes"])
     plan = _plan(asked, of, shape[-1:], asked.inputs["filter"].shape)
     if plan.is_plain_for(of):
         return None
@@ -92,7 +93,7 @@ def gradient_of_filter(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     if moved is not None:
         return moved
     of = OF_FILTER[asked.type]
-    shape = tf_api.static_shape(asked.inputs["filter_sizes"])
+    shape = shape_in(asked.inputs["filter_sizes"])
     plan = _plan(asked, of, asked.inputs["input"].shape[-1:], shape)
     if plan.is_plain_for(of):
         return None

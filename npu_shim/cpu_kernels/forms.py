@@ -9,16 +9,17 @@ from npu_shim.cpu_kernels import convolution, layout
 
 FORMS: dict[str, Form] = {
     **dict.fromkeys(layout.LAYOUTS, layout.channels_last),
-    **dict.fromkeys(layout.ELEMENTWISE, layout.elementwise),
     **dict.fromkeys(convolution.OF_INPUT, convolution.gradient_of_input),
     **dict.fromkeys(convolution.OF_FILTER, convolution.gradient_of_filter),
     **dict.fromkeys(convolution.OF_INPUT.values(), convolution.convolution),
 }
+# They compute nothing that the CPU does not; they keep transposes out of a chain of ops.
+FORMS_IN_GRAPHS: dict[str, Form] = dict.fromkeys(layout.ELEMENTWISE, layout.elementwise)
 
 
 def use() -> None:
     """Compute ops in these forms from now on, until patches.restore_all(). On a card, do nothing."""
     if host_device.look().is_npu:
         return
-    tf_op_creation.use_forms(FORMS)
+    tf_op_creation.use_forms(FORMS, FORMS_IN_GRAPHS)
     patches.undo_with(tf_op_creation.drop_forms)

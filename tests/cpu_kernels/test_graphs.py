@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import npu_shim
-from npu_shim._host import patches
+from npu_shim._host import host_device, patches
 from npu_shim._tensorflow import tf_op_creation
 from npu_shim.config.install import install
 from npu_shim.cpu_kernels import forms
@@ -158,12 +158,30 @@ def test_install_uses_the_forms_and_uninstall_drops_them() -> None:
     assert not tf_op_creation._FORMS
 
 
-def test_ops_with_channels_last_are_themselves() -> None:
-    with tf.Graph().as_default() as graph:
-        y = tf.nn.conv2d(tf.zeros([1, 5, 5, 2]), tf.zeros([3, 3, 2, 2]), [1, 1, 1, 1], "SAME", name="conv")
-        tf.nn.relu(y, name="relu")
-        types = {op.name: op.type for op in graph.get_operations()}
-    assert types["conv"] == "Conv2D" and types["relu"] == "Relu" and "Transpose" not in types.values()
+def test_ops_that_the_cpu_computes_are_themselves() -> None:
+    """Node by node: no name, no seed and no read of a variable moves."""
+
+    def graph_def() -> Any:
+        with tf.Graph().as_default() as graph:
+            v1.set_random_seed(1)
+            weights = v1.get_variable("w", [3, 3, 2, 2], use_resource=True)
+            y = tf.nn.conv2d(np.zeros([1, 5, 5, 2], np.float32), weights, [1, 1, 1, 1], "SAME", name="conv")
+            y = tf.nn.bias_add(tf.nn.relu(y, name="relu") * 2.0 + 1.0, [1.0, 2.0])
+            y = tf.nn.conv2d_transpose(y, weights, [1, 10, 10, 2], strides=[1, 2, 2, 1])
+            y = tf.nn.dropout(v1.nn.max_pool(y, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"), rate=0.5)
+            v1.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(y))
+            return graph.as_graph_def()
+
+    with_forms = graph_def()
+    patches.restore_all()
+    assert with_forms == graph_def()
+
+
+def test_a_host_with_a_card_does_not_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    patches.restore_all()
+    monkeypatch.setattr(host_device, "look", lambda: host_device.Device("npu", "a test"))
+    forms.use()
+    assert not tf_op_creation._FORMS
 
 
 def test_a_wrong_call_raises_the_error_of_tensorflow() -> None:

@@ -192,7 +192,16 @@ def test_run_sh_limits_the_matrix_to_the_environments_given(repo_root: pathlib.P
     assert suites_of(repo_root, "--env", "tf26") == [suite for suite in every if suite[0] == "tf26"]
     default = suites_of(repo_root)
     assert {env for env, _, _ in default} == {"tf215"}
-    assert {suite for _, suite, _ in default} == {"fast", "convert", "types", "shim", "kernels", "card", "smoke", "sample"}
+    assert {suite for _, suite, _ in default} == {
+        "fast",
+        "convert",
+        "types",
+        "shim",
+        "kernels",
+        "card",
+        "smoke",
+        "sample",
+    }
     assert suites_of(repo_root, "--env", "tf115", "--env", "tf26", "tests/ops") == [
         ("tf115", "chosen", []),
         ("tf26", "chosen", []),

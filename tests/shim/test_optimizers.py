@@ -196,7 +196,11 @@ WRONG = [
     (lambda: ExponentialUpdateLossScaleManager(8, 0), ValueError, "incr_every_n_steps=0 is not allowed"),
     (lambda: ExponentialUpdateLossScaleManager(8, 1, decr_ratio=1.5), ValueError, "decr_ratio=1.5 is not allowed"),
     (lambda: NPULossScaleOptimizer("adam", FixedLossScaleManager(8)), TypeError, "opt='adam' is str, but must be"),
-    (lambda: NPUDistributedOptimizer("adam"), TypeError, r"optimizer='adam' is str.*Optimizer\. For a Keras optimizer use npu_keras_optimizer"),
+    (
+        lambda: NPUDistributedOptimizer("adam"),
+        TypeError,
+        r"optimizer='adam' is str.*Optimizer\. For a Keras optimizer use npu_keras_optimizer",
+    ),
     (lambda: NPUOptimizer(_ADAM(), is_loss_scale=True), ValueError, "is_loss_scale=True needs loss_scale_manager"),
     (lambda: KerasDistributeOptimizer(_ADAM()), TypeError, "must be a Keras optimizer.*npu_tf_optimizer"),
 ]
