@@ -6,15 +6,15 @@ shapes, such as groups of channels where it has other functions, is not known.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping
+from typing import TYPE_CHECKING, Callable, Mapping
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_api
-from npu_shim._tensorflow.tf_op_forms import Form, as_asked, in_graph
+from npu_shim._tensorflow.tf_op_forms import Form, as_asked, dtypes_of_inputs, in_graph
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, GraphDef, Message
+    from npu_shim._tensorflow.types import DType, Graph, GraphDef, Message, Tensor
 
 v1 = tf.compat.v1
 _RESULT = "result"
@@ -57,10 +57,8 @@ def _nodes(node: Message, form: Form, graph: Graph | None) -> list[Message]:
     given = [each for each in node.input if not each.startswith("^")]
     fragment = tf.Graph()
     with fragment.as_default():
-        inputs = [
-            _placeholder(node, place, graph.get_operation_by_name(node.name).inputs[place] if graph else None)
-            for place in range(len(given))
-        ]
+        known = graph.get_operation_by_name(node.name).inputs if graph else [None] * len(given)
+        inputs = [_input(place, dtype, each) for place, (dtype, each) in enumerate(zip(dtypes_of_inputs(node), known))]
         asked = as_asked(node, inputs)
         formed = in_graph(form, node.op, _RESULT, {**asked.attributes, **asked.inputs}, list) if asked else None
     if formed is None:
@@ -79,7 +77,7 @@ def _nodes(node: Message, form: Form, graph: Graph | None) -> list[Message]:
         if each.op == "Placeholder":
             continue
         each.name = renamed(each.name)
-        each.input[:] = [*(_input(renamed, name) for name in each.input), *control]
+        each.input[:] = [*(_renamed_input(renamed, name) for name in each.input), *control]
         if not each.input:
             each.input.append(source)
         each.device = node.device
@@ -87,19 +85,17 @@ def _nodes(node: Message, form: Form, graph: Graph | None) -> list[Message]:
     return made
 
 
-def _input(renamed: Callable[[str], str], name: str) -> str:
+def _renamed_input(renamed: Callable[[str], str], name: str) -> str:
     """Return the new name of an input, which may be one of several outputs or a control input."""
     before, name = ("^", name[1:]) if name.startswith("^") else ("", name)
     name, colon, output = name.partition(":")
     return before + (renamed(name) if name.startswith("input_") else renamed(name) + colon + output)
 
 
-def _placeholder(node: Message, place: int, known: Any) -> Any:
+def _input(place: int, dtype: DType, known: Tensor | None) -> Tensor:
     """Return a constant for an input of constant sizes, and a placeholder for another one."""
-    if known is None:
-        return v1.placeholder(tf.float32, None, name=f"input_{place}")
-    if known.dtype.is_integer and known.shape.rank == 1 and known.shape[0] in (4, 5):
+    if known is not None and dtype.is_integer and known.shape.rank == 1 and known.shape[0] in (4, 5):
         sizes = tf_api.static_shape(known)
         if sizes.is_fully_defined():
-            return tf.constant(sizes.as_list(), known.dtype, name=f"sizes_{place}")
-    return v1.placeholder(known.dtype.base_dtype, known.shape, name=f"input_{place}")
+            return tf.constant(sizes.as_list(), dtype, name=f"sizes_{place}")
+    return v1.placeholder(dtype, None if known is None else known.shape, name=f"input_{place}")

@@ -18,7 +18,7 @@ from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_graph import set_op_attr
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Message, Operation, Tensor, TensorShape
+    from npu_shim._tensorflow.types import DType, Message, Operation, Tensor, TensorShape
 
 v1 = tf.compat.v1
 _IS_1 = tf.__version__.startswith("1.")
@@ -156,6 +156,12 @@ def as_asked(node: Message, inputs: Sequence[Tensor]) -> AskedOp | None:
     return AskedOp(node.op, dict(zip([arg.name for arg in definition.input_arg], inputs)), attributes)
 
 
+def dtypes_of_inputs(node: Message) -> list[DType]:
+    """Return the types of the inputs of a node without lists of inputs."""
+    inputs = _definition(node.op).input_arg
+    return [tf.as_dtype(node.attr[arg.type_attr].type if arg.type_attr else arg.type) for arg in inputs]
+
+
 def flat(values: Any) -> list[Any]:
     """Return values, with those of lists among them one by one."""
     return [each for value in values for each in (value if isinstance(value, (list, tuple)) else [value])]
@@ -232,7 +238,7 @@ def _as_tensors(given: AskedOp) -> AskedOp:
             dtype = tf.as_dtype(arg.type)
         else:
             known = [each.dtype for each in values if not isinstance(each, _Constant)]
-            dtype = dtypes.get(arg.type_attr) or (known[0].base_dtype if known else None)
+            dtype = dtypes.get(arg.type_attr) or (tf.as_dtype(known[0]).base_dtype if known else None)
         tensors = [tensor(each, dtype) for each in values]
         if arg.type_attr and tensors:
             dtypes.setdefault(arg.type_attr, tensors[0].dtype.base_dtype)

@@ -8,6 +8,7 @@ from typing import Any, Iterator
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 import npu_shim
 from npu_shim._host import host_device, patches
@@ -190,6 +191,31 @@ def test_a_wrong_call_raises_the_error_of_tensorflow() -> None:
 
 
 if tf.__version__ >= "2":
+
+    def test_a_saved_function_is_loaded_and_differentiated(tmp_path: pathlib.Path) -> None:
+        module = tf.Module()
+        module.weights = tf.Variable(np.random.RandomState(2).uniform(-1, 1, (3, 3, 3, 4)).astype(np.float32))
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 3, 8, 8], tf.float32)])
+        def call(images: Any) -> Any:
+            y = tf.nn.conv2d(images, module.weights, [1, 1, 2, 2], "SAME", "NCHW")
+            return tf.nn.max_pool2d(tf.nn.relu(y), 2, 2, "SAME", "NCHW")
+
+        module.call = call
+        with context.eager_mode():
+            patches.restore_all()
+            tf.saved_model.save(module, str(tmp_path))
+            forms.use()
+            loaded = tf.saved_model.load(str(tmp_path))
+            results = []
+            for each in (module, loaded):
+                with tf.GradientTape() as tape:
+                    value = (
+                        each.call(tf.constant(IMAGES)) if each is loaded else call.python_function(tf.constant(IMAGES))
+                    )
+                results.append([value, tape.gradient(value, each.weights)])
+        for one, other in zip(*results):
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-6)
 
     def test_keras_trains_with_channels_first_as_with_channels_last() -> None:
         def losses(data_format: str) -> list[float]:
