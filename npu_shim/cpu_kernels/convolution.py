@@ -49,14 +49,9 @@ class _Plan(NamedTuple):
     dilations: list[int]
     groups: int
 
-    @property
-    def is_plain(self) -> bool:
-        """Return True if the kernels of the CPU and of its gradients compute the convolution."""
-        return self.groups == 1 and max(self.dilations) == 1
-
     def is_plain_for(self, op_type: str) -> bool:
-        """Return True if the CPU computes the op."""
-        return self.is_plain and (op_type != _DEPTHWISE or len(set(self.strides)) == 1)
+        """Return True if the CPU computes the convolution and its gradients."""
+        return self.groups == 1 and max(self.dilations) == 1 and (op_type != _DEPTHWISE or len(set(self.strides)) == 1)
 
 
 def convolution(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
@@ -68,40 +63,25 @@ def convolution(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     return None if plan.is_plain_for(asked.type) else lambda: [_in_parts(asked, plan)]
 
 
-def gradient_of_input(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
-    """Return the form of the gradient of a convolution with respect to its input, which is a transposed convolution."""
+def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+    """Return the form of the gradient of a convolution with respect to its input or its filter.
+
+    That of the input is a transposed convolution, too.
+    """
     moved = channels_last(asked)
     if moved is not None:
         return moved
-    of = OF_INPUT[asked.type]
-    shape = shape_in(asked.inputs["input_sizes"])
-    plan = _plan(asked, of, shape[-1:], asked.inputs["filter"].shape)
+    of, place = (OF_INPUT[asked.type], "input") if asked.type in OF_INPUT else (OF_FILTER[asked.type], "filter")
+    shapes = {name: asked.inputs[name].shape for name in ("input", "filter") if name != place}
+    shapes[place] = shape_in(asked.inputs[place + "_sizes"])
+    plan = _plan(asked, of, shapes["input"][-1:], shapes["filter"])
     if plan.is_plain_for(of):
         return None
 
     def compute() -> list[Tensor]:
-        point = tf.zeros(asked.inputs["input_sizes"], asked.inputs["out_backprop"].dtype)
-        point.set_shape(shape)
-        return [_slope(asked, of, plan, point, asked.inputs["filter"], point)]
-
-    return compute
-
-
-def gradient_of_filter(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
-    """Return the form of the gradient of a convolution with respect to its filter."""
-    moved = channels_last(asked)
-    if moved is not None:
-        return moved
-    of = OF_FILTER[asked.type]
-    shape = shape_in(asked.inputs["filter_sizes"])
-    plan = _plan(asked, of, asked.inputs["input"].shape[-1:], shape)
-    if plan.is_plain_for(of):
-        return None
-
-    def compute() -> list[Tensor]:
-        point = tf.zeros(asked.inputs["filter_sizes"], asked.inputs["out_backprop"].dtype)
-        point.set_shape(shape)
-        return [_slope(asked, of, plan, asked.inputs["input"], point, point)]
+        point = tf.zeros(asked.inputs[place + "_sizes"], asked.inputs["out_backprop"].dtype)
+        point.set_shape(shapes[place])
+        return [_slope(asked._replace(type=of, inputs={**asked.inputs, place: point}), plan, point)]
 
     return compute
 
@@ -117,10 +97,9 @@ def _plan(asked: AskedOp, of: str, channels: Any, filter_shape: Any) -> _Plan:
     return _Plan(list(attributes["strides"])[1:-1], list(attributes["dilations"])[1:-1], groups)
 
 
-def _slope(asked: AskedOp, of: str, plan: _Plan, value: Tensor, filters: Tensor, point: Tensor) -> Tensor:
+def _slope(forward: AskedOp, plan: _Plan, point: Tensor) -> Tensor:
     """Return the gradient at a point, the input or the filter, anywhere: the function is linear in both."""
-    upstream = asked.inputs["out_backprop"]
-    forward = asked._replace(type=of, inputs={"input": value, "filter": filters})
+    upstream = forward.inputs["out_backprop"]
     if not tf.executing_eagerly():
         return v1.gradients(_in_parts(forward, plan), point, upstream)[0]
     with tf.GradientTape() as tape:

@@ -9,8 +9,7 @@ from npu_shim.cpu_kernels import convolution, layout
 
 FORMS: dict[str, Form] = {
     **dict.fromkeys(layout.LAYOUTS, layout.channels_last),
-    **dict.fromkeys(convolution.OF_INPUT, convolution.gradient_of_input),
-    **dict.fromkeys(convolution.OF_FILTER, convolution.gradient_of_filter),
+    **dict.fromkeys([*convolution.OF_INPUT, *convolution.OF_FILTER], convolution.gradient),
     **dict.fromkeys(convolution.OF_INPUT.values(), convolution.convolution),
 }
 # They compute nothing that the CPU does not; they keep transposes out of a chain of ops.

@@ -12,7 +12,7 @@ from tensorflow.python.eager import context
 
 import npu_shim
 from npu_shim._host import host_device, patches
-from npu_shim._tensorflow import tf_op_creation
+from npu_shim._tensorflow import tf_graph, tf_op_creation
 from npu_shim.config.install import install
 from npu_shim.cpu_kernels import forms
 
@@ -44,12 +44,11 @@ def network(images: Any) -> Any:
 
 def frozen() -> tuple[Any, np.ndarray]:
     """Return the GraphDef of the network as a GPU's host writes it, without forms, and its result."""
-    with tf.Graph().as_default() as graph, v1.Session() as session:
+    with tf.Graph().as_default(), v1.Session() as session:
         result = network(tf.constant(IMAGES))
         session.run(v1.global_variables_initializer())
         expected = session.run(result)
         values = {variable.op.name: session.run(variable) for variable in v1.global_variables()}
-    del graph
     patches.restore_all()
     with tf.Graph().as_default() as graph:
         images = v1.placeholder(tf.float32, [None, 3, 8, 8], "images")
@@ -77,25 +76,14 @@ def test_nodes_keep_their_names_and_shapes() -> None:
 
 
 def test_transposes_between_forms_are_not_computed() -> None:
-    with tf.Graph().as_default() as graph:
+    with tf.Graph().as_default():
         images = v1.placeholder(tf.float32, [4, 3, 8, 8])
         loss = tf.reduce_sum(network(images))
         gradients = tf.gradients(loss, v1.trainable_variables())
-        needed = tf_op_ancestors([loss, *gradients])
-    transposes = [op.name for op in graph.get_operations() if op.type == "Transpose" and op.name in needed]
-    # Of the images, of the result, and of its gradient; those of the groups' filters are no transposes.
+    needed = tf_graph.ancestors([tensor.op for tensor in [loss, *gradients]])
+    transposes = [op.name for op in needed if op.type == "Transpose"]
+    # Of the images, of the result, and of its gradient
     assert len(transposes) == 3, transposes
-
-
-def tf_op_ancestors(tensors: list[Any]) -> set[str]:
-    names: set[str] = set()
-    todo = [tensor.op for tensor in tensors]
-    while todo:
-        op = todo.pop()
-        if op.name not in names:
-            names.add(op.name)
-            todo += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-    return names
 
 
 def test_a_frozen_model_is_imported() -> None:
