@@ -28,7 +28,7 @@ def with_forms(graph_def: GraphDef, forms: Mapping[str, Form], load: Callable[[G
         forms: by the type of op.
         load: imports a GraphDef into the default graph.
     """
-    wanted = {node.name for node in graph_def.node if node.op in forms and "data_format" in node.attr}
+    wanted = {node.name for node in graph_def.node if node.op in forms and _may_have(forms[node.op], node)}
     if not wanted:
         return graph_def
     graph = _loaded(graph_def, load)
@@ -39,6 +39,12 @@ def with_forms(graph_def: GraphDef, forms: Mapping[str, Form], load: Callable[[G
     for node in graph_def.node:
         result.node.extend(made.get(node.name) or [node])
     return result
+
+
+def _may_have(form: Form, node: Message) -> bool:
+    """Return False for a node that has no form because of its types, or whose form is a loop."""
+    types = {value.type for value in node.attr.values()}
+    return "data_format" in node.attr or any(dtype.as_datatype_enum in types for dtype in form.dtypes)
 
 
 def _loaded(graph_def: GraphDef, load: Callable[[GraphDef], object]) -> Graph | None:

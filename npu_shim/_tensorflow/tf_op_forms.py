@@ -41,8 +41,8 @@ class AskedOp(NamedTuple):
 
     def run(self, changes: Mapping[str, Any], op_type: str = "") -> list[Tensor]:
         """Create the op, or one of another type, with some other inputs and attributes. Return its outputs."""
-        names = [arg.name for arg in _definition(op_type or self.type).input_arg]
-        names += [attr.name for attr in _definition(op_type or self.type).attr]
+        names = [arg.name for arg in definition_of(op_type or self.type).input_arg]
+        names += [attr.name for attr in definition_of(op_type or self.type).attr]
         given = {name: value for name, value in {**self.attributes, **self.inputs, **changes}.items() if name in names}
         taken = {name: value for name, value in given.items() if name not in _inferred(op_type or self.type)}
         made = getattr(tf.raw_ops, op_type or self.type)(**taken)
@@ -50,7 +50,27 @@ class AskedOp(NamedTuple):
 
 
 # Returns what computes the outputs, or None where the op itself is to be created.
-Form = Callable[[AskedOp], Optional[Callable[[], Sequence["Tensor"]]]]
+Chooser = Callable[[AskedOp], Optional[Callable[[], Sequence["Tensor"]]]]
+
+
+class Form(NamedTuple):
+    """A form of one type of op.
+
+    Attributes:
+        choose: returns what computes the outputs.
+        dtypes: if there are some, ops without an input of one of them have no form.
+    """
+
+    choose: Chooser
+    dtypes: frozenset[DType] = frozenset()
+
+    def is_for(self, values: Sequence[Any]) -> bool:
+        """Return False for values, inputs among them, of other types."""
+        return not self.dtypes or any(_dtype(each) in self.dtypes for each in values)
+
+
+def _dtype(value: Any) -> DType | None:
+    return getattr(getattr(value, "dtype", None), "base_dtype", None)
 
 
 class FormOutputs(List[Any]):
@@ -94,11 +114,13 @@ def in_graph(
         keywords: its inputs and attributes by name.
         change: returns the inputs that the op gets instead of its own.
     """
-    given = _given(op_type, keywords)
-    if given is None or form(given) is None:
+    values = flat(keywords.values())
+    given = _given(op_type, keywords) if form.is_for(values) else None
+    if given is None or form.choose(given) is None:
         return None  # before anything is added to the graph
-    with _ops._get_graph_from_inputs(flat(keywords.values())).as_default():
-        with v1.name_scope(name or op_type) as scope:
+    with _ops._get_graph_from_inputs(values).as_default():
+        # Some code of TensorFlow asks for a GPU by its name.
+        with v1.device("/device:CPU:0"), v1.name_scope(name or op_type) as scope:
             asked = _as_tensors(given)
             asked = asked._replace(inputs=_like(asked.inputs, change(flat(asked.inputs.values()))))
             results = list(_chosen(form, asked)())
@@ -118,7 +140,9 @@ def eagerly(form: Form, op_type: str, arguments: Sequence[Any]) -> list[Tensor] 
         op_type: the type of the op.
         arguments: its inputs in order; then names of attributes, each followed by its value.
     """
-    inputs = _definition(op_type).input_arg
+    if not form.is_for(arguments):
+        return None
+    inputs = definition_of(op_type).input_arg
     if any(arg.number_attr for arg in inputs):
         return None  # forms of ops with lists only save transposes in graphs
     names = [arg.name for arg in inputs]
@@ -128,7 +152,7 @@ def eagerly(form: Form, op_type: str, arguments: Sequence[Any]) -> list[Tensor] 
     if any(isinstance(each, tf.Tensor) and not hasattr(each, "numpy") for each in flat(keywords.values())):
         return None  # a tensor of a graph, which the caller adds the op to
     given = _given(op_type, keywords)
-    return None if given is None or form(given) is None else list(_chosen(form, _as_tensors(given))())
+    return None if given is None or form.choose(given) is None else list(_chosen(form, _as_tensors(given))())
 
 
 def result_of(tensor: Tensor) -> Tensor | None:
@@ -148,7 +172,7 @@ def shape_in(sizes: Any) -> TensorShape:
 
 def as_asked(node: Message, inputs: Sequence[Tensor]) -> AskedOp | None:
     """Return the op of a node without lists of inputs, given its inputs in order, and without attributes of types."""
-    definition = _definition(node.op)
+    definition = definition_of(node.op)
     if any(arg.number_attr for arg in definition.input_arg):
         return None
     names = {attr.name for attr in definition.attr} - _inferred(node.op)
@@ -158,7 +182,7 @@ def as_asked(node: Message, inputs: Sequence[Tensor]) -> AskedOp | None:
 
 def dtypes_of_inputs(node: Message) -> list[DType]:
     """Return the types of the inputs of a node without lists of inputs."""
-    inputs = _definition(node.op).input_arg
+    inputs = definition_of(node.op).input_arg
     return [tf.as_dtype(node.attr[arg.type_attr].type if arg.type_attr else arg.type) for arg in inputs]
 
 
@@ -175,21 +199,22 @@ def _like(inputs: Mapping[str, Any], values: Sequence[Tensor]) -> dict[str, Any]
     }
 
 
-def _definition(op_type: str) -> Any:
-    return _registry.get_registered_ops()[op_type] if _IS_1 else _registry.get(op_type)
+def definition_of(op_type: str) -> Any:
+    """Return the definition of an operator; None if there is none."""
+    return _registry.get_registered_ops().get(op_type) if _IS_1 else _registry.get(op_type)
 
 
 @functools.lru_cache(maxsize=None)
 def _inferred(op_type: str) -> frozenset[str]:
     """Return the attributes that follow from the inputs, which the generated functions do not take."""
-    inputs = _definition(op_type).input_arg
+    inputs = definition_of(op_type).input_arg
     return frozenset(name for arg in inputs for name in (arg.type_attr, arg.number_attr) if name)
 
 
 @functools.lru_cache(maxsize=None)
 def _defaults(op_type: str) -> Mapping[str, Any]:
     return {
-        attr.name: _value(attr.default_value) for attr in _definition(op_type).attr if attr.HasField("default_value")
+        attr.name: _value(attr.default_value) for attr in definition_of(op_type).attr if attr.HasField("default_value")
     }
 
 
@@ -202,7 +227,7 @@ class _Constant:
 
 def _given(op_type: str, keywords: Mapping[str, Any]) -> AskedOp | None:
     """Return an op with its inputs as they are given; None if one is missing, which its creation reports."""
-    definition = _definition(op_type)
+    definition = definition_of(op_type)
     attributes = dict(_defaults(op_type))
     attributes.update(
         (each.name, keywords[each.name]) for each in definition.attr if keywords.get(each.name) is not None
@@ -231,7 +256,7 @@ def _as_tensors(given: AskedOp) -> AskedOp:
     def tensor(value: Any, dtype: Any) -> Any:
         return tf.convert_to_tensor(value.value if isinstance(value, _Constant) else value, dtype)
 
-    for arg in _definition(given.type).input_arg:
+    for arg in definition_of(given.type).input_arg:
         values = flat([given.inputs[arg.name]])
         dtype = None
         if not arg.type_attr:
@@ -247,7 +272,7 @@ def _as_tensors(given: AskedOp) -> AskedOp:
 
 
 def _chosen(form: Form, asked: AskedOp) -> Callable[[], Sequence[Tensor]]:
-    compute = form(asked)
+    compute = form.choose(asked)
     assert compute is not None, asked.type  # the shapes are those of before
     return compute
 

@@ -2,23 +2,55 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Callable, Mapping, Sequence
+
 from npu_shim._host import host_device, patches
 from npu_shim._tensorflow import tf_op_creation
-from npu_shim._tensorflow.tf_op_forms import Form
-from npu_shim.cpu_kernels import convolution, layout
+from npu_shim._tensorflow.tf_op_forms import Chooser, Form
+from npu_shim.cpu_kernels import convolution, cudnn_rnn, halves, layout, others, refused
 
-FORMS: dict[str, Form] = {
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.tf_op_forms import AskedOp
+    from npu_shim._tensorflow.types import Tensor
+
+CHOOSERS: dict[str, Chooser] = {
     **dict.fromkeys(layout.LAYOUTS, layout.channels_last),
     **dict.fromkeys([*convolution.OF_INPUT, *convolution.OF_FILTER], convolution.gradient),
     **dict.fromkeys(convolution.OF_INPUT.values(), convolution.convolution),
+    **dict.fromkeys(["CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"], cudnn_rnn.network),
+    **dict.fromkeys(["CudnnRNNCanonicalToParams", "CudnnRNNCanonicalToParamsV2"], cudnn_rnn.parameters),
+    **dict.fromkeys(["CudnnRNNParamsToCanonical", "CudnnRNNParamsToCanonicalV2"], cudnn_rnn.matrices),
+    "CudnnRNNParamsSize": cudnn_rnn.size,
+    **dict.fromkeys(others.LATER_NAMES, others.later_name),
+    "CTCLossV2": others.ctc_loss,
+    "MaxPoolGradGradWithArgmax": others.max_pool_with_argmax_second,
+    **dict.fromkeys(refused.INSTEAD, refused.refuse),
 }
 # They compute nothing that the CPU does not; they keep transposes out of a chain of ops.
-FORMS_IN_GRAPHS: dict[str, Form] = dict.fromkeys(layout.ELEMENTWISE, layout.elementwise)
+CHOOSERS_IN_GRAPHS: dict[str, Chooser] = dict.fromkeys(layout.ELEMENTWISE, layout.elementwise)
 
 
 def use() -> None:
     """Compute ops in these forms from now on, until patches.restore_all(). On a card, do nothing."""
     if host_device.look().is_npu:
         return
-    tf_op_creation.use_forms(FORMS, FORMS_IN_GRAPHS)
+    forms = halves.forms()
+    _add(forms, CHOOSERS)
+    in_graphs = {op_type: forms[op_type] for op_type in set(forms) & set(CHOOSERS_IN_GRAPHS)}
+    _add(in_graphs, CHOOSERS_IN_GRAPHS)
+    tf_op_creation.use_forms(forms, in_graphs)
     patches.undo_with(tf_op_creation.drop_forms)
+
+
+def _add(forms: dict[str, Form], choosers: Mapping[str, Chooser]) -> None:
+    """Add forms; where an op has one already, its own comes first."""
+    for op_type, choose in choosers.items():
+        known = forms.get(op_type)
+        forms[op_type] = Form(choose if known is None else _first_of(known.choose, choose))
+
+
+def _first_of(*choosers: Chooser) -> Chooser:
+    def choose(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+        return next((chosen for chosen in (each(asked) for each in choosers) if chosen is not None), None)
+
+    return choose

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from npu_shim._host import patches
-from npu_shim.cpu_kernels import forms
-
 v1 = tf.compat.v1
 IS_1 = tf.__version__.startswith("1.")
 Tensors = Callable[..., Any]
 
 
-@pytest.fixture(autouse=True)
-def in_use() -> Iterator[None]:
-    forms.use()
-    yield
-    patches.restore_all()
+pytestmark = pytest.mark.usefixtures("in_use")
 
 
 class Case(NamedTuple):

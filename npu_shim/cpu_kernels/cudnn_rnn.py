@@ -1,0 +1,236 @@
+"""The recurrent layers of cuDNN, computed step by step.
+
+The parameters are one vector. For each layer, and in each layer for each direction, it has the weights of the gates for
+the input, those for the state, and the matrix of the projection if there is one, each with the units as rows. The
+biases follow in the same order.
+
+With x the input, h the state before, W, R the weights for both, b, d their biases, and s the sigmoid function:
+
+* lstm, gates i, f, g, o: c' = s(f) c + s(i) tanh(g), h' = s(o) tanh(c'), where each gate is W x + b + R h + d;
+* gru, gates r, u, n: n = tanh(W x + b + s(r) (R h + d)), h' = (1 - s(u)) n + s(u) h;
+* rnn_relu, rnn_tanh: h' = relu or tanh of the gate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
+
+import tensorflow as tf
+
+from npu_shim._tensorflow import tf_api
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.tf_op_forms import AskedOp
+    from npu_shim._tensorflow.types import Tensor
+
+v1 = tf_api.v1
+_GATES = {"lstm": 4, "gru": 3, "rnn_relu": 1, "rnn_tanh": 1}
+
+
+class _Matrix(NamedTuple):
+    """A part of the parameters: the weights of a gate, and the number of its biases."""
+
+    rows: int
+    columns: int
+    biases: int
+
+
+class _Network(NamedTuple):
+    """The attributes of the op, and the sizes of its inputs.
+
+    Attributes:
+        mode: lstm, gru, rnn_relu or rnn_tanh.
+        layers: the number of layers.
+        directions: 1, or 2 if bidirectional.
+        inputs: the size of the input.
+        units: the size of the state.
+        projected: the size of the output of a layer; 0 without projection.
+    """
+
+    mode: str
+    layers: int
+    directions: int
+    inputs: int
+    units: int
+    projected: int
+
+    def matrices(self) -> list[list[_Matrix]]:
+        """Return the matrices of each layer and direction."""
+        made = self.projected or self.units
+        found = []
+        for layer in range(self.layers):
+            taken = made * self.directions if layer else self.inputs
+            one = [_Matrix(self.units, taken, self.units)] * _GATES[self.mode]
+            one += [_Matrix(self.units, made, self.units)] * _GATES[self.mode]
+            one += [_Matrix(self.projected, self.units, 0)] * bool(self.projected)
+            found += [one] * self.directions
+        return found
+
+    def flat(self) -> list[_Matrix]:
+        """Return all matrices in the order of the parameters."""
+        return [each for one in self.matrices() for each in one]
+
+    def size(self) -> int:
+        """Return the number of parameters."""
+        return sum(each.rows * each.columns + each.biases for each in self.flat())
+
+    def split(self, parameters: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        """Return the matrices and the biases in the parameters."""
+        matrices = self.flat()
+        sizes = [each.rows * each.columns for each in matrices]
+        biases = [each.biases for each in matrices if each.biases]
+        parts = tf.split(tf.reshape(parameters, [-1]), [*sizes, *biases])
+        weights = [tf.reshape(part, [each.rows, each.columns]) for part, each in zip(parts, matrices)]
+        return weights, parts[len(sizes) :]
+
+
+def size(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+    """Return the form of CudnnRNNParamsSize."""
+    return lambda: [tf.constant([_of_sizes(asked).size()], asked.attributes.get("S", tf.int32))]
+
+
+def parameters(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+    """Return the form of CudnnRNNCanonicalToParams: one vector of the matrices and biases."""
+    return lambda: [
+        tf.concat([tf.reshape(each, [-1]) for each in [*asked.inputs["weights"], *asked.inputs["biases"]]], 0)
+    ]
+
+
+def matrices(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+    """Return the form of CudnnRNNParamsToCanonical: the matrices and biases of a vector."""
+
+    def compute() -> list[Tensor]:
+        weights, biases = _of_sizes(asked).split(asked.inputs["params"])
+        return [*weights, *biases]
+
+    return compute
+
+
+def network(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+    """Return the form of CudnnRNN, also of its second and third version."""
+    return lambda: _run(asked)
+
+
+def _of_sizes(asked: AskedOp) -> _Network:
+    values = {}
+    for name in ("num_layers", "num_units", "input_size"):
+        value = tf_api.static_value(asked.inputs[name])
+        if value is None:
+            raise ValueError(f"{asked.type}: {name} must be a constant on the CPU. Give a number.")
+        values[name] = int(value)
+    return _network(asked, values["num_layers"], values["input_size"], values["num_units"])
+
+
+def _network(asked: AskedOp, layers: int, inputs: int, units: int) -> _Network:
+    attributes = asked.attributes
+    mode = attributes["input_mode"]
+    if mode == "skip_input" or (mode == "auto_select" and inputs == units):
+        raise NotImplementedError(
+            f"{asked.type} with input_mode='{mode}' runs on GPUs only. Use input_mode='linear_input'."
+        )
+    directions = 2 if attributes["direction"] == "bidirectional" else 1
+    return _Network(attributes["rnn_mode"], layers, directions, inputs, units, attributes.get("num_proj") or 0)
+
+
+def _run(asked: AskedOp) -> list[Tensor]:
+    given, is_training = asked.inputs, asked.attributes["is_training"]
+    is_by_time = asked.attributes.get("time_major", True)
+
+    def by_time(value: Tensor) -> Tensor:
+        return value if is_by_time else tf.transpose(value, [1, 0, 2])
+
+    value, lengths = by_time(given["input"]), given.get("sequence_lengths")
+    has_cells = asked.attributes["rnn_mode"] == "lstm"
+    hidden = by_time(given["input_h"])
+    cells = by_time(given["input_c"]) if has_cells else hidden
+    rows = _static(asked, hidden, 0)
+    directions = 2 if asked.attributes["direction"] == "bidirectional" else 1
+    net = _network(asked, rows // directions, _static(asked, value, 2), _static(asked, cells, 2))
+    weights, biases = net.split(given["params"])
+    gates = _GATES[net.mode]
+    last: list[list[Tensor]] = []
+    for layer in range(net.layers):
+        if layer and is_training and asked.attributes["dropout"]:
+            value = v1.nn.dropout(value, rate=asked.attributes["dropout"], seed=asked.attributes["seed"] or None)
+        outputs = []
+        for direction in range(directions):
+            place = layer * directions + direction
+            count = 2 * gates + bool(net.projected)
+            own = weights[place * count : (place + 1) * count]
+            offsets = biases[place * 2 * gates : (place + 1) * 2 * gates]
+            output, states = _layer(
+                net, _in_order(value, lengths, direction), [hidden[place], cells[place]], own, offsets, lengths
+            )
+            outputs.append(_in_order(output, lengths, direction))
+            last.append(states)
+        value = tf.concat(outputs, -1)
+    made = [by_time(value), by_time(tf.stack([each[0] for each in last]))]
+    made.append(by_time(tf.stack([each[1] for each in last])) if has_cells else tf.identity(given["input_c"]))
+    reserved = [tf.zeros([0], value.dtype), tf.zeros([0], tf.int8)]
+    return [*made, *reserved[: 1 if asked.type == "CudnnRNN" else 2]]
+
+
+def _static(asked: AskedOp, value: Tensor, axis: int) -> int:
+    size = value.shape.as_list()[axis] if value.shape.rank is not None else None
+    if size is None:
+        raise ValueError(
+            f"{asked.type} needs a known size of axis {axis} of {value.name} on the CPU. Set it with set_shape()."
+        )
+    return int(size)
+
+
+def _in_order(value: Tensor, lengths: Tensor | None, direction: int) -> Tensor:
+    """Return the steps in the order of a direction: as they are, or from the last of each sequence to its first."""
+    if not direction:
+        return value
+    return tf.reverse(value, [0]) if lengths is None else v1.reverse_sequence(value, lengths, seq_axis=0, batch_axis=1)
+
+
+def _layer(
+    net: _Network,
+    value: Tensor,
+    states: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    biases: Sequence[Tensor],
+    lengths: Tensor | None,
+) -> tuple[Tensor, list[Tensor]]:
+    """Return the outputs of all steps of a layer in one direction, and its last states."""
+    gates = _GATES[net.mode]
+    of_input, of_state = (tf.transpose(tf.concat(each, 0)) for each in (weights[:gates], weights[gates : 2 * gates]))
+    offset_of_input, offset_of_state = tf.concat(biases[:gates], 0), tf.concat(biases[gates:], 0)
+    projection = tf.transpose(weights[-1]) if net.projected else None
+    steps, batch = tf.unstack(tf.shape(value)[:2])
+    flat = tf.matmul(tf.reshape(value, [-1, value.shape.as_list()[-1]]), of_input) + offset_of_input
+    given = tf.reshape(flat, [steps, batch, gates * net.units])
+    made = tf.zeros([batch, net.projected or net.units], value.dtype)
+
+    def step(before: Sequence[Tensor], now: Sequence[Tensor]) -> list[Tensor]:
+        hidden, cells, _ = before
+        taken, is_inside = now
+        hidden_now, cells_now = _cell(net.mode, taken, tf.matmul(hidden, of_state) + offset_of_state, hidden, cells)
+        if projection is not None:
+            hidden_now = tf.matmul(hidden_now, projection)
+        after = [v1.where(is_inside, hidden_now, hidden), v1.where(is_inside, cells_now, cells)]
+        return [*after, v1.where(is_inside, hidden_now, tf.zeros_like(hidden_now))]
+
+    inside = tf.ones([steps, batch], tf.bool)
+    if lengths is not None:
+        inside = tf.transpose(tf.sequence_mask(lengths, steps))
+    all_hidden, all_cells, outputs = tf.scan(step, [given, inside], [*states, made])
+    return outputs, [all_hidden[-1], all_cells[-1]]
+
+
+def _cell(mode: str, taken: Tensor, recurrent: Tensor, hidden: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the state and the cells after a step."""
+    if mode == "lstm":
+        enter, forget, candidate, leave = tf.split(taken + recurrent, 4, 1)
+        cells = tf.sigmoid(forget) * cells + tf.sigmoid(enter) * tf.tanh(candidate)
+        return tf.sigmoid(leave) * tf.tanh(cells), cells
+    if mode == "gru":
+        reset, update, candidate = tf.split(taken, 3, 1)
+        from_reset, from_update, from_candidate = tf.split(recurrent, 3, 1)
+        fresh = tf.tanh(candidate + tf.sigmoid(reset + from_reset) * from_candidate)
+        share = tf.sigmoid(update + from_update)
+        return fresh + share * (hidden - fresh), cells
+    total = taken + recurrent
+    return (tf.nn.relu(total) if mode == "rnn_relu" else tf.tanh(total)), cells

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from typing import Iterator
+
+import pytest
+
+from npu_shim._host import patches
+from npu_shim.cpu_kernels import forms
+
+
+@pytest.fixture
+def in_use() -> Iterator[None]:
+    forms.use()
+    yield
+    patches.restore_all()
