@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING, Callable
 
 import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2 as _attr_value
 from tensorflow.python.client import session as _session
+from tensorflow.python.data.ops.readers import ParallelInterleaveDataset as ParallelInterleaveDataset
+from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import random_seed as _random_seed
 
 from npu_shim._tensorflow import script_frames, tf_autograph as tf_autograph  # the second for its effect
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Function, Graph, Operation, Tensor, Variable
+    from npu_shim._tensorflow.types import (
+        Fetches,
+        Function,
+        Graph,
+        Operation,
+        QueueRunner,
+        Result,
+        Tensor,
+        Variable,
+    )
 
 BaseSession = _session.BaseSession
 _BRANCHES = ("CondBranchFuncGraph", "WhileBodyFuncGraph", "WhileCondFuncGraph")
@@ -35,6 +48,59 @@ def set_default_graph_seed() -> None:
         tf.compat.v1.set_random_seed(_random_seed.DEFAULT_GRAPH_SEED)
 
 
+def global_seed() -> int | None:
+    """Return the global seed of the code that runs: of eager code, or of the default graph."""
+    seed: int | None = _context.global_seed() if tf.executing_eagerly() else tf.compat.v1.get_default_graph().seed
+    return seed
+
+
+def set_global_seed(seed: int) -> None:
+    """Set it."""
+    tf.compat.v1.set_random_seed(seed)
+
+
+def seed_generators(next_seed: Callable[[], int]) -> None:
+    """Seed the objects tf.random.Generator that have a random state without a seed, the global one included."""
+    owner = tf.random.experimental.Generator
+
+    def from_seed(cls: type, alg: Result = None) -> Result:
+        return getattr(cls, "from_seed")(next_seed(), **({} if alg is None else {"alg": alg}))
+
+    owner.from_non_deterministic_state = classmethod(from_seed)
+    for module in (tf.random, tf.compat.v2.random, tf.random.experimental, tf.compat.v2.random.experimental):
+        if hasattr(module, "get_global_generator"):
+            module.get_global_generator = _with_generator(module.get_global_generator)
+
+
+def _with_generator(original: Function) -> Function:
+    def get_global_generator() -> Result:
+        try:
+            return original()
+        except RuntimeError:  # TensorFlow 2.8 and later make none with deterministic ops
+            with tf.init_scope():
+                tf.random.set_global_generator(tf.random.Generator.from_non_deterministic_state())
+            return original()
+
+    return get_global_generator
+
+
+def drop_equal_ops(runner: QueueRunner) -> None:
+    """Let a QueueRunner have one thread for each of its ops that differ."""
+    runner._enqueue_ops = list(dict.fromkeys(runner.enqueue_ops))
+
+
+def keep_shuffle_queue_full(runner: QueueRunner) -> None:
+    """Give the queue of a QueueRunner room for one element more than it keeps, if it shuffles."""
+    op = getattr(getattr(runner.queue, "queue_ref", None), "op", None)
+    if op is not None and op.type.startswith("RandomShuffleQueue"):
+        op._set_attr("capacity", _attr_value.AttrValue(i=op.get_attr("min_after_dequeue") + 1))
+
+
+def is_enqueue(op: Operation | None) -> bool:
+    """Return True for an op that fills or closes a queue."""
+    return op is not None and op.type.startswith(("QueueEnqueue", "QueueClose"))
+
+
 def graph_of_op() -> object:
     """Return the graph in which random ops are counted: a function's own, not that of a branch or loop inside it."""
     graph = tf.compat.v1.get_default_graph()
@@ -52,6 +118,22 @@ def script_function() -> str:
         for frame in script_frames.running(thread):
             name = frame.f_code.co_name
             return name[4:] if name.startswith("tf__") else name
+    return ""
+
+
+def script_line() -> str:
+    """Return the innermost running line of the script, else the one for which the main thread waits; or an empty text."""
+    for thread in (None, threading.main_thread().ident):
+        for frame in script_frames.running(thread):
+            return f"{os.path.relpath(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return ""
+
+
+def line_of(op: Operation) -> str:
+    """Return the innermost line of the script that creates an op; an empty text without one."""
+    for frame in reversed(list(op.traceback or ())):
+        if not script_frames.is_library(frame[0]):
+            return f"{os.path.relpath(frame[0])}:{frame[1]}"
     return ""
 
 

@@ -21,6 +21,7 @@ DType = Unknown  # tf.DType, or what tf.as_dtype takes
 TensorShape = Unknown  # tf.TensorShape, or what it is made of
 Dataset = Unknown  # tf.data.Dataset, of TensorFlow 1 or 2
 Queue = Unknown  # tf.queue.QueueBase
+QueueRunner = Unknown  # tf.compat.v1.train.QueueRunner
 RNNCell = Unknown  # tf.compat.v1.nn.rnn_cell.RNNCell
 VariableScope = Unknown  # tf.compat.v1.VariableScope, or its name
 Session = Unknown  # tf.compat.v1.Session

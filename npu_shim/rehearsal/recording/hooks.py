@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from npu_shim._tensorflow import tf_recording
 from npu_shim.cpu_kernels import forms
 from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.functions import without_xla
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
 from npu_shim.rehearsal.recording.optimizers import Recording, watch_optimizers
+from npu_shim.rehearsal.recording.order_of_data import order_data
+from npu_shim.rehearsal.recording.queues import order_queues
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import watch_sessions
 from npu_shim.rehearsal.recording.summaries import watch_summaries
@@ -27,10 +30,13 @@ def install_all(recorder: Recorder, seed: int, by_call_site: bool) -> None:
     recorder.writer.event("note", tensorflow=tf.__version__)
     forms.use()  # for a script that does not import npu_shim, too
     if by_call_site:
-        random_seeds.seed_ops_by_call_site(seed)
+        random_seeds.seed_ops_by_call_site(seed, recorder.seed)
     else:
         random_seeds.seed_graphs(seed)
+    recorder.script_line = tf_recording.script_line
     without_xla()
+    order_queues()
+    order_data()
     watch_optimizers(Recording(recorder))
     for watch in (
         watch_tapes,

@@ -14,40 +14,52 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
+from npu_shim.rehearsal.recording.entropy import Entropy, Note, is_from_clock
+
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Result
 
 
-def seed_python(seed: int) -> None:
-    """Seed the generators of Python and NumPy, which a script may seed again."""
+def seed_python(seed: int, note: Note) -> None:
+    """Seed the generators of Python and NumPy, which a script may seed again, and give both the same entropy.
+
+    Args:
+        seed: of the run.
+        note: receives the seeds that the script sets.
+    """
     random.seed(seed)
     np.random.seed(seed)
+    Entropy(seed, note).install()
 
 
-def seed_ops_by_call_site(seed: int) -> None:
+def seed_ops_by_call_site(seed: int, note: Note) -> None:
     """Give each random op, and each shuffled dataset, without a seed of its own one that follows from its call site.
 
-    Call it after TensorFlow is imported.
+    A seed from the clock counts as none. Call it after TensorFlow is imported.
 
     Args:
         seed: changes all these seeds.
+        note: receives the global seeds that the script sets.
     """
     from npu_shim._tensorflow import tf_recording
 
-    counts: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
+    next_seed = _call_sites(seed)
+    noted: set[int] = set()
 
     def make(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def get_seed(op_seed: Any = None) -> Result:
-            if op_seed is None:
-                function = tf_recording.script_function()
-                made = counts.setdefault(tf_recording.graph_of_op(), {})
-                made[function] = made.get(function, 0) + 1
-                op_seed = call_site_seed(seed, function, made[function])
-            return original(op_seed)
+            given = tf_recording.global_seed()
+            if is_from_clock(given):
+                tf_recording.set_global_seed(seed)
+            elif given is not None and given not in noted:
+                noted.add(given)
+                note("tf.random.set_seed", given, tf_recording.script_line())
+            return original(next_seed("") if op_seed is None or is_from_clock(op_seed) else op_seed)
 
         return get_seed
 
     tf_recording.replace_get_seed(make)
+    tf_recording.seed_generators(lambda: next_seed("Generator "))
     tf_recording.set_default_seed()  # else ranks that share a random state set another one
 
 
@@ -58,6 +70,8 @@ def seed_graphs(seed: int) -> None:
     """
     from npu_shim._tensorflow import tf_recording
 
+    next_seed = _call_sites(seed)
+
     def make(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def get_seed(op_seed: Any = None) -> Result:
             tf_recording.set_default_graph_seed()
@@ -67,7 +81,23 @@ def seed_graphs(seed: int) -> None:
         return get_seed
 
     tf_recording.replace_get_seed(make)
+    tf_recording.seed_generators(lambda: next_seed("Generator "))
     tf_recording.set_default_seed()
+
+
+def _call_sites(seed: int) -> Callable[[str], int]:
+    """Return a function that returns the seed of the next random op of a kind that a function of the script makes."""
+    from npu_shim._tensorflow import tf_recording
+
+    counts: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
+
+    def next_seed(kind: str) -> int:
+        function = kind + tf_recording.script_function()
+        made = counts.setdefault(tf_recording.graph_of_op(), {})
+        made[function] = made.get(function, 0) + 1
+        return call_site_seed(seed, function, made[function])
+
+    return next_seed
 
 
 def call_site_seed(seed: int, function: str, number: int) -> int:

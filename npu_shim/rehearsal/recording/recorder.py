@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, AbstractSet, Any, Iterable
+from typing import TYPE_CHECKING, AbstractSet, Any, Callable, Iterable
 
 import numpy as np
 
@@ -27,6 +27,7 @@ INPUT, LOSS, TAPE, GRADIENT, RATE, VARIABLE = (
 FEED, FETCH, SUMMARY, LOG = "feed", "fetch", "summary", "log"
 METRIC, PREDICTION, FINAL = "metric", "prediction", "final variable"
 KINDS = (INPUT, FEED, LOSS, TAPE, GRADIENT, RATE, VARIABLE, FETCH, SUMMARY, LOG, METRIC, PREDICTION, FINAL)
+_MOST_SEEDS = 1000
 _EACH_STEP = (INPUT, LOSS, RATE)  # recorded at each step, also if tensors are recorded at every n-th step only
 
 
@@ -85,16 +86,31 @@ class Recorder(Watcher):
         super().__init__()
         self.writer = writer
         self.every = every
+        self.script_line: Callable[[], str] = str  # of the script that is running; set when TensorFlow is imported
         self.graphs_of_tapes: weakref.WeakSet[Any] = weakref.WeakSet()  # whose inputs a tape records
         self.losses = Losses()
         self._counts: dict[int, int] = {}  # optimizer -> its updates
         self._updated: dict[int, set[str]] = {}  # optimizer -> its variables, if it has updated them in this step
         self._lock = threading.Lock()
+        self._seeds = 0
+        self._lines: set[tuple[str, str]] = set()
+
+    def seed(self, call: str, value: Any, line: str) -> None:
+        """Record a seed that the script sets. A difference of two runs may come from it."""
+        self._seeds += 1
+        if self._seeds <= _MOST_SEEDS:
+            self.writer.event("seed", call=call, value=str(value), line=line)
+
+    def line(self, kind: str, name: str, line: str | None = None) -> None:
+        """Record the line of the script that makes the values of a name, once; by default the one that is running."""
+        if (kind, name) not in self._lines:
+            self._lines.add((kind, name))
+            self.writer.event("line", kind=kind, name=name, line=line or self.script_line())
 
     def values(self, kind: str, values: Iterable[tuple[str, Any]], step: int | None = None) -> None:
         """Record named values of one kind; values that are no arrays of numbers are left out."""
         rows = [(kind, name, np.asarray(value)) for name, value in values]
-        self.writer.rows(self.steps if step is None else step, rows)
+        self._write(self.steps if step is None else step, rows)
 
     def update(self, optimizer: int, rows: list[Row]) -> None:
         """Record one update of an optimizer. A step begins with the second update of any optimizer in the step before.
@@ -115,7 +131,7 @@ class Recorder(Watcher):
             step = self.steps
         if count > 10 and count % self.every:
             rows = [row for row in rows if row[0] in _EACH_STEP]
-        self.writer.rows(step, rows)
+        self._write(step, rows)
 
     def tensors(self, rows: list[Row], variables: AbstractSet[str] = frozenset()) -> None:
         """Record values that belong to the next update of variables.
@@ -127,6 +143,11 @@ class Recorder(Watcher):
         with self._lock:
             is_next = not self.steps or not variables or any(variables & each for each in self._updated.values())
             step = self.steps + is_next
+        self._write(step, rows)
+
+    def _write(self, step: int, rows: list[Row]) -> None:
+        for kind, name, _ in rows:
+            self.line(kind, name)
         self.writer.rows(step, rows)
 
     def takes_inputs(self, graph: Graph) -> bool:

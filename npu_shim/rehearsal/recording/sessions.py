@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, Iterator
 
 import numpy as np
@@ -31,8 +32,12 @@ def watch_sessions(recorder: Recorder) -> None:
         result = original(session, fetches, feed_dict, *a, **k)
         if recorder.is_inside("evaluate", "predict"):  # of an Estimator; what it returns is recorded
             return result
-        recorder.values(FEED, list(fed_arrays(session, feed_dict)))
         found = list(pairs(fetches, result))
+        if threading.current_thread() is not threading.main_thread() and all(
+            tf_recording.is_enqueue(tf_recording.fetched_op(session.graph, fetch)) for fetch, _ in found
+        ):
+            return result  # a thread is ahead by chance; what it gives to a queue is recorded where it leaves the queue
+        recorder.values(FEED, list(fed_arrays(session, feed_dict)))
         by_chance = unordered.among(session.graph, [fetch for fetch, _ in found])
         kept = [pair for pair, skip in zip(found, by_chance) if pair[1] is not None and not skip]
         recorder.values(FETCH, [(name_of(fetch), value) for fetch, value in kept])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 
 OWN_WRITER = "npu_shim_own"  # attribute of a FileWriter whose summaries are not those of the script
-_SPEED = "/sec"  # end of the tags of hooks that measure speed
+# tags of hooks that measure speed, and of queues: how full they are depends on threads
+_BY_CHANCE = re.compile(r".*(/sec|fraction_(of|over)_\d+(_of_\d+)?_full(_\d+)?)$")
 
 
 def watch_summaries(recorder: Watcher) -> None:
@@ -55,5 +57,5 @@ def scalars_of(serialized: bytes) -> list[tuple[str, np.ndarray]]:
     return [
         (value.tag, np.asarray(value.simple_value, np.float32))
         for value in summary.value
-        if value.HasField("simple_value") and not value.tag.endswith(_SPEED)
+        if value.HasField("simple_value") and not _BY_CHANCE.match(value.tag)
     ]

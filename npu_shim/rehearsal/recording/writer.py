@@ -28,12 +28,14 @@ class Writer:
     Args:
         folder: an existing folder; the file is ``recording.jsonl``.
         keep: kind, name and number of the value that is written as it is to the file KEPT. Then the process ends.
+        until: the last step. The process ends before it writes a value of a later one.
     """
 
-    def __init__(self, folder: str, keep: Sequence[Any] | None = None) -> None:
+    def __init__(self, folder: str, keep: Sequence[Any] | None = None, until: int | None = None) -> None:
         self._folder = folder
         self._keep = tuple(keep or ("", "", 0))
         self._to_come = self._keep[2]
+        self._until = until
         self._file = open(os.path.join(folder, FILE), "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
         self._lock = threading.RLock()
         self._pid = os.getpid()
@@ -56,7 +58,8 @@ class Writer:
         key = tuple((kind, name, value.dtype.name, value.shape) for kind, name, value in kept)
         numbers = np.concatenate([digest(value) for _, _, value in kept])
         with self._lock:
-            self._keep_one(kept)
+            if self._until is not None and step > self._until:
+                os._exit(0)
             if key not in self._tables:
                 self._tables[key] = len(self._tables)
                 self.event("table", table=self._tables[key], rows=key)
@@ -67,6 +70,7 @@ class Writer:
                 seconds=self.seconds(),
                 values=base64.b64encode(numbers.astype("<f8").tobytes()).decode(),
             )
+            self._keep_one(kept)
 
     def _keep_one(self, rows: Sequence[Row]) -> None:
         for kind, name, value in rows:

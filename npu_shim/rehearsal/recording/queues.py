@@ -1,0 +1,87 @@
+"""Fill the queues of TensorFlow 1 in the same order in every run.
+
+* A QueueRunner has one thread for equal ops. The threads of several ops run them in turn.
+* A RandomShuffleQueue that a QueueRunner fills has room for one element more than it keeps. So each element leaves a full
+  queue, and its place does not depend on how far the threads have got.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Iterator
+
+import tensorflow as tf
+
+from npu_shim._tensorflow import tf_recording
+from npu_shim.rehearsal.recording import methods
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Operation, QueueRunner, Result, Session
+
+
+def order_queues() -> None:
+    """Put the threads of all QueueRunners of this process in order."""
+    orders: weakref.WeakKeyDictionary[Any, weakref.WeakKeyDictionary[Any, Turns]] = weakref.WeakKeyDictionary()
+    current = threading.local()
+
+    def init(original: Function, runner: QueueRunner, *args: object, **kwargs: object) -> None:
+        original(runner, *args, **kwargs)
+        tf_recording.drop_equal_ops(runner)
+        tf_recording.keep_shuffle_queue_full(runner)
+
+    def run(original: Function, runner: QueueRunner, sess: Session, op: Operation, *args: Any, **kwargs: Any) -> Result:
+        ops = runner.enqueue_ops
+        turns = orders.setdefault(runner, weakref.WeakKeyDictionary()).setdefault(sess, Turns(len(ops)))
+        current.turns, current.place = turns, ops.index(op)
+        try:
+            return original(runner, sess, op, *args, **kwargs)
+        finally:
+            turns.leave(current.place)
+
+    def in_turn(original: Function, session: Session, *args: object, **kwargs: object) -> Result:
+        turns = getattr(current, "turns", None)
+        with contextlib.nullcontext() if turns is None else turns.of(current.place):
+            return original(session, *args, **kwargs)
+
+    def make_callable(original: Function, session: Session, *args: object, **kwargs: object) -> Result:
+        made = original(session, *args, **kwargs)
+        if getattr(current, "turns", None) is None:
+            return made
+        return lambda *a, **k: in_turn(lambda _: made(*a, **k), session)
+
+    methods.wrap(tf.compat.v1.train.QueueRunner, ("__init__",), init)
+    methods.wrap(tf.compat.v1.train.QueueRunner, ("_run",), run)
+    methods.wrap(tf_recording.BaseSession, ("run",), in_turn)
+    methods.wrap(tf_recording.BaseSession, ("make_callable",), make_callable)
+
+
+class Turns:
+    """The order in which threads run.
+
+    Args:
+        count: number of threads. Their places are from 0 on.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._order = list(range(count))
+        self._changed = threading.Condition()
+
+    @contextlib.contextmanager
+    def of(self, place: int) -> Iterator[None]:
+        """Wait for the turn of a thread, and pass it on at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._order[0] == place)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._order.append(self._order.pop(0))
+                self._changed.notify_all()
+
+    def leave(self, place: int) -> None:
+        """End the turns of a thread."""
+        with self._changed:
+            self._order.remove(place)
+            self._changed.notify_all()
