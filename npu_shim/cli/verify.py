@@ -19,7 +19,7 @@ from npu_shim.import_hook import tool
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.running import Run
 
-_CODES = {"agree": 0, "differ": 1}  # by verdict
+_CODES = {"agree": 0, "differ": 1, "not reproducible": 3}  # by verdict
 
 
 def main(arguments: list[str]) -> int:
@@ -28,7 +28,8 @@ def main(arguments: list[str]) -> int:
     Args:
         arguments: options, the original script, the migrated one or none, and after ``--`` the arguments of both.
     Returns:
-        0 if the two agree, 1 if they differ, 2 if a script could not run to its end, or for wrong usage.
+        0 if the two agree, 1 if they differ, 2 if a script could not run to its end, or for wrong usage, 3 if the
+        original differs from itself.
     """
     try:
         tool.load()
@@ -87,7 +88,8 @@ def _parser() -> argparse.ArgumentParser:
         "gradients, learning rates, variables, logs, metrics and predictions, and compares them. Without MIGRATED the "
         "original is converted in memory. With --half the migrated script runs in 16 bits, and the comparison is with "
         "float32 within a band. {run} in an argument is a folder of that run, {seed} its seed. Exit codes: 0 "
-        "the two agree; 1 they differ; 2 a script could not run to its end, or wrong usage.",
+        "the two agree; 1 they differ; 2 a script could not run to its end, or wrong usage; 3 the original differs from "
+        "itself.",
         usage="%(prog)s [options] ORIGINAL [MIGRATED] [-- ARGUMENTS]",
     )
     made.add_argument("original", metavar="ORIGINAL", help="the script before its migration")

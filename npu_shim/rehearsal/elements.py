@@ -15,6 +15,7 @@ import numpy as np
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.recording.digest import few_elements
 from npu_shim.rehearsal.recording.writer import KEPT
+from npu_shim.rehearsal.reproducing import AGAIN
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 
 _MOST = 10
-_AGAIN = "again"  # the folder of the second run, in that of the first
 
 
 def largest_differences(
@@ -51,8 +51,10 @@ def largest_differences(
         return compared(few[0], few[1])
     if migrated.ranks is not None:
         return []
-    report(f"running both scripts again until step {first.step}, for the elements of {first.kind} {first.name}")
-    ours = _kept(original, (first.kind, pair.original.name, number))
+    report(f"running the migrated script again until step {first.step}, for the elements of {first.kind} {first.name}")
+    ours = _read(original)
+    if ours is None:  # nothing has compared the original with itself
+        ours = _kept(original, (first.kind, pair.original.name, number))
     theirs = _kept(migrated, (first.kind, pair.migrated.name, number))
     return compared(ours, theirs) if ours is not None and theirs is not None and ours.shape == theirs.shape else []
 
@@ -80,8 +82,12 @@ def _text(value: Value) -> str:
 
 
 def _kept(run: Run, keep: tuple[str, str, int]) -> np.ndarray | None:
-    again = replace(run, folder=os.path.join(run.folder, _AGAIN), keep=keep)
+    again = replace(run, folder=os.path.join(run.folder, AGAIN), keep=keep)
     os.makedirs(again.folder, exist_ok=True)
     again.start()
-    path = os.path.join(again.folder, KEPT)
+    return _read(run)
+
+
+def _read(run: Run) -> np.ndarray | None:
+    path = os.path.join(run.folder, AGAIN, KEPT)
     return np.load(path) if os.path.exists(path) else None

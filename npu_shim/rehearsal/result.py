@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject, Value
 
 
-AGREE, DIFFER, NOT_RUN = "agree", "differ", "not run"
+AGREE, DIFFER, NOT_REPRODUCIBLE, NOT_RUN = "agree", "differ", "not reproducible", "not run"
 Result = Dict[str, Any]
 _MOST_TENSORS = 100  # of the first step that departs
 
@@ -60,17 +60,19 @@ def result(
     problems: Sequence[str] = (),
     bands: Sequence[Band] = (),
     elements: Sequence[JsonObject] = (),
+    itself: JsonObject | None = None,
 ) -> Result:
     """Return the result.
 
     Args:
-        verdict: AGREE, DIFFER or NOT_RUN.
+        verdict: AGREE, DIFFER, NOT_REPRODUCIBLE or NOT_RUN.
         settings: of the comparison.
         original, migrated: of run_part().
         comparison: of the two recordings; None if a script did not start.
         problems: sentences, each about one difference or failure.
         bands: of several seeds.
         elements: those of the first tensor that departs which differ most.
+        itself: the departure of the original from itself.
     """
     made: Result = {
         "schema_version": 1,
@@ -82,6 +84,7 @@ def result(
         "migrated": migrated,
         "problems": list(problems),
         "first_departure": None,
+        "itself": itself,
         "streams": [],
         "curve": [],
         "losses": [],

@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim.rehearsal import result
+from npu_shim.rehearsal import reproducing, result
 from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, read
@@ -73,7 +73,14 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
         ours, theirs, settings, min(part["steps"] for part in parts) if incomplete else None
     )
     elements: list[JsonObject] = []
+    itself = None
     if differences and not settings.seeds and not incomplete:
+        again = reproducing.run_again(compared, original, report) if compared.first else None
+        if again is not None:
+            itself = reproducing.departure_from_itself(compared, ours[0], again, settings.tolerance)
+        if itself is not None:
+            differences = reproducing.sentences(itself)
+    if differences and not settings.seeds and not incomplete and not itself:
         elements = largest_differences(compared, original, migrated, report)
     bands = []
     if settings.seeds and not incomplete:
@@ -84,6 +91,8 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
         problems.append(NOTHING_RECORDED)
         incomplete = parts
     verdict = result.NOT_RUN if incomplete else result.DIFFER if differences else result.AGREE
+    if itself:
+        verdict = result.NOT_REPRODUCIBLE
     return result.result(
         verdict,
         about(settings, original),
@@ -93,6 +102,7 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
         problems + differences,
         bands,
         elements,
+        itself,
     )
 
 

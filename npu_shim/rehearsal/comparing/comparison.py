@@ -39,7 +39,7 @@ class Departure(NamedTuple):
         difference: relative; infinite for missing values, different shapes, and Inf or NaN in one of them.
         allowed: the difference that is allowed there.
         order: the place among all streams of the original.
-        number: the place of the value in its stream; None without a partner of the same shape.
+        number: the place of the value in its stream; None without a partner.
     """
 
     step: int
@@ -155,7 +155,7 @@ def _compare(
         if a.shape != b.shape:
             if same_shapes:
                 text = f"shape {list(a.shape)} and {list(b.shape)}"
-                found.departures.append(_missing(one, a, text))
+                found.departures.append(_missing(one, a, text)._replace(number=place))
                 found.differences.append((a.step, float("inf")))
             continue
         largest = max(largest, a.digest[0], b.digest[0])

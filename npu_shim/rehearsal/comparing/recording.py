@@ -54,6 +54,8 @@ class Recording:
         streams: by kind and name.
         start, end: the fields of the events at the start and the end; ``end`` is empty if the process was killed.
         notes: the fields of other events.
+        seeds: call, value and line of each seed that the script sets.
+        lines: by kind and name, the line of the script that makes the values.
         skips: number of the optimizer, from 0, and its step, from 1, of each step that the loss scale skipped.
     """
 
@@ -62,6 +64,8 @@ class Recording:
     notes: JsonObject
     end: JsonObject
     skips: list[tuple[int, int]] = field(default_factory=list)
+    seeds: list[tuple[str, str, str]] = field(default_factory=list)
+    lines: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def of_kind(self, kind: str) -> list[Stream]:
         """Return the streams of a kind in the order of the run."""
@@ -108,6 +112,10 @@ def read(folder: str) -> Recording:
                 for stream in ahead:
                     stream.values.pop()
                 ahead = []
+            elif kind == "seed":
+                found.seeds.append((event["call"], event["value"], event["line"]))
+            elif kind == "line":
+                found.lines[event["kind"], event["name"]] = event["line"]
             elif kind == "start":
                 found.start = event
             elif kind == "end":

@@ -160,6 +160,8 @@ class Recording(Watch):
         ahead: Named = [(INPUT, name, value) for name, value in inputs]
         ahead += [(LOSS, self._recorder.losses.name(self.place_of(each), trained), each) for each in losses]
         ahead += rows + _marked(number, [(RATE, name, value) for name, value in rates] or rate_of(optimizer))
+        for kind, name, value in ahead:
+            self._recorder.line(kind, name, tf_recording.line_of(value.op))
         after = [each for each in tf.nest.flatten(result) if isinstance(each, (tf.Operation, tf.Tensor))]
         with tf.control_dependencies(after):
             values = ahead + _variables(kept)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Iterator
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_recording, tf_session
+from npu_shim._tensorflow import script_frames, tf_recording, tf_session
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import FEED, FETCH, SUMMARY, Recorder
@@ -36,6 +36,8 @@ def watch_sessions(recorder: Recorder) -> None:
         if threading.current_thread() is not threading.main_thread() and all(
             tf_recording.is_enqueue(tf_recording.fetched_op(session.graph, fetch)) for fetch, _ in found
         ):
+            if next(script_frames.running(), None) is not None:  # not of a QueueRunner
+                recorder.writer.event("note", queue_thread=recorder.script_line())
             return result  # a thread is ahead by chance; what it gives to a queue is recorded where it leaves the queue
         recorder.values(FEED, list(fed_arrays(session, feed_dict)))
         by_chance = unordered.among(session.graph, [fetch for fetch, _ in found])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import script_frames
+from npu_shim._tensorflow import script_frames, tf_recording
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of
 from npu_shim.rehearsal.recording.losses import FIRST
@@ -48,6 +48,8 @@ def watch_tapes(recorder: Recorder) -> None:
             found = inputs_of([value for _, _, value in rows], graph)
             rows = [(INPUT, name, value) for name, value in found] + rows
         names = [(kind, name) for kind, name, _ in rows]
+        for kind, name, value in rows if graph is not None else ():
+            recorder.line(kind, name, tf_recording.line_of(value.op))
 
         def record(*arrays: np.ndarray) -> np.ndarray:
             recorder.tensors([name + (np.asarray(array),) for name, array in zip(names, arrays)], variables)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.sax.saxutils import quoteattr
 
 from npu_shim.rehearsal.reports.text import band_name, number, to_text
-from npu_shim.rehearsal.result import NOT_RUN, Result
+from npu_shim.rehearsal.result import DIFFER, NOT_REPRODUCIBLE, NOT_RUN, Result
 
 _AGREES = "migrated script agrees with the original"
 
@@ -38,7 +38,7 @@ def to_junit(result: Result) -> str:
             text = "" if band["inside"] else "means {} and {}, band {}".format(*values)
             failures += bool(text)
             cases.append(_case(f"{band_name(band)} is within its band", 0, "failure" if text else "", text))
-        differs = result["verdict"] == "differ"
+        differs = result["verdict"] in (DIFFER, NOT_REPRODUCIBLE)
         failures += differs
         text = " ".join(result["problems"]) if differs else ""
         half = result.get("half")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterator
 
 from npu_shim.rehearsal.reports.half import half_rows
-from npu_shim.rehearsal.result import AGREE, DIFFER, Result
+from npu_shim.rehearsal.result import AGREE, DIFFER, NOT_REPRODUCIBLE, Result
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _MOST = 12  # rows of a table
 _FEW = 5
-_VERDICTS = {AGREE: "The two scripts agree.", DIFFER: "The two scripts differ."}
+_VERDICTS = {AGREE: "The two scripts agree.", DIFFER: "The two scripts differ.", NOT_REPRODUCIBLE: "The original is not reproducible."}
 _HALF_VERDICTS = {
     AGREE: "The {dtype} run is within the band of float32.",
     DIFFER: "The {dtype} run is beyond the band of float32.",

@@ -1,0 +1,113 @@
+"""Run the original once more if the migrated script departs from it: a script that departs from itself proves nothing."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Callable
+
+from npu_shim.rehearsal.comparing import comparison as comparing
+from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
+from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.running import Run
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
+AGAIN = "again"  # the folder of the second run, in that of the first
+_SHARE = 0.1  # of the difference of the two scripts: what the original alone must depart by to explain it
+_ADVICE = "Change that line, or compare means with --seeds 5."
+
+
+def run_again(found: Comparison, original: Run, report: Callable[[str], None]) -> Recording | None:
+    """Run the original with the same seeds until the value at which the migrated script departs.
+
+    Its elements are kept, as elements.largest_differences() needs them.
+
+    Args:
+        found: a comparison with a departure.
+        original: its run.
+        report: prints a line about the progress.
+    Returns:
+        The recording; None if the script did not start again.
+    """
+    first = found.first
+    assert first is not None
+    report(f"running the original script again until step {first.step}, to compare it with itself")
+    keep = None if first.number is None else (first.kind, first.name, first.number)
+    again = replace(original, folder=os.path.join(original.folder, AGAIN), keep=keep, until=first.step)
+    os.makedirs(again.folder, exist_ok=True)
+    again.start()
+    try:
+        return read(again.folder)
+    except OSError:
+        return None
+
+
+def departure_from_itself(
+    found: Comparison, recorded: Recording, again: Recording, tolerance: float
+) -> JsonObject | None:
+    """Return the first value by which the original departs from itself, if that explains the comparison.
+
+    It does if it departs by more than the tolerance up to the step at which the migrated script does, or by a part of
+    the same difference there.
+
+    Args:
+        found: the comparison of original and migrated script.
+        recorded, again: the recordings of the original.
+        tolerance: of the comparison.
+    Returns:
+        Step, kind, name, values, line of the script and cause; None if the original agrees with itself.
+    """
+    itself = comparing.compare(recorded, again, tolerance)
+    first = found.first
+    assert first is not None
+    # The second run ends at the departure, so it lacks values.
+    departed = [each for each in itself.departures if each.step <= first.step and each.number is not None]
+    departed += [each for each in _parts(itself, first) if not departed]
+    if not departed:
+        return None
+    value = departed[0]
+    line = recorded.lines.get((value.kind, value.name), "")
+    return {
+        "step": value.step,
+        "kind": value.kind,
+        "name": value.name,
+        "values": value.text,
+        "line": line or None,
+        "cause": _cause(recorded, again),
+    }
+
+
+def sentences(itself: JsonObject) -> list[str]:
+    """Return sentences about a departure of the original from itself."""
+    place = f", at {itself['line']}" if itself["line"] else ""
+    text = (
+        f"The original departs from itself at step {itself['step']}: {itself['kind']} {itself['name']!r}, "
+        f"{itself['values']}{place}."
+    )
+    return [text, f"{itself['cause'] or 'The cause is unknown.'} {_ADVICE}"]
+
+
+def _parts(itself: Comparison, first: Departure) -> list[Departure]:
+    """Return the same value as a departure of the original from itself, if it is a large part of the difference."""
+    for each in itself.compared:
+        if (each.original.kind, each.original.name) == (first.kind, first.name) and first.number is not None:
+            far = max((difference for step, difference in each.differences if step == first.step), default=0.0)
+            if far >= _SHARE * first.difference:
+                return [first._replace(text=f"relative difference {far:.1e}", difference=far)]
+    return []
+
+
+def _cause(recorded: Recording, again: Recording) -> str | None:
+    """Return a sentence about the cause, where it is known."""
+    for (call, value, line), (_, other, _) in zip(recorded.seeds, again.seeds):
+        if value != other:
+            return f"{call} gets {value} and {other} at {line}, from the clock or the system."
+    thread = recorded.notes.get("queue_thread")
+    if thread:
+        return f"A thread of the script fills a queue at {thread}, and its speed decides what is read."
+    ops = recorded.notes.get("unordered_ops")
+    if ops:
+        return f"The op {ops[0]['type']} at {ops[0]['line']} is not deterministic."
+    return None
