@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
 
 BaseSession = _session.BaseSession
+_UNORDERED = ("NonDeterministicInts", "RecordInput", "OrderedMapUnstage", "MapUnstage", "Unstage", "Barrier")
 _BRANCHES = ("CondBranchFuncGraph", "WhileBodyFuncGraph", "WhileCondFuncGraph")
 
 
@@ -94,6 +95,11 @@ def keep_shuffle_queue_full(runner: QueueRunner) -> None:
     op = getattr(getattr(runner.queue, "queue_ref", None), "op", None)
     if op is not None and op.type.startswith("RandomShuffleQueue"):
         op._set_attr("capacity", _attr_value.AttrValue(i=op.get_attr("min_after_dequeue") + 1))
+
+
+def unordered_op(graph: Graph) -> Operation | None:
+    """Return an op of a graph whose result depends on the speed of threads or on true entropy; None without one."""
+    return next((op for op in graph.get_operations() if op.type in _UNORDERED), None)
 
 
 def is_enqueue(op: Operation | None) -> bool:

@@ -58,6 +58,7 @@ KerasCallback = Unknown  # tf.keras.callbacks.Callback
 KerasLayer = Unknown  # tf.keras.layers.Layer
 KerasBackend = Unknown  # tf.keras.backend
 KerasModel = Unknown  # tf.keras.Model
+Metric = Unknown  # tf.keras.metrics.Metric
 Initializer = Unknown  # tf.keras.initializers.Initializer or its name, or an initializer of TensorFlow 1
 Regularizer = Unknown  # tf.keras.regularizers.Regularizer or its name
 Constraint = Unknown  # tf.keras.constraints.Constraint or its name

@@ -52,15 +52,22 @@ def main(arguments: list[str]) -> int:
             script.run_file(target[0], target[1:], None)
         else:
             run.main([*settings["convert"], *target])
-        ended = "returned"
+        ended = _at_end(recorder)
     except SystemExit as end:
-        ended = "returned" if end.code in (None, 0) else "error"
+        ended = _at_end(recorder) if end.code in (None, 0) else "error"
         raise
     finally:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         half = begun[0].end() if begun else None
         writer.event("end", ended=ended, steps=recorder.steps, seconds=writer.seconds(), peak_bytes=peak, half=half)
     return 0
+
+
+def _at_end(recorder: Recorder) -> str:
+    """Record what is recorded when a script has returned. Return the word for this end."""
+    for act in recorder.at_end:
+        act()
+    return "returned"
 
 
 def _rehearse(given: dict[str, Any], writer: Writer, folder: str) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Callable
 from npu_shim.rehearsal.comparing import comparison as comparing
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.recording.recorder import FETCH, PRINT
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
@@ -19,29 +20,55 @@ _SHARE = 0.1  # of the difference of the two scripts: what the original alone mu
 _ADVICE = "Change that line, or compare means with --seeds 5."
 
 
-def run_again(found: Comparison, original: Run, report: Callable[[str], None]) -> Recording | None:
+def run_again(first: Departure, original: Run, report: Callable[[str], None]) -> Recording | None:
     """Run the original with the same seeds until the value at which the migrated script departs.
 
-    Its elements are kept, as elements.largest_differences() needs them.
+    Its elements are kept, as elements.largest_differences() needs them. For a printed value it runs to its end.
 
     Args:
-        found: a comparison with a departure.
-        original: its run.
+        first: the first departure.
+        original: the run of the original.
         report: prints a line about the progress.
     Returns:
         The recording; None if the script did not start again.
     """
-    first = found.first
-    assert first is not None
-    report(f"running the original script again until step {first.step}, to compare it with itself")
-    keep = None if first.number is None else (first.kind, first.name, first.number)
-    again = replace(original, folder=os.path.join(original.folder, AGAIN), keep=keep, until=first.step)
+    is_printed = first.kind == PRINT
+    until = "its end" if is_printed else f"step {first.step}"
+    report(f"running the original script again until {until}, to compare it with itself")
+    keep = None if is_printed or first.number is None else (first.kind, first.name, first.number)
+    again = replace(
+        original,
+        folder=os.path.join(original.folder, AGAIN),
+        keep=keep,
+        until=None if is_printed else first.step,
+    )
     os.makedirs(again.folder, exist_ok=True)
     again.start()
     try:
         return read(again.folder)
     except OSError:
         return None
+
+
+def drop_prints(found: Comparison, recorded: Recording, again: Recording, tolerance: float) -> list[str]:
+    """Drop the printed lines by which the original departs from itself, as they are times or messages of a system.
+
+    Args:
+        found: the comparison of original and migrated script.
+        recorded, again: the recordings of the original.
+        tolerance: of the comparison.
+    Returns:
+        The names of these lines.
+    """
+    itself = comparing.compare(recorded, again, tolerance, (PRINT,))
+    names = {each.name for each in itself.departures}
+    for each in found.compared:
+        if each.original.kind == PRINT and each.original.name in names:
+            each.differences.clear()
+            each.departures.clear()
+    dropped = [each for each in found.departures if each.kind == PRINT and each.name in names]
+    found.departures = [each for each in found.departures if each not in dropped]
+    return sorted({each.name for each in dropped})
 
 
 def departure_from_itself(
@@ -75,7 +102,7 @@ def departure_from_itself(
         "name": value.name,
         "values": value.text,
         "line": line or None,
-        "cause": _cause(recorded, again),
+        "cause": _cause(recorded, again, value.kind),
     }
 
 
@@ -99,7 +126,7 @@ def _parts(itself: Comparison, first: Departure) -> list[Departure]:
     return []
 
 
-def _cause(recorded: Recording, again: Recording) -> str | None:
+def _cause(recorded: Recording, again: Recording, kind: str) -> str | None:
     """Return a sentence about the cause, where it is known."""
     for (call, value, line), (_, other, _) in zip(recorded.seeds, again.seeds):
         if value != other:
@@ -107,7 +134,8 @@ def _cause(recorded: Recording, again: Recording) -> str | None:
     thread = recorded.notes.get("queue_thread")
     if thread:
         return f"A thread of the script fills a queue at {thread}, and its speed decides what is read."
-    ops = recorded.notes.get("unordered_ops")
-    if ops:
-        return f"The op {ops[0]['type']} at {ops[0]['line']} is not deterministic."
+    if recorded.notes.get("unordered_op"):
+        return "The op {unordered_op} at {unordered_line} is not deterministic.".format(**recorded.notes)
+    if kind == FETCH:
+        return "The run that fetches it may read a variable before or after it updates it."
     return None

@@ -61,6 +61,7 @@ def result(
     bands: Sequence[Band] = (),
     elements: Sequence[JsonObject] = (),
     itself: JsonObject | None = None,
+    unsteady: Sequence[str] = (),
 ) -> Result:
     """Return the result.
 
@@ -73,6 +74,7 @@ def result(
         bands: of several seeds.
         elements: those of the first tensor that departs which differ most.
         itself: the departure of the original from itself.
+        unsteady: the printed lines that the original does not repeat.
     """
     made: Result = {
         "schema_version": 1,
@@ -85,6 +87,7 @@ def result(
         "problems": list(problems),
         "first_departure": None,
         "itself": itself,
+        "unsteady_prints": list(unsteady),
         "streams": [],
         "curve": [],
         "losses": [],

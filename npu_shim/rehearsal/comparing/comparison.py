@@ -12,7 +12,7 @@ from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.matching import Matches, match
 from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
 from npu_shim.rehearsal.comparing.rounding import Rounding
-from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits, allowed, relative
+from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits, allowed, printed, relative
 from npu_shim.rehearsal.recording.digest import scalar_of
 from npu_shim.rehearsal.recording.recorder import (
     FINAL,
@@ -21,6 +21,7 @@ from npu_shim.rehearsal.recording.recorder import (
     LOSS,
     METRIC,
     PREDICTION,
+    PRINT,
     TAPE,
     VARIABLE,
 )
@@ -52,9 +53,9 @@ class Departure(NamedTuple):
     number: int | None = None
 
     @property
-    def key(self) -> tuple[int, int, int]:
-        """The order of departures: by step, by kind in the order of a training step, by creation."""
-        return self.step, KINDS.index(self.kind), self.order
+    def key(self) -> tuple[int, int, int, int]:
+        """The order of departures: printed ones last, by step, by kind in the order of a training step, by creation."""
+        return int(self.kind == PRINT), self.step, KINDS.index(self.kind), self.order
 
 
 @dataclass
@@ -100,9 +101,9 @@ class Comparison:
         return self.departures[0] if self.departures else None
 
     def by_step(self) -> dict[int, float]:
-        """Return the largest difference at each step."""
+        """Return the largest difference at each step, without printed numbers, among which times may be."""
         found: dict[int, float] = {}
-        for each in self.compared:
+        for each in (each for each in self.compared if each.original.kind != PRINT):
             for step, difference in each.differences:
                 found[step] = max(found.get(step, 0.0), difference)
         return dict(sorted(found.items()))
@@ -159,7 +160,8 @@ def _compare(
                 found.differences.append((a.step, float("inf")))
             continue
         largest = max(largest, a.digest[0], b.digest[0])
-        difference = relative(a.digest, b.digest, largest)
+        is_line = one.kind == PRINT
+        difference = printed(a.digest, b.digest) if is_line else relative(a.digest, b.digest, largest)
         rounding.note(one, a.step, difference)
         limit = allowed(one.dtype, one.kind, a.step, tolerance) * rounding.factor(one, a.step)
         limit = limits.widen(limit, one, place, a.step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
-from npu_shim.rehearsal.recording.recorder import FEED, FETCH, INPUT, KINDS, SUMMARY
+from npu_shim.rehearsal.recording.recorder import FEED, FETCH, INPUT, KINDS, PRINT, SUMMARY
 
 _ANY = (FEED, FETCH, SUMMARY)  # what a session fetches besides training may differ: these pair only if counts are equal
 
@@ -31,10 +31,17 @@ def match(original: Recording, migrated: Recording) -> Matches:
     only_migrated: list[Stream] = []
     for kind in KINDS:
         ours, theirs = original.of_kind(kind), migrated.of_kind(kind)
-        if kind not in _ANY and _names(ours) != _names(theirs) and list(map(_shape, ours)) == list(map(_shape, theirs)):
+        if (
+            kind not in (*_ANY, PRINT)
+            and _names(ours) != _names(theirs)
+            and list(map(_shape, ours)) == list(map(_shape, theirs))
+        ):
             pairs += zip(ours, theirs)
             continue
         by_name = {stream.name: stream for stream in theirs}
+        if kind == PRINT:  # texts of one script only mean nothing: paths, messages of npu_shim
+            pairs += [(stream, by_name[stream.name]) for stream in ours if stream.name in by_name]
+            continue
         left = []
         for stream in ours:
             partner = by_name.pop(stream.name, None)

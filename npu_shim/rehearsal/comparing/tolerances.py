@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from npu_shim.rehearsal.comparing import TOLERANCE
-from npu_shim.rehearsal.recording.digest import HEAD
-from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, RATE, SUMMARY
+from npu_shim.rehearsal.recording.digest import HEAD, few_elements
+from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, PRINT, RATE, SUMMARY
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.comparing.recording import Stream
@@ -75,7 +75,7 @@ def allowed(dtype: str, kind: str, step: int, tolerance: float = TOLERANCE) -> f
     """
     if not dtype.startswith(("float", "bfloat", "complex")):
         return 0.0
-    factor = 1.0 if kind in (LOG, METRIC, SUMMARY) else _BY_TYPE.get(dtype, 1.0)
+    factor = 1.0 if kind in (LOG, METRIC, SUMMARY, PRINT) else _BY_TYPE.get(dtype, 1.0)
     return tolerance * factor * (1 + step / _GROWTH_STEPS)
 
 
@@ -102,3 +102,19 @@ def relative(one: np.ndarray, other: np.ndarray, largest: float) -> float:
     far = distance(one, other)
     scale = max(one[0], other[0], _FLOOR * largest)
     return far / scale if far else 0.0
+
+
+def printed(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the largest difference of the numbers of two lines, beyond what rounding to their last digits explains.
+
+    Args:
+        one, other: digests of the numbers of a line and the units of their last digits.
+    """
+    shape = (len(one) - HEAD,)
+    few = few_elements(one, shape), few_elements(other, shape)
+    if few[0] is None or few[1] is None:
+        return distance(one, other)  # Inf or NaN
+    (x, unit), (y, other_unit) = np.split(few[0], 2), np.split(few[1], 2)
+    beyond = np.abs(x - y) - 1.001 * np.maximum(unit, other_unit)
+    scale = np.maximum(np.maximum(np.abs(x), np.abs(y)), _FLOOR)
+    return float(np.max(np.where(beyond > 0, beyond / scale, 0)))

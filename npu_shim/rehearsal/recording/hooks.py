@@ -8,10 +8,12 @@ from npu_shim._tensorflow import tf_recording
 from npu_shim.cpu_kernels import forms
 from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.estimators import watch_estimators
+from npu_shim.rehearsal.recording.evaluation import watch_metrics
 from npu_shim.rehearsal.recording.functions import without_xla
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
 from npu_shim.rehearsal.recording.optimizers import Recording, watch_optimizers
 from npu_shim.rehearsal.recording.order_of_data import order_data
+from npu_shim.rehearsal.recording.prints import watch_prints
 from npu_shim.rehearsal.recording.queues import order_queues
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import watch_sessions
@@ -40,6 +42,8 @@ def install_all(recorder: Recorder, seed: int, by_call_site: bool) -> None:
     watch_optimizers(Recording(recorder))
     for watch in (
         watch_tapes,
+        watch_metrics,
+        watch_prints,
         watch_sessions,
         watch_summaries,
         watch_keras_models,

@@ -25,8 +25,24 @@ INPUT, LOSS, TAPE, GRADIENT, RATE, VARIABLE = (
     "variable",
 )
 FEED, FETCH, SUMMARY, LOG = "feed", "fetch", "summary", "log"
-METRIC, PREDICTION, FINAL = "metric", "prediction", "final variable"
-KINDS = (INPUT, FEED, LOSS, TAPE, GRADIENT, RATE, VARIABLE, FETCH, SUMMARY, LOG, METRIC, PREDICTION, FINAL)
+CALL, METRIC, PREDICTION, FINAL, PRINT = "model call", "metric", "prediction", "final variable", "printed"
+KINDS = (
+    INPUT,
+    FEED,
+    LOSS,
+    TAPE,
+    GRADIENT,
+    RATE,
+    VARIABLE,
+    FETCH,
+    SUMMARY,
+    LOG,
+    CALL,
+    METRIC,
+    PREDICTION,
+    FINAL,
+    PRINT,
+)
 _MOST_SEEDS = 1000
 _EACH_STEP = (INPUT, LOSS, RATE)  # recorded at each step, also if tensors are recorded at every n-th step only
 
@@ -87,6 +103,7 @@ class Recorder(Watcher):
         self.writer = writer
         self.every = every
         self.script_line: Callable[[], str] = str  # of the script that is running; set when TensorFlow is imported
+        self.at_end: list[Callable[[], None]] = []  # functions to call when the script has returned
         self.graphs_of_tapes: weakref.WeakSet[Any] = weakref.WeakSet()  # whose inputs a tape records
         self.losses = Losses()
         self._counts: dict[int, int] = {}  # optimizer -> its updates

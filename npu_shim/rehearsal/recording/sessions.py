@@ -25,6 +25,7 @@ def watch_sessions(recorder: Recorder) -> None:
     After Keras' fit they are not recorded again: a migrated script closes the session of Keras, an original may not.
     """
     unordered = UnorderedReads()
+    last: list[Session] = []  # the last one that is open
 
     def run(
         original: Function, session: Session, fetches: Fetches, feed_dict: FeedDict | None = None, *a: Any, **k: Any
@@ -39,6 +40,11 @@ def watch_sessions(recorder: Recorder) -> None:
             if next(script_frames.running(), None) is not None:  # not of a QueueRunner
                 recorder.writer.event("note", queue_thread=recorder.script_line())
             return result  # a thread is ahead by chance; what it gives to a queue is recorded where it leaves the queue
+        if last != [session]:
+            last[:] = [session]
+            op = tf_recording.unordered_op(session.graph)
+            if op is not None:
+                recorder.writer.event("note", unordered_op=op.type, unordered_line=tf_recording.line_of(op))
         recorder.values(FEED, list(fed_arrays(session, feed_dict)))
         by_chance = unordered.among(session.graph, [fetch for fetch, _ in found])
         kept = [pair for pair, skip in zip(found, by_chance) if pair[1] is not None and not skip]
@@ -51,7 +57,14 @@ def watch_sessions(recorder: Recorder) -> None:
     def close(original: Function, session: Session) -> Result:
         if recorder.steps > recorder.final_step:
             recorder.final(_variables(session))
+        last.clear()
         return original(session)
+
+    def at_end() -> None:
+        if last and recorder.steps > recorder.final_step:
+            recorder.final(_variables(last[0]))
+
+    recorder.at_end.append(at_end)
 
     methods.wrap(tf_recording.BaseSession, ("run",), run)
     methods.wrap(tf_recording.BaseSession, ("close",), close)

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_recording
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.evaluation import FinalVariables, arrays, record_call
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of
 from npu_shim.rehearsal.recording.losses import FIRST
 from npu_shim.rehearsal.recording.names import plain_name
@@ -27,6 +28,8 @@ def watch_tapes(recorder: Recorder) -> None:
     In a tf.function the inputs are its arguments and the batches it reads. In eager code they are what the outermost
     Keras model is called with while a tape records.
     """
+
+    final = FinalVariables(recorder)
 
     def gradient(
         original: Function, tape: GradientTape, target: Any, sources: Any, *args: object, **kwargs: object
@@ -73,10 +76,14 @@ def watch_tapes(recorder: Recorder) -> None:
         outermost = recorder.enter(_CALL)
         try:
             if outermost and tf.executing_eagerly() and recorder.is_inside(_TAPE):
-                given = [each for each in tf.nest.flatten((args, kwargs)) if isinstance(each, (tf.Tensor, np.ndarray))]
-                rows = [(INPUT, f"{model.name} {n}", np.asarray(value)) for n, value in enumerate(given)]
+                rows = [(INPUT, f"{model.name} {n}", value) for n, value in enumerate(arrays((args, kwargs)))]
                 recorder.tensors(rows, {plain_name(variable) for variable in model.trainable_variables})
-            return original(model, *args, **kwargs)
+            result = original(model, *args, **kwargs)
+            if outermost:
+                final.model(model)
+                if not recorder.is_inside(_TAPE):
+                    record_call(recorder, model, (args, kwargs), result)
+            return result
         finally:
             recorder.leave(_CALL)
 

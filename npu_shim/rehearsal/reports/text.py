@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 _MOST = 12  # rows of a table
 _FEW = 5
-_VERDICTS = {AGREE: "The two scripts agree.", DIFFER: "The two scripts differ.", NOT_REPRODUCIBLE: "The original is not reproducible."}
+_VERDICTS = {
+    AGREE: "The two scripts agree.",
+    DIFFER: "The two scripts differ.",
+    NOT_REPRODUCIBLE: "The original is not reproducible.",
+}
 _HALF_VERDICTS = {
     AGREE: "The {dtype} run is within the band of float32.",
     DIFFER: "The {dtype} run is beyond the band of float32.",
@@ -65,6 +69,8 @@ def _lines(result: Result) -> Iterator[str]:
             yield f"only in the {side} script: {listed}"
     if result.get("undetermined_variables"):
         yield f"not compared, gradients are zero but for rounding: {_listed(result['undetermined_variables'])}"
+    if result["unsteady_prints"]:
+        yield f"not compared, the original prints other numbers each time: {_listed(result['unsteady_prints'])}"
     if result["first_departure"]:
         yield from _departure(result["first_departure"], names)
     if result.get("half"):

@@ -1,0 +1,120 @@
+"""Record what scripts evaluate in loops of their own: metrics of Keras, calls of models, and all variables at the end."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim._tensorflow import script_frames
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.names import plain_name
+from npu_shim.rehearsal.recording.recorder import CALL, METRIC, Recorder
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from npu_shim._tensorflow.types import Function, KerasModel, Metric, Result, Structure, Variable
+
+_KERAS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")  # they are recorded
+_NPU_SHIM = script_frames.LIBRARIES[1]
+_MOST_VARIABLES = 1000
+
+
+def watch_metrics(recorder: Recorder) -> None:
+    """Record what metrics of Keras return in eager code of the script."""
+
+    def init(original: Function, metric: Metric, *args: object, **kwargs: object) -> None:
+        outermost = recorder.enter("init of a metric")
+        try:
+            original(metric, *args, **kwargs)
+        finally:
+            recorder.leave("init of a metric")
+        if outermost:
+            metric.result = _recorded(recorder, metric, metric.result)
+
+    methods.wrap(tf.keras.metrics.Metric, ("__init__",), init)
+
+
+def _recorded(recorder: Recorder, metric: Metric, original: Function) -> Function:
+    def result(*args: object, **kwargs: object) -> Result:
+        value = original(*args, **kwargs)
+        if tf.executing_eagerly() and not recorder.is_inside(*_KERAS):
+            name = f"result {metric.name}"
+            recorder.values(METRIC, [(name, np.asarray(each)) for each in tf.nest.flatten(value)])
+        return value
+
+    return result
+
+
+def record_call(recorder: Recorder, model: KerasModel, given: Structure, result: Structure) -> None:
+    """Record the tensors that a model is called with in eager code outside a tape, and those that it returns."""
+    if tf.executing_eagerly() and not recorder.is_inside(*_KERAS):
+        rows = [(f"{model.name} input {number}", value) for number, value in enumerate(arrays(given))]
+        if rows:
+            rows += [(f"{model.name} output {number}", value) for number, value in enumerate(arrays(result))]
+            recorder.values(CALL, rows)
+
+
+def arrays(structure: Structure) -> list[np.ndarray]:
+    """Return the tensors and arrays of a structure."""
+    flat = tf.nest.flatten(structure)
+    return [np.asarray(each) for each in flat if isinstance(each, (tf.Tensor, np.ndarray))]
+
+
+class FinalVariables:
+    """The variables of models that the script calls in eager code, and those that it makes itself.
+
+    Args:
+        recorder: receives their values at the end of the script.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._models: dict[int, KerasModel] = {}
+        self._own: list[Variable] = []
+        recorder.at_end.append(self._record)
+        methods.wrap(tf.Variable, ("__init__",), self._init)
+
+    def model(self, model: KerasModel) -> None:
+        """Take note of a model."""
+        self._models.setdefault(id(model), model)
+
+    def _init(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
+        outermost = self._recorder.enter("init of a variable")
+        try:
+            original(variable, *args, **kwargs)
+        finally:
+            self._recorder.leave("init of a variable")
+        is_view = type(variable).__name__.startswith("_")  # what assign returns
+        if outermost and not is_view and len(self._own) < _MOST_VARIABLES and _is_of_script(sys._getframe(1)):
+            self._own.append(variable)
+
+    def _record(self) -> None:
+        if not self._recorder.steps:
+            return
+        rows: dict[str, Any] = {}
+        for model in self._models.values():
+            for weight in model.weights:
+                rows.setdefault(plain_name(weight), np.asarray(weight))
+        for variable in self._own:
+            if not isinstance(getattr(variable, "handle", None), tf.Tensor) or not hasattr(variable.handle, "numpy"):
+                continue  # of a graph
+            name = plain_name(variable)
+            same = sum(1 for each in rows if each.partition(" (")[0] == name)
+            rows[f"{name} ({same + 1})" if same else name] = np.asarray(variable.read_value())
+        self._recorder.final(rows.items())
+
+
+def _is_of_script(frame: FrameType | None) -> bool:
+    """Return True if no code of Keras or npu_shim is between a frame and the script."""
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if not script_frames.is_library(path):
+            return True
+        if "/keras/" in path.rpartition("-packages")[2] or (path.startswith(_NPU_SHIM) and "/rehearsal/" not in path):
+            return False
+        frame = frame.f_back
+    return False
