@@ -12,6 +12,7 @@ from tensorflow.python.client import session as _session
 from tensorflow.python.data.ops.readers import ParallelInterleaveDataset as ParallelInterleaveDataset
 from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import random_seed as _random_seed
+from tensorflow.python.ops import resource_variable_ops as _resources
 
 from npu_shim._tensorflow import script_frames, tf_autograph as tf_autograph  # the second for its effect
 
@@ -102,6 +103,11 @@ def unordered_op(graph: Graph) -> Operation | None:
     return next((op for op in graph.get_operations() if op.type in _UNORDERED), None)
 
 
+def is_resource(variable: Variable) -> bool:
+    """Return True for a variable as scripts make it, False for what assign() returns and for those of a strategy."""
+    return type(variable) is _resources.ResourceVariable
+
+
 def is_enqueue(op: Operation | None) -> bool:
     """Return True for an op that fills or closes a queue."""
     return op is not None and op.type.startswith(("QueueEnqueue", "QueueClose"))
@@ -128,7 +134,7 @@ def script_function() -> str:
 
 
 def script_line() -> str:
-    """Return the innermost running line of the script, else the one for which the main thread waits; or an empty text."""
+    """Return the line of the script that is running in this thread, else in the main thread; "" without one."""
     for thread in (None, threading.main_thread().ident):
         for frame in script_frames.running(thread):
             return f"{os.path.relpath(frame.f_code.co_filename)}:{frame.f_lineno}"

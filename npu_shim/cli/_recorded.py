@@ -25,8 +25,8 @@ def main(arguments: list[str]) -> int:
     Args:
         arguments: the settings as JSON, the script, and its arguments. The settings are ``folder``: where the recording
             goes; ``seed``; ``by_call_site``; ``every``; ``ranks``: true for a rank of a job; ``keep``: kind, name and
-            number of the value to keep, or null; ``until``: the last step, or null; ``convert``: the options of ``npu-shim run``, or null to run the
-            script as it is; ``half``: that of half.recorded.Rehearsal, or null.
+            number of the value to keep, or null; ``until``: the last step, or null; ``convert``: the options of
+            ``npu-shim run``, or null to run the script as it is; ``half``: that of half.recorded.Rehearsal, or null.
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
@@ -52,9 +52,9 @@ def main(arguments: list[str]) -> int:
             script.run_file(target[0], target[1:], None)
         else:
             run.main([*settings["convert"], *target])
-        ended = _at_end(recorder)
+        ended = _at_end(recorder, rank)
     except SystemExit as end:
-        ended = _at_end(recorder) if end.code in (None, 0) else "error"
+        ended = _at_end(recorder, rank) if end.code in (None, 0) else "error"
         raise
     finally:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -63,9 +63,12 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _at_end(recorder: Recorder) -> str:
-    """Record what is recorded when a script has returned. Return the word for this end."""
-    for act in recorder.at_end:
+def _at_end(recorder: Recorder, rank: int | None) -> str:
+    """Record what is recorded when a script has returned, but for ranks. Return the word for this end.
+
+    The moving statistics of a rank are those of its share of the data.
+    """
+    for act in recorder.at_end if rank is None else ():
         act()
     return "returned"
 

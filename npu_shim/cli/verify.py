@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
         arguments: options, the original script, the migrated one or none, and after ``--`` the arguments of both.
     Returns:
         0 if the two agree, 1 if they differ, 2 if a script could not run to its end, or for wrong usage, 3 if the
-        original differs from itself.
+        original departs from itself.
     """
     try:
         tool.load()
@@ -88,8 +88,8 @@ def _parser() -> argparse.ArgumentParser:
         "gradients, learning rates, variables, logs, metrics and predictions, and compares them. Without MIGRATED the "
         "original is converted in memory. With --half the migrated script runs in 16 bits, and the comparison is with "
         "float32 within a band. {run} in an argument is a folder of that run, {seed} its seed. Exit codes: 0 "
-        "the two agree; 1 they differ; 2 a script could not run to its end, or wrong usage; 3 the original differs from "
-        "itself.",
+        "the two agree; 1 they differ; 2 a script could not run to its end, or wrong usage; 3 the original departs "
+        "from itself.",
         usage="%(prog)s [options] ORIGINAL [MIGRATED] [-- ARGUMENTS]",
     )
     made.add_argument("original", metavar="ORIGINAL", help="the script before its migration")

@@ -1,4 +1,4 @@
-"""Run the original once more if the migrated script departs from it: a script that departs from itself proves nothing."""
+"""Run the original once more if the migrated script departs from it, and compare it with itself."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from npu_shim.rehearsal.comparing.recording import Recording, Stream
 from npu_shim.rehearsal.comparing.seeds import Band
 from npu_shim.rehearsal.recording.digest import scalar_of
 from npu_shim.rehearsal.recording.losses import BY_INPUTS, FIRST
-from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, LOG, LOSS, METRIC, SUMMARY
+from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, LOG, LOSS, METRIC, RESULT, SUMMARY
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _compared(comparison: Comparison) -> JsonObject:
                 "migrated": _number(b),
             }
             for each in comparison.compared
-            if each.original.kind == METRIC
+            if each.original.kind in (RESULT, METRIC)
             for number, (a, b) in enumerate(zip(each.original.values, each.migrated.values), 1)
             if a.shape == b.shape == ()
         ],

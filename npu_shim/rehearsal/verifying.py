@@ -74,7 +74,8 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
         ours, theirs, settings, min(part["steps"] for part in parts) if incomplete else None
     )
     elements: list[JsonObject] = []
-    itself, unsteady = None, []
+    itself: JsonObject | None = None
+    unsteady: list[str] = []
     if differences and not settings.seeds and not incomplete:
         itself, unsteady = _against_itself(compared, original, ours[0], settings.tolerance, report)
         if itself is not None:

@@ -12,6 +12,7 @@ from npu_shim.rehearsal.comparing.comparison import Comparison, compare
 from npu_shim.rehearsal.comparing.half_band import RUNS
 from npu_shim.rehearsal.comparing.recording import Recording, drop_overflows
 from npu_shim.rehearsal.elements import largest_differences
+from npu_shim.rehearsal.recording.recorder import KINDS, PRINT
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _LOST = 5  # skipped steps in a row at the end, after which a loss scale counts as lost
+_KINDS = tuple(kind for kind in KINDS if kind != PRINT)  # printed numbers are those of other values
 _ANY = 1e300  # a tolerance that allows all but infinite differences
 
 
@@ -101,7 +103,7 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
     is_complete = not problems
     drop_overflows(theirs, [ours, *perturbed])
     bands = half_band.band(half.dtype, [compare(ours, each, _ANY) for each in perturbed]) if perturbed else None
-    compared = compare(ours, theirs, settings.tolerance, limits=bands) if bands else None
+    compared = compare(ours, theirs, settings.tolerance, _KINDS, limits=bands) if bands else None
     differences = _differences(found, skips, compared)
     elements = []
     if compared and compared.first and is_complete and not skips:

@@ -22,12 +22,13 @@ from npu_shim.rehearsal.recording.recorder import (
     METRIC,
     PREDICTION,
     PRINT,
+    RESULT,
     TAPE,
     VARIABLE,
 )
 
 # Without a partner, a stream of these kinds is a difference. Others are reported as notes.
-_ESSENTIAL = (GRADIENT, VARIABLE, METRIC, PREDICTION)
+_ESSENTIAL = (GRADIENT, VARIABLE, RESULT, METRIC, PREDICTION)
 
 
 class Departure(NamedTuple):

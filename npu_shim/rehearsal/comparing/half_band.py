@@ -30,6 +30,7 @@ from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.recording import Stream
 from npu_shim.rehearsal.comparing.tolerances import Allowance
 from npu_shim.rehearsal.recording.recorder import (
+    CALL,
     FEED,
     FETCH,
     FINAL,
@@ -38,6 +39,7 @@ from npu_shim.rehearsal.recording.recorder import (
     METRIC,
     PREDICTION,
     RATE,
+    RESULT,
     SUMMARY,
     VARIABLE,
 )
@@ -47,7 +49,7 @@ RUNS = 4  # perturbed
 # Two-sided quantiles at 99.9 % for 1, 2, 3 ... degrees of freedom
 _QUANTILES = (636.6, 31.6, 12.92, 8.61, 6.869, 5.959, 5.408, 5.041, 4.781, 4.587)
 _NOT_ROUNDED = (INPUT, FEED)
-_IN_STEPS = (FETCH, SUMMARY, LOG, METRIC, PREDICTION)
+_IN_STEPS = (FETCH, SUMMARY, LOG, CALL, RESULT, METRIC, PREDICTION)
 _ANY_FINITE = 4.0  # a finite relative difference is at most 2, and is estimated
 _EQUAL_SHARE = 0.05  # of values that perturbed runs leave equal; a float32 number is left so in one of a thousand cases
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.recording.digest import HEAD, few_elements
-from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, PRINT, RATE, SUMMARY
+from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, PRINT, RATE, RESULT, SUMMARY
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.comparing.recording import Stream
@@ -75,7 +75,7 @@ def allowed(dtype: str, kind: str, step: int, tolerance: float = TOLERANCE) -> f
     """
     if not dtype.startswith(("float", "bfloat", "complex")):
         return 0.0
-    factor = 1.0 if kind in (LOG, METRIC, SUMMARY, PRINT) else _BY_TYPE.get(dtype, 1.0)
+    factor = 1.0 if kind in (LOG, RESULT, METRIC, SUMMARY, PRINT) else _BY_TYPE.get(dtype, 1.0)
     return tolerance * factor * (1 + step / _GROWTH_STEPS)
 
 

@@ -1,8 +1,8 @@
 """Give Python and NumPy the same entropy in every run: generators without a seed, os.urandom, seeds from the clock.
 
 The numbers follow from the function that asks, and from how often it has asked. The standard library and npu_shim get
-true entropy for themselves, as for names of temporary files. So do texts of the modules uuid and secrets, because scripts
-name folders by them, and a second run must not continue in the folder of the first.
+true entropy for themselves, as for names of temporary files. So do texts of the modules uuid and secrets: scripts name
+folders by them, and a second run must not continue in the folder of the first.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Entropy:
         random.seed = getattr(random.seed, "__self__").seed
         seed_numpy = np.random.seed
         np.random.seed = lambda seed=None: seed_numpy(self.seed("numpy.random.seed", seed))
-        np.random.RandomState = self._random_state_class()  # type: ignore[misc]
+        setattr(np.random, "RandomState", self._random_state_class())
         default_rng = getattr(np.random, "default_rng", None)  # from NumPy 1.17 on
         if default_rng is not None:
             setattr(

@@ -1,4 +1,4 @@
-"""Record what scripts evaluate in loops of their own: metrics of Keras, calls of models, and all variables at the end."""
+"""Record the evaluation in loops of scripts: metrics of Keras, calls of models, and variables at the end."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import script_frames
+from npu_shim._tensorflow import script_frames, tf_recording
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
-from npu_shim.rehearsal.recording.recorder import CALL, METRIC, Recorder
+from npu_shim.rehearsal.recording.recorder import CALL, RESULT, Recorder
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -42,8 +42,7 @@ def _recorded(recorder: Recorder, metric: Metric, original: Function) -> Functio
     def result(*args: object, **kwargs: object) -> Result:
         value = original(*args, **kwargs)
         if tf.executing_eagerly() and not recorder.is_inside(*_KERAS):
-            name = f"result {metric.name}"
-            recorder.values(METRIC, [(name, np.asarray(each)) for each in tf.nest.flatten(value)])
+            recorder.values(RESULT, [(metric.name, np.asarray(each)) for each in tf.nest.flatten(value)])
         return value
 
     return result
@@ -88,8 +87,12 @@ class FinalVariables:
             original(variable, *args, **kwargs)
         finally:
             self._recorder.leave("init of a variable")
-        is_view = type(variable).__name__.startswith("_")  # what assign returns
-        if outermost and not is_view and len(self._own) < _MOST_VARIABLES and _is_of_script(sys._getframe(1)):
+        if (
+            outermost
+            and tf_recording.is_resource(variable)
+            and len(self._own) < _MOST_VARIABLES
+            and _is_of_script(sys._getframe(1))
+        ):
             self._own.append(variable)
 
     def _record(self) -> None:
@@ -98,9 +101,9 @@ class FinalVariables:
         rows: dict[str, Any] = {}
         for model in self._models.values():
             for weight in model.weights:
-                rows.setdefault(plain_name(weight), np.asarray(weight))
+                rows.setdefault(plain_name(weight), weight.numpy())
         for variable in self._own:
-            if not isinstance(getattr(variable, "handle", None), tf.Tensor) or not hasattr(variable.handle, "numpy"):
+            if not hasattr(variable.handle, "numpy"):
                 continue  # of a graph
             name = plain_name(variable)
             same = sum(1 for each in rows if each.partition(" (")[0] == name)

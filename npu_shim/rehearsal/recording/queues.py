@@ -1,8 +1,8 @@
 """Fill the queues of TensorFlow 1 in the same order in every run.
 
 * A QueueRunner has one thread for equal ops. The threads of several ops run them in turn.
-* A RandomShuffleQueue that a QueueRunner fills has room for one element more than it keeps. So each element leaves a full
-  queue, and its place does not depend on how far the threads have got.
+* A RandomShuffleQueue that a QueueRunner fills has room for one element more than it keeps. So each element leaves a
+  full queue, and its place does not depend on how far the threads have got.
 """
 
 from __future__ import annotations

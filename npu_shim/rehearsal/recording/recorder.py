@@ -25,7 +25,8 @@ INPUT, LOSS, TAPE, GRADIENT, RATE, VARIABLE = (
     "variable",
 )
 FEED, FETCH, SUMMARY, LOG = "feed", "fetch", "summary", "log"
-CALL, METRIC, PREDICTION, FINAL, PRINT = "model call", "metric", "prediction", "final variable", "printed"
+CALL, RESULT = "model call", "metric result"  # in loops of the script
+METRIC, PREDICTION, FINAL, PRINT = "metric", "prediction", "final variable", "printed"
 KINDS = (
     INPUT,
     FEED,
@@ -38,6 +39,7 @@ KINDS = (
     SUMMARY,
     LOG,
     CALL,
+    RESULT,
     METRIC,
     PREDICTION,
     FINAL,

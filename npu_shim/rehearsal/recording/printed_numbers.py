@@ -1,0 +1,50 @@
+"""Read the numbers of printed lines.
+
+Lines with the same text between their numbers have one name. A number is left out if it is a time, a rate or a size of
+memory: a unit of these follows it, or a word for these stands before it, after the last number. So are dates, times of
+day, and lines with a carriage return, as of progress bars.
+"""
+
+from __future__ import annotations
+
+import re
+
+MOST = 16  # numbers of a line; with their units, a digest has all of them
+_NUMBER = re.compile(
+    r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)(?!\w|\.\w|[-:/]\d)", re.IGNORECASE
+)
+_DATE = re.compile(r"\d{4}[-/]\d\d[-/]\d\d|\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?")
+_UNIT = re.compile(
+    r"\s*[(\[]?(?:[munµ]?s|sec\w*|min|mins|minutes?|h|hrs?|hours?|days?|fps|it/\w+|[\w-]+\s*(?:/|per)\s*(?:s|sec\w*|min\w*)"
+    r"|[KMGT]i?B|bytes)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(
+    r"\b(?:times?|timestamp|elapsed|took|takes|eta|duration|speed|throughput|latency|fps|secs?|seconds?|ms|minutes?|hours?"
+    r"|memory|mem|pid|per)\b|/\s*(?:s|sec\w*)\b|_(?:time|sec|seconds|ms)\b",
+    re.IGNORECASE,
+)
+
+
+def numbers_of(line: str) -> tuple[str, list[tuple[float, float]]]:
+    """Return the name of a line, and its numbers, each with the unit of its last digit; 0 for integers.
+
+    There are none if a line has too many, or a carriage return.
+    """
+    line = _DATE.sub("", line)
+    found, parts, end = [], [], 0
+    for each in _NUMBER.finditer(line):
+        before = line[end : each.start()]
+        parts.append(before)
+        end = each.end()
+        if not (_UNIT.match(line, end) or _WORD.search(before)):
+            found.append((float(each.group()), _last_digit(each.group())))
+    name = " ".join("#".join([*parts, line[end:]]).split())[:80]
+    return name, found if len(found) <= MOST and "\r" not in line else []
+
+
+def _last_digit(number: str) -> float:
+    digits, _, exponent = number.lower().partition("e")
+    decimals = digits.partition(".")[2]
+    is_integer = not exponent and not decimals
+    return 0.0 if is_integer else 10.0 ** (int(exponent or 0) - len(decimals))
