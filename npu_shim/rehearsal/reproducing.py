@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Callable
 from npu_shim.rehearsal.comparing import comparison as comparing
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, read
-from npu_shim.rehearsal.recording.recorder import FETCH, PRINT
+from npu_shim.rehearsal.recording.recorder import FETCH, KINDS, PRINT
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ def run_again(first: Departure, original: Run, report: Callable[[str], None]) ->
 
 
 def drop_prints(found: Comparison, recorded: Recording, again: Recording, tolerance: float) -> list[str]:
-    """Drop the printed lines by which the original departs from itself, as they are times or messages of a system.
+    """Drop the printed numbers by which the original departs from itself, such as times.
 
     Args:
         found: the comparison of original and migrated script.
         recorded, again: the recordings of the original.
         tolerance: of the comparison.
     Returns:
-        The names of these lines.
+        Their lines and places.
     """
     itself = comparing.compare(recorded, again, tolerance, (PRINT,))
     names = {each.name for each in itself.departures}
@@ -86,7 +86,7 @@ def departure_from_itself(
     Returns:
         Step, kind, name, values, line of the script and cause; None if the original agrees with itself.
     """
-    itself = comparing.compare(recorded, again, tolerance)
+    itself = comparing.compare(recorded, again, tolerance, [kind for kind in KINDS if kind != PRINT])
     first = found.first
     assert first is not None
     # The second run ends at the departure, so it lacks values.

@@ -74,7 +74,7 @@ def result(
         bands: of several seeds.
         elements: those of the first tensor that departs which differ most.
         itself: the departure of the original from itself.
-        unsteady: the printed lines that the original does not repeat.
+        unsteady: the printed numbers that the original does not repeat.
     """
     made: Result = {
         "schema_version": 1,

@@ -112,7 +112,7 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
 def _against_itself(
     found: Comparison, original: Run, recorded: Recording, tolerance: float, report: Report
 ) -> tuple[JsonObject | None, list[str]]:
-    """Return a departure of the original from itself, and the printed lines that it does not repeat."""
+    """Return a departure of the original from itself, and the printed numbers that it does not repeat."""
     first = found.first
     for _ in range(_TRIES if recorded.notes.get("queue_thread") or recorded.notes.get("unordered_op") else 1):
         again = reproducing.run_again(first, original, report) if first else None

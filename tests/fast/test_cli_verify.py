@@ -87,6 +87,42 @@ def test_a_missing_package_that_npu_shim_serves_is_named_with_its_fix(
     assert "npu_bridge is not installed: set NPU_SHIM_ALIAS=1, and npu_shim serves it. See its output in" in out
 
 
+ENTROPY = """
+import datetime, os, random, secrets, time, uuid
+import numpy as np
+
+def draw():
+    print(random.Random().random(), random.SystemRandom().random(), np.random.RandomState().rand())
+    random.seed()
+    print(random.random(), uuid.uuid4().int, int.from_bytes(os.urandom(8), "little"), secrets.randbelow(10**9))
+    for seed in (int(time.time()), int(time.time() * 1000) % 2**32):
+        np.random.seed(seed)
+        print(np.random.rand(), np.random.RandomState(seed).rand())
+    np.random.seed(datetime.datetime.now().microsecond)
+    print(np.random.rand(), isinstance(np.random.mtrand._rand, np.random.RandomState))
+    random.seed(time.time())
+    print(random.random())
+
+draw()
+if hasattr(np.random, "default_rng"):
+    print(np.random.default_rng().random(), np.random.default_rng(time.time_ns()).random())
+np.random.seed(42)
+assert np.random.rand() == 0.3745401188473625
+print("text", uuid.uuid4(), secrets.token_hex(8), uuid.uuid4().hex)
+"""
+
+
+def test_both_scripts_get_the_same_entropy_but_other_names_of_folders(tmp_path: pathlib.Path, capsys: Any) -> None:
+    (tmp_path / "train.py").write_text(ENTROPY)
+    path = str(tmp_path / "train.py")
+    assert main(["verify", "-r", str(tmp_path / "r"), path, path]) == 2
+    assert "No training step, log, summary or session run was recorded." in capsys.readouterr().out
+    logs = [(tmp_path / "r" / name / "output.log").read_text().splitlines() for name in ("original", "migrated")]
+    assert logs[0][:-1] == logs[1][:-1] and len(logs[0]) >= 6
+    texts = {text for log in logs for text in log[-1].split()}
+    assert len(texts) == 7 and len({number for line in logs[0] for number in line.split()}) > 12
+
+
 def test_a_script_that_fails_is_an_error_with_its_log(tmp_path: pathlib.Path, capsys: Any) -> None:
     (tmp_path / "train.py").write_text("import sys\nprint('no data')\nsys.exit(7)\n")
     assert main(["verify", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2

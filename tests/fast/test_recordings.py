@@ -8,24 +8,27 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree
 from typing import Any
 
 import numpy as np
 import pytest
 
-from npu_shim.rehearsal import elements
+from npu_shim.rehearsal import elements, reproducing
 from npu_shim.rehearsal.comparing import ranks, seeds
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.recording import read
-from npu_shim.rehearsal.comparing.tolerances import allowed, distance
+from npu_shim.rehearsal.comparing.tolerances import allowed, distance, printed
 from npu_shim.rehearsal.recording.digest import HEAD, digest, few_elements, is_numeric, scalar_of, width
+from npu_shim.rehearsal.recording.entropy import is_from_clock
+from npu_shim.rehearsal.recording.printed_numbers import numbers_of
 from npu_shim.rehearsal.recording.random_seeds import call_site_seed
-from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, METRIC, PREDICTION, VARIABLE, Recorder
+from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, METRIC, PREDICTION, PRINT, VARIABLE, Recorder
 from npu_shim.rehearsal.recording.writer import FILE, KEPT, Writer
 from npu_shim.rehearsal.reports import write_all
 from npu_shim.rehearsal.reports.text import to_text
-from tests.recordings import STEPS, recording, verified
+from tests.recordings import STEPS, recording, unchanged, verified
 
 RANDOM = np.random.RandomState(3)
 
@@ -309,7 +312,7 @@ def test_a_kept_value_is_written_as_it_is_and_ends_the_process(tmp_path: pathlib
     )
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], timeout=60).returncode == 0
     assert np.load(tmp_path / KEPT).tolist() == [2, 7]
-    assert len(read(str(tmp_path)).streams[LOSS, "loss"].values) == 2
+    assert len(read(str(tmp_path)).streams[LOSS, "loss"].values) == 3
 
 
 def test_reports_of_equal_runs(tmp_path: pathlib.Path) -> None:
@@ -318,3 +321,128 @@ def test_reports_of_equal_runs(tmp_path: pathlib.Path) -> None:
     write_all(found, str(tmp_path / "r"))
     assert "equal, bit by bit" in (tmp_path / "r" / "verify.html").read_text(encoding="utf-8")
     assert xml.etree.ElementTree.parse(tmp_path / "r" / "verify.xml").getroot().get("failures") == "0"
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "numbers"),
+    [
+        ("epoch 3: loss 0.250", "epoch #: loss #", [(3, 0), (0.25, 1e-3)]),
+        ("loss=1.5e-3 acc=.5", "loss=# acc=#", [(1.5e-3, 1e-4), (0.5, 0.1)]),
+        ("loss nan", "loss #", None),
+        ("step 10 loss 2.5 (3.1 examples/sec; 0.010 sec/batch)", "", [(10, 0), (2.5, 0.1)]),
+        ("took 1.5 s, 12 it/s, ETA: 3, 2.5 GB", "", []),
+        ("time: 0.5 loss: 0.25, elapsed_time 7", "", [(0.25, 0.01)]),
+        ("2024-05-06 10:11:12.345 step 7", "", [(7, 0)]),
+        ("conv2d v2.15.1 <object at 0x7f12> 10ms 3ms/step", "", []),
+        ("10/10\r", "", []),
+        (" ".join(map(str, range(17))), "", []),
+        ("learning rate 0.1, momentum 0.9", "", [(0.1, 0.1), (0.9, 0.1)]),
+    ],
+)
+def test_numbers_of_printed_lines(line: str, name: str, numbers: Any) -> None:
+    found = numbers_of(line)
+    assert found[0] == name or not name
+    if numbers is None:
+        assert math.isnan(found[1][0][0])
+    else:
+        assert [value for each in found[1] for value in each] == pytest.approx([v for each in numbers for v in each])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differs"),
+    [
+        ("loss 0.1234", "loss 0.1235", False),
+        ("loss 0.1234", "loss 0.1236", True),
+        ("seen 400", "seen 399", True),
+        ("loss 0.12345678", "loss 0.12345689", False),
+        ("norm 3.2e-10", "norm 2.9e-10", False),
+        ("loss nan", "loss 1", True),
+        ("loss nan", "loss nan", False),
+    ],
+)
+def test_printed_numbers_are_compared_up_to_their_last_digit(one: str, other: str, differs: bool) -> None:
+    digests = []
+    for line in (one, other):
+        [number] = numbers_of(line)[1]
+        digests.append(digest(np.array(number)))
+    assert (printed(*digests) > allowed("float64", PRINT, 1)) == differs
+
+
+def test_seeds_from_the_clock() -> None:
+    now = time.time()
+    for value in (now, int(now), int(now * 1e3), int(now * 1e6), time.time_ns(), int(now * 1e3) % 2**32):
+        assert is_from_clock(value)
+    for value in (0, 42, 1234, 20240506, 2**31 - 1, int(now) - 86400, "now", None, True):
+        assert not is_from_clock(value)
+
+
+def scaled(kind: str, step: int, factor: float) -> Any:
+    """Return a change of one kind from a step on."""
+
+    def change(at: int, its: str, name: str, value: np.ndarray) -> np.ndarray:
+        return np.asarray(value * np.float32(factor)) if its == kind and at >= step else value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("migrated", "again", "departs"),
+    [
+        (scaled(INPUT, 1, 1.5), scaled(INPUT, 1, 1.2), (1, INPUT)),  # another order each time
+        (scaled(GRADIENT, 3, 1.5), scaled(INPUT, 2, 1.2), (2, INPUT)),
+        (scaled(LOSS, 3, 1.01), scaled(INPUT, 4, 1.2), None),  # later than the defect
+        (scaled(LOSS, 3, 1.01), scaled(LOSS, 3, 1 + 5e-7), None),  # rounding, and a defect
+        (scaled(LOSS, 3, 1 + 3e-5), scaled(LOSS, 3, 1 + 8e-6), (3, LOSS)),  # rounding, and more of it
+    ],
+)
+def test_a_departure_from_itself_explains_the_comparison(
+    migrated: Any, again: Any, departs: Any, tmp_path: pathlib.Path
+) -> None:
+    ours, theirs, itself = (
+        recording(tmp_path / name, change)
+        for name, change in (("ours", unchanged), ("theirs", migrated), ("again", again))
+    )
+    found = reproducing.departure_from_itself(compare(ours, theirs), ours, itself, 1e-5)
+    assert (found and (found["step"], found["kind"])) == departs
+
+
+def test_the_cause_of_a_departure_from_itself_is_named(tmp_path: pathlib.Path) -> None:
+    ours, again = recording(tmp_path / "ours"), recording(tmp_path / "again", scaled(INPUT, 1, 1.5))
+    ours.lines["input", "batch 0"] = "train.py:7"
+    ours.seeds, again.seeds = [("numpy.random.seed", "1", "train.py:3")], [("numpy.random.seed", "2", "train.py:3")]
+    found = reproducing.departure_from_itself(compare(ours, again), ours, again, 1e-5)
+    assert found is not None
+    first, second = reproducing.sentences(found)
+    assert first.startswith("The original departs from itself at step 1: input 'batch 0', norm ")
+    assert first.endswith(", at train.py:7.")
+    assert second.startswith("numpy.random.seed gets 1 and 2 at train.py:3, from the clock or the system. Change ")
+    again.seeds, ours.notes["queue_thread"] = ours.seeds, "train.py:9"
+    found = reproducing.departure_from_itself(compare(ours, again), ours, again, 1e-5)
+    assert found is not None and "fills a queue at train.py:9" in found["cause"]
+
+
+def test_printed_lines_depart_last_and_those_that_the_original_does_not_repeat_are_dropped(
+    tmp_path: pathlib.Path,
+) -> None:
+    recordings = []
+    for number, (accuracy, other) in enumerate(((0.5, 1.0), (0.6, 2.0), (0.5, 3.0))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        recorder = Recorder(Writer(str(folder)))
+        recorder.values(PRINT, [("accuracy #", np.array([accuracy, 0.01])), ("other #", np.array([other, 0.01]))])
+        recorder.update(0, [(LOSS, "loss", np.float32(1 + 0.3 * number))])
+        recordings.append(read(str(folder)))
+    found = compare(recordings[0], recordings[1])
+    assert [each.kind for each in found.departures] == [LOSS, PRINT, PRINT]
+    assert reproducing.drop_prints(found, recordings[0], recordings[2], 1e-5) == ["other #"]
+    assert [each.name for each in found.departures] == ["loss", "accuracy #"]
+
+
+def test_a_run_until_a_step_ends_before_the_next(tmp_path: pathlib.Path) -> None:
+    code = (
+        "import numpy, sys; from npu_shim.rehearsal.recording.writer import Writer; w = Writer(sys.argv[1], None, 2)\n"
+        "for step in (1, 2, 3): w.rows(step, [('loss', 'loss', numpy.float32(step))])\nprint('not reached')"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert [value.step for value in read(str(tmp_path)).streams["loss", "loss"].values] == [1, 2]

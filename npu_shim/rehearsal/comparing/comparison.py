@@ -172,7 +172,7 @@ def _compare(
         if difference > limit:
             number = len(one.values) - 1 if one.kind == FINAL else place
             found.departures.append(
-                Departure(a.step, one.kind, one.name, _values(a, b), difference, limit, one.order, number)
+                Departure(a.step, one.kind, one.name, _values(a, b, is_line), difference, limit, one.order, number)
             )
     if one.kind != FINAL and len(one.values) != len(other.values):
         longer = max(one.values, other.values, key=len)
@@ -203,8 +203,8 @@ def _missing(stream: Stream, value: Value, text: str) -> Departure:
     return Departure(value.step, stream.kind, stream.name, text, float("inf"), 0.0, stream.order)
 
 
-def _values(a: Value, b: Value) -> str:
-    if a.shape == ():
+def _values(a: Value, b: Value, is_line: bool) -> str:
+    if a.shape == () or is_line:  # the number of a printed line comes first
         return f"{_number(a)} and {_number(b)}"
     parts = [f"norm {_norm(a)} and {_norm(b)}"]
     if a.digest[2] or b.digest[2]:

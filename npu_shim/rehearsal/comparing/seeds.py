@@ -18,7 +18,7 @@ from typing import NamedTuple, Sequence
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
 from npu_shim.rehearsal.recording.digest import scalar_of
-from npu_shim.rehearsal.recording.recorder import FETCH, LOG, LOSS, METRIC, SUMMARY
+from npu_shim.rehearsal.recording.recorder import FETCH, LOG, LOSS, METRIC, RESULT, SUMMARY
 
 # Quantiles 0.995 for 1, 2, 3 ... degrees of freedom
 _QUANTILES: tuple[float, ...] = (
@@ -87,7 +87,7 @@ def _band(key: tuple[str, str], ours: list[float], theirs: list[float]) -> Band:
 
 def _quantities(recording: Recording) -> dict[tuple[str, str], float]:
     found = {}
-    for kind in (LOSS, FETCH, SUMMARY, LOG, METRIC):
+    for kind in (LOSS, FETCH, SUMMARY, LOG, RESULT, METRIC):
         for stream in recording.of_kind(kind):
             if stream.values[0].shape == () and stream.dtype.startswith("float"):
                 found[kind, stream.name] = _late(stream)
@@ -96,4 +96,4 @@ def _quantities(recording: Recording) -> dict[tuple[str, str], float]:
 
 def _late(stream: Stream) -> float:
     values = [scalar_of(value.digest) for value in stream.values if value.shape == ()]
-    return values[-1] if stream.kind == METRIC else statistics.mean(values[len(values) // 2 :])
+    return values[-1] if stream.kind in (RESULT, METRIC) else statistics.mean(values[len(values) // 2 :])

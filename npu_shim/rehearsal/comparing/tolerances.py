@@ -105,16 +105,13 @@ def relative(one: np.ndarray, other: np.ndarray, largest: float) -> float:
 
 
 def printed(one: np.ndarray, other: np.ndarray) -> float:
-    """Return the largest difference of the numbers of two lines, beyond what rounding to their last digits explains.
+    """Return the difference of two printed numbers, beyond what rounding to their last digits explains.
 
     Args:
-        one, other: digests of the numbers of a line and the units of their last digits.
+        one, other: digests of a number and the unit of its last digit.
     """
-    shape = (len(one) - HEAD,)
-    few = few_elements(one, shape), few_elements(other, shape)
+    few = few_elements(one, (2,)), few_elements(other, (2,))
     if few[0] is None or few[1] is None:
         return distance(one, other)  # Inf or NaN
-    (x, unit), (y, other_unit) = np.split(few[0], 2), np.split(few[1], 2)
-    beyond = np.abs(x - y) - 1.001 * np.maximum(unit, other_unit)
-    scale = np.maximum(np.maximum(np.abs(x), np.abs(y)), _FLOOR)
-    return float(np.max(np.where(beyond > 0, beyond / scale, 0)))
+    (x, unit), (y, other_unit) = few[0], few[1]
+    return float(max(abs(x - y) - 1.001 * max(unit, other_unit), 0) / max(abs(x), abs(y), _FLOOR))

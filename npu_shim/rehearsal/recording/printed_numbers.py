@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-MOST = 16  # numbers of a line; with their units, a digest has all of them
+_MOST = 16  # numbers of a line; those of an array are recorded elsewhere
 _NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)(?!\w|\.\w|[-:/]\d)", re.IGNORECASE
 )
@@ -40,7 +40,7 @@ def numbers_of(line: str) -> tuple[str, list[tuple[float, float]]]:
         if not (_UNIT.match(line, end) or _WORD.search(before)):
             found.append((float(each.group()), _last_digit(each.group())))
     name = " ".join("#".join([*parts, line[end:]]).split())[:80]
-    return name, found if len(found) <= MOST and "\r" not in line else []
+    return name, found if len(found) <= _MOST and "\r" not in line else []
 
 
 def _last_digit(number: str) -> float:

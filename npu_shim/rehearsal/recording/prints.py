@@ -51,7 +51,6 @@ class _Lines:
 
 
 def _record(recorder: Recorder, line: str) -> None:
-    name, values = numbers_of(line)
-    if values:
-        units = [unit for _, unit in values]
-        recorder.values(PRINT, [(name, np.array([value for value, _ in values] + units))])
+    """Record each number with the unit of its last digit."""
+    name, numbers = numbers_of(line)
+    recorder.values(PRINT, [(f"{name} ({place})", np.array(each)) for place, each in enumerate(numbers, 1)])
