@@ -14,6 +14,7 @@ import numpy as np
 
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.recording.digest import few_elements
+from npu_shim.rehearsal.recording.recorder import PRINT
 from npu_shim.rehearsal.recording.writer import KEPT
 from npu_shim.rehearsal.reproducing import AGAIN
 from npu_shim.rehearsal.running import Run
@@ -44,7 +45,7 @@ def largest_differences(
     pair = next(each for each in found.compared if (each.original.kind, each.original.name) == (first.kind, first.name))
     number = first.number
     a, b = pair.original.values[number], pair.migrated.values[min(number, len(pair.migrated.values) - 1)]
-    if a.shape == () or a.shape != b.shape:
+    if a.shape == () or a.shape != b.shape or first.kind == PRINT:
         return []
     few = few_elements(a.digest, a.shape), few_elements(b.digest, b.shape)
     if few[0] is not None and few[1] is not None:
