@@ -38,6 +38,25 @@ def running(thread: int | None = None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+def is_called_by_script() -> bool:
+    """Return True if the function that calls this one is called by code of the script."""
+    return not is_library(sys._getframe(2).f_code.co_filename)
+
+
+def is_made_by_script() -> bool:
+    """Return True if no code of Keras or npu_shim is between the caller and the script, but that of a recording."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if not is_library(path):
+            return True
+        is_own = path.startswith(LIBRARIES[1]) and f"{os.sep}rehearsal{os.sep}" not in path
+        if is_own or f"{os.sep}keras{os.sep}" in path.rpartition("-packages")[2]:
+            return False
+        frame = frame.f_back
+    return False
+
+
 def line_of_main_thread() -> str:
     """Return where the main thread is in the script: ``at train.py:42 in load``; empty if no line of it runs."""
     for frame in running(threading.main_thread().ident):

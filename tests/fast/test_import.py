@@ -89,6 +89,7 @@ PRIVATE = {
     "estimator/static_batches.py": {"_extract_batch_length"},  # of its parent class, which predict() replaces
     "launching/host_rank.py": {"_exit"},
     "launching/progress/display.py": {"_exit"},
+    "rehearsal/recording/entropy.py": {"_urandom"},  # of random, from which SystemRandom, secrets and NumPy draw
     "rehearsal/recording/writer.py": {"_exit"},
     "import_hook/hook.py": {"_get_code_from_file"},  # runpy.run_path has no hook
     "import_hook/script.py": {"_run_module_as_main"},  # as python -m does
@@ -161,6 +162,7 @@ FRAMES = {
     "_tensorflow/script_frames.py",
     "data/fit_watch.py",
     "import_hook/script.py",
+    "rehearsal/recording/entropy.py",
     "training/strategy_data.py",
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +13,9 @@ from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import CALL, RESULT, Recorder
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from npu_shim._tensorflow.types import Function, KerasModel, Metric, Result, Structure, Variable
 
 _KERAS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")  # they are recorded
-_NPU_SHIM = script_frames.LIBRARIES[1]
 _MOST_VARIABLES = 1000
 
 
@@ -91,7 +87,7 @@ class FinalVariables:
             outermost
             and tf_recording.is_resource(variable)
             and len(self._own) < _MOST_VARIABLES
-            and _is_of_script(sys._getframe(1))
+            and script_frames.is_made_by_script()
         ):
             self._own.append(variable)
 
@@ -109,15 +105,3 @@ class FinalVariables:
             same = sum(1 for each in rows if each.partition(" (")[0] == name)
             rows[f"{name} ({same + 1})" if same else name] = np.asarray(variable.read_value())
         self._recorder.final(rows.items())
-
-
-def _is_of_script(frame: FrameType | None) -> bool:
-    """Return True if no code of Keras or npu_shim is between a frame and the script."""
-    while frame is not None:
-        path = frame.f_code.co_filename
-        if not script_frames.is_library(path):
-            return True
-        if "/keras/" in path.rpartition("-packages")[2] or (path.startswith(_NPU_SHIM) and "/rehearsal/" not in path):
-            return False
-        frame = frame.f_back
-    return False

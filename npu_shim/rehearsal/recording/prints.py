@@ -44,7 +44,7 @@ class _Lines:
         """Write a text."""
         written = self._stream.write(text)
         *lines, self._begun = (self._begun + text).split("\n")
-        if lines and not script_frames.is_library(sys._getframe(1).f_code.co_filename):
+        if lines and script_frames.is_called_by_script():
             for line in lines:
                 _record(self._recorder, line)
         return written
