@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,19 +30,17 @@ def watch_metrics(recorder: Recorder) -> None:
         finally:
             recorder.leave("init of a metric")
         if outermost:
-            metric.result = _recorded(recorder, metric, metric.result)
+            # Methods of the object, which copies of it get as theirs. A function around that of the class would not be
+            # converted by AutoGraph.
+            metric.npu_shim_result, metric.result = metric.result, types.MethodType(result, metric)
 
-    methods.wrap(tf.keras.metrics.Metric, ("__init__",), init)
-
-
-def _recorded(recorder: Recorder, metric: Metric, original: Function) -> Function:
-    def result(*args: object, **kwargs: object) -> Result:
-        value = original(*args, **kwargs)
+    def result(metric: Metric, *args: object, **kwargs: object) -> Result:
+        value = metric.npu_shim_result(*args, **kwargs)
         if tf.executing_eagerly() and not recorder.is_inside(*_KERAS):
             recorder.values(RESULT, [(metric.name, np.asarray(each)) for each in tf.nest.flatten(value)])
         return value
 
-    return result
+    methods.wrap(tf.keras.metrics.Metric, ("__init__",), init)
 
 
 def record_call(recorder: Recorder, model: KerasModel, given: Structure, result: Structure) -> None:
