@@ -222,6 +222,13 @@ def test_seeds_show_a_dropout_that_does_nothing(keep: float, verdict: str, tmp_p
     assert loss["inside"] == (verdict == "agree") and loss["original"] > loss["band"]
 
 
+def test_variables_of_a_session_that_stays_open_are_compared(tmp_path: pathlib.Path) -> None:
+    text = NOISY.replace("with v1.Session() as sess:", "sess = v1.Session()\nif True:").replace("40", "3")
+    text = text.replace("loss =", "counter = v1.get_variable('counter', initializer=1.0)\nloss =")
+    first = verify(tmp_path, text, text.replace("initializer=1.0", "initializer=2.0"))["first_departure"]
+    assert (first["kind"], first["name"]) == ("final variable", "counter")
+
+
 @pytest.mark.smoke
 def test_queues_of_several_threads_are_read_in_the_same_order(tmp_path: pathlib.Path) -> None:
     found = verify(tmp_path, QUEUES, QUEUES)

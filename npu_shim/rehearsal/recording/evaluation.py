@@ -103,4 +103,5 @@ class FinalVariables:
             name = plain_name(variable)
             same = sum(1 for each in rows if each.partition(" (")[0] == name)
             rows[f"{name} ({same + 1})" if same else name] = np.asarray(variable.read_value())
-        self._recorder.final(rows.items())
+        if rows:
+            self._recorder.final(rows.items())
