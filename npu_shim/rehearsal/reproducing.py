@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 AGAIN = "again"  # the folder of the second run, in that of the first
 _SHARE = 0.1  # of the difference of the two scripts: what the original alone must depart by to explain it
+_UNKNOWN = "The cause is unknown. If the script continues from a checkpoint, use {run} or --copy."
 _ADVICE = "Change that line, or compare means with --seeds 5."
 
 
@@ -113,7 +114,7 @@ def sentences(itself: JsonObject) -> list[str]:
         f"The original departs from itself at step {itself['step']}: {itself['kind']} {itself['name']!r}, "
         f"{itself['values']}{place}."
     )
-    return [text, f"{itself['cause'] or 'The cause is unknown.'} {_ADVICE}"]
+    return [text, f"{itself['cause'] or _UNKNOWN} {_ADVICE}"]
 
 
 def _parts(itself: Comparison, first: Departure) -> list[Departure]:
