@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import Iterable
 
 from ..project.context import Context
-from ..semantics.model import Where
 from ..semantics.module_index import ModuleIndex
-from ..semantics.value_flow import origins
 from ..syntax.expressions import last_name
 
 _DEFINED = re.compile(rb"\bDEFINE_\w+\s*\(\s*(?:name\s*=\s*)?['\"](\w+)|['\"]--([A-Za-z][\w-]*)['\"]")
 
 
-def flag_of(context: Context, node: ast.AST, where: Where) -> str | None:
-    """Return the flag that is the value of an expression, as users write it (``--num_gpus``), or None.
+def flags_of(context: Context, nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the flags whose values the expressions read, as users write them (``--num_gpus``).
 
     Args:
         context: the file.
-        node: the expression.
-        where: its place.
+        nodes: the expressions where data flow ends.
     """
-    found = {last_name(origin.node) for origin in origins(node, where, context.names)}
-    return _flags(context).get(found.pop()) if len(found) == 1 else None
+    words = {last_name(part) for node in nodes for part in ast.walk(node)} - {""}
+    return {flag for word, flag in _flags(context).items() if word in words}
 
 
 def _flags(context: Context) -> dict[str, str]:

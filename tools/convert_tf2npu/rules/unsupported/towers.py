@@ -11,7 +11,7 @@ Build one tower, with the batch of one device, and start one rank per device:
    one tower changes nothing. With several towers each would add its own all-reduce for the same variables.
 3. Start the script with ``npu-shim launch --ranks N``. Give each rank its own examples (see NPU252).
 
-The rule reports the first such loop of each function. It does not report loops that place the layers of one model on
+The rule reports one loop of each file for each number of GPUs. It does not report loops that place the layers of one model on
 several GPUs: one NPU computes such a model as it is.
 
 Reported::
@@ -62,9 +62,9 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator
+from typing import Iterator, NamedTuple
 
-from ...analysis.command_line_flags import flag_of
+from ...analysis.command_line_flags import flags_of
 from ...analysis.device_placement import function_of, in_test
 from ...analysis.gpu_names import gpu_numbers
 from ...semantics.model import Call, Where
@@ -73,28 +73,38 @@ from ...syntax.expressions import constant, last_name
 from ..base import Context, Finding, Result
 
 CODE = "NPU256"
-_DEVICE = "tensorflow.device"
-_OVER_GPUS = re.compile(r"gpu|tower|clone|replica|devices", re.IGNORECASE)
-_TRAINS = re.compile(r"tower|clone|replica|loss|grad", re.IGNORECASE)
-_GRADIENTS = re.compile(r"grad\w*\(", re.IGNORECASE)
+_DEVICE, _SCOPE = "tensorflow.device", "tensorflow.name_scope"
+_BUILDS = re.compile(
+    r"tower|clone|replica|model|\bnet|infer|forward|output|reuse|loss(?!_?scal)|(?<!apply_)gradients?\(", re.IGNORECASE
+)
+_REPEATS = re.compile(r"reuse|(?<!apply_)gradients?\(")
+_OF_DEVICES = re.compile("gpu|tower|clone|devices", re.IGNORECASE)
+_SCOPE_OF_TOWER = re.compile(r"(?:tower|gpu|clone|replica)_?(?:%[dis]|{)", re.IGNORECASE)
 _RANGES = frozenset({"range", "xrange", "arange"})
-_SAME_LENGTH = frozenset({"enumerate", "list", "tuple", "reversed", "sorted", "len"})
+_SAME_LENGTH = frozenset({"enumerate", "list", "tuple", "reversed", "sorted", "zip"})
+
+
+class _Count(NamedTuple):
+    """An expression that decides the number of iterations: a number, or a sequence with one element for each."""
+
+    node: ast.expr
+    where: Where
+    is_number: bool
 
 
 def check_file(context: Context) -> Iterator[Result]:
     if _DEVICE not in context.called.values():
         return
-    reported: set[ast.AST] = set()
+    reported: set[str] = set()
     for call in context.names.calls:
-        if context.called.get(call.node) != _DEVICE or in_test(context, call.node):
+        if context.called.get(call.node) not in (_DEVICE, _SCOPE) or in_test(context, call.node):
             continue
-        function = function_of(context, call.node)
-        loop = _loop_of_towers(context, call) if function not in reported else None
+        loop = _loop_of_towers(context, call)
         advice = _advice(context, loop) if loop is not None else ""
-        if loop is not None and advice:
-            reported.add(function)
+        if loop is not None and advice and advice not in reported:
+            reported.add(advice)
             each = ""
-            if context.distributed == "tf_strategy" and _GRADIENTS.search(context.source.segment(loop)):
+            if context.distributed == "tf_strategy" and "gradients(" in context.source.segment(loop):
                 each = ", each with its own all-reduce"
             yield Finding(
                 loop,
@@ -103,78 +113,103 @@ def check_file(context: Context) -> Iterator[Result]:
 
 
 def _loop_of_towers(context: Context, call: Call) -> ast.For | None:
-    """Return the loop that builds a tower on the device of a call, or None."""
-    device: list[ast.expr] = [*call.node.args, *(k.value for k in call.node.keywords)]
+    """Return the loop that builds a tower on the device, or in the scope, of a call; None if there is none."""
+    given: list[ast.expr] = [*call.node.args, *(k.value for k in call.node.keywords)]
     for loop in context.names.ancestors(call.node):
         if isinstance(loop, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             return None
         if not isinstance(loop, ast.For):
             continue
-        assigned = [n for n in ast.walk(loop) if isinstance(n, ast.Assign)]
-        for statement in assigned:  # device = '/gpu:%d' % i
-            if _words(device) & _words(statement.targets):
-                device.append(statement.value)
-        if _words(device) & _words([loop.target]):
-            return loop if _builds_towers(context, device, loop) else None
+        for statement in ast.walk(loop):  # device = '/gpu:%d' % i
+            if isinstance(statement, ast.Assign) and _words(given) & _words(statement.targets):
+                given.append(statement.value)
+        if _words(given) & _words([loop.target]):
+            is_scope = context.called[call.node] == _SCOPE
+            return loop if (_names_tower if is_scope else _builds_towers)(context, given, loop) else None
     return None
+
+
+def _names_tower(context: Context, scope: list[ast.expr], loop: ast.For) -> bool:
+    """Return True if a scope of a loop over devices has the name of a tower."""
+    segment = context.source.segment
+    return bool(_SCOPE_OF_TOWER.search(segment(scope[0])) and _OF_DEVICES.search(segment(loop.iter)))
 
 
 def _builds_towers(context: Context, device: list[ast.expr], loop: ast.For) -> bool:
     """Return True if the iterations of a loop are replicas of one model on several GPUs."""
-    segment = context.source.segment
-    iterated = segment(loop.iter)
-    body = segment(loop)[len(iterated) :]
-    numbers = [number for each in device for number in gpu_numbers(each)]
-    if any(isinstance(n, (ast.Mod, ast.FloorDiv)) for number in numbers for n in ast.walk(number)):
+    if any(isinstance(n, (ast.Mod, ast.FloorDiv)) for each in device for n in _operators(each)):
         return False  # the layers of one model
-    if numbers or any(re.search("gpu", segment(each), re.IGNORECASE) for each in [*device, loop.iter]):
-        return bool(_OVER_GPUS.search(iterated) or _TRAINS.search(body))
-    return bool(_GRADIENTS.search(body)) or "loss" in body and "reuse" in body
+    segment = context.source.segment
+    body = "\n".join(map(segment, loop.body))
+    if "grad" in segment(loop.iter):
+        return False  # updates with what towers have computed
+    of_gpus = any(gpu_numbers(each) or "gpu" in segment(each).lower() for each in [*device, loop.iter])
+    return bool((_BUILDS if of_gpus else _REPEATS).search(body))
+
+
+def _operators(device: ast.expr) -> Iterator[ast.operator]:
+    """Yield the operators of the number in a device name, or of any other expression."""
+    for part in gpu_numbers(device) or [device]:
+        yield from (n.op for n in ast.walk(part) if isinstance(n, ast.BinOp) and constant(n.left) is None)
 
 
 def _advice(context: Context, loop: ast.For) -> str:
     """Return how to build one tower; empty if the script builds only one."""
     where = context.names.places[loop]
-    counted = _count(context, loop.iter, where)
-    found = origins(counted, where, context.names)
+    count = _count(context, loop.iter, where)
+    found = origins(count.node, count.where, context.names)
     values = [constant(origin.node) for origin in found]
     if values and all(value == (1,) for value in values):
         return ""
-    flag = flag_of(context, counted, where)
-    if flag:
-        return f"Run with {flag}=1"
-    parts = [part for origin in found for part in ast.walk(origin.node) if isinstance(part, ast.Attribute)]
-    flags = [flag for flag in (flag_of(context, part, where) for part in parts) if flag]
-    if flags:
-        return f"Name one device in {flags[0]}"
-    if isinstance(counted, (ast.Name, ast.Attribute)) and not isinstance(found[0].node, (ast.ListComp, ast.List)):
-        return f"Set {context.source.segment(counted)} to 1"
+    flags = flags_of(context, [origin.node for origin in found]) if len(found) == 1 else set()
+    if not flags and _OF_DEVICES.search(last_name(count.node)):
+        flags = flags_of(context, [count.node])
+    is_number = count.is_number
+    if not flags and not isinstance(count.node, (ast.Name, ast.Attribute)):
+        flags, is_number = flags_of(context, _parts_of_splits(context, loop)), True
+    if len(flags) == 1:
+        return f"Run with {flags.pop()}=1" if is_number else f"Name one device in {flags.pop()}"
+    if isinstance(count.node, (ast.Name, ast.Attribute)):
+        written = context.source.segment(count.node)
+        return f"Set {written} to 1" if count.is_number else f"Keep one element in {written}"
     return "Build one tower"
 
 
-def _count(context: Context, node: ast.expr, where: Where, depth: int = 0) -> ast.expr:
-    """Return the expression that decides how many elements an expression has, as far as it is known."""
-    names = context.names
-    if depth > 8:
-        return node
+def _parts_of_splits(context: Context, loop: ast.For) -> list[ast.AST]:
+    """Return the numbers of parts into which the function around a loop splits a batch."""
+    function = function_of(context, loop)
+    return [
+        origin.node
+        for call in context.names.calls
+        if context.called.get(call.node) == "tensorflow.split" and len(call.node.args) > 1
+        if function_of(context, call.node) is function
+        for origin in origins(call.node.args[1], call.where, context.names)
+    ]
+
+
+def _count(context: Context, node: ast.expr, where: Where, depth: int = 0) -> _Count:
+    """Return the expression that decides how many elements a sequence has, as far as it is known."""
     if isinstance(node, ast.ListComp):
-        return _count(context, node.generators[0].iter, where, depth + 1)
+        return _count(context, node.generators[0].iter, where)
     if isinstance(node, (ast.List, ast.Tuple)) and not any(isinstance(e, ast.Starred) for e in node.elts):
-        return ast.Constant(value=len(node.elts))
-    if isinstance(node, ast.Call) and node.args and not any(isinstance(a, ast.Starred) for a in node.args):
+        return _Count(ast.Constant(value=len(node.elts)), where, True)
+    if isinstance(node, ast.Call) and node.args and not isinstance(node.args[0], ast.Starred):
         word = last_name(node.func)
         if word in _RANGES:
-            return _count(context, node.args[0 if len(node.args) == 1 else 1], where, depth + 1)
-        if word in _SAME_LENGTH or word == "zip":
-            return _count(context, node.args[0], where, depth + 1)
-        if names.resolve(node.func, where) == "tensorflow.split" and len(node.args) > 1:
-            return node.args[1]
-    if isinstance(node, ast.Name):
-        found = origins(node, where, names)
-        if len(found) == 1 and found[0].names is names and isinstance(found[0].node, (ast.ListComp, ast.List, ast.Call)):
-            inner = _count(context, found[0].node, found[0].where, depth + 1)
-            return inner if inner is not found[0].node else node
-    return node
+            end = node.args[0 if len(node.args) == 1 else 1]
+            if isinstance(end, ast.Call) and last_name(end.func) == "len" and end.args:
+                return _count(context, end.args[0], where, depth)
+            return _Count(end, where, True)
+        if word in _SAME_LENGTH:
+            return _count(context, node.args[0], where, depth)
+        if context.resolve(node.func, where) == "tensorflow.split" and len(node.args) > 1:
+            return _Count(node.args[1], where, True)
+    if isinstance(node, ast.Name) and depth < 5:
+        found = origins(node, where, context.names)
+        if len(found) == 1 and found[0].names is context.names and found[0].node is not node:
+            inner = _count(context, found[0].node, found[0].where, depth + 1)  # type: ignore[arg-type]
+            return inner if inner.is_number else _Count(node, where, False)
+    return _Count(node, where, False)
 
 
 def _words(nodes: list[ast.expr]) -> set[str]:
