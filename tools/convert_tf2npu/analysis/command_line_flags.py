@@ -25,20 +25,22 @@ def flags_of(context: Context, nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _flags(context: Context) -> dict[str, str]:
-    """Return the flags of the project by the name of their value."""
+    """Return the flags of the project by the name of their value; those of the program in place of others."""
     project, path = context.names.project, context.names.path
     if project is None or path not in project.paths:
         return _defined(context.source.text.encode("utf-8", "replace"))
-    return project.once(_of_project)
-
-
-def _of_project(project: ModuleIndex) -> dict[str, str]:
+    near = project.reached(path) | project.bringing({path})
     found: dict[str, str] = {}
-    for path in project.paths:
-        found.update(_defined(project.raw(path)) if path.endswith(".py") else {})
+    for _, flags in sorted(project.once(_by_file).items(), key=lambda each: (each[0] in near, each[0] == path)):
+        found.update(flags)
     return found
 
 
+def _by_file(project: ModuleIndex) -> dict[str, dict[str, str]]:
+    return {path: _defined(project.raw(path)) for path in project.paths if path.endswith(".py")}
+
+
 def _defined(raw: bytes) -> dict[str, str]:
-    words = [(match[1] or match[2]).decode() for match in _DEFINED.finditer(raw)]
+    parses = b"add_argument" in raw or b"option(" in raw  # other scripts may pass options to this one
+    words = [(m[1] or m[2]).decode() for m in _DEFINED.finditer(raw) if m[1] or parses]
     return {word.replace("-", "_"): "--" + word for word in words}

@@ -76,7 +76,7 @@ _PADDED = "PaddingFIFOQueue"
 _OWN = frozenset(
     "tensorflow." + name
     for name in """FIFOQueue PaddingFIFOQueue RandomShuffleQueue PriorityQueue queue.FIFOQueue queue.PaddingFIFOQueue
-queue.RandomShuffleQueue queue.PriorityQueue io.PaddingFIFOQueue contrib.staging.StagingArea""".split()
+queue.RandomShuffleQueue queue.PriorityQueue io.PaddingFIFOQueue contrib.staging.StagingArea contrib.slim.prefetch_queue.prefetch_queue""".split()
 )
 CALLS = _INPUT | _OWN
 _THREADS = {"batch": 2, "shuffle_batch": 4}  # the position of num_threads
@@ -116,7 +116,7 @@ def _own_queue(context: Context, call: Call, short: str) -> Iterator[Result]:
         shape = ""
         if short == _PADDED or ".dequeue_up_to(" in context.source.text:
             shape = " and returns dynamic shapes, for which the NPU recompiles"
-        yield Finding(
-            call.node,
-            f"{short} runs on the host{shape}. Read with tf.data: from_generator, padded_batch, prefetch",
-        )
+        fix = "Read with tf.data: from_generator, padded_batch, prefetch"
+        if short in ("StagingArea", "prefetch_queue"):
+            fix = "Remove it, and prefetch input with dataset.prefetch(2)"
+        yield Finding(call.node, f"{short} runs on the host{shape}. {fix}")

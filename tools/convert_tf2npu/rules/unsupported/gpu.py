@@ -12,7 +12,7 @@ all devices:
   ``hccl_ops.allreduce(x, 'sum')`` for other tensors.
 
 A call under a test for GPUs is not reported, because it does not run. ``multi_gpu_model`` under a number of GPUs that
-the script is given is reported.
+a flag sets is reported.
 
 Reported::
 
@@ -38,6 +38,8 @@ Reported::
 
     from tensorflow import keras
 
+    parser.add_argument('--gpus', type=int, default=1)
+    args = parser.parse_args()
     if args.gpus > 1:
         model = keras.utils.multi_gpu_model(model, gpus=args.gpus)
 
@@ -63,7 +65,9 @@ import ast
 import re
 from typing import Iterator
 
-from ...semantics.model import Call
+from ...analysis.command_line_flags import flags_of
+from ...semantics.model import Call, Where
+from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
 from ..base import Context, Finding, Result
@@ -89,7 +93,6 @@ _REPLACEMENTS = {
     "multi_gpu_model": "the model itself and start one process for each device",
 }
 _GUARD = re.compile(r"gpu|cuda|cudnn", re.IGNORECASE)
-_COUNT = re.compile(r"[\w.]+\s*(?:>\s*1|>=\s*2)\Z")
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -98,7 +101,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test:
             test = context.source.segment(parent.test)
-            if _GUARD.search(test) and not (short == "multi_gpu_model" and _COUNT.match(test)):
+            if _GUARD.search(test) and not (short == "multi_gpu_model" and _is_flag(context, parent.test, call.where)):
                 return
         child = parent
     if "nccl" in (name or "") or short.endswith("_all_reduce"):
@@ -110,3 +113,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     replacement = _REPLACEMENTS.get(short, "tf.nn.dynamic_rnn or another operation that is not for GPUs only")
     yield Finding(call.node, f"{short} runs on NVIDIA GPUs only. Use {replacement}")
+
+
+def _is_flag(context: Context, test: ast.expr, where: Where) -> bool:
+    """Return True if a test compares a number that a flag sets."""
+    found = origins(test.left, where, context.names) if isinstance(test, ast.Compare) else []
+    return len(found) == 1 and isinstance(found[0].node, ast.Attribute) and bool(flags_of(context, [found[0].node]))

@@ -10,8 +10,9 @@ Start one rank per device instead. Each rank has all variables, and the optimize
 2. Run the tool with ``-d tf_strategy``, which wraps the optimizers.
 3. Start the script with ``npu-shim launch --ranks N``. Give each rank its own examples (see NPU252).
 
-The rule reports the first of these calls in each file. NPU250 reports strategies of ``tf.distribute``. Flags that turn
-servers off are not reported: ``replica_device_setter(FLAGS.ps_tasks)`` places nothing with 0 tasks.
+The rule reports the first of these calls in each file. NPU250 reports strategies of ``tf.distribute``. A
+``replica_device_setter`` without a cluster places variables in one process, and a flag may turn ``SyncReplicasOptimizer``
+off, so neither is reported.
 
 Reported::
 
@@ -40,6 +41,8 @@ Untouched::
     server = tf.train.Server.create_local_server()
     with tf.device(tf.train.replica_device_setter(FLAGS.ps_tasks)):
         build()
+    if FLAGS.sync_replicas:
+        optimizer = tf.train.SyncReplicasOptimizer(optimizer, FLAGS.replicas)
 
 Untouched::
 
@@ -75,7 +78,7 @@ _TARGETS = ("target", "master")
 
 def check_file(context: Context) -> Iterator[Result]:
     for node, name in context.called.items():
-        if _is_of_servers(node, name) and not in_test(context, node):
+        if _is_of_servers(context, node, name) and not in_test(context, node):
             yield Finding(
                 node,
                 f"{last_part(name)}: variables on servers pass through the host in each step. "
@@ -84,14 +87,14 @@ def check_file(context: Context) -> Iterator[Result]:
             return
 
 
-def _is_of_servers(node: ast.Call, name: str) -> bool:
+def _is_of_servers(context: Context, node: ast.Call, name: str) -> bool:
     """Return True if a call starts, or talks to, the servers of a cluster."""
-    if name in _SERVERS or name == _SYNC:
+    if name in _SERVERS:
         return True
+    if name == _SYNC:
+        return not any(isinstance(p, (ast.If, ast.IfExp)) for p in context.names.ancestors(node))
     if name == _SETTER:
-        bound = bind(node, _SETTER_ARGUMENTS)
-        tasks = constant(bound.args.get("ps_tasks")) or (0,)
-        return bound.given("cluster") or tasks[0] not in (0, None)
+        return bind(node, _SETTER_ARGUMENTS).given("cluster")
     if name in _SESSIONS:
         target = next((k.value for k in node.keywords if k.arg in _TARGETS), node.args[0] if node.args else None)
         value = constant(target)
