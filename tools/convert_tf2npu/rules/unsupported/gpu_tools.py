@@ -65,7 +65,7 @@ from ...analysis.device_placement import in_test
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
 
-CODE = "NPU216"
+CODE = "NPU249"
 _SMI = "asks for NVIDIA GPUs. Use npu-smi info"
 _PACKAGES = {
     "nvidia.dali": "reads data on a GPU. Write the input with tf.data",
