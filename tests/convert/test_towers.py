@@ -137,3 +137,11 @@ def test_gpu_tests(test: str) -> None:
 )
 def test_tools_for_gpus(text: str, subjects: list[str]) -> None:
     assert [message.split()[0] for message in found(text, "NPU249")] == subjects
+
+
+@pytest.mark.parametrize(
+    "test", ["tf.test.gpu_device_name() != '/device:GPU:0'", "not tf.test.is_gpu_available()", "not found_gpu"]
+)
+def test_scripts_that_end_without_a_gpu(test: str) -> None:
+    text = f"found_gpu = tf.test.is_built_with_cuda()\nif {test}:\n    raise SystemError('no GPU')\n"
+    assert found(text, "NPU120") == ["the script ends without a GPU. Remove this test"]

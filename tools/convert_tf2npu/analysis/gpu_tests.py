@@ -6,35 +6,76 @@ import ast
 
 from ..project.context import Context
 from ..semantics.model import Where
-from ..semantics.value_flow import origins
 from ..syntax.expressions import constant
 
+_NAME = "tensorflow.test.gpu_device_name"
 _TESTS = frozenset(
-    "tensorflow.test." + name
-    for name in "is_gpu_available is_built_with_cuda is_built_with_gpu_support gpu_device_name".split()
+    {
+        _NAME,
+        *(
+            "tensorflow.test." + name
+            for name in ("is_gpu_available", "is_built_with_cuda", "is_built_with_gpu_support")
+        ),
+    }
 )
 _LISTS = frozenset(
     f"tensorflow.config.{home}{name}"
     for home in ("", "experimental.")
     for name in ("list_physical_devices", "list_logical_devices", "get_visible_devices")
 )
+ASKING = _TESTS | _LISTS
 
 
-def is_gpu_test(context: Context, test: ast.expr, where: Where) -> bool:
-    """Return True if a test is true with a GPU and false without one."""
-    if isinstance(test, ast.Name):
-        found = origins(test, where, context.names)
-        node, where = (found[0].node, found[0].where) if len(found) == 1 else (None, where)
-        return isinstance(node, (ast.Call, ast.Compare)) and is_gpu_test(context, node, where)
-    if isinstance(test, ast.BoolOp):
-        return any(is_gpu_test(context, value, where) for value in test.values)
-    if isinstance(test, ast.Compare):
-        is_more = isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.NotEq))
-        return len(test.ops) == 1 and is_more and is_gpu_test(context, test.left, where)
-    if not isinstance(test, ast.Call):
+def is_true_with_gpu(context: Context, test: ast.expr, where: Where) -> bool:
+    """Return True if a test is true with one GPU or more, and false without."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return is_true_without_gpu(context, test.operand, where)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        limit = (constant(test.comparators[0]) or (None,))[0]
+        return _counts(context, test.left, where) and (
+            isinstance(test.ops[0], (ast.Gt, ast.NotEq))
+            and limit == 0
+            or isinstance(test.ops[0], ast.GtE)
+            and limit == 1
+        )
+    return lists_gpus(context, test, where) or _counts(context, test, where) or _is(context, test, where, _TESTS)
+
+
+def is_true_without_gpu(context: Context, test: ast.expr, where: Where) -> bool:
+    """Return True if a test is true without GPUs, and false with one."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return is_true_with_gpu(context, test.operand, where)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        limit, operator = (constant(test.comparators[0]) or (None,))[0], test.ops[0]
+        if isinstance(operator, ast.NotEq) and isinstance(limit, str):  # gpu_device_name() != '/device:GPU:0'
+            return "GPU" in limit and _is(context, test.left, where, frozenset({_NAME}))
+        return _counts(context, test.left, where) and (
+            isinstance(operator, ast.Eq) and limit == 0 or isinstance(operator, ast.Lt) and limit == 1
+        )
+    return False
+
+
+def lists_gpus(context: Context, node: ast.AST, where: Where) -> bool:
+    """Return True if an expression is the list of GPUs."""
+    return _is(context, node, where, _LISTS)
+
+
+def _counts(context: Context, node: ast.expr, where: Where) -> bool:
+    """Return True if an expression is the number of GPUs."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id not in ("len", "bool"):
         return False
-    if isinstance(test.func, ast.Name) and test.func.id in ("len", "bool") and len(test.args) == 1:
-        return is_gpu_test(context, test.args[0], where)
-    name = context.resolve(test.func, where)
-    given = test.args + [k.value for k in test.keywords]
-    return name in _TESTS or name in _LISTS and len(given) == 1 and constant(given[0]) == ("GPU",)
+    return len(node.args) == 1 and lists_gpus(context, node.args[0], where)
+
+
+def _is(context: Context, node: ast.AST, where: Where, calls: frozenset[str]) -> bool:
+    """Return True if an expression is the result of one of some calls, which list devices of the kind GPU."""
+    if isinstance(node, ast.Name):
+        bindings = context.names.lookup(node.id, where) or []
+        return bool(bindings) and all(
+            b.kind == "value" and b.node is not None and _is(context, b.node, b.where, calls) for b in bindings
+        )
+    name = context.resolve(node.func, where) if isinstance(node, ast.Call) else None
+    if name not in calls or not isinstance(node, ast.Call):
+        return False
+    given = node.args + [k.value for k in node.keywords]
+    return name in _TESTS or len(given) == 1 and constant(given[0]) == ("GPU",)

@@ -52,19 +52,18 @@ from typing import Iterator
 
 from ...analysis.command_line_flags import flags_of
 from ...analysis.device_placement import in_test
-from ...analysis.gpu_tests import is_gpu_test
+from ...analysis.gpu_tests import ASKING, is_true_with_gpu, is_true_without_gpu
 from ...syntax.expressions import constant, last_name
 from ..base import Context, Finding, Result
 
 CODE = "NPU219"
 _FORMATS = ("channels_first", "NCHW")
 _HALF = ("mixed_float16", "float16", "fp16")
-_WORDS = (".is_gpu_available", ".is_built_with_", "_devices", "gpu_device_name")
 
 
 def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
-    if not any(word in text for word in _FORMATS + _HALF) or not any(word in text for word in _WORDS):
+    if not any(word in text for word in _FORMATS + _HALF) or ASKING.isdisjoint(context.called.values()):
         return
     for node in ast.walk(context.names.tree):
         if isinstance(node, (ast.If, ast.IfExp)) and not in_test(context, node):
@@ -73,13 +72,14 @@ def check_file(context: Context) -> Iterator[Result]:
 
 def _chosen(context: Context, node: ast.If | ast.IfExp) -> Iterator[Result]:
     where = context.names.place(node) if isinstance(node, ast.IfExp) else context.names.places[node]
-    test, branches = node.test, [set(_values(node.body)), set(_values(node.orelse))]
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test = test.operand
+    tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+    branches = [set(_values(node.body)), set(_values(node.orelse))]
+    if any(is_true_without_gpu(context, test, where) for test in tests):
         branches.reverse()
-    chosen, other = branches
-    words = [word for word in _FORMATS + _HALF if word in chosen and word not in other]
-    if not words or not is_gpu_test(context, test, where):
+    elif not any(is_true_with_gpu(context, test, where) for test in tests):
+        return
+    words = [word for word in _FORMATS + _HALF if word in branches[0] and word not in branches[1]]
+    if not words:
         return
     if words[0] in _FORMATS:
         fix = _fix(context, node, words[0])
