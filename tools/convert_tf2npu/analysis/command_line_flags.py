@@ -42,5 +42,7 @@ def _by_file(project: ModuleIndex) -> dict[str, dict[str, str]]:
 
 def _defined(raw: bytes) -> dict[str, str]:
     parses = b"add_argument" in raw or b"option(" in raw  # other scripts may pass options to this one
+    if not parses and b"DEFINE_" not in raw:
+        return {}
     words = [(m[1] or m[2]).decode() for m in _DEFINED.finditer(raw) if m[1] or parses]
     return {word.replace("-", "_"): "--" + word for word in words}

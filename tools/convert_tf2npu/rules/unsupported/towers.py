@@ -97,11 +97,15 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     reported: set[str] = set()
     for call in context.names.calls:
-        if context.called.get(call.node) not in (_DEVICE, _SCOPE) or in_test(context, call.node):
+        name = context.called.get(call.node)
+        if name == _SCOPE:
+            if not call.node.args or not _SCOPE_OF_TOWER.search(context.source.segment(call.node.args[0])):
+                continue
+        elif name != _DEVICE:
             continue
         loop = _loop_of_towers(context, call)
         advice = _advice(context, loop) if loop is not None else ""
-        if loop is not None and advice and advice not in reported:
+        if loop is not None and advice and advice not in reported and not in_test(context, loop):
             reported.add(advice)
             each = ""
             if context.distributed == "tf_strategy" and "gradients(" in context.source.segment(loop):
@@ -123,16 +127,12 @@ def _loop_of_towers(context: Context, call: Call) -> ast.For | None:
         for statement in ast.walk(loop):  # device = '/gpu:%d' % i
             if isinstance(statement, ast.Assign) and _words(given) & _words(statement.targets):
                 given.append(statement.value)
-        if _words(given) & _words([loop.target]):
-            is_scope = context.called[call.node] == _SCOPE
-            return loop if (_names_tower if is_scope else _builds_towers)(context, given, loop) else None
+        if not _words(given) & _words([loop.target]):
+            continue
+        if context.called[call.node] == _SCOPE:
+            return loop if _OF_DEVICES.search(context.source.segment(loop.iter)) else None
+        return loop if _builds_towers(context, given, loop) else None
     return None
-
-
-def _names_tower(context: Context, scope: list[ast.expr], loop: ast.For) -> bool:
-    """Return True if a scope of a loop over devices has the name of a tower."""
-    segment = context.source.segment
-    return bool(_SCOPE_OF_TOWER.search(segment(scope[0])) and _OF_DEVICES.search(segment(loop.iter)))
 
 
 def _builds_towers(context: Context, device: list[ast.expr], loop: ast.For) -> bool:
