@@ -11,8 +11,8 @@ Build one tower, with the batch of one device, and start one rank per device:
    one tower changes nothing. With several towers each would add its own all-reduce for the same variables.
 3. Start the script with ``npu-shim launch --ranks N``. Give each rank its own examples (see NPU252).
 
-The rule reports one loop of each file for each number of GPUs. It does not report loops that place the layers of one model on
-several GPUs: one NPU computes such a model as it is.
+The rule reports one loop of each file for each number of GPUs. It does not report loops that place the layers of one
+model on several GPUs: one NPU computes such a model as it is.
 
 Reported::
 
