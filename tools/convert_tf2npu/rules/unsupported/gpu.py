@@ -1,7 +1,7 @@
 """Calls that need a GPU.
 
-These calls have kernels for NVIDIA GPUs only, so the script fails on an NPU and on a CPU. Use the form that runs on
-all devices:
+These calls have kernels for NVIDIA GPUs only, so the script fails on an NPU. Without an NPU npu_shim computes the layers
+of cuDNN, and the script trains on the CPU. Use the form that runs on all devices:
 
 * ``tf.keras.layers.LSTM`` and ``GRU`` with the given arguments load the weights of ``CuDNNLSTM`` and ``CuDNNGRU``.
 * ``CudnnCompatibleLSTMCell`` and ``CudnnCompatibleGRUCell`` in ``tf.nn.dynamic_rnn`` read the checkpoints of
