@@ -93,10 +93,15 @@ def _each(names: Names, find: Callable[..., _Answer], *args: object) -> Iterator
     if project is None or path not in project.paths:
         return
     for other in sorted((project.reached(path) | project.bringing({path})) - {path}):
-        if any(word in project.raw(other) for word in _WORDS):
+        if project.once(_has_words, other):
             found = project.once(_of_module, other, find, *args)
             if found is not None:
                 yield found
+
+
+def _has_words(project: ModuleIndex, path: str) -> bool:
+    raw = project.raw(path)
+    return any(word in raw for word in _WORDS)
 
 
 def _of_module(project: ModuleIndex, path: str, find: Callable[..., _Answer], *args: object) -> _Answer | None:

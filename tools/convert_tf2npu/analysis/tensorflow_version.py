@@ -168,6 +168,8 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
         if version == Version.UNKNOWN:  # what its scripts import besides may decide for TensorFlow 1
             beside = _version(program.decisive(program.beside | program.beside_trainers))
             version, evidence = beside if beside[0] == Version.ONE else (version, evidence)
+    if version == Version.UNKNOWN and own.added:
+        version, evidence = Version.ONE, own.added
     if tf:
         version = Version.ONE if tf == "1" else Version.TWO
     elif compat_v1:

@@ -125,18 +125,23 @@ def statement_behind(source: Source, place: ast.AST, new: str) -> Edit:
     """Return the edit that adds a statement after another one, in a separate line if possible."""
     start, end = source.start(place), source.end(place)
     indent = source.text[source.line_start(start) : start]
-    behind = source.skip_blanks(end)
-    if (
-        source.text[behind : behind + 1] == ";"
-        and source.text[source.skip_blanks(behind + 1) :][:1] not in ("", "\r", "\n", "#")
-        or indent.strip()
-    ):
+    if shares_line(source, place):
         return Edit(end, end, "; " + new.replace("\n", source.newline))
     new = indent + new.replace("\n", source.newline + indent)
     position = source.next_line(end)
     if position == len(source.text) and not source.text.endswith(("\n", "\r")):
         return Edit(position, position, source.newline + new)
     return Edit(position, position, new + source.newline)
+
+
+def shares_line(source: Source, statement: ast.AST) -> bool:
+    """Return True if a part of another statement is in the line of a statement."""
+    start = source.start(statement)
+    behind = source.skip_blanks(source.end(statement))
+    return bool(source.text[source.line_start(start) : start].strip()) or (
+        source.text[behind : behind + 1] == ";"
+        and source.text[source.skip_blanks(behind + 1) :][:1] not in ("", "\r", "\n", "#")
+    )
 
 
 def _available(name: str, names: Names) -> bool:

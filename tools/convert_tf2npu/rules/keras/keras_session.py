@@ -119,7 +119,7 @@ from ...analysis.keras_training import (
 )
 from ...analysis.opening import is_undecided, opens_for_both
 from ...analysis.tensorflow_version import is_two, verdict
-from ...rewrite.insertion import at_end, first_at_work, line_before
+from ...rewrite.insertion import added_before, at_end, first_at_work
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
@@ -170,8 +170,4 @@ def check_file(context: Context) -> Iterator[Result]:
 
 def _edits(context: Context, body: ast.AST) -> list[Edit] | None:
     first = first_at_work(context, body)
-    place = line_before(context, first) if first is not None else None
-    if place is None:
-        return None
-    position, indent = place
-    return [Edit(position, position, indent + _OPEN + context.source.newline)] + at_end(context, body, _CLOSE)
+    return [added_before(context, first, _OPEN), *at_end(context, body, _CLOSE)] if first is not None else None
