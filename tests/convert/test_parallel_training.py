@@ -91,7 +91,7 @@ def test_an_optimizer_that_a_class_takes_as_any_argument_is_known() -> None:
     net += "        self.__dict__.update(settings)\n    def learn(self, g):\n"
     net += "        self.apply_gradients(g)\n    def apply_gradients(self, g):\n"
     net += "        self.optimizer.apply_gradients(zip(g, self.variables))\n"
-    made = "net = Net(optimizer=tf.keras.optimizers.SGD(0.1))\nfor x, y in data:\n    net.learn(x)\n"
+    made = "net = Net(optimizer=tf.keras.optimizers.SGD(0.1))\nfor x, y in data:\n    net.learn(tf.GradientTape(), x)\n"
     new, findings = converted(HEAD + DATASET + net + made)
     assert f"Net(optimizer={OPTIMIZER})" in new and findings == []
     assert converted(HEAD + DATASET + net + made.replace("Net(", "Net(rate=1, other"))[1] == ["NPU308"]

@@ -12,7 +12,7 @@ from ..semantics.module_index import ModuleIndex, Names
 from ..syntax.expressions import last_name
 from .eager import uses_eager
 from .strategies import NAMES, NPU_STRATEGY, REPLICAS
-from .tensorflow_version import is_two
+from .tensorflow_version import is_two, verdict
 
 DISTRIBUTE = "npu_shim.npu_device.distribute."
 _APPLIES = frozenset({"apply_gradients", "minimize"})
@@ -33,7 +33,9 @@ def is_eager(context: Context) -> bool:
 
 def is_parallel(context: Context) -> bool:
     """Return True if a file belongs to a program of TensorFlow 2 that ranks shall train."""
-    return context.distributed == "tf_strategy" and is_two(context) and not any(_each(context.names, _imports_horovod))
+    if context.distributed != "tf_strategy" or not verdict(context).on_npu:
+        return False
+    return not any(_each(context.names, _imports_horovod))
 
 
 def shuffles_apart(context: Context) -> bool:

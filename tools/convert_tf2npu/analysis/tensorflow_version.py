@@ -50,6 +50,11 @@ class Verdict(NamedTuple):
         """True if the program runs on TensorFlow 2: it shows this, or nothing but Keras that trains."""
         return self.version == Version.TWO or self.version == Version.UNKNOWN and self.is_trained
 
+    @property
+    def on_npu(self) -> bool:
+        """True if the program runs on TensorFlow 2 with an open NPU device: it trains, or opens the device itself."""
+        return self.is_two and (self.is_trained or self.opens)
+
 
 def is_two(context: Context) -> bool:
     """Return True if a file belongs to a program that runs on TensorFlow 2."""

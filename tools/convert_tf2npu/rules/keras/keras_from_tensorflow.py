@@ -241,8 +241,7 @@ def check_file(context: Context) -> Iterator[Result]:
     found = [binding for binding in keras_imports(names) if binding.target.partition(".")[0] == "keras"]
     if not (found or names.stars) or in_test(context, names.tree):
         return
-    program = verdict(context)
-    if not program.is_two or not (program.is_trained or program.opens):
+    if not verdict(context).on_npu:
         return
     by_statement: dict[ast.AST, list[Binding]] = {}
     unknown = _unknown(context)

@@ -6,7 +6,8 @@ its datasets. The ranks are its replicas: the strategy shards the data, gives al
 their gradients. The batch sizes and the learning rate of the script stay right. Without ``-d tf_strategy``,
 strategies are not converted (see NPU250).
 
-In programs of TensorFlow 2 the strategy is ``npu.distribute.NPUStrategy()``. The default strategy, if the script
+In programs of TensorFlow 2 the strategy is ``npu.distribute.NPUStrategy()``. Programs that only evaluate, in which nothing
+opens the device, keep their strategies. The default strategy, if the script
 enters its scope, is replaced, too. Losses must be divided by the global batch size, as with the strategies of
 TensorFlow. Batch normalization uses the statistics of one replica, and its moving averages are the means over the
 replicas, as with MirroredStrategy.
@@ -110,6 +111,16 @@ Untouched::
 
     import tensorflow as tf
 
+    tf.random.set_seed(1)
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        model = tf.keras.models.load_model('model.h5')
+    model.evaluate(images[:n], labels[:n])
+
+Untouched::
+
+    import tensorflow as tf
+
     def is_mirrored(strategy):
         return isinstance(strategy, tf.distribute.MirroredStrategy)
 """
@@ -123,7 +134,7 @@ from ...analysis.device_placement import in_test
 from ...analysis.eager import uses_eager
 from ...analysis.parallel_training import has_loop, is_default_strategy, is_parallel
 from ...analysis.strategies import NAMES, REPLICAS, strategies_by_argument
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_two, verdict
 from ...rewrite.call_edits import rename
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
@@ -157,6 +168,8 @@ def check_file(context: Context) -> Iterator[Result]:
             kind = REPLICAS
         if kind is None or in_test(context, call.node):
             continue
+        if is_two(context) and not verdict(context).on_npu:
+            continue  # without a device NPUStrategy fails
         if kind != REPLICAS:
             new = f"{device_name(context.names)}.distribute.NPUStrategy()" if is_two(context) else _NEW
             yield Finding(call.node, f"this strategy {kind} and is not converted. For synchronous training write {new}")
