@@ -68,6 +68,7 @@ def opened(text: str, **settings: Any) -> str:
         (PACKAGE + "model.fit(x, y, nb_epoch=3)\n", ""),
         (PACKAGE + "os.environ['KERAS_BACKEND'] = 'jax'\n", ""),
         (KERAS + "tf.compat.v1.disable_eager_execution()\n", ""),
+        (TF + "tf.compat.v1.disable_v2_behavior()\ntf.random.set_seed(1)\n" + KERAS.replace(TF, ""), ""),
         (KERAS + "s = tf.Session()\n", ""),
         (KERAS + "y = tf.nn.dropout(x, keep_prob=0.5)\n", "TensorFlow 1 or 2, Keras"),  # it is replaced
         (TF + "tf.enable_eager_execution()\n" + TAPE, ""),
