@@ -109,7 +109,15 @@ def test_both_versions_with_a_switch(head: str, opens: bool) -> None:
     said = opened(text)
     assert said.startswith("NPU device opened: TensorFlow 1 and 2, tf.GradientTape in line") == opens
     codes = [code for code, _ in diagnostics(text)]
-    assert ("NPU105" in codes) != opens  # the device gives Keras a session
+    assert ("NPU105" in codes) != ("NPU121" in codes)  # the device gives Keras a session
+
+
+def test_ranks_train_no_script_of_which_the_version_is_open() -> None:
+    text = f"{KERAS}x = tf.placeholder(tf.float32)\ntf.distribute.MirroredStrategy()\n{TAPE}"
+    text += "model.compile(tf.keras.optimizers.Adam(), 'mse')\ntf.keras.backend.clear_session()\n"
+    codes = [code for code, _ in diagnostics(text, distributed="tf_strategy")]
+    assert "NPU121" in codes and not {"NPU105", "NPU115"} & set(codes)
+    assert not [code for code in codes if code.startswith("NPU3")]
 
 
 def test_a_script_of_both_versions_gets_one_advice() -> None:

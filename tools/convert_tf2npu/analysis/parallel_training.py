@@ -11,6 +11,7 @@ from ..semantics.model import Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..syntax.expressions import last_name
 from .eager import uses_eager
+from .opening import is_undecided
 from .strategies import NAMES, NPU_STRATEGY, REPLICAS
 from .tensorflow_version import is_two, verdict
 
@@ -27,8 +28,8 @@ _MODEL = "tensorflow.keras.Model"
 
 
 def is_eager(context: Context) -> bool:
-    """Return True if a file is eager, or belongs to a program that runs on TensorFlow 2."""
-    return uses_eager(context) or is_two(context)
+    """Return True if a file is eager or may be, or belongs to a program that runs on TensorFlow 2."""
+    return uses_eager(context) or is_two(context) or is_undecided(context)
 
 
 def is_parallel(context: Context) -> bool:

@@ -134,16 +134,17 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     if verdict(context).opens or opens_for_both(context):
         return  # the device gives Keras a session in graph mode
+    opens = is_two(context) or is_undecided(context)  # NPU121
     trained = first_training(context)
     if trained is None:
         possible = None if sets_session(context) else first_possible_training(context)
-        if possible is not None and not is_two(context) and not is_undecided(context):  # NPU121
+        if possible is not None and not opens:
             yield Finding(
                 possible.node,
                 f"this may train a Keras model. If it does, write {_OPEN} before the model and {_CLOSE} at the end",
             )
         return
-    if is_two(context):
+    if opens:
         return
     if uses_eager(context):
         yield Finding(
