@@ -19,6 +19,7 @@ The rule reports these strategies:
   ``NPURunConfig(distribute=ParameterServerStrategy(), mix_compile_mode=True, iterations_per_loop=1)``.
 * Strategies for TPUs, and run configurations with a strategy of unknown kind. For synchronous training, write
   ``npu_strategy.NPUStrategy()``.
+* Strategies in modules that programs of both versions import. Choose the strategy by the version.
 * Strategies in programs of TensorFlow 1 that are eager. Call ``tf.compat.v1.disable_v2_behavior()`` at the start.
 * ``None`` in place of a strategy, as for a single GPU, in a training loop of TensorFlow 2: ranks that see no GPUs take
   this path, and each trains on its own. Use the strategy and its scope on all paths.
@@ -132,10 +133,10 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.eager import uses_eager
-from ...analysis.opening import is_undecided
+from ...analysis.opening import is_undecided, opens_for_both, starts_training
 from ...analysis.parallel_training import has_loop, is_default_strategy, is_parallel
 from ...analysis.strategies import NAMES, REPLICAS, strategies_by_argument
-from ...analysis.tensorflow_version import is_two, verdict
+from ...analysis.tensorflow_version import Version, is_two, verdict
 from ...rewrite.call_edits import rename
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
@@ -189,6 +190,12 @@ def check_file(context: Context) -> Iterator[Result]:
                 call.node,
                 f"this strategy is used eagerly. Call tf.compat.v1.disable_v2_behavior() at the start and write {_NEW}",
             )
+        elif verdict(context).version == Version.BOTH and not _builds_graphs(context):
+            yield Finding(
+                call.node,
+                "programs of TensorFlow 1 and 2 use this strategy. "
+                f"Write {device_name(context.names)}.distribute.NPUStrategy() for TensorFlow 2, {_NEW} for TensorFlow 1",
+            )
         else:
             yield Change(
                 call.node,
@@ -196,6 +203,11 @@ def check_file(context: Context) -> Iterator[Result]:
                 (rename(context.source, call.node, _NEW),),
                 ("npu_strategy",),
             )
+
+
+def _builds_graphs(context: Context) -> bool:
+    """Return True if a script of both versions, which is not undecided, trains in graphs."""
+    return starts_training(context) and not opens_for_both(context)
 
 
 def _none_instead(call: ast.Call, context: Context) -> ast.AST | None:
