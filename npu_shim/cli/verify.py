@@ -12,10 +12,11 @@ import shlex
 import shutil
 import sys
 import tempfile
-from typing import Callable
+from typing import Any, Callable
 
-from npu_shim.cli import USAGE_ERROR, _half, above_zero, parser, show
+from npu_shim.cli import USAGE_ERROR, _half, above_zero, parser, run, show
 from npu_shim.import_hook import tool
+from npu_shim.rehearsal import deliberate
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.running import Run
 
@@ -141,6 +142,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="with --half: the number of perturbed float32 runs from which the band follows; by default 4",
     )
+    made.add_argument(
+        "--strict",
+        action="store_true",
+        help="compare with the untouched original, also where the migration changes numbers on purpose",
+    )
     made.add_argument("--copy", action="store_true", help="run each script in its own copy of the current folder")
     made.add_argument("--timeout", type=above_zero, metavar="SECONDS", help="end a script that takes longer")
     add_rule_arguments(made)
@@ -184,6 +190,7 @@ def _is_outside(path: str) -> bool:
 
 def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run, Run]:
     made: list[Run] = []
+    places = _deliberate(args)
     for name in ("original", "migrated"):
         own = os.path.join(folder, name)
         os.makedirs(own, exist_ok=True)
@@ -202,9 +209,18 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
                 args.ranks if is_migrated else None,
                 args.timeout,
                 folder if args.copy else None,
+                deliberate=places,
             )
         )
     return made[0], made[1]
+
+
+def _deliberate(args: argparse.Namespace) -> dict[str, Any] | None:
+    """Return the places of deliberate changes in the original; None if both runs are of one script or untouched."""
+    if args.strict or (args.half and not args.migrated):
+        return None
+    path = [os.path.dirname(os.path.realpath(args.original)), *sys.path]
+    return {"places": deliberate.places(run.conversions([args.original], args, None, path).convert_all())}
 
 
 def _rule_options(args: argparse.Namespace) -> list[str]:

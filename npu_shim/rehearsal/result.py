@@ -60,6 +60,7 @@ def result(
     problems: Sequence[str] = (),
     bands: Sequence[Band] = (),
     elements: Sequence[JsonObject] = (),
+    deliberate: Sequence[JsonObject] = (),
 ) -> Result:
     """Return the result.
 
@@ -71,6 +72,7 @@ def result(
         problems: sentences, each about one difference or failure.
         bands: of several seeds.
         elements: those of the first tensor that departs which differ most.
+        deliberate: the changes that both scripts have, because the migration makes them on purpose.
     """
     made: Result = {
         "schema_version": 1,
@@ -81,6 +83,7 @@ def result(
         "original": original,
         "migrated": migrated,
         "problems": list(problems),
+        "deliberate": list(deliberate),
         "first_departure": None,
         "streams": [],
         "curve": [],

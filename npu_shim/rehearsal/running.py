@@ -49,6 +49,7 @@ class Run:
         half: the settings of half.recorded.Rehearsal; None without half precision.
         keep: kind, name and number of a value whose elements are written to KEPT, after which the script ends; None to
             run it to its end.
+        deliberate: the settings of recording.deliberate; None to note and make no deliberate changes.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Run:
     copy_without: str | None = None
     half: Mapping[str, Any] | None = None
     keep: tuple[str, str, int] | None = None
+    deliberate: Mapping[str, Any] | None = None
 
     @property
     def log(self) -> str:
@@ -87,6 +89,7 @@ class Run:
             "ranks": self.ranks is not None,
             "half": self.half,
             "keep": self.keep,
+            "deliberate": self.deliberate,
         }
         files = os.path.abspath(os.path.join(self.folder, FILES))
         arguments = [each.replace(RUN, files).replace(SEED, str(self.seed)) for each in self.arguments]

@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim.rehearsal import result
+from npu_shim.rehearsal import deliberate, result
 from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, read
@@ -56,14 +56,12 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
     done: list[tuple[list[Recording], list[Recording]]] = []
     parts: list[JsonObject] = []
     for pair in pairs:
-        recorded = []
-        for run in pair:
-            os.makedirs(run.folder, exist_ok=True)
-            report(f"running the {run.name} script" + (f", seed {run.seed}" if settings.seeds else ""))
-            code = run.start()
-            recorded.append(recordings(run))
-            parts.append(result.run_part(run, code, recorded[-1]))
-        done.append((recorded[0], recorded[1]))
+        theirs, their_part = _run(pair[1], settings, report)
+        first = deliberate.given(pair[0], theirs)  # what the migrated script does on purpose is known now
+        ours, our_part = _run(first, settings, report)
+        original = first if pair is pairs[0] else original
+        parts += [our_part, their_part]
+        done.append((ours, theirs))
     incomplete = [part for part in parts if not part["completed"]]
     problems = [not_completed(part) for part in incomplete]
     if not all(ours and theirs for ours, theirs in done):
@@ -93,7 +91,16 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
         problems + differences,
         bands,
         elements,
+        deliberate.named(ours),
     )
+
+
+def _run(run: Run, settings: Settings, report: Report) -> tuple[list[Recording], JsonObject]:
+    os.makedirs(run.folder, exist_ok=True)
+    report(f"running the {run.name} script" + (f", seed {run.seed}" if settings.seeds else ""))
+    code = run.start()
+    recorded = recordings(run)
+    return recorded, result.run_part(run, code, recorded)
 
 
 def about(settings: Settings, run: Run) -> JsonObject:

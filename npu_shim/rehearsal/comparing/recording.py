@@ -55,6 +55,7 @@ class Recording:
         start, end: the fields of the events at the start and the end; ``end`` is empty if the process was killed.
         notes: the fields of other events.
         skips: number of the optimizer, from 0, and its step, from 1, of each step that the loss scale skipped.
+        deliberate: the events of recording.deliberate.
     """
 
     streams: dict[tuple[str, str], Stream]
@@ -62,6 +63,7 @@ class Recording:
     notes: JsonObject
     end: JsonObject
     skips: list[tuple[int, int]] = field(default_factory=list)
+    deliberate: list[JsonObject] = field(default_factory=list)
 
     def of_kind(self, kind: str) -> list[Stream]:
         """Return the streams of a kind in the order of the run."""
@@ -108,6 +110,8 @@ def read(folder: str) -> Recording:
                 for stream in ahead:
                     stream.values.pop()
                 ahead = []
+            elif kind == "deliberate":
+                found.deliberate.append(event)
             elif kind == "start":
                 found.start = event
             elif kind == "end":

@@ -27,11 +27,21 @@ def to_text(result: Result) -> str:
 
 
 def verdict(result: Result) -> str:
-    """Return the verdict as a sentence."""
+    """Return the verdict as a sentence, and the deliberate changes that both runs have."""
     half = result.get("half")
     if half and result["verdict"] in _HALF_VERDICTS:
-        return _HALF_VERDICTS[result["verdict"]].format(**half)
-    return _VERDICTS.get(result["verdict"], NOT_RUN_TEXT)
+        text = _HALF_VERDICTS[result["verdict"]].format(**half)
+    else:
+        text = _VERDICTS.get(result["verdict"], NOT_RUN_TEXT)
+    changes = "; ".join(map(_change, result.get("deliberate", ())))  # results before this field have none
+    return f"{text} Deliberate: {changes}." if changes else text
+
+
+def _change(change: JsonObject) -> str:
+    """Return a deliberate change with its cost and its place."""
+    parts = "code", "change", "cost", "place"
+    code, *rest = [change[part] for part in parts]
+    return f"{code} " + ", ".join(filter(None, rest))
 
 
 def sides(result: Result) -> list[str]:

@@ -1,0 +1,136 @@
+"""Note the deliberate changes of a migrated script while it runs, or make the same changes while the original runs."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Mapping
+
+import tensorflow as tf
+
+from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_recording
+from npu_shim.rehearsal.deliberate import BATCH, GIVEN, POLICY
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.recorder import Recorder
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Dataset, Function, Result
+
+_STATIC_CODES = ("NPU109", "NPU114")
+_POLICY_CODE = "NPU116"
+_OF_KERAS = ("fit", "evaluate", "predict")
+
+
+def watch_deliberate_changes(recorder: Recorder, changes: Mapping[str, Any]) -> None:
+    """Note the deliberate changes of this process, or make them.
+
+    Args:
+        recorder: its writer receives the events.
+        changes: ``places`` of rehearsal.deliberate. For the original also ``batches``: function and number of each
+            batching call of the migrated script that drops the last partial batch; ``float32``: True if the migrated
+            script sets no mixed policy of Keras.
+    """
+    watch = _Changes(recorder, changes)
+    methods.wrap(tf.compat.v2.data.Dataset, ("batch", "padded_batch"), watch.batch)
+    for owner in _policies():
+        methods.wrap(owner, ("__init__",), watch.policy)
+
+
+def _policies() -> set[type]:
+    """Return the classes of the policies of Keras."""
+    home = getattr(tf.keras, "mixed_precision", None)
+    found = [getattr(each, "Policy", None) for each in (home, getattr(home, "experimental", None))]
+    found.append(getattr(home, "DTypePolicy", None))
+    return {each for each in found if isinstance(each, type)}
+
+
+class _Changes:
+    def __init__(self, recorder: Recorder, changes: Mapping[str, Any]) -> None:
+        self._recorder = recorder
+        self._places: Mapping[str, Any] = changes["places"]
+        self._batches = [tuple(each) for each in changes.get("batches", ())]
+        self._to_float32 = bool(changes.get("float32")) and _POLICY_CODE in self._places
+        self._calls: Counter[str] = Counter()  # function of the script -> its batching calls so far
+        self._folder = os.getcwd()  # the script may change it
+
+    def batch(self, original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
+        """Batch a dataset, without the last partial batch if the migrated script does so."""
+        recorder = self._recorder
+        outermost = recorder.enter("batch")
+        try:
+            if not outermost or recorder.is_inside(*_OF_KERAS):
+                return original(dataset, *args, **kwargs)
+            call = inspect.signature(original).bind(dataset, *args, **kwargs)
+            function = tf_recording.script_function()
+            self._calls[function] += 1
+            key = function, self._calls[function]
+            if _is_true(call.arguments.get("drop_remainder", False)):
+                recorder.writer.event("deliberate", what=BATCH, function=key[0], number=key[1])
+            elif key in self._batches:
+                code, place = self._place(_STATIC_CODES)
+                cost = _partial(dataset, call.arguments.get("batch_size")) if code else None
+                if cost is not None:
+                    call.arguments["drop_remainder"] = True
+                    self._given(code, place, cost)
+            return original(*call.args, **call.kwargs)
+        finally:
+            recorder.leave("batch")
+
+    def policy(self, original: Function, policy: Any, *args: Any, **kwargs: Any) -> Result:
+        """Make a policy of Keras, float32 in place of a mixed one if the migrated script has none."""
+        given = args[0] if args else kwargs.get("name")
+        outermost = self._recorder.enter("policy")
+        try:
+            if outermost and isinstance(given, str) and given.startswith("mixed_"):
+                if self._to_float32:
+                    self._given(_POLICY_CODE, self._line(), "both run in float32; npu-shim verify --half compares the rest")
+                    args, kwargs = (("float32", *args[1:]), kwargs) if args else ((), {**kwargs, "name": "float32"})
+                else:
+                    self._recorder.writer.event("deliberate", what=POLICY)
+            return original(policy, *args, **kwargs)
+        finally:
+            self._recorder.leave("policy")
+
+    def _given(self, code: str, place: str, cost: str) -> None:
+        self._recorder.writer.event("deliberate", what=GIVEN, code=code, place=place, cost=cost)
+
+    def _place(self, codes: tuple[str, ...]) -> tuple[str, str]:
+        """Return the code and the line of the running statement if one of these rules acts there; else empty strings."""
+        frame = next(script_frames.running(), None)
+        if frame is not None:
+            path, line = self._relative(frame.f_code.co_filename), frame.f_lineno
+            for code in codes:
+                for known, first, last in self._places.get(code, ()):
+                    if known == path and first <= line <= last:
+                        return code, f"{path}:{line}"
+        return "", ""
+
+    def _line(self) -> str:
+        frame = next(script_frames.running(), None)
+        return "" if frame is None else f"{self._relative(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+    def _relative(self, path: str) -> str:
+        return os.path.relpath(os.path.realpath(os.path.join(self._folder, path)), os.path.realpath(self._folder))
+
+
+def _is_true(value: object) -> bool:
+    return bool(tf_api.static_value(value) if tf.is_tensor(value) else value)
+
+
+def _partial(dataset: Dataset, size: Any) -> str | None:
+    """Return how many examples the last partial batch has, as text; empty if unknown; None if there is no such batch."""
+    if getattr(tf.compat.v1.get_default_graph(), "building_function", False) or tf.is_tensor(size):
+        return ""
+    examples = tf_data.cardinality(dataset)
+    if examples == tf_data.UNKNOWN_CARDINALITY:
+        return ""
+    lost = 0 if examples == tf_data.INFINITE_CARDINALITY else examples % int(size)
+    if not lost:
+        return None
+    each = "" if _repeats(dataset) else " of each epoch"
+    return f"{lost:,} of {examples:,} examples{each} ({100 * lost / examples:.2g} %)"
+
+
+def _repeats(dataset: Dataset) -> bool:
+    return tf_data.dataset_kind(dataset) == "Repeat" or any(map(_repeats, tf_data.dataset_inputs(dataset)))
