@@ -33,7 +33,7 @@ def verdict(result: Result) -> str:
         text = _HALF_VERDICTS[result["verdict"]].format(**half)
     else:
         text = _VERDICTS.get(result["verdict"], NOT_RUN_TEXT)
-    changes = "; ".join(map(_change, result.get("deliberate", ())))  # results before this field have none
+    changes = ". ".join(map(_change, result.get("deliberate", ())))  # results before this field have none
     return f"{text} Deliberate: {changes}." if changes else text
 
 
