@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
 
     Args:
         arguments: the settings as JSON, the script, and its arguments. The settings are ``folder``: where the recording
-            goes; ``seed``; ``by_call_site``; ``every``; ``ranks``: true for a rank of a job; ``keep``: kind, name and
+            goes; ``seed``; ``by_call_site``; ``every``; ``steps``: the number after which the script ends, or null; ``ranks``: true for a rank of a job; ``keep``: kind, name and
             number of the value to keep, or null; ``deliberate``: that of recording.deliberate, or null; ``convert``: the options of ``npu-shim run``, or null to run the
             script as it is; ``half``: that of half.recorded.Rehearsal, or null.
     Returns:
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     os.makedirs(folder, exist_ok=True)
     writer = Writer(folder, settings.get("keep"))
     writer.event("start", command=target, python=platform.python_version(), rank=rank)
-    recorder = Recorder(writer, settings["every"])
+    recorder = Recorder(writer, settings["every"], settings.get("steps"))
     random_seeds.seed_python(settings["seed"])
     install.install(recorder, settings["seed"], settings["by_call_site"], settings.get("deliberate"))
     begun = _rehearse(settings["half"], writer, folder) if settings.get("half") else []

@@ -122,6 +122,12 @@ def _parser() -> argparse.ArgumentParser:
         help="after step 10, record gradients and variables at every N-th step only",
     )
     made.add_argument(
+        "--steps",
+        type=_at_least(1),
+        metavar="N",
+        help="end both scripts after N training steps, as an early stop does: finally blocks, hooks and checkpoints run",
+    )
+    made.add_argument(
         "--ranks",
         type=_at_least(2),
         metavar="N",
@@ -209,6 +215,7 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
                 args.ranks if is_migrated else None,
                 args.timeout,
                 folder if args.copy else None,
+                steps=args.steps,
                 deliberate=places,
             )
         )

@@ -49,6 +49,7 @@ class Run:
         half: the settings of half.recorded.Rehearsal; None without half precision.
         keep: kind, name and number of a value whose elements are written to KEPT, after which the script ends; None to
             run it to its end.
+        steps: the number of training steps after which the script ends; None to run it to its own end.
         deliberate: the settings of recording.deliberate; None to note and make no deliberate changes.
     """
 
@@ -65,6 +66,7 @@ class Run:
     copy_without: str | None = None
     half: Mapping[str, Any] | None = None
     keep: tuple[str, str, int] | None = None
+    steps: int | None = None
     deliberate: Mapping[str, Any] | None = None
 
     @property
@@ -85,6 +87,7 @@ class Run:
             "seed": self.seed,
             "by_call_site": self.by_call_site,
             "every": self.every,
+            "steps": self.steps,
             "convert": None if self.convert is None else list(self.convert),
             "ranks": self.ranks is not None,
             "half": self.half,

@@ -116,6 +116,7 @@ def about(settings: Settings, run: Run) -> JsonObject:
         "seeds": settings.seeds,
         "deterministic": run.by_call_site,
         "every": run.every,
+        "steps": run.steps,
     }
 
 

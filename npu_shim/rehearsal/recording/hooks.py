@@ -9,6 +9,7 @@ from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.functions import without_xla
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
+from npu_shim.rehearsal.recording.limit import Limit
 from npu_shim.rehearsal.recording.optimizers import Recording, watch_optimizers
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import watch_sessions
@@ -31,7 +32,11 @@ def install_all(recorder: Recorder, seed: int, by_call_site: bool) -> None:
     else:
         random_seeds.seed_graphs(seed)
     without_xla()
-    watch_optimizers(Recording(recorder))
+    recording = Recording(recorder)
+    limit = None if recorder.limit is None else Limit(recorder, recording)
+    if limit is not None:
+        limit.watch_sessions()
+    watch_optimizers(recording)
     for watch in (
         watch_tapes,
         watch_sessions,
@@ -40,3 +45,5 @@ def install_all(recorder: Recorder, seed: int, by_call_site: bool) -> None:
         watch_estimators,
     ):
         watch(recorder)
+    if limit is not None:
+        limit.watch()

@@ -49,6 +49,10 @@ class Watcher:
         """Take named values of one kind, of the current step if it is None."""
         raise NotImplementedError
 
+    def is_done(self) -> bool:
+        """Return True if the script has made all steps that are wanted."""
+        return False
+
     def final(self, values: Iterable[tuple[str, Any]]) -> None:
         """Take the variables of a model or a session that has been trained."""
         self.final_step = self.steps
@@ -79,10 +83,12 @@ class Recorder(Watcher):
     Args:
         writer: writes the values.
         every: record gradients and variables at each step that this number divides, and at the first ten.
+        limit: the number of steps after which the script ends; None for no limit.
     """
 
-    def __init__(self, writer: Writer, every: int = 1) -> None:
+    def __init__(self, writer: Writer, every: int = 1, limit: int | None = None) -> None:
         super().__init__()
+        self.limit = limit
         self.writer = writer
         self.every = every
         self.graphs_of_tapes: weakref.WeakSet[Any] = weakref.WeakSet()  # whose inputs a tape records
@@ -94,7 +100,16 @@ class Recorder(Watcher):
     def values(self, kind: str, values: Iterable[tuple[str, Any]], step: int | None = None) -> None:
         """Record named values of one kind; values that are no arrays of numbers are left out."""
         rows = [(kind, name, np.asarray(value)) for name, value in values]
-        self.writer.rows(self.steps if step is None else step, rows)
+        last = self.steps if self.limit is None else min(self.steps, self.limit)
+        self.writer.rows(last if step is None else step, rows)
+
+    def is_done(self) -> bool:
+        """Return True if the script has made all steps that are wanted."""
+        return self.limit is not None and self.steps >= self.limit
+
+    def begins_step(self, optimizer: int) -> bool:
+        """Return True if the next update of an optimizer begins a step."""
+        return optimizer in self._updated
 
     def update(self, optimizer: int, rows: list[Row]) -> None:
         """Record one update of an optimizer. A step begins with the second update of any optimizer in the step before.
@@ -115,7 +130,7 @@ class Recorder(Watcher):
             step = self.steps
         if count > 10 and count % self.every:
             rows = [row for row in rows if row[0] in _EACH_STEP]
-        self.writer.rows(step, rows)
+        self._write(step, rows)
 
     def tensors(self, rows: list[Row], variables: AbstractSet[str] = frozenset()) -> None:
         """Record values that belong to the next update of variables.
@@ -127,7 +142,11 @@ class Recorder(Watcher):
         with self._lock:
             is_next = not self.steps or not variables or any(variables & each for each in self._updated.values())
             step = self.steps + is_next
-        self.writer.rows(step, rows)
+        self._write(step, rows)
+
+    def _write(self, step: int, rows: list[Row]) -> None:
+        if self.limit is None or step <= self.limit:  # a call may make more steps than are wanted
+            self.writer.rows(step, rows)
 
     def takes_inputs(self, graph: Graph) -> bool:
         """Return True if a tape in a tf.function records its inputs, so that its optimizer does not."""

@@ -70,13 +70,14 @@ def watch_tapes(recorder: Recorder) -> None:
     def call(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
         outermost = recorder.enter(_CALL)
         try:
-            if outermost and tf.executing_eagerly() and recorder.is_inside(_TAPE):
-                given = [each for each in tf.nest.flatten((args, kwargs)) if isinstance(each, (tf.Tensor, np.ndarray))]
-                rows = [(INPUT, f"{model.name} {n}", np.asarray(value)) for n, value in enumerate(given)]
-                recorder.tensors(rows, {plain_name(variable) for variable in model.trainable_variables})
-            return original(model, *args, **kwargs)
+            result = original(model, *args, **kwargs)  # may build the model; before that it has no variables
         finally:
             recorder.leave(_CALL)
+        if outermost and tf.executing_eagerly() and recorder.is_inside(_TAPE):
+            given = [each for each in tf.nest.flatten((args, kwargs)) if isinstance(each, (tf.Tensor, np.ndarray))]
+            rows = [(INPUT, f"{model.name} {n}", np.asarray(value)) for n, value in enumerate(given)]
+            recorder.tensors(rows, {plain_name(variable) for variable in model.trainable_variables})
+        return result
 
     methods.wrap(tf.GradientTape, ("gradient",), gradient)
     methods.wrap(tf.GradientTape, ("__enter__",), enter)
