@@ -55,9 +55,12 @@ def watch_tapes(recorder: Recorder) -> None:
 
         if graph is None:
             record(*[value for _, _, value in rows])
-        else:
-            tf.numpy_function(record, [value for _, _, value in rows], tf.int64)
-        return result
+            return result
+        recorded = tf.numpy_function(record, [value for _, _, value in rows], tf.int64)
+        with tf.control_dependencies([recorded]):  # before the update, which would begin the next step
+            return tf.nest.map_structure(
+                lambda each: None if each is None else tf.identity(each), result, expand_composites=True
+            )
 
     def enter(original: Function, tape: GradientTape) -> Result:
         recorder.enter(_TAPE)
