@@ -24,9 +24,10 @@ def main(arguments: list[str]) -> int:
 
     Args:
         arguments: the settings as JSON, the script, and its arguments. The settings are ``folder``: where the recording
-            goes; ``seed``; ``by_call_site``; ``every``; ``steps``: the number after which the script ends, or null; ``ranks``: true for a rank of a job; ``keep``: kind, name and
-            number of the value to keep, or null; ``deliberate``: that of recording.deliberate, or null; ``convert``: the options of ``npu-shim run``, or null to run the
-            script as it is; ``half``: that of half.recorded.Rehearsal, or null.
+            goes; ``seed``; ``by_call_site``; ``every``; ``steps``: the number after which the script ends, or null;
+            ``ranks``: true for a rank of a job; ``keep``: kind, name and number of the value to keep, or null;
+            ``deliberate``: for recording.deliberate, or null; ``convert``: the options of ``npu-shim run``, or null
+            to run the script as it is; ``half``: that of half.recorded.Rehearsal, or null.
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """

@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
         "--steps",
         type=_at_least(1),
         metavar="N",
-        help="end both scripts after N training steps, as an early stop does: finally blocks, hooks and checkpoints run",
+        help="end both scripts after N training steps like an early stop: finally blocks, hooks and checkpoints run",
     )
     made.add_argument(
         "--ranks",

@@ -12,14 +12,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Sequence, Tuple
 
 from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, POLICY
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
     from convert_tf2npu.engine.results import FileResult
+
     from npu_shim._tensorflow.types import JsonObject
 
 Places = Dict[str, List[Tuple[str, int, int]]]  # code of a rule -> path from the current folder, first and last line
-BATCH, POLICY, INPUT_FN, GIVEN = "static batch", "mixed policy", "static input", "given"  # events of a recording
 
 
 def places(results: Sequence[tuple[str, FileResult]]) -> Places:
@@ -33,7 +34,9 @@ def places(results: Sequence[tuple[str, FileResult]]) -> Places:
     found: Places = {}
     codes = sentences()
     for path, result in results:
-        lines = [(each.code, each.line) for each in result.diagnostics if each.code in codes and BY_MASK not in each.message]
+        lines = [
+            (each.code, each.line) for each in result.diagnostics if each.code in codes and BY_MASK not in each.message
+        ]
         if lines:
             spans = list(_spans(path))
             for code, line in lines:

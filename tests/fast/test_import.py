@@ -89,6 +89,7 @@ PRIVATE = {
     "estimator/static_batches.py": {"_extract_batch_length"},  # of its parent class, which predict() replaces
     "launching/host_rank.py": {"_exit"},
     "launching/progress/display.py": {"_exit"},
+    "rehearsal/recording/limit.py": {"_exit"},
     "rehearsal/recording/writer.py": {"_exit"},
     "import_hook/hook.py": {"_get_code_from_file"},  # runpy.run_path has no hook
     "import_hook/script.py": {"_run_module_as_main"},  # as python -m does

@@ -9,7 +9,6 @@ import sys
 from typing import Any
 
 import pytest
-import tensorflow as tf
 
 from samples import training
 from tests.marks import of_version_1
@@ -178,7 +177,9 @@ if IS_TF2:
         [
             ("SGD(0.01)", "SGD(0.0102)", "learning rate"),
             pytest.param("(x, y))", "(x[1:], y[1:]))", "input", marks=pytest.mark.nightly),
-            pytest.param("zip(gradients", "zip([0 * gradients[0], *gradients[1:]]", "gradient", marks=pytest.mark.nightly),
+            pytest.param(
+                "zip(gradients", "zip([0 * gradients[0], *gradients[1:]]", "gradient", marks=pytest.mark.nightly
+            ),
         ],
     )
     @pytest.mark.smoke

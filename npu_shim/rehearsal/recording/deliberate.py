@@ -11,9 +11,8 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_estimator, tf_recording
 from npu_shim.data import batching, static_batch
-from npu_shim.rehearsal.deliberate import BATCH, GIVEN, INPUT_FN, POLICY
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, POLICY, Recorder
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Dataset, Function, Result
@@ -30,9 +29,9 @@ def watch_deliberate_changes(recorder: Recorder, changes: Mapping[str, Any]) -> 
 
     Args:
         recorder: its writer receives the events.
-        changes: ``places`` of rehearsal.deliberate. For the original also ``batches``: function and number of each
-            batching call of the migrated script that drops the last partial batch; ``float32``: True if the migrated
-            script has no layer of Keras in 16 bits; ``input``: True if its NPUEstimator makes the training input static.
+        changes: ``places`` of rehearsal.deliberate. For the original also what the migrated script has: ``batches``,
+            function and number of each batching call that drops the last partial batch; ``float32``, True if no layer
+            of Keras computes in 16 bits; ``input``, True if an NPUEstimator makes the training input static.
     """
     watch = _Changes(recorder, changes)
     methods.wrap(tf.compat.v2.data.Dataset, ("batch", "padded_batch"), watch.batch)
@@ -59,7 +58,8 @@ class _Changes:
         self._batches = [tuple(each) for each in changes.get("batches", ())]
         self._is_input_static = bool(changes.get("input"))
         self._is_half = False  # noted already
-        self.to_float32 = bool(changes.get("float32")) and _POLICY_CODE in self._places
+        has_policies = hasattr(tf.keras.layers.Layer, "compute_dtype")  # not TensorFlow 1.15
+        self.to_float32 = bool(changes.get("float32")) and _POLICY_CODE in self._places and has_policies
         self._calls: Counter[str] = Counter()  # function of the script -> its batching calls so far
         self._folder = os.getcwd()  # the script may change it
 
@@ -122,7 +122,9 @@ class _Changes:
             self._recorder.writer.event("deliberate", what=INPUT_FN)
         return dataset
 
-    def _input_fn(self, original: Function, estimator: Any, input_fn: Any, mode: str, *rest: Any, **more: Any) -> Result:
+    def _input_fn(
+        self, original: Function, estimator: Any, input_fn: Any, mode: str, *rest: Any, **more: Any
+    ) -> Result:
         if mode != "train":
             return original(estimator, input_fn, mode, *rest, **more)
         with tf_estimator.changed_iterators(self._static):
@@ -147,7 +149,7 @@ class _Changes:
 
     def weight(self, original: Function, layer: Any, *args: Any, **kwargs: Any) -> Result:
         """Note a layer of Keras that computes in 16 bits."""
-        if not self._is_half and str(getattr(layer, "compute_dtype", getattr(layer, "_compute_dtype", ""))) in _HALF:
+        if not self._is_half and str(getattr(layer, "compute_dtype", "")) in _HALF:
             self._is_half = True
             self._recorder.writer.event("deliberate", what=POLICY)
         return original(layer, *args, **kwargs)
@@ -156,7 +158,7 @@ class _Changes:
         self._recorder.writer.event("deliberate", what=GIVEN, code=code, place=place, cost=cost)
 
     def _place(self, codes: tuple[str, ...]) -> tuple[str, str]:
-        """Return the code and the line of the running statement if one of these rules acts there; else empty strings."""
+        """Return the code and the line of the running statement if a rule of these acts there; else two times ""."""
         frame = next(script_frames.running(), None)
         if frame is not None:
             path, line = self._relative(frame.f_code.co_filename), frame.f_lineno
@@ -176,8 +178,6 @@ class _Changes:
 
 def _is_true(value: object) -> bool:
     return bool(tf_api.static_value(value) if tf.is_tensor(value) else value)
-
-
 
 
 def _repeats(dataset: Dataset) -> bool:

@@ -1,5 +1,7 @@
-"""End a script after a number of training steps: Keras' fit and monitored sessions as if they were told to stop, and
-loops of the script with SystemExit, so that its finally blocks run."""
+"""End a script after a number of training steps.
+
+Keras' fit and monitored sessions are asked to stop. Loops of the script end with SystemExit, so its finally blocks run.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from npu_shim._tensorflow import tf_recording
 from npu_shim._tensorflow.tf_estimator import estimator_class
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.optimizers import Recording, optimizer_classes
-from npu_shim.rehearsal.recording.sessions import name_of, pairs
 from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.sessions import name_of, pairs
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Fetches, Function, Optimizer, Result, Session
@@ -32,8 +34,8 @@ class StepsReached(SystemExit):
 class Limit:
     """The functions around calls that may train.
 
-    A call of the script begins a step if an earlier one of the same kind did. So the limit is reached before such a call
-    is repeated, and what the script does after the last step is done.
+    A call of the script begins a step if an earlier one of the same kind did. So the script ends before such a call is
+    repeated, and what it does after the last step is done.
 
     Args:
         recorder: has the limit.

@@ -27,6 +27,8 @@ INPUT, LOSS, TAPE, GRADIENT, RATE, VARIABLE = (
 FEED, FETCH, SUMMARY, LOG = "feed", "fetch", "summary", "log"
 METRIC, PREDICTION, FINAL = "metric", "prediction", "final variable"
 KINDS = (INPUT, FEED, LOSS, TAPE, GRADIENT, RATE, VARIABLE, FETCH, SUMMARY, LOG, METRIC, PREDICTION, FINAL)
+# Deliberate changes: those that a migrated script has, and one that the original is given.
+BATCH, POLICY, INPUT_FN, GIVEN = "static batch", "mixed policy", "static input", "given"
 _EACH_STEP = (INPUT, LOSS, RATE)  # recorded at each step, also if tensors are recorded at every n-th step only
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Iterator
 
 from npu_shim.rehearsal.reports.chart import Line, chart
 from npu_shim.rehearsal.reports.half import half_rows
-from npu_shim.rehearsal.reports.text import PARTS, full_name, elements, kinds, number, sides, verdict
+from npu_shim.rehearsal.reports.text import PARTS, elements, full_name, kinds, number, sides, verdict
 from npu_shim.rehearsal.result import Result
 from npu_shim.rehearsal.web import clean, page, section, table
 
