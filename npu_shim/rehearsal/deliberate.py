@@ -11,6 +11,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Sequence, Tuple
 
+from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.recording import Recording
 from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, POLICY
 from npu_shim.rehearsal.running import Run
@@ -51,6 +52,43 @@ def sentences() -> dict[str, str]:
     from convert_tf2npu.rules.registry import load
 
     return {rule.code: rule.deliberate for rule in load() if rule.deliberate}
+
+
+def rounded(original: Run, found: Comparison) -> Run | None:
+    """Return the run of the original with the rules that only round differently, converted in memory.
+
+    Args:
+        original: its run.
+        found: the comparison with it, which has a departure.
+    Returns:
+        None if there are no such rules, or rounding is no cause: the first difference is at once, or of equal values.
+    """
+    from convert_tf2npu.rules.registry import load
+
+    known = {} if original.deliberate is None else original.deliberate["places"]
+    codes = [rule.code for rule in load() if rule.rounds and rule.code in known]
+    step = found.first.step if found.first else 0
+    if not codes or not any(difference for before, difference in found.by_step().items() if 0 < before < step):
+        return None
+    convert = ["--no-shape-watch", f"--select={','.join(codes)}"]
+    return replace(original, convert=convert, folder=os.path.join(original.folder, "rounded"))
+
+
+def named_rounding(run: Run, found: Comparison) -> list[JsonObject]:
+    """Return the changes of such a run, if it agrees: code, change, cost and place.
+
+    Args:
+        run: of rounded().
+        found: the comparison without these changes.
+    """
+    codes, texts = (run.convert or ("", "--select="))[1][len("--select=") :].split(","), sentences()
+    cost = f"without it the first difference is at step {found.first.step if found.first else 0}"
+    places = (run.deliberate or {})["places"]
+    return [
+        {"code": code, "change": texts[code], "cost": cost, "place": f"{path}:{first}"}
+        for code in codes
+        for path, first, _ in places[code]
+    ]
 
 
 def given(original: Run, migrated: Sequence[Recording]) -> Run:

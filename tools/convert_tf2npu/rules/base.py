@@ -14,7 +14,8 @@ from other files; strings for attributes begin with a dot. A rule that acts on n
 TensorFlow unless it imports TensorFlow or a module that does.
 
 ``DELIBERATE`` says, in one clause after the code, which numbers the rule changes on purpose. ``npu-shim verify`` gives
-the original the same changes.
+the original the same changes. ``ROUNDS`` is True if they are within its tolerance at first; then the original gets them
+only if the two runs depart later.
 
 Each hook yields :class:`Change` and :class:`Finding` objects and modifies nothing itself.
 """
@@ -52,6 +53,11 @@ class Rule(NamedTuple):
     def deliberate(self) -> str:
         """The numbers that the rule changes on purpose, as a clause after its code; empty if it changes none."""
         return str(getattr(self.module, "DELIBERATE", ""))
+
+    @property
+    def rounds(self) -> bool:
+        """True if the rule only rounds differently."""
+        return bool(getattr(self.module, "ROUNDS", False))
 
     @property
     def calls(self) -> frozenset[str]:
