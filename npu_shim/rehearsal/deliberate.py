@@ -31,12 +31,18 @@ def places(results: Sequence[tuple[str, FileResult]]) -> Places:
         results: path and result of each converted file.
     """
     from convert_tf2npu.analysis.last_batch import BY_MASK
+    from convert_tf2npu.engine.results import CHANGE
+    from convert_tf2npu.rules.registry import load
 
     found: Places = {}
-    codes = sentences()
+    rules = {rule.code: rule for rule in load() if rule.deliberate}
     for path, result in results:
         lines = [
-            (each.code, each.line) for each in result.diagnostics if each.code in codes and BY_MASK not in each.message
+            (each.code, each.line)
+            for each in result.diagnostics
+            if each.code in rules
+            and BY_MASK not in each.message
+            and (each.kind == CHANGE or not rules[each.code].rounds)
         ]
         if lines:
             spans = list(_spans(path))
