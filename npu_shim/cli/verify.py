@@ -16,7 +16,6 @@ from typing import Any, Callable
 
 from npu_shim.cli import USAGE_ERROR, _half, above_zero, parser, run, show
 from npu_shim.import_hook import tool
-from npu_shim.rehearsal import deliberate
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.running import Run
 
@@ -226,6 +225,8 @@ def _deliberate(args: argparse.Namespace) -> dict[str, Any] | None:
     """Return the places of deliberate changes in the original; None if both runs are of one script or untouched."""
     if args.strict or (args.half and not args.migrated):
         return None
+    from npu_shim.rehearsal import deliberate
+
     path = [os.path.dirname(os.path.realpath(args.original)), *sys.path]
     return {"places": deliberate.places(run.conversions([args.original], args, None, path).convert_all())}
 
