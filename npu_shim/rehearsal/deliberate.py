@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Sequence, Tuple
 
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.recording import Recording
-from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, POLICY
+from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, POLICY, POLICY_CODE
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
@@ -113,14 +113,19 @@ def given(original: Run, migrated: Sequence[Recording]) -> Run:
     return replace(original, deliberate={**original.deliberate, **changes})
 
 
-def named(recorded: Sequence[Recording]) -> list[JsonObject]:
-    """Return the deliberate changes that the original was given, each once: code, change, cost and place."""
+def named(recorded: Sequence[Recording], in_half: bool = False) -> list[JsonObject]:
+    """Return the deliberate changes that the original was given, each once: code, change, cost and place.
+
+    Args:
+        recorded: the recordings of the original.
+        in_half: True with ``--half``, which compares with float32 anyway.
+    """
     codes = sentences()
     found = [
         {"code": each["code"], "change": codes[each["code"]], "cost": each["cost"], "place": each["place"]}
         for recording in recorded
         for each in recording.deliberate
-        if each["what"] == GIVEN
+        if each["what"] == GIVEN and not (in_half and each["code"] == POLICY_CODE)
     ]
     return [each for number, each in enumerate(found) if each not in found[:number]]
 

@@ -109,7 +109,15 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
         elements = largest_differences(compared, exact, rounded, report)
     verdict = result.NOT_RUN if not is_complete else result.DIFFER if differences else result.AGREE
     made = result.result(
-        verdict, about, exact_part, part, compared, problems + differences, (), elements, deliberate.named([ours])
+        verdict,
+        about,
+        exact_part,
+        part,
+        compared,
+        problems + differences,
+        (),
+        elements,
+        deliberate.named([ours], in_half=True),
     )
     about_half = {**half.precision, "perturbation": size, "perturbed_runs": half.perturbed}
     return half_result.with_half(made, about_half, found, theirs, compared, bands)

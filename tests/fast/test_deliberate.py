@@ -55,6 +55,13 @@ def test_each_deliberate_rule_says_in_a_clause_what_it_changes() -> None:
     assert all(re.fullmatch(r"[a-z][^.]{10,90}", text) for text in found.values())
 
 
+def test_half_precision_does_not_name_the_policy() -> None:
+    tool.load()
+    event = {"what": "given", "code": "NPU116", "cost": "", "place": "train.py:4"}
+    assert deliberate.named([recording(event)], in_half=True) == []
+    assert [each["code"] for each in deliberate.named([recording(event)])] == ["NPU116"]
+
+
 def test_the_original_is_given_what_the_migrated_script_has() -> None:
     batch = {"what": "static batch", "function": "read", "number": 2}
     assert changes(batch) == {"places": {}, "batches": [["read", 2]], "input": False, "float32": True}

@@ -12,13 +12,13 @@ import tensorflow as tf
 from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_estimator, tf_recording
 from npu_shim.data import batching, static_batch
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, POLICY, Recorder
+from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, POLICY, POLICY_CODE, Recorder
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Dataset, Function, Result
 
 _STATIC_CODES = ("NPU109", "NPU114")
-_POLICY_CODE, _INPUT_CODE = "NPU116", "NPU103"
+_INPUT_CODE = "NPU103"
 _FLOAT32 = "both run in float32, and npu-shim verify --half compares the rest"
 _HALF = ("float16", "bfloat16")
 _OF_KERAS = ("fit", "evaluate", "predict")
@@ -59,7 +59,7 @@ class _Changes:
         self._is_input_static = bool(changes.get("input"))
         self._is_half = False  # noted already
         has_policies = hasattr(tf.keras.layers.Layer, "compute_dtype")  # not TensorFlow 1.15
-        self.to_float32 = bool(changes.get("float32")) and _POLICY_CODE in self._places and has_policies
+        self.to_float32 = bool(changes.get("float32")) and POLICY_CODE in self._places and has_policies
         self._calls: Counter[str] = Counter()  # function of the script -> its batching calls so far
         self._folder = os.getcwd()  # the script may change it
 
@@ -143,7 +143,7 @@ class _Changes:
         """Make a policy of Keras: float32 in place of a mixed one."""
         name = args[0] if args else kwargs.get("name")
         if isinstance(name, str) and name.startswith("mixed_"):
-            self._given(_POLICY_CODE, self._line(), _FLOAT32)
+            self._given(POLICY_CODE, self._line(), _FLOAT32)
             args, kwargs = (("float32", *args[1:]), kwargs) if args else ((), {**kwargs, "name": "float32"})
         return original(policy, *args, **kwargs)
 

@@ -29,6 +29,7 @@ METRIC, PREDICTION, FINAL = "metric", "prediction", "final variable"
 KINDS = (INPUT, FEED, LOSS, TAPE, GRADIENT, RATE, VARIABLE, FETCH, SUMMARY, LOG, METRIC, PREDICTION, FINAL)
 # Deliberate changes: those that a migrated script has, and one that the original is given.
 BATCH, POLICY, INPUT_FN, GIVEN = "static batch", "mixed policy", "static input", "given"
+POLICY_CODE = "NPU116"  # the rule for policies of Keras
 _EACH_STEP = (INPUT, LOSS, RATE)  # recorded at each step, also if tensors are recorded at every n-th step only
 
 
