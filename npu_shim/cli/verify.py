@@ -34,6 +34,8 @@ def main(arguments: list[str]) -> int:
         tool.load()
     except tool.ToolMissing as error:
         return _error(str(error))
+    from convert_tf2npu.cli.config import ConfigError
+
     from npu_shim.rehearsal import verifying, verifying_half
     from npu_shim.rehearsal.reports import write_all
     from npu_shim.rehearsal.reports.text import to_text
@@ -61,6 +63,8 @@ def main(arguments: list[str]) -> int:
             _progress(f"wrote {', '.join(write_all(found, folder))}")
         elif code == 2:
             _progress(f"the output of the scripts is in {folder}")
+    except ConfigError as error:
+        return _error(str(error))
     except OSError as error:
         return _error(f"{error.filename}: {error.strerror}")
     except KeyboardInterrupt:
