@@ -13,6 +13,7 @@ from npu_shim._tensorflow.tf_session import TENSORFLOW_FOLDER
 
 # TensorFlow and npu_shim. Installed packages are not among them, because a script may be started from one.
 LIBRARIES = (TENSORFLOW_FOLDER, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""))
+_STARTER = os.path.join(LIBRARIES[1], "import_hook", "script.py")
 # sys.path has the packages of the user and, in a virtual environment with --system-site-packages, those of the system.
 _FOLDERS = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")] + [
     path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")
@@ -25,6 +26,11 @@ def is_library(path: str) -> bool:
     return path.startswith("<") or os.path.abspath(path).startswith(LIBRARIES) or _is_installed(path)
 
 
+def starts_script(path: str) -> bool:
+    """Return True for the file whose frame calls the script. The frames outside of it are those of the command."""
+    return os.path.abspath(path) == _STARTER
+
+
 def running(thread: int | None = None) -> Iterator[FrameType]:
     """Yield the frames of the script that are running, the innermost first.
 
@@ -32,7 +38,7 @@ def running(thread: int | None = None) -> Iterator[FrameType]:
         thread: ident of a thread; None for the calling one.
     """
     frame: FrameType | None = sys._getframe(1) if thread is None else sys._current_frames().get(thread)
-    while frame is not None:
+    while frame is not None and not starts_script(frame.f_code.co_filename):
         if not is_library(frame.f_code.co_filename):
             yield frame
         frame = frame.f_back

@@ -77,10 +77,20 @@ def handle_type(handle: Tensor) -> tuple[DType, TensorShape] | None:
 def flops(graph: Graph, node: Message) -> int | None:
     """Return the floating-point operations of a node by TensorFlow's profiler; None if it does not know them."""
     try:
-        value = _ops.get_stats_for_node_def(graph, node, "flops").value
+        value = _ops.get_stats_for_node_def(graph, _channels_last(node), "flops").value
     except (ValueError, TypeError, AttributeError, AssertionError):  # a shape that the formula needs is not known
         return None
     return None if value is None else int(value)
+
+
+def _channels_last(node: Message) -> Message:
+    """Return a pool as with channels last, the only layout that the profiler accepts; its formulas know no layout."""
+    if node.attr["data_format"].s != b"NCHW":
+        return node
+    moved = type(node)()
+    moved.CopyFrom(node)
+    moved.attr["data_format"].s = b"NHWC"
+    return moved
 
 
 def iterator_types() -> tuple[type, ...]:

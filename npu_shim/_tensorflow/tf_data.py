@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.data.experimental.ops import batching as _batching
 
 from npu_shim._tensorflow.tf_api import static_value
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Dataset, Structure, Tensor
 
 v1 = tf.compat.v1
+MAP_AND_BATCH = _batching._MapAndBatchDataset  # the dataset of tf.data.experimental.map_and_batch
 INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
 

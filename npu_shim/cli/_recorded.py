@@ -24,9 +24,11 @@ def main(arguments: list[str]) -> int:
 
     Args:
         arguments: the settings as JSON, the script, and its arguments. The settings are ``folder``: where the recording
-            goes; ``seed``; ``by_call_site``; ``every``; ``ranks``: true for a rank of a job; ``keep``: kind, name and
-            number of the value to keep, or null; ``until``: the last step, or null; ``convert``: the options of
-            ``npu-shim run``, or null to run the script as it is; ``half``: that of half.recorded.Rehearsal, or null.
+            goes; ``seed``; ``by_call_site``; ``every``; ``steps``: the number after which the script ends, or null;
+            ``ranks``: true for a rank of a job; ``keep``: kind, name and number of the value to keep, or null;
+            ``until``: the last step to record, or null; ``deliberate``: for recording.deliberate, or null; ``convert``:
+            the options of ``npu-shim run``, or null to run the script as it is; ``half``: that of
+            half.recorded.Rehearsal, or null.
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
@@ -39,9 +41,9 @@ def main(arguments: list[str]) -> int:
     os.makedirs(folder, exist_ok=True)
     writer = Writer(folder, settings.get("keep"), settings.get("until"))
     writer.event("start", command=target, python=platform.python_version(), rank=rank)
-    recorder = Recorder(writer, settings["every"])
+    recorder = Recorder(writer, settings["every"], settings.get("steps"))
     random_seeds.seed_python(settings["seed"], recorder.seed)
-    install.install(recorder, settings["seed"], settings["by_call_site"])
+    install.install(recorder, settings["seed"], settings["by_call_site"], settings.get("deliberate"))
     begun = _rehearse(settings["half"], writer, folder) if settings.get("half") else []
     ended = "error"
     if host_env.alias():

@@ -13,7 +13,7 @@ import os
 import sys
 import zipfile
 from importlib.util import MAGIC_NUMBER
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._host import host_env
 from npu_shim.cli import USAGE_ERROR, _half, _progress, parser
@@ -182,18 +182,37 @@ def _enter(target: str, is_module: bool) -> list[str]:
 
 def _convert(files: Sequence[str], args: argparse.Namespace) -> Conversions:
     """Convert the files that the script may import, and report the result in one line."""
+    report = Report(args.verbose)
+    made = conversions(files, args, args.input, sys.path, report.late)
+    report.all(made.convert_all())
+    return made
+
+
+def conversions(
+    files: Sequence[str],
+    args: argparse.Namespace,
+    root: str | None,
+    path: Sequence[str],
+    late: Callable[[str, FileResult], None] = lambda path, result: None,
+) -> Conversions:
+    """Return the conversions of the files that a script may import.
+
+    Args:
+        files: that start; the script is the last one.
+        args: with the arguments of the rules.
+        root: folder of the project; None to find it.
+        path: the folders in which Python looks up imports.
+        late: as for Conversions.
+    """
     from convert_tf2npu.cli.arguments import rule_settings
     from convert_tf2npu.cli.config import find_config
 
-    root = args.input or (project_root(files[-1]) if files else os.getcwd())
+    root = root or (project_root(files[-1]) if files else os.getcwd())
     config = find_config(root)
     project = ProjectFiles(root, config.exclude or (), config.folder)
-    paths = reachable.reachable_files(files, project, sys.path)
-    report = Report(args.verbose)
+    paths = reachable.reachable_files(files, project, path)
     settings = rule_settings(args, config)._replace(main=project.key(files[-1]) or "" if files else "")
-    conversions = Conversions(settings._asdict(), project, paths, report.late)
-    report.all(conversions.convert_all())
-    return conversions
+    return Conversions(settings._asdict(), project, paths, late)
 
 
 class Report:

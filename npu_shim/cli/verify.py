@@ -12,9 +12,9 @@ import shlex
 import shutil
 import sys
 import tempfile
-from typing import Callable
+from typing import Any, Callable
 
-from npu_shim.cli import USAGE_ERROR, _half, above_zero, parser, show
+from npu_shim.cli import USAGE_ERROR, _half, above_zero, parser, run, show
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.running import Run
@@ -35,6 +35,8 @@ def main(arguments: list[str]) -> int:
         tool.load()
     except tool.ToolMissing as error:
         return _error(str(error))
+    from convert_tf2npu.cli.config import ConfigError
+
     from npu_shim.rehearsal import verifying, verifying_half
     from npu_shim.rehearsal.reports import write_all
     from npu_shim.rehearsal.reports.text import to_text
@@ -62,6 +64,8 @@ def main(arguments: list[str]) -> int:
             _progress(f"wrote {', '.join(write_all(found, folder))}")
         elif code == 2:
             _progress(f"the output of the scripts is in {folder}")
+    except ConfigError as error:
+        return _error(str(error))
     except OSError as error:
         return _error(f"{error.filename}: {error.strerror}")
     except KeyboardInterrupt:
@@ -123,6 +127,12 @@ def _parser() -> argparse.ArgumentParser:
         help="after step 10, record gradients and variables at every N-th step only",
     )
     made.add_argument(
+        "--steps",
+        type=_at_least(1),
+        metavar="N",
+        help="end both scripts after N training steps like an early stop: finally blocks, hooks and checkpoints run",
+    )
+    made.add_argument(
         "--ranks",
         type=_at_least(2),
         metavar="N",
@@ -142,6 +152,11 @@ def _parser() -> argparse.ArgumentParser:
         type=_at_least(2),
         metavar="N",
         help="with --half: the number of perturbed float32 runs from which the band follows; by default 4",
+    )
+    made.add_argument(
+        "--strict",
+        action="store_true",
+        help="compare with the untouched original, also where the migration changes numbers on purpose",
     )
     made.add_argument("--copy", action="store_true", help="run each script in its own copy of the current folder")
     made.add_argument("--timeout", type=above_zero, metavar="SECONDS", help="end a script that takes longer")
@@ -186,6 +201,7 @@ def _is_outside(path: str) -> bool:
 
 def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run, Run]:
     made: list[Run] = []
+    places = _deliberate(args)
     for name in ("original", "migrated"):
         own = os.path.join(folder, name)
         os.makedirs(own, exist_ok=True)
@@ -204,9 +220,21 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
                 args.ranks if is_migrated else None,
                 args.timeout,
                 folder if args.copy else None,
+                steps=args.steps,
+                deliberate=places,
             )
         )
     return made[0], made[1]
+
+
+def _deliberate(args: argparse.Namespace) -> dict[str, Any] | None:
+    """Return the places of deliberate changes in the original; None if both runs are of one script or untouched."""
+    if args.strict or (args.half and not args.migrated):
+        return None
+    from npu_shim.rehearsal import deliberate
+
+    path = [os.path.dirname(os.path.realpath(args.original)), *sys.path]
+    return {"places": deliberate.places(run.conversions([args.original], args, None, path).convert_all())}
 
 
 def _rule_options(args: argparse.Namespace) -> list[str]:

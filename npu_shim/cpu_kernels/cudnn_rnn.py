@@ -54,8 +54,8 @@ class _Network(NamedTuple):
     units: int
     projected: int
 
-    def matrices(self) -> list[list[_Matrix]]:
-        """Return the matrices of each layer and direction."""
+    def matrices(self) -> list[_Matrix]:
+        """Return the matrices of all layers and directions in the order of the parameters."""
         made = self.projected or self.units
         found = []
         for layer in range(self.layers):
@@ -63,20 +63,16 @@ class _Network(NamedTuple):
             one = [_Matrix(self.units, taken, self.units)] * _GATES[self.mode]
             one += [_Matrix(self.units, made, self.units)] * _GATES[self.mode]
             one += [_Matrix(self.projected, self.units, 0)] * bool(self.projected)
-            found += [one] * self.directions
+            found += one * self.directions
         return found
-
-    def flat(self) -> list[_Matrix]:
-        """Return all matrices in the order of the parameters."""
-        return [each for one in self.matrices() for each in one]
 
     def size(self) -> int:
         """Return the number of parameters."""
-        return sum(each.rows * each.columns + each.biases for each in self.flat())
+        return sum(each.rows * each.columns + each.biases for each in self.matrices())
 
     def split(self, parameters: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """Return the matrices and the biases in the parameters."""
-        matrices = self.flat()
+        matrices = self.matrices()
         sizes = [each.rows * each.columns for each in matrices]
         biases = [each.biases for each in matrices if each.biases]
         parts = tf.split(tf.reshape(parameters, [-1]), [*sizes, *biases])

@@ -231,6 +231,8 @@ def _definition_line(op: Operation) -> str:
     """Return the innermost line outside TensorFlow and this package that created an op; TensorFlow records it."""
     for frame in reversed(list(op.traceback)):
         path, line = frame[0], frame[1]
+        if script_frames.starts_script(path):
+            break
         if not os.path.abspath(path).startswith(script_frames.LIBRARIES):
             return f"{path}:{line}"
     return "an unknown line"

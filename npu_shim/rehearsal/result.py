@@ -62,6 +62,7 @@ def result(
     elements: Sequence[JsonObject] = (),
     itself: JsonObject | None = None,
     unsteady: Sequence[str] = (),
+    deliberate: Sequence[JsonObject] = (),
 ) -> Result:
     """Return the result.
 
@@ -75,6 +76,7 @@ def result(
         elements: those of the first tensor that departs which differ most.
         itself: the departure of the original from itself.
         unsteady: the printed numbers that the original does not repeat.
+        deliberate: the changes that both scripts have, because the migration makes them on purpose.
     """
     made: Result = {
         "schema_version": 1,
@@ -85,6 +87,7 @@ def result(
         "original": original,
         "migrated": migrated,
         "problems": list(problems),
+        "deliberate": list(deliberate),
         "first_departure": None,
         "itself": itself,
         "unsteady_prints": list(unsteady),

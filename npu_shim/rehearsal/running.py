@@ -50,6 +50,8 @@ class Run:
         keep: kind, name and number of a value whose elements are written to KEPT, after which the script ends; None to
             run it to its end.
         until: the last step, after which the script ends; None to run it to its end.
+        steps: the number of training steps after which the script ends; None to run it to its own end.
+        deliberate: the settings of recording.deliberate; None to note and make no deliberate changes.
     """
 
     name: str
@@ -66,6 +68,8 @@ class Run:
     half: Mapping[str, Any] | None = None
     keep: tuple[str, str, int] | None = None
     until: int | None = None
+    steps: int | None = None
+    deliberate: Mapping[str, Any] | None = None
 
     @property
     def log(self) -> str:
@@ -85,11 +89,13 @@ class Run:
             "seed": self.seed,
             "by_call_site": self.by_call_site,
             "every": self.every,
+            "steps": self.steps,
             "convert": None if self.convert is None else list(self.convert),
             "ranks": self.ranks is not None,
             "half": self.half,
             "keep": self.keep,
             "until": self.until,
+            "deliberate": self.deliberate,
         }
         files = os.path.abspath(os.path.join(self.folder, FILES))
         arguments = [each.replace(RUN, files).replace(SEED, str(self.seed)) for each in self.arguments]

@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim.rehearsal import reproducing, result
+from npu_shim.rehearsal import deliberate, reproducing, result
 from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, read
@@ -57,14 +57,12 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
     done: list[tuple[list[Recording], list[Recording]]] = []
     parts: list[JsonObject] = []
     for pair in pairs:
-        recorded = []
-        for run in pair:
-            os.makedirs(run.folder, exist_ok=True)
-            report(f"running the {run.name} script" + (f", seed {run.seed}" if settings.seeds else ""))
-            code = run.start()
-            recorded.append(recordings(run))
-            parts.append(result.run_part(run, code, recorded[-1]))
-        done.append((recorded[0], recorded[1]))
+        theirs, their_part = _run(pair[1], settings, report)
+        first = deliberate.given(pair[0], theirs)  # what the migrated script does on purpose is known now
+        ours, our_part = _run(first, settings, report)
+        original = first if pair is pairs[0] else original
+        parts += [our_part, their_part]
+        done.append((ours, theirs))
     incomplete = [part for part in parts if not part["completed"]]
     problems = [not_completed(part) for part in incomplete]
     if not all(ours and theirs for ours, theirs in done):
@@ -73,6 +71,14 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
     compared, differences = _compare(
         ours, theirs, settings, min(part["steps"] for part in parts) if incomplete else None
     )
+    changes = deliberate.named(ours)
+    again = None if not differences or settings.seeds or incomplete else deliberate.rounded(original, compared)
+    if again is not None:
+        recorded, _ = _run(again, settings, report)
+        other, left = _compare(recorded, theirs, settings, None) if recorded else (compared, differences)
+        if not left or (recorded and other.first and other.first.kind == PRINT):
+            changes += deliberate.named_rounding(again, compared)
+            compared, differences, original, ours = other, left, again, recorded
     elements: list[JsonObject] = []
     itself: JsonObject | None = None
     unsteady: list[str] = []
@@ -106,6 +112,7 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
         elements,
         itself,
         unsteady,
+        changes,
     )
 
 
@@ -126,6 +133,14 @@ def _against_itself(
     return None, []
 
 
+def _run(run: Run, settings: Settings, report: Report) -> tuple[list[Recording], JsonObject]:
+    os.makedirs(run.folder, exist_ok=True)
+    report(f"running the {run.name} script" + (f", seed {run.seed}" if settings.seeds else ""))
+    code = run.start()
+    recorded = recordings(run)
+    return recorded, result.run_part(run, code, recorded)
+
+
 def about(settings: Settings, run: Run) -> JsonObject:
     """Return the settings of a comparison for its result.
 
@@ -139,6 +154,7 @@ def about(settings: Settings, run: Run) -> JsonObject:
         "seeds": settings.seeds,
         "deterministic": run.by_call_site,
         "every": run.every,
+        "steps": run.steps,
     }
 
 

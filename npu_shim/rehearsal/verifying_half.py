@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Mapping
 
-from npu_shim.rehearsal import half_result, result, verifying
+from npu_shim.rehearsal import deliberate, half_result, result, verifying
 from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import Comparison, compare
 from npu_shim.rehearsal.comparing.half_band import RUNS
@@ -67,6 +67,7 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
     found = theirs.end.get("half") if theirs else None
     skips = theirs.skips if theirs else []
     report(f"running {original.script} in float32")
+    original = deliberate.given(original, [theirs] if theirs else [])
     exact = replace(original, half=half.of_run(0.0, skips))
     exact_part, ours = _run(exact, "float32")
     parts = [exact_part, part]
@@ -109,7 +110,17 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
     if compared and compared.first and is_complete and not skips:
         elements = largest_differences(compared, exact, rounded, report)
     verdict = result.NOT_RUN if not is_complete else result.DIFFER if differences else result.AGREE
-    made = result.result(verdict, about, exact_part, part, compared, problems + differences, (), elements)
+    made = result.result(
+        verdict,
+        about,
+        exact_part,
+        part,
+        compared,
+        problems + differences,
+        (),
+        elements,
+        deliberate.named([ours], in_half=True),
+    )
     about_half = {**half.precision, "perturbation": size, "perturbed_runs": half.perturbed}
     return half_result.with_half(made, about_half, found, theirs, compared, bands)
 

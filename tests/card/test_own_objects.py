@@ -160,6 +160,7 @@ def test_an_estimator_is_the_vendors_with_one_entry(monkeypatch, configs, tmp_pa
     session = v1.ConfigProto()
     entry = session.graph_options.rewrite_options.custom_optimizers.add(name="NpuOptimizer")
     entry.parameter_map["graph_run_mode"].i = 0
+    entry.parameter_map["of_no_package"].i = 4
     before = session.SerializeToString()
     config = NPURunConfig(session_config=session, precision_mode="allow_mix_precision", compress_weight_conf="c.cfg")
     job = NPUEstimator(lambda features, labels, mode: None, str(tmp_path), config, eval_batches="drop")
@@ -169,5 +170,6 @@ def test_an_estimator_is_the_vendors_with_one_entry(monkeypatch, configs, tmp_pa
     options = rewrite.custom_optimizers[0].parameter_map
     assert options["precision_mode"].s == b"allow_mix_precision"  # an argument
     assert options["graph_run_mode"].i == 0  # of the entry, not the default 1
+    assert options["of_no_package"].i == 4  # of the entry, though no option has the name
     assert options["of_a_later_package"].i == 3 and "enable_compress_weight" not in options
     assert session.SerializeToString() == before

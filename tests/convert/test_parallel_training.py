@@ -91,10 +91,75 @@ def test_an_optimizer_that_a_class_takes_as_any_argument_is_known() -> None:
     net += "        self.__dict__.update(settings)\n    def learn(self, g):\n"
     net += "        self.apply_gradients(g)\n    def apply_gradients(self, g):\n"
     net += "        self.optimizer.apply_gradients(zip(g, self.variables))\n"
-    made = "net = Net(optimizer=tf.keras.optimizers.SGD(0.1))\nfor x, y in data:\n    net.learn(x)\n"
+    made = "net = Net(optimizer=tf.keras.optimizers.SGD(0.1))\nfor x, y in data:\n    net.learn(tf.GradientTape(), x)\n"
     new, findings = converted(HEAD + DATASET + net + made)
     assert f"Net(optimizer={OPTIMIZER})" in new and findings == []
     assert converted(HEAD + DATASET + net + made.replace("Net(", "Net(rate=1, other"))[1] == ["NPU308"]
+
+
+TRAINER = """
+class Trainer:
+    def __init__(self, net, name):
+        self.net = net
+        self.optimizer = MADE(0.1)
+    def step(self, x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self.net(x) - y) ** 2)
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, self.net.variables), self.net.variables))
+    def fit(self, batches, other=None):
+        for x, y in batches:
+            self.step(x, y)
+"""
+CLASS = "getattr(tf.keras.optimizers, name)"
+
+
+@pytest.mark.parametrize(
+    "end, sharded",
+    [
+        ("Trainer(net, 'SGD').fit(data)\n", True),
+        ("t = Trainer(net, 'SGD')\nt.fit(data.take(2))\nt.fit(batches=data.map(f).shuffle(2))\n", True),
+        ("def run(data):\n    Trainer(net, 'SGD').fit(data)\nrun(data)\n", True),
+        ("class Run:\n    def go(self, d):\n        Trainer(net, 'SGD').fit(d.take(1))\nRun().go(data)\n", True),
+        # fit of other objects
+        ("Trainer(net, 'SGD').fit(data)\nm = tf.keras.Sequential([])\nm.fit(x, y)\n", True),
+        ("class Fake:\n    def fit(self, x):\n        pass\nFake().fit(3)\nTrainer(net, 'SGD').fit(data)\n", True),
+        ("Trainer(net, 'SGD').fit(data)\nmodel_of(x).fit(x)\n", False),
+        ("Trainer(net, 'SGD').fit(data if big else rows)\n", False),
+        ("Trainer(net, 'SGD').fit(*args)\n", False),
+        ("class More(Trainer):\n    pass\nMore(net, 'SGD').fit(rows)\n", False),
+    ],
+    ids="object methods function method Keras class unknown rows hidden derived".split(),
+)
+def test_a_trainer_gets_its_dataset_as_an_argument(end: str, sharded: bool) -> None:
+    text = HEAD + "tf.random.set_seed(1)\n" + DATASET + TRAINER + end
+    new, findings = converted(text.replace("MADE", CLASS))
+    assert ("in npu.distribute.shard_batches(batches):" in new) == sharded
+    assert f"self.optimizer = npu.distribute.distributed_optimizer({CLASS}(0.1))" in new
+    assert findings == ([] if sharded else ["NPU309"])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "getattr(tf.optimizers, name, tf.optimizers.SGD)",
+        "getattr(tf.keras.optimizers.legacy, name)",
+        "(tf.keras.optimizers.SGD if name == 'SGD' else getattr(tf.keras.optimizers, name))",
+    ],
+)
+def test_an_optimizer_by_its_name(made: str) -> None:
+    text = HEAD + DATASET + TRAINER.replace("MADE", made) + "Trainer(net, 'SGD').fit(data)\n"
+    new, findings = converted(text)
+    assert f"npu.distribute.distributed_optimizer({made}(0.1))" in new and findings == []
+    other = text.replace(made, "getattr(own, name)")
+    assert converted(other)[1] == ["NPU308"]
+
+
+def test_an_optimizer_as_an_argument_of_a_method() -> None:
+    trainer = TRAINER.replace("self.optimizer = MADE(0.1)", "self.name = name")
+    trainer += "    def compile(self, optimizer):\n        self.optimizer = optimizer\n"
+    end = "t = Trainer(net, 'SGD')\nt.compile(tf.keras.optimizers.SGD(0.1))\nt.fit(data)\n"
+    new, findings = converted(HEAD + DATASET + trainer + end)
+    assert f"t.compile({OPTIMIZER})" in new and findings == []
 
 
 def test_a_step_in_the_loop_itself() -> None:

@@ -73,6 +73,11 @@ CASES: dict[str, dict[str, str]] = {
         "base.py": "import tensorflow as tf\nclass Modules:\n    tf = tf\n",
         "train.py": "from base import Modules\nsess = Modules.tf.Session()\n",
     },
+    "from a package with a module of its name": {
+        "net/__init__.py": "from net.net import Sess\n",
+        "net/net.py": "from tensorflow import Session as Sess\n",
+        "train.py": "from net import Sess\nsess = Sess()\n",
+    },
     "a class by another name": {
         "common.py": "from tensorflow import Session as Sess\n",
         "train.py": "from common import Sess as S\nsess = S()\n",

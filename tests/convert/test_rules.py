@@ -7,8 +7,10 @@ import textwrap
 from typing import Iterator
 
 import pytest
+from convert_tf2npu.analysis.tensorflow_evidence import evidence_of
 from convert_tf2npu.engine.converter import FINDING, Converter, FileResult
 from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.project.project import Project
 from convert_tf2npu.rules.base import Rule
 from convert_tf2npu.rules.registry import Registry
 
@@ -83,6 +85,25 @@ def test_before_becomes_after(code: str, before: str, after: str) -> None:
 @pytest.mark.parametrize("code,after", [(p[1], p[3]) for p in PAIRS], ids=[p[0] for p in PAIRS])
 def test_a_second_run_changes_nothing(code: str, after: str) -> None:
     assert convert(code, after).new is None
+
+
+def kinds(text: str) -> list[str]:
+    """Return the kinds of evidence that a script shows."""
+    found = evidence_of(Project().understand(text.encode()).names)
+    return [kind for kind in ("one", "session", "eager", "two", "trains") if getattr(found, kind)]
+
+
+# Lifting removes names of version 1 on purpose, and the new strategy is one of both versions.
+@pytest.mark.parametrize(
+    "before,after",
+    [
+        pytest.param(*pair[2:], id=pair[0])
+        for pair in PAIRS
+        if "compat_v1" not in NEEDS[pair[1]] and "contrib.distribute" not in pair[2]
+    ],
+)
+def test_no_rule_changes_the_evidence_for_a_version(before: str, after: str) -> None:
+    assert kinds(before) == kinds(after)
 
 
 @pytest.mark.parametrize("newline", ["\r\n", "\r"], ids=["CRLF", "CR"])

@@ -32,3 +32,16 @@ def test_none_disables_checkpoints(before: str, after: str) -> None:
     new = converter.convert((HEAD + f"c = tf.estimator.RunConfig({before})\n").encode()).new
     assert new is not None and f"c = NPURunConfig({after})\n" in new.decode()
     assert converter.convert(new).new is None
+
+
+def test_a_function_of_the_script_prepares_a_run_configuration() -> None:
+    prepare = (
+        "def npu_run_config_init(config=None):\n    if config is None:\n        config = tf.estimator.RunConfig()\n"
+        "    config.__dict__['_session_config'] = options()\n    return config\n"
+    )
+    made = "config = tf.estimator.RunConfig(save_summary_steps=1)\n"
+    made += "e = tf.estimator.Estimator(f, config=npu_run_config_init(config))\n"
+    converter = Converter()
+    new = converter.convert((HEAD + prepare + made).encode()).new
+    assert new is not None and new.count(b"NPURunConfig(") == 2 and b"e = NPUEstimator(" in new
+    assert converter.convert(new).new is None

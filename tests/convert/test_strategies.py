@@ -88,14 +88,29 @@ def test_other_strategies_are_reported(call: str) -> None:
 
 
 def test_a_strategy_of_tensorflow_2_has_its_scope_run_and_datasets() -> None:
-    text = "s = {}\n@tf.function\ndef step(x):\n    return s.run(f, (x,))\n"
+    text = (
+        "s = {}\n@tf.function\ndef step(x):\n    return s.run(f, (x,))\nwith tf.GradientTape() as tape:\n    step(1)\n"
+    )
     for strategy in ("MirroredStrategy(['/gpu:0'])", "OneDeviceStrategy('/gpu:0')", "MultiWorkerMirroredStrategy()"):
         after = text.format("npu.distribute.NPUStrategy()")
         assert convert(text.format(f"tf.distribute.{strategy}"), "NPU302") == (after, [])
 
 
+def test_a_strategy_of_programs_of_both_versions(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {
+        "common.py": "def strategy():\n    return tf.distribute.MirroredStrategy()\n",
+        "one.py": "import common\ntf.estimator.Estimator(f)\nif __name__ == '__main__':\n    common.strategy()\n",
+        "two.py": "import common\nwith tf.GradientTape() as t:\n    f(x)\nif __name__ == '__main__':\n    common.strategy()\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text("import tensorflow as tf\n" + text)
+    main(["-i", str(tmp_path), "--in-place", "--force", "--no-cache", "-d", "tf_strategy"])
+    assert "programs of TensorFlow 1 and 2 use this strategy" in capsys.readouterr().out
+    assert "npu" not in (tmp_path / "common.py").read_text()
+
+
 def test_the_default_strategy_is_replaced_where_its_scope_is_entered() -> None:
-    text = "@tf.function\ndef step(x):\n    return x\ns = {}\nwith s.scope():\n    m = build()\n"
+    text = "def step(x):\n    return tf.GradientTape().gradient(x, x)\ns = {}\nwith s.scope():\n    m = build()\n"
     default = "tf.distribute.get_strategy()"
     assert convert(text.format(default), "NPU302")[0] == text.format("npu.distribute.NPUStrategy()")
     other = text.replace("s.scope()", "f(s.num_replicas_in_sync)").format(default)

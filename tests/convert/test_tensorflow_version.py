@@ -68,6 +68,7 @@ def opened(text: str, **settings: Any) -> str:
         (PACKAGE + "model.fit(x, y, nb_epoch=3)\n", ""),
         (PACKAGE + "os.environ['KERAS_BACKEND'] = 'jax'\n", ""),
         (KERAS + "tf.compat.v1.disable_eager_execution()\n", ""),
+        (TF + "tf.compat.v1.disable_v2_behavior()\ntf.random.set_seed(1)\n" + KERAS.replace(TF, ""), ""),
         (KERAS + "s = tf.Session()\n", ""),
         (KERAS + "y = tf.nn.dropout(x, keep_prob=0.5)\n", "TensorFlow 1 or 2, Keras"),  # it is replaced
         (TF + "tf.enable_eager_execution()\n" + TAPE, ""),
@@ -108,7 +109,15 @@ def test_both_versions_with_a_switch(head: str, opens: bool) -> None:
     said = opened(text)
     assert said.startswith("NPU device opened: TensorFlow 1 and 2, tf.GradientTape in line") == opens
     codes = [code for code, _ in diagnostics(text)]
-    assert ("NPU105" in codes) != opens  # the device gives Keras a session
+    assert ("NPU105" in codes) != ("NPU121" in codes)  # the device gives Keras a session
+
+
+def test_ranks_train_no_script_of_which_the_version_is_open() -> None:
+    text = f"{KERAS}x = tf.placeholder(tf.float32)\ntf.distribute.MirroredStrategy()\n{TAPE}"
+    text += "model.compile(tf.keras.optimizers.Adam(), 'mse')\ntf.keras.backend.clear_session()\n"
+    codes = [code for code, _ in diagnostics(text, distributed="tf_strategy")]
+    assert "NPU121" in codes and not {"NPU105", "NPU115"} & set(codes)
+    assert not [code for code in codes if code.startswith("NPU3")]
 
 
 def test_a_script_of_both_versions_gets_one_advice() -> None:
@@ -210,6 +219,48 @@ def test_modules_that_no_script_imports(
     said = capsys.readouterr().err
     assert ("No script imports" in said) == bool(expected)
     assert f"{expected}. Write npu.open().as_default() in the program that does" in said if expected else True
+
+
+SWITCH = """from nets import build
+try:
+    import tensorflow.compat.v1 as tf
+except ImportError:
+    import tensorflow as tf
+if __name__ == "__main__":
+    model = build()
+    model.compile("adam", "mse")
+    if not hasattr(tf, "version") or tf.version.VERSION < "2.0.0":
+        with tf.Session() as sess:
+            sess.run(tf.tables_initializer())
+            model.fit(x, y, batch_size=256)
+    else:
+        model.fit(x, y, batch_size=256)
+"""
+NETS = TF + "def build():\n    return tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+TRAINS = TF + "from nets import build\nmodel = build()\nmodel.compile('adam', 'mse')\nmodel.fit(x, y)\n"
+CLEARS = "tf.keras.backend.clear_session()\ntf.keras.Sequential([]).fit(x, y)\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"main.py": SWITCH, "nets.py": NETS},
+        {"main.py": TRAINS, "nets.py": NETS + CLEARS, "one.py": "import nets\n" + TF + "tf.placeholder(tf.int32)\n"},
+        {"main.py": TRAINS, "nets.py": NETS + "if tf.__version__ < '2':\n    tf.estimator.Estimator(f)\n"},
+    ],
+    ids=["a session", "npu_clear_session", "an Estimator"],
+)
+def test_nothing_that_the_tool_wrote_is_evidence_for_another_file(
+    files: dict[str, str], tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "src").mkdir()
+    for name, text in files.items():
+        (tmp_path / "src" / name).write_text(text)
+    for before, after in [("src", "once"), ("once", "twice")]:
+        assert main(["-i", str(tmp_path / before), "-o", str(tmp_path / after), "--no-cache"]) == 0
+    once, twice = [{path.name: path.read_text() for path in (tmp_path / n).iterdir()} for n in ("once", "twice")]
+    assert once == twice
+    assert once != files
 
 
 def test_an_import_in_a_string_makes_no_module(tmp_path: pathlib.Path) -> None:
@@ -503,9 +554,25 @@ def test_an_object_that_may_be_no_keras_model(text: str) -> None:
     assert b"npu" not in (Converter().convert(text.encode()).new or b"")
 
 
-def test_no_place() -> None:
-    text = TF + "import sys; model = tf.keras.Sequential(); model.fit(x, y)\n"
-    assert "Write npu.open().as_default() before its first tensor" in opened(text)
+@pytest.mark.parametrize(
+    "line, after",
+    [
+        ("import sys; MODEL", "import sys; OPEN; MODEL"),
+        ("tf.random.set_seed(1); n = 2; MODEL", "tf.random.set_seed(1); n = 2; OPEN; MODEL"),
+        ("n = (1 +\n     1); MODEL", "OPEN\nn = (1 +\n     1); MODEL"),
+        ("n = 1; \\\nMODEL", "OPEN\nn = 1; \\\nMODEL"),
+        ("# of two\nn = 1; m = 2; MODEL", "OPEN\n# of two\nn = 1; m = 2; MODEL"),
+        ("if __name__ == '__main__': n = 1; MODEL", "if __name__ == '__main__': n = 1; OPEN; MODEL"),
+        ("if __name__ == '__main__':\n    n = 1; MODEL", "if __name__ == '__main__':\n    OPEN\n    n = 1; MODEL"),
+    ],
+    ids=["an import", "a setting", "brackets", "a backslash", "a comment", "a condition", "a block"],
+)
+def test_a_line_with_semicolons(line: str, after: str) -> None:
+    text = TF + line.replace("MODEL", "model = tf.keras.Sequential(); model.fit(x, y)") + "\n"
+    wanted = after.replace("OPEN", "npu.open().as_default()").replace("MODEL", "model = tf.keras.Sequential(); ")
+    new = Converter().convert(text.encode()).new or b""
+    assert wanted in new.decode()
+    assert Converter().convert(new).new is None
 
 
 def test_a_ported_script_is_unchanged() -> None:

@@ -12,7 +12,7 @@ from tensorflow.python.eager import context
 
 import npu_shim
 from npu_shim._host import host_device, patches
-from npu_shim._tensorflow import tf_graph, tf_op_creation
+from npu_shim._tensorflow import tf_capture, tf_graph, tf_op_creation
 from npu_shim.config.install import install
 from npu_shim.cpu_kernels import forms
 
@@ -171,6 +171,25 @@ def test_a_host_with_a_card_does_not_use_them(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(host_device, "look", lambda: host_device.Device("npu", "a test"))
     forms.use()
     assert not tf_op_creation._FORMS
+
+
+def test_assess_knows_the_work_of_ops_with_channels_first() -> None:
+    patches.restore_all()  # assess looks at the graph of the script
+
+    def flops(is_first: bool) -> dict[str, int]:
+        name = "NCHW" if is_first else "NHWC"
+        strides = [1, 1, 2, 3] if is_first else [1, 2, 3, 1]
+        with tf.Graph().as_default() as graph:
+            x = tf.zeros([2, 3, 8, 9] if is_first else [2, 8, 9, 3])
+            y = tf.nn.conv2d(x, tf.zeros([3, 3, 3, 4]), strides, "SAME", data_format=name)
+            y = tf.nn.avg_pool(v1.nn.max_pool(y, strides, strides, "SAME", name), strides, strides, "SAME", name)
+            tf.gradients(y, x)
+        nodes = graph.as_graph_def().node
+        kinds = ("Conv2D", "MaxPool", "MaxPoolGrad", "AvgPool", "AvgPoolGrad")
+        return {node.op: tf_capture.flops(graph, node) for node in nodes if node.op in kinds}
+
+    assert flops(True) == flops(False)
+    assert len(flops(True)) == 5 and all(flops(True).values())
 
 
 def test_a_wrong_call_raises_the_error_of_tensorflow() -> None:

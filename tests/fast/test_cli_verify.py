@@ -136,3 +136,10 @@ def test_half_precision_needs_a_script_with_tensorflow(tmp_path: pathlib.Path, c
     out = capsys.readouterr().out
     assert "train.py did not import TensorFlow. Give the script that trains." in out
     assert out.splitlines()[0].split() == ["float32", "float16"]
+
+
+def test_wrong_settings_of_the_tool_are_an_error(tmp_path: pathlib.Path, capsys: Any) -> None:
+    (tmp_path / "train.py").write_text("import tensorflow as tf\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.convert_tf2npu]\nselect = 3\n")
+    assert main(["verify", str(tmp_path / "train.py")]) == 2
+    assert "select: 3 is not an array of strings" in capsys.readouterr().err

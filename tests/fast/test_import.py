@@ -90,6 +90,7 @@ PRIVATE = {
     "launching/host_rank.py": {"_exit"},
     "launching/progress/display.py": {"_exit"},
     "rehearsal/recording/entropy.py": {"_urandom"},  # of random, from which SystemRandom, secrets and NumPy draw
+    "rehearsal/recording/limit.py": {"_exit"},
     "rehearsal/recording/writer.py": {"_exit"},
     "import_hook/hook.py": {"_get_code_from_file"},  # runpy.run_path has no hook
     "import_hook/script.py": {"_run_module_as_main"},  # as python -m does

@@ -40,3 +40,16 @@ def test_packages_of_the_system_and_of_the_user_are_libraries(tmp_path: Any) -> 
     paths = f"import sys\nsys.path += {folders}\n"
     done = subprocess.run([sys.executable, "-c", paths + code, *folders], capture_output=True, text=True)
     assert done.stdout == "[True, True, False]\n", done.stderr
+
+
+def test_frames_of_the_command_that_starts_a_script_are_not_of_the_script(tmp_path: Any) -> None:
+    """A console script lies in a folder of programs, which is no library."""
+    (tmp_path / "npu-shim").write_text(
+        "from npu_shim.import_hook import script\nscript.run_file('train.py', [], None)\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "from npu_shim._tensorflow import script_frames\n"
+        "def load():\n    for frame in script_frames.running():\n        print(frame.f_lineno)\nload()\n"
+    )
+    done = subprocess.run([sys.executable, "npu-shim"], cwd=str(tmp_path), capture_output=True, text=True)
+    assert done.stdout == "4\n5\n", done.stderr

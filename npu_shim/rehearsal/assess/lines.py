@@ -24,6 +24,8 @@ def lines_of(op: Operation, folder: str) -> list[str]:
     """Return the lines of the script that create an operation, the innermost first."""
     found: list[str] = []
     for frame in reversed(list(op.traceback or ())):
+        if script_frames.starts_script(frame[0]):
+            break
         text = f"{relative(frame[0], folder)}:{frame[1]}"
         if not script_frames.is_library(frame[0]) and text not in found:
             found.append(text)

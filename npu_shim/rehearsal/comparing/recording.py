@@ -57,6 +57,7 @@ class Recording:
         seeds: call, value and line of each seed that the script sets.
         lines: by kind and name, the line of the script that makes the values.
         skips: number of the optimizer, from 0, and its step, from 1, of each step that the loss scale skipped.
+        deliberate: the events of recording.deliberate.
     """
 
     streams: dict[tuple[str, str], Stream]
@@ -66,6 +67,7 @@ class Recording:
     skips: list[tuple[int, int]] = field(default_factory=list)
     seeds: list[tuple[str, str, str]] = field(default_factory=list)
     lines: dict[tuple[str, str], str] = field(default_factory=dict)
+    deliberate: list[JsonObject] = field(default_factory=list)
 
     def of_kind(self, kind: str) -> list[Stream]:
         """Return the streams of a kind in the order of the run."""
@@ -116,6 +118,8 @@ def read(folder: str) -> Recording:
                 found.seeds.append((event["call"], event["value"], event["line"]))
             elif kind == "line":
                 found.lines[event["kind"], event["name"]] = event["line"]
+            elif kind == "deliberate":
+                found.deliberate.append(event)
             elif kind == "start":
                 found.start = event
             elif kind == "end":

@@ -11,6 +11,7 @@ from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.evaluation import watch_metrics
 from npu_shim.rehearsal.recording.functions import without_xla
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
+from npu_shim.rehearsal.recording.limit import Limit
 from npu_shim.rehearsal.recording.optimizers import Recording, watch_optimizers
 from npu_shim.rehearsal.recording.order_of_data import order_data
 from npu_shim.rehearsal.recording.prints import watch_prints
@@ -39,7 +40,11 @@ def install_all(recorder: Recorder, seed: int, by_call_site: bool) -> None:
     without_xla()
     order_queues()
     order_data()
-    watch_optimizers(Recording(recorder))
+    recording = Recording(recorder)
+    limit = None if recorder.limit is None else Limit(recorder, recording)
+    if limit is not None:
+        limit.watch_sessions()
+    watch_optimizers(recording)
     for watch in (
         watch_tapes,
         watch_metrics,
@@ -50,3 +55,5 @@ def install_all(recorder: Recorder, seed: int, by_call_site: bool) -> None:
         watch_estimators,
     ):
         watch(recorder)
+    if limit is not None:
+        limit.watch()

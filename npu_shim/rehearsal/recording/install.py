@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any, Mapping
+
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.recording.recorder import Recorder
 
 
-def install(recorder: Recorder, seed: int, by_call_site: bool) -> None:
+def install(recorder: Recorder, seed: int, by_call_site: bool, deliberate: Mapping[str, Any] | None = None) -> None:
     """Install the hooks when TensorFlow is imported, or now if it is.
 
     Args:
         recorder: receives the values.
         seed: of this run.
         by_call_site: True to derive the seeds of ops from their call sites.
+        deliberate: the settings of recording.deliberate, or None.
     """
 
     def hook() -> None:
         from npu_shim.rehearsal.recording import hooks
 
         hooks.install_all(recorder, seed, by_call_site)
+        if deliberate is not None:
+            from npu_shim.rehearsal.recording.deliberate import watch_deliberate_changes
+
+            watch_deliberate_changes(recorder, deliberate)
 
     after_tensorflow(hook)

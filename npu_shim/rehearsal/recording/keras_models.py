@@ -106,6 +106,8 @@ def _callback(recorder: Watcher) -> KerasCallback:
             """Record the logs of a batch."""
             if recorder.ends_batch(batch):
                 recorder.values(LOG, _logged("batch", logs))
+            if recorder.is_done():
+                self.model.stop_training = True
 
         def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
             """Record the logs of an epoch."""

@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
 def watch_optimizers(watch: Watch) -> None:
     """Watch the updates of all optimizers of this process, those of classes that are defined later included."""
-    for owner in _classes():
+    for owner in optimizer_classes():
         methods.wrap(owner, ("compute_gradients", "get_gradients"), watch.losses)
         methods.wrap(owner, ("apply_gradients",), watch.apply_gradients)
         methods.wrap(owner, ("apply",), watch.apply)
 
 
-def _classes() -> Iterable[type]:
+def optimizer_classes() -> Iterable[type]:
+    """Return the base classes of optimizers of TensorFlow and Keras."""
     legacy = getattr(tf.keras.optimizers, "legacy", None)
     found = (tf.compat.v1.train.Optimizer, tf.keras.optimizers.Optimizer, getattr(legacy, "Optimizer", None))
     return {each for each in found if isinstance(each, type)}
@@ -76,13 +77,13 @@ class Watch(UpdateHooks):
         self._watched += 1
         kept = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
         kept = kept if is_reduced else _reduced(kept)
-        number = self._number(optimizer, graph)
+        number = self.number(optimizer, graph)
         if graph is None:
             self.eager(optimizer, number, kept)
             return result
         return self.in_graph(graph, start, optimizer, number, kept, result)
 
-    def _number(self, optimizer: Optimizer, graph: Graph | None) -> int:
+    def number(self, optimizer: Optimizer, graph: Graph | None) -> int:
         """Return the number of an optimizer; in a graph of TensorFlow 1 that of the update.
 
         Scripts do not keep the optimizers of such a graph, and may use one for two losses.

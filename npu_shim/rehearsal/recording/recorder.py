@@ -45,6 +45,9 @@ KINDS = (
     FINAL,
     PRINT,
 )
+# Deliberate changes: those that a migrated script has, and one that the original is given.
+BATCH, POLICY, INPUT_FN, GIVEN = "static batch", "mixed policy", "static input", "given"
+POLICY_CODE = "NPU116"  # the rule for policies of Keras
 _MOST_SEEDS = 1000
 _EACH_STEP = (INPUT, LOSS, RATE)  # recorded at each step, also if tensors are recorded at every n-th step only
 
@@ -67,6 +70,10 @@ class Watcher:
     def values(self, kind: str, values: Iterable[tuple[str, Any]], step: int | None = None) -> None:
         """Take named values of one kind, of the current step if it is None."""
         raise NotImplementedError
+
+    def is_done(self) -> bool:
+        """Return True if the script has made all steps that are wanted."""
+        return False
 
     def final(self, values: Iterable[tuple[str, Any]]) -> None:
         """Take the variables of a model or a session that has been trained."""
@@ -98,10 +105,12 @@ class Recorder(Watcher):
     Args:
         writer: writes the values.
         every: record gradients and variables at each step that this number divides, and at the first ten.
+        limit: the number of steps after which the script ends; None for no limit.
     """
 
-    def __init__(self, writer: Writer, every: int = 1) -> None:
+    def __init__(self, writer: Writer, every: int = 1, limit: int | None = None) -> None:
         super().__init__()
+        self.limit = limit
         self.writer = writer
         self.every = every
         self.script_line: Callable[[], str] = str  # of the script that is running; set when TensorFlow is imported
@@ -129,7 +138,16 @@ class Recorder(Watcher):
     def values(self, kind: str, values: Iterable[tuple[str, Any]], step: int | None = None) -> None:
         """Record named values of one kind; values that are no arrays of numbers are left out."""
         rows = [(kind, name, np.asarray(value)) for name, value in values]
-        self._write(self.steps if step is None else step, rows)
+        last = self.steps if self.limit is None else min(self.steps, self.limit)
+        self._rows(last if step is None else step, rows)
+
+    def is_done(self) -> bool:
+        """Return True if the script has made all steps that are wanted."""
+        return self.limit is not None and self.steps >= self.limit
+
+    def begins_step(self, optimizer: int) -> bool:
+        """Return True if the next update of an optimizer begins a step."""
+        return optimizer in self._updated
 
     def update(self, optimizer: int, rows: list[Row]) -> None:
         """Record one update of an optimizer. A step begins with the second update of any optimizer in the step before.
@@ -165,6 +183,10 @@ class Recorder(Watcher):
         self._write(step, rows)
 
     def _write(self, step: int, rows: list[Row]) -> None:
+        if self.limit is None or step <= self.limit:  # a call may make more steps than are wanted
+            self._rows(step, rows)
+
+    def _rows(self, step: int, rows: list[Row]) -> None:
         for kind, name, _ in rows:
             self.line(kind, name)
         self.writer.rows(step, rows)

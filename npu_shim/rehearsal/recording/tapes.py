@@ -60,9 +60,12 @@ def watch_tapes(recorder: Recorder) -> None:
 
         if graph is None:
             record(*[value for _, _, value in rows])
-        else:
-            tf.numpy_function(record, [value for _, _, value in rows], tf.int64)
-        return result
+            return result
+        recorded = tf.numpy_function(record, [value for _, _, value in rows], tf.int64)
+        with tf.control_dependencies([recorded]):  # before the update, which would begin the next step
+            return tf.nest.map_structure(
+                lambda each: None if each is None else tf.identity(each), result, expand_composites=True
+            )
 
     def enter(original: Function, tape: GradientTape) -> Result:
         recorder.enter(_TAPE)
@@ -75,17 +78,17 @@ def watch_tapes(recorder: Recorder) -> None:
     def call(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
         outermost = recorder.enter(_CALL)
         try:
-            if outermost and tf.executing_eagerly() and recorder.is_inside(_TAPE):
-                rows = [(INPUT, f"{model.name} {n}", value) for n, value in enumerate(arrays((args, kwargs)))]
-                recorder.tensors(rows, {plain_name(variable) for variable in model.trainable_variables})
-            result = original(model, *args, **kwargs)
+            result = original(model, *args, **kwargs)  # may build the model; before that it has no variables
             if outermost:
                 final.model(model)
                 if not recorder.is_inside(_TAPE):
                     record_call(recorder, model, (args, kwargs), result)
-            return result
         finally:
             recorder.leave(_CALL)
+        if outermost and tf.executing_eagerly() and recorder.is_inside(_TAPE):
+            rows = [(INPUT, f"{model.name} {n}", value) for n, value in enumerate(arrays((args, kwargs)))]
+            recorder.tensors(rows, {plain_name(variable) for variable in model.trainable_variables})
+        return result
 
     methods.wrap(tf.GradientTape, ("gradient",), gradient)
     methods.wrap(tf.GradientTape, ("__enter__",), enter)

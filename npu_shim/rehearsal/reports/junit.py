@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import quoteattr
 
-from npu_shim.rehearsal.reports.text import band_name, number, to_text
+from npu_shim.rehearsal.reports.text import full_name, number, to_text
 from npu_shim.rehearsal.result import DIFFER, NOT_REPRODUCIBLE, NOT_RUN, Result
 
 _AGREES = "migrated script agrees with the original"
@@ -37,7 +37,7 @@ def to_junit(result: Result) -> str:
             values = [number(band[key], ".6g") for key in ("original", "migrated", "band")]
             text = "" if band["inside"] else "means {} and {}, band {}".format(*values)
             failures += bool(text)
-            cases.append(_case(f"{band_name(band)} is within its band", 0, "failure" if text else "", text))
+            cases.append(_case(f"{full_name(band)} is within its band", 0, "failure" if text else "", text))
         differs = result["verdict"] in (DIFFER, NOT_REPRODUCIBLE)
         failures += differs
         text = " ".join(result["problems"]) if differs else ""

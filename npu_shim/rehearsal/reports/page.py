@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Iterator
 
 from npu_shim.rehearsal.reports.chart import Line, chart
 from npu_shim.rehearsal.reports.half import half_rows
-from npu_shim.rehearsal.reports.text import PARTS, band_name, elements, kinds, number, sides, verdict
+from npu_shim.rehearsal.reports.text import PARTS, elements, full_name, kinds, number, sides, verdict
 from npu_shim.rehearsal.result import Result
 from npu_shim.rehearsal.web import clean, page, section, table
 
@@ -44,7 +44,7 @@ def _body(result: Result) -> Iterator[str]:
         yield section("Not compared", ["variable", "why"], rows)
     if result["bands"]:
         rows = [
-            [band_name(each), *(number(each[key], ".6g") for key in ("original", "migrated", "band"))]
+            [full_name(each), *(number(each[key], ".6g") for key in ("original", "migrated", "band"))]
             for each in result["bands"]
         ]
         yield section("Means over the seeds", ["quantity", "original", "migrated", "99 % band"], rows)
@@ -70,7 +70,7 @@ def _body(result: Result) -> Iterator[str]:
     ]
     yield section("Settings", ["setting", "value"], rows)
     alone = [
-        [side, f"{each['kind']} {each['name']}", str(each["values"])]
+        [side, full_name(each), str(each["values"])]
         for side in ("original", "migrated")
         for each in result[f"only_{side}"]
     ]
@@ -125,7 +125,7 @@ def _shares(curve: list[JsonObject]) -> Iterator[str]:
 def _departure(first: Any, names: list[str]) -> str:
     rows = [
         [
-            f"{each['kind']} {each['name']}",
+            full_name(each),
             number(each["difference"], ".1e"),
             number(each["allowed"], ".1e"),
             each["values"],

@@ -31,11 +31,21 @@ def to_text(result: Result) -> str:
 
 
 def verdict(result: Result) -> str:
-    """Return the verdict as a sentence."""
+    """Return the verdict as a sentence, and the deliberate changes that both runs have."""
     half = result.get("half")
     if half and result["verdict"] in _HALF_VERDICTS:
-        return _HALF_VERDICTS[result["verdict"]].format(**half)
-    return _VERDICTS.get(result["verdict"], NOT_RUN_TEXT)
+        text = _HALF_VERDICTS[result["verdict"]].format(**half)
+    else:
+        text = _VERDICTS.get(result["verdict"], NOT_RUN_TEXT)
+    changes = ". ".join(map(_change, result.get("deliberate", ())))  # results before this field have none
+    return f"{text} Deliberate: {changes}." if changes else text
+
+
+def _change(change: JsonObject) -> str:
+    """Return a deliberate change with its cost and its place."""
+    parts = "code", "change", "cost", "place"
+    code, *rest = [change[part] for part in parts]
+    return f"{code} " + ", ".join(filter(None, rest))
 
 
 def sides(result: Result) -> list[str]:
@@ -65,7 +75,7 @@ def _lines(result: Result) -> Iterator[str]:
     for side in ("original", "migrated"):
         alone = result[f"only_{side}"]
         if alone:
-            listed = _listed([f"{each['kind']} {each['name']}" for each in alone])
+            listed = _listed([full_name(each) for each in alone])
             yield f"only in the {side} script: {listed}"
     if result.get("undetermined_variables"):
         yield f"not compared, gradients are zero but for rounding: {_listed(result['undetermined_variables'])}"
@@ -118,9 +128,9 @@ def _kinds(streams: list[JsonObject]) -> Iterator[str]:
     yield ""
 
 
-def band_name(band: JsonObject) -> str:
-    """Return the name of a mean over the seeds, such as "metric accuracy" or "loss"."""
-    kind, name = band["kind"], band["name"]
+def full_name(value: JsonObject) -> str:
+    """Return kind and name of a value, such as "metric accuracy" or "loss"."""
+    kind, name = value["kind"], value["name"]
     return name if name.split(" ")[0] == kind else f"{kind} {name}"
 
 
@@ -129,7 +139,7 @@ def _bands(bands: list[JsonObject]) -> Iterator[str]:
     for each in bands:
         values = [number(each[key], ".6g") for key in ("original", "migrated")]
         outside = "" if each["inside"] else "outside"
-        rows.append([band_name(each), *values, number(each["band"], ".2g"), outside])
+        rows.append([full_name(each), *values, number(each["band"], ".2g"), outside])
     yield from _table(rows)
     yield ""
 
@@ -140,7 +150,7 @@ def _departure(first: JsonObject, names: list[str]) -> Iterator[str]:
     for each in first["tensors"][:_MOST]:
         difference = number(each["difference"], ".1e")
         allowed = number(each["allowed"], ".1e")
-        rows.append([f"{each['kind']} {each['name']}", difference, allowed, each["values"]])
+        rows.append([full_name(each), difference, allowed, each["values"]])
     yield from _table(rows)
     left = first["tensors_departing_there"] - _MOST
     if left > 0:

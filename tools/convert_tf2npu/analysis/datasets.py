@@ -8,6 +8,8 @@ import re
 from ..project.context import Context
 from ..semantics.model import Where
 from ..semantics.module_index import Names
+from ..semantics.tf_types import DATASET_METHODS, Type
+from ..semantics.value_flow import origins
 from ..syntax.expressions import constant, last_name
 
 _KEEPS_ON = frozenset(
@@ -16,6 +18,26 @@ map_with_legacy_function""".split()
 )
 _ADAPTS = re.compile(r"\A(adapt|save|\w*vocab\w*)\Z")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def is_dataset(node: ast.AST, where: Where, names: Names, asked: frozenset[int] = frozenset()) -> bool:
+    """Return True if an expression is a dataset, also one that all calls of a method pass to it.
+
+    Args:
+        node: the expression.
+        where: its place.
+        names: the names of its module.
+        asked: the expressions that are being checked.
+    """
+    if names.types.of(node, where) == Type.DATASET:
+        return True
+    if id(node) in asked:
+        return False
+    asked |= {id(node)}
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in DATASET_METHODS:
+        return is_dataset(node.func.value, where, names, asked)
+    found = origins(node, where, names, methods=True)
+    return bool(found) and all(is_dataset(origin.node, origin.where, origin.names, asked) for origin in found)
 
 
 def batched_dataset(context: Context, node: ast.Call) -> ast.AST:

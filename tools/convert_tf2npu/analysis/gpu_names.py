@@ -10,7 +10,7 @@ from ..semantics.model import Call
 from ..syntax.expressions import constant
 
 _HOLE = "\0"
-_ONE_OF_SEVERAL = re.compile(r"(?P<before>/?(?:device:)?)(?P<name>gpu):(?:\0|%[ds]|{0?(?::d)?})", re.IGNORECASE)
+_ONE_OF_SEVERAL = re.compile(r"(?P<before>/?(?:device:)?)(?P<name>gpu):(?:\0|%[dis]|{0?(?::d)?})", re.IGNORECASE)
 
 
 def cpu(match: re.Match[str]) -> str:
@@ -32,6 +32,12 @@ def literal_without_gpu(context: Context, device: ast.expr, call: Call) -> str |
         return None
     quote = '"' if written.lstrip("fF").startswith('"') else "'"
     return quote + match["before"] + cpu(match) + ":0" + quote
+
+
+def gpu_numbers(node: ast.AST) -> list[ast.expr]:
+    """Return the expressions that an expression fills into names of GPUs as the number."""
+    found = (_template(part) for part in ast.walk(node) if isinstance(part, ast.expr))
+    return [number for text, numbers in found if _ONE_OF_SEVERAL.fullmatch(text) for number in numbers]
 
 
 def _template(device: ast.expr) -> tuple[str, list[ast.expr]]:

@@ -24,6 +24,7 @@ from .train_phase import Phase, phase_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
+BY_MASK = "and its mask"  # in the messages on datasets that feed no training
 _STATIC = frozenset({"npu_shim.data.pad_last_batch", "npu_shim.data.enforce_static_batch"})
 
 
@@ -133,8 +134,8 @@ def _message(context: Context, node: ast.Call, phase: Phase, given: bool, static
         return f"{feeds}. {_sentence(drop('True'))}"
     if phase.phases and phase.complete and TRAIN not in phase.phases:
         if phase.name == PREDICT:
-            return f"{feeds}. Without NPUEstimator, use {pad} and its mask"
-        return f"{feeds}. Use {pad} and its mask"
+            return f"{feeds}. Without NPUEstimator, use {pad} {BY_MASK}"
+        return f"{feeds}. Use {pad} {BY_MASK}"
     flag = training_flag(context, node)
     if flag:
         evidence = f" (see {phase.because})" if len(phase.phases) > 1 else ""

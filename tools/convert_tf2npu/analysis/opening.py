@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..project.context import Context
+from ..rewrite.insertion import is_main_guard
 from ..syntax.expressions import last_name
 from .describing import describes_package
 from .device_placement import in_test
@@ -32,15 +33,24 @@ def opens_for_both(context: Context) -> bool:
         return False
     first = first_work(context)
     names = context.names
-    switches = [call for call, name in context.called.items() if name in SWITCHES]
+    switches = _switches(context)
     return (
         first is not None
-        and any(isinstance(parent, ast.If) for call in switches for parent in names.ancestors(call))
+        and any(switches.values())
         and all(
             call.lineno < first.lineno and names.place(call).scope in (names.module, names.places[first].scope)
             for call in switches
         )
     )
+
+
+def _switches(context: Context) -> dict[ast.Call, bool]:
+    """Return the calls that disable eager execution, and if they do so under a condition."""
+    return {
+        call: any(isinstance(p, ast.If) and not is_main_guard(p) for p in context.names.ancestors(call))
+        for call, name in context.called.items()
+        if name in SWITCHES
+    }
 
 
 def is_undecided(context: Context) -> bool:
@@ -49,6 +59,7 @@ def is_undecided(context: Context) -> bool:
         starts_training(context)
         and verdict(context).version == Version.BOTH
         and "tensorflow.enable_eager_execution" not in context.called.values()  # NPU210
+        and all(_switches(context).values())  # without a condition it builds graphs
         and not opens_for_both(context)
     )
 

@@ -60,6 +60,7 @@ _MORE = (
     "tensorflow.keras.optimizers.legacy.",
     "tensorflow.keras.optimizers.experimental.",
 )
+_HOMES = frozenset({"tensorflow.keras.optimizers.", *_MORE})
 _NO_CLASSES = frozenset({"Optimizer", "OptimizerV2"})
 _FACTORIES = frozenset({"tensorflow.keras.optimizers.get", "tensorflow.keras.optimizers.deserialize"})
 _ASKED = frozenset({"compute_gradients", "minimize", "get_gradients", "get_updates", "_compute_gradients"})
@@ -133,11 +134,22 @@ def _role_of_callee(origin: Origin, call: ast.Call) -> str | None:
         return AROUND if passes_on(its_class) else MADE
     name = origin.resolve()
     if isinstance(origin.node, ast.Call):
+        if _gets_class(origin.node, origin):
+            return MADE
         if name != "functools.partial" or not origin.node.args:
             return None
         found = {_role_of_callee(inner, call) for inner in origins(origin.node.args[0], origin.where, origin.names)}
         return found.pop() if len(found) == 1 else None
     return _role_of_name(name, call) if name else None
+
+
+def _gets_class(call: ast.Call, origin: Origin) -> bool:
+    """Return True for ``getattr(tf.keras.optimizers, name)``."""
+    return (
+        getattr(call.func, "id", "") == "getattr"
+        and bool(call.args)
+        and f"{origin.names.resolve(call.args[0], origin.where)}." in _HOMES
+    )
 
 
 def is_subclass(its_class: Class) -> bool:

@@ -11,8 +11,9 @@ from ..semantics.model import Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..syntax.expressions import last_name
 from .eager import uses_eager
+from .opening import is_undecided
 from .strategies import NAMES, NPU_STRATEGY, REPLICAS
-from .tensorflow_version import is_two
+from .tensorflow_version import is_two, verdict
 
 DISTRIBUTE = "npu_shim.npu_device.distribute."
 _APPLIES = frozenset({"apply_gradients", "minimize"})
@@ -27,13 +28,15 @@ _MODEL = "tensorflow.keras.Model"
 
 
 def is_eager(context: Context) -> bool:
-    """Return True if a file is eager, or belongs to a program that runs on TensorFlow 2."""
-    return uses_eager(context) or is_two(context)
+    """Return True if a file is eager or may be, or belongs to a program that runs on TensorFlow 2."""
+    return uses_eager(context) or is_two(context) or is_undecided(context)
 
 
 def is_parallel(context: Context) -> bool:
     """Return True if a file belongs to a program of TensorFlow 2 that ranks shall train."""
-    return context.distributed == "tf_strategy" and is_two(context) and not any(_each(context.names, _imports_horovod))
+    if context.distributed != "tf_strategy" or not verdict(context).on_npu:
+        return False
+    return not any(_each(context.names, _imports_horovod))
 
 
 def shuffles_apart(context: Context) -> bool:
@@ -93,10 +96,15 @@ def _each(names: Names, find: Callable[..., _Answer], *args: object) -> Iterator
     if project is None or path not in project.paths:
         return
     for other in sorted((project.reached(path) | project.bringing({path})) - {path}):
-        if any(word in project.raw(other) for word in _WORDS):
+        if project.once(_has_words, other):
             found = project.once(_of_module, other, find, *args)
             if found is not None:
                 yield found
+
+
+def _has_words(project: ModuleIndex, path: str) -> bool:
+    raw = project.raw(path)
+    return any(word in raw for word in _WORDS)
 
 
 def _of_module(project: ModuleIndex, path: str, find: Callable[..., _Answer], *args: object) -> _Answer | None:

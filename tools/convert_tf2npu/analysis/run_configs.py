@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from ..project.context import Context
+from ..semantics.call_sites import handed
 from ..semantics.model import Where
-from ..semantics.module_index import AnyType
+from ..semantics.module_index import AnyType, Names
 from ..semantics.scopes import own_returns
 from ..semantics.signatures import NPU_RUN_CONFIG as NPU_ARGUMENTS, RUN_CONFIG, bind
 from ..semantics.tf_types import Type
@@ -41,9 +42,9 @@ def _kinds(context: Context, node: ast.AST | None, where: Where, seen: set[int])
     if isinstance(node, ast.IfExp):
         return _kinds(context, node.body, where, seen) | _kinds(context, node.orelse, where, seen)
     if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, where) or []
-        if bindings and all(b.kind == "value" for b in bindings):
-            return {k for b in bindings for k in _kinds(context, b.node, b.where, seen)}
+        values = _values(context.names, node.id, where)
+        if values:
+            return {kind for value, place in values for kind in _kinds(context, value, place, seen)}
     if isinstance(node, ast.Call):
         if context.resolve(node.func, where) == _RUN_CONFIG:
             bound = bind(node, RUN_CONFIG)
@@ -57,6 +58,20 @@ def _kinds(context: Context, node: ast.AST | None, where: Where, seen: set[int])
             return {k for r in own_returns(made[0]) for k in _kinds(context, r.value, context.names.places[r], seen)}
     kind = context.types.of(node, where)
     return {kind if kind in (Type.NPU_RUN_CONFIG, Type.PREPARED_RUN_CONFIG) else None}
+
+
+def _values(names: Names, name: str, where: Where) -> list[tuple[ast.AST | None, Where]]:
+    """Return what a name may hold, also what the calls in the file pass to a parameter; nothing if that is not all."""
+    found: list[tuple[ast.AST | None, Where]] = []
+    for binding in names.lookup(name, where) or ():
+        passed = handed(binding, names) if binding.kind == "arg" else None
+        if binding.kind == "value":
+            found.append((binding.node, binding.where))
+        elif passed and all(value.names is names for value in passed):
+            found += [(value.value, value.where) for value in passed]
+        else:
+            return []
+    return found
 
 
 def _same(kinds: set[AnyType | None]) -> AnyType | None:

@@ -37,12 +37,19 @@ _GRAPHS = (
 # Those of compat.v1 that run in eager code, too.
 _ALSO_EAGER = ("tensorflow.get_variable", "tensorflow.layers.")
 _SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession", SET_SESSION})
-# Names that the tool writes in programs of version 1, so that a second run finds the same version.
-_WRITTEN = frozenset(
+# Names that the tool writes in place of names of version 1, so that a second run finds the same version.
+_REPLACING = frozenset(
     "npu_shim.npu_init." + name
-    for name in """NPUEstimator NPUEstimatorSpec NPUDistributedOptimizer NPURunConfig npu_callbacks_append
-ExponentialUpdateLossScaleManager FixedLossScaleManager NPULossScaleOptimizer npu_clear_session
-npu_hooks_append npu_keras_optimizer npu_run_config_init npu_tf_optimizer set_keras_session_npu_config""".split()
+    for name in """NPUEstimator NPUEstimatorSpec NPUDistributedOptimizer NPURunConfig
+ExponentialUpdateLossScaleManager FixedLossScaleManager NPULossScaleOptimizer npu_keras_optimizer
+keras_to_npu.model_to_npu_estimator npu_tf_optimizer""".split()
+)
+# Names that the tool adds because of other evidence. They are no evidence for other files, so that a second run finds
+# the same versions.
+_ADDED = frozenset(
+    "npu_shim.npu_init." + name
+    for name in """npu_callbacks_append npu_clear_session npu_config_proto npu_hooks_append
+npu_run_config_init set_keras_session_npu_config""".split()
 )
 _DROPOUTS = frozenset({"tensorflow.contrib.layers.dropout", "tensorflow.layers.dropout", "tensorflow.nn.dropout"})
 _KERAS = frozenset(
@@ -90,6 +97,7 @@ class FileEvidence(NamedTuple):
         two: of version 2.
         trains: the file trains a Keras model, or computes gradients eagerly or in a tf.function.
         opens: the file opens the NPU device.
+        added: a name that the tool adds to programs of version 1; it decides for this file if nothing else does.
     """
 
     one: Evidence | None
@@ -98,6 +106,7 @@ class FileEvidence(NamedTuple):
     two: Evidence | None
     trains: bool
     opens: bool
+    added: Evidence | None
 
 
 def evidence_of(names: Names) -> FileEvidence:
@@ -107,6 +116,7 @@ def evidence_of(names: Names) -> FileEvidence:
     session: Evidence | None = None
     eager: Evidence | None = None
     two: Evidence | None = None
+    added: Evidence | None = None
     trains = opens = False
     calls_keras = has_gradients = False
     for name, node in _names(names):
@@ -115,11 +125,11 @@ def evidence_of(names: Names) -> FileEvidence:
         has_gradients = has_gradients or dotted == _GRADIENTS
         opens = opens or dotted in OPEN
         calls_keras = calls_keras or dotted.startswith("tensorflow.keras.")
-        if dotted in _WRITTEN:
-            one = one or _evidence(names, last_part(dotted), node)
-        elif dotted == "npu_shim.npu_init.npu_config_proto":
-            if session is None and use_of(names, _around(names, node)) == Use.PROGRAM:
-                session = _evidence(names, "npu_config_proto", node)
+        if dotted in _REPLACING or dotted in _ADDED and not name.startswith("npu_shim."):  # of the vendor's package
+            one = one or (None if _is_switched(names, node) else _evidence(names, last_part(dotted), node))
+        elif added is None and dotted in _ADDED and not _is_switched(names, node):
+            if last_part(dotted) != "npu_config_proto" or use_of(names, _around(names, node)) == Use.PROGRAM:
+                added = _evidence(names, last_part(dotted), node)
         if not name.startswith(("tensorflow.", "tensorflow_estimator.")) and not of_keras(name):
             continue
         if dotted in _SESSIONS and is_version1(name):
@@ -138,7 +148,7 @@ def evidence_of(names: Names) -> FileEvidence:
     one = one or (weak if eager is None else None) or (_old_argument(names) if calls_keras else None)
     two = eager or two or _reads_values(names)
     trains = trains or bool(eager and has_gradients) or _fits(names, calls_keras)
-    return FileEvidence(one, session, eager, two, trains, opens)
+    return FileEvidence(one, session, eager, two, trains, opens, added)
 
 
 def _names(names: Names) -> Iterator[tuple[str, ast.AST]]:

@@ -50,6 +50,11 @@ class Verdict(NamedTuple):
         """True if the program runs on TensorFlow 2: it shows this, or nothing but Keras that trains."""
         return self.version == Version.TWO or self.version == Version.UNKNOWN and self.is_trained
 
+    @property
+    def on_npu(self) -> bool:
+        """True if the program runs on TensorFlow 2 with an open NPU device: it trains, or opens the device itself."""
+        return self.is_two and (self.is_trained or self.opens)
+
 
 def is_two(context: Context) -> bool:
     """Return True if a file belongs to a program that runs on TensorFlow 2."""
@@ -168,6 +173,8 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
         if version == Version.UNKNOWN:  # what its scripts import besides may decide for TensorFlow 1
             beside = _version(program.decisive(program.beside | program.beside_trainers))
             version, evidence = beside if beside[0] == Version.ONE else (version, evidence)
+    if version == Version.UNKNOWN and own.added:
+        version, evidence = Version.ONE, own.added
     if tf:
         version = Version.ONE if tf == "1" else Version.TWO
     elif compat_v1:

@@ -74,8 +74,7 @@ class Planner:
         changes, diagnostics, said = self._collect(context)
         edits: list[Edit] = []
         if changes:
-            messages = [each.message for each in diagnostics if each.kind == FINDING]
-            edits = import_edits(context.source, context.names, changes, messages)
+            edits = import_edits(context.source, context.names, changes)
             edits += [as_lifted(context.names, edit, change.node) for change in changes for edit in change.edits]
         found = list(fates(context, said))
         listed = places(context, found) if self._list_calls else ()

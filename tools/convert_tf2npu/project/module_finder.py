@@ -67,7 +67,12 @@ class ModuleFinder:
             ):
                 found = None  # a folder of the same name above the file, not the framework
             above = os.path.dirname(folder)
-            is_here = len(parts) > 1 and parts[0] not in _FRAMEWORKS and self.inside(folder, parts[:1])
+            is_here = (
+                len(parts) > 1
+                and parts[0] not in _FRAMEWORKS
+                and folder not in self._by_place  # a package is not on sys.path: net/__init__.py imports net.net
+                and self.inside(folder, parts[:1])
+            )
             if found or is_here or folder == above:  # the first module of that name is the one that is imported
                 return found
             folder = above

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import textwrap
 from typing import NamedTuple
 
 
@@ -23,7 +22,7 @@ def blocks(doc: str) -> list[Block]:
         if not paragraph.strip():
             continue
         if paragraph.startswith("    "):
-            code = textwrap.dedent(paragraph)
+            code = re.sub("(?m)^ {4}", "", paragraph)  # not dedent: a paragraph may be the inside of a class
             if found and found[-1].kind == "code":
                 code = found.pop().text + "\n\n" + code
             found.append(Block("code", code))

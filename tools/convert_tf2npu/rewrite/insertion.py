@@ -9,7 +9,7 @@ from ..project.context import Context
 from ..semantics.scopes import own_returns
 from ..syntax.expressions import constant
 from ..syntax.source import Edit
-from .preamble import is_flag, last_setting
+from .preamble import is_flag, is_setting, last_setting
 
 _CODING = re.compile(r"#.*?coding[:=][ \t]*[-\w.]+")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -43,14 +43,32 @@ def _defines(context: Context, statement: ast.stmt) -> bool:
     return isinstance(statement, _DEFINITIONS) or is_flag(context.names, statement)
 
 
+def added_before(context: Context, statement: ast.stmt, *lines: str) -> Edit:
+    """Return the edit that adds statements before another one, in separate lines if possible.
+
+    Args:
+        context: the file.
+        statement: the statement.
+        lines: those to add.
+    """
+    place = line_before(context, statement)
+    if place is None:  # behind an import and a semicolon, or in the line of an if, for, with or def
+        start = context.source.start(statement)
+        return Edit(start, start, "".join(line + "; " for line in lines))
+    position, indent = place
+    return Edit(position, position, "".join(indent + line + context.source.newline for line in lines))
+
+
 def line_before(context: Context, statement: ast.stmt) -> tuple[int, str] | None:
     """Return the position and the indentation for a line before a statement and the comments above it.
 
+    Simple statements that semicolons join to it stay behind that line, too.
+
     Returns:
-        None if the statement shares its line with another one.
+        None if the statement shares its line with another one before it: an import, a setting, or one that contains it.
     """
     source = context.source
-    start = source.begin(statement)
+    start = source.begin(_first_of_line(context, statement))
     position = source.line_start(start)
     indent = source.text[position:start]
     if indent.strip():
@@ -62,6 +80,18 @@ def line_before(context: Context, statement: ast.stmt) -> tuple[int, str] | None
             break
         position = above
     return position, indent
+
+
+def _first_of_line(context: Context, statement: ast.stmt) -> ast.stmt:
+    """Return the first of the statements that semicolons join to one behind them, without imports and settings."""
+    source, names = context.source, context.names
+    siblings = [s for s in ast.iter_child_nodes(names.parents[statement]) if isinstance(s, ast.stmt)]
+    for before in reversed(siblings[: siblings.index(statement)]):
+        joins = source.line_start(source.end(before)) == source.line_start(source.start(statement))
+        if not joins or isinstance(before, _PASSED) or is_setting(names, before):
+            break
+        statement = before
+    return statement
 
 
 def is_main_guard(node: ast.AST) -> bool:

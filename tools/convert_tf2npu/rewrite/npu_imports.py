@@ -7,7 +7,6 @@ names are imported.
 from __future__ import annotations
 
 import ast
-import re
 from typing import Iterable, Sequence
 
 from ..semantics.module_index import Names
@@ -22,7 +21,6 @@ MODULE = "npu_shim.npu_init"
 DEVICE_MODULE = "npu_shim.npu_device"
 # The imports of the interface for TensorFlow 2, by the name that they bind; what a change uses may be one of them.
 DEVICE_IMPORTS = {"npu": f"import {DEVICE_MODULE} as npu", "npu_device": "from npu_shim import npu_device"}
-_PLAIN_WORDS = frozenset({"backend", "util", "profiler"})  # names of the star import that messages do not mean
 # Objects of the star import that files may import themselves.
 _SAME = {
     "os": {"os"},
@@ -34,11 +32,6 @@ _SAME = {
     "session_run_hook": {"tensorflow.python.training.session_run_hook"},
 }
 
-
-# Names of npu_init in the code of a message.
-_IN_ADVICE = re.compile(
-    r"(?<![\w.])(?<!from )(?<!import )({})(?=[.(])".format("|".join(sorted(STAR.difference(_SAME, _PLAIN_WORDS))))
-)
 
 _FRAMEWORKS = frozenset({"tensorflow", "keras", "tf_keras"})
 
@@ -78,11 +71,8 @@ def name_of_tensorflow(names: Names) -> str | None:
     return None
 
 
-def import_edits(source: Source, names: Names, changes: Sequence[Change], messages: Iterable[str] = ()) -> list[Edit]:
+def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> list[Edit]:
     """Return the edits that import the names that the changes of a file use.
-
-    An import at the top of a file also has the names in the advice of its findings, which can then be followed as it is
-    written.
 
     The import follows that of TensorFlow and the settings of the preamble behind it, in the same block if that one is
     in a try or if statement. If TensorFlow is only imported inside functions, npu_shim is imported there too, so
@@ -92,7 +82,6 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change], messag
         source: the file.
         names: name resolution in the file.
         changes: the changes of the file.
-        messages: the messages of its findings.
     """
     gone = [edit for change in changes for edit in change.edits if edit.start < edit.end]
     changes = [change for change in changes if change.uses]
@@ -107,10 +96,6 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change], messag
         uses = {use for use in change.uses if not _available(use, names)}
         if uses:
             wanted.setdefault(place or _head(source, names, first), set()).update(uses)
-    advised = {name for message in messages for name in _IN_ADVICE.findall(message)}
-    for place, uses in wanted.items():
-        if isinstance(names.places[place].scope.node, ast.Module) and not DEVICE_IMPORTS.keys() >= uses:
-            uses.update(name for name in advised if not names.module.bindings.get(name) and not _available(name, names))
     starts = [edit.start for change in changes for edit in change.edits]
     edits = []
     for place, uses in wanted.items():
@@ -140,18 +125,23 @@ def statement_behind(source: Source, place: ast.AST, new: str) -> Edit:
     """Return the edit that adds a statement after another one, in a separate line if possible."""
     start, end = source.start(place), source.end(place)
     indent = source.text[source.line_start(start) : start]
-    behind = source.skip_blanks(end)
-    if (
-        source.text[behind : behind + 1] == ";"
-        and source.text[source.skip_blanks(behind + 1) :][:1] not in ("", "\r", "\n", "#")
-        or indent.strip()
-    ):
+    if shares_line(source, place):
         return Edit(end, end, "; " + new.replace("\n", source.newline))
     new = indent + new.replace("\n", source.newline + indent)
     position = source.next_line(end)
     if position == len(source.text) and not source.text.endswith(("\n", "\r")):
         return Edit(position, position, source.newline + new)
     return Edit(position, position, new + source.newline)
+
+
+def shares_line(source: Source, statement: ast.AST) -> bool:
+    """Return True if a part of another statement is in the line of a statement."""
+    start = source.start(statement)
+    behind = source.skip_blanks(source.end(statement))
+    return bool(source.text[source.line_start(start) : start].strip()) or (
+        source.text[behind : behind + 1] == ";"
+        and source.text[source.skip_blanks(behind + 1) :][:1] not in ("", "\r", "\n", "#")
+    )
 
 
 def _available(name: str, names: Names) -> bool:

@@ -13,6 +13,10 @@ tests; ``CODE`` is its code; ``NEEDS`` are the settings it requires. It defines 
 from other files; strings for attributes begin with a dot. A rule that acts on names needs none: a file has no name of
 TensorFlow unless it imports TensorFlow or a module that does.
 
+``DELIBERATE`` says, in one clause after the code, which numbers the rule changes on purpose. ``npu-shim verify`` gives
+the original the same changes. ``ROUNDS`` is True if they are within its tolerance at first; then the original gets them
+only if the two runs depart later.
+
 Each hook yields :class:`Change` and :class:`Finding` objects and modifies nothing itself.
 """
 
@@ -44,6 +48,16 @@ class Rule(NamedTuple):
     def needs(self) -> dict[str, Any]:
         """The settings that the rule requires."""
         return dict(getattr(self.module, "NEEDS", {}))
+
+    @property
+    def deliberate(self) -> str:
+        """The numbers that the rule changes on purpose, as a clause after its code; empty if it changes none."""
+        return str(getattr(self.module, "DELIBERATE", ""))
+
+    @property
+    def rounds(self) -> bool:
+        """True if the rule only rounds differently."""
+        return bool(getattr(self.module, "ROUNDS", False))
 
     @property
     def calls(self) -> frozenset[str]:

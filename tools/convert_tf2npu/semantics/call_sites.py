@@ -7,9 +7,10 @@ import re
 from typing import Iterator, NamedTuple
 
 from .model import Binding, Where
-from .module_index import ModuleIndex, Names
+from .module_index import Instance, ModuleIndex, Names
 from .resolved_name import ResolvedName
 
+_CALL_NOTHING = frozenset({"abc.ABC", "object", "tensorflow.Module"})  # bases that call no methods of their classes
 _STAR = re.compile(rb"import[ \t]*\*")
 
 
@@ -54,8 +55,8 @@ def handed(parameter: Binding, names: Names) -> list[Handed] | None:
 def handed_to_method(parameter: Binding, names: Names) -> list[Handed] | None:
     """Return the values that the calls in the project pass to a parameter of a method, other than ``__init__``.
 
-    Calls are all those of its name behind a dot, whatever the object. This reads each file with the name, so ask it
-    only where :func:`handed` has no answer and much depends on one.
+    Calls are all those of its name behind a dot, except on an object that is certainly another one. This reads each
+    file with the name, so ask it only where :func:`handed` has no answer and much depends on one.
 
     Returns:
         the values; None if they are not all, also because the class has a base outside the project, which may call.
@@ -66,7 +67,7 @@ def handed_to_method(parameter: Binding, names: Names) -> list[Handed] | None:
         return None
     if function.name.startswith("__") or function.decorator_list or not function.args.args:
         return None
-    if names.ancestry(owner) - {"object"}:
+    if names.ancestry(owner) - _CALL_NOTHING:
         return None
     called = Called(function, function, names)
     values: list[Handed] = []
@@ -151,7 +152,7 @@ def _values(parameter: Binding, called: Called, user: Names, method: bool = Fals
         call = user.parents.get(node)
         is_called = isinstance(call, ast.Call) and call.func is node
         where = user.place(call if is_called and call is not None else node)
-        if not (_may_be_method(node, where, user) if method else means(node, where, user, called)):
+        if not (_may_be_method(node, where, user, called) if method else means(node, where, user, called)):
             continue
         if (
             not isinstance(call, ast.Call)
@@ -184,12 +185,18 @@ def means(node: ast.AST, where: Where, user: Names, called: Called) -> bool:
     return found == ResolvedName(called.target.name, called.names.path)
 
 
-def _may_be_method(node: ast.AST, where: Where, user: Names) -> bool:
-    """Return True if a mention of a name may be a method of an object, and not what a module defines."""
+def _may_be_method(node: ast.AST, where: Where, user: Names, called: Called) -> bool:
+    """Return True if a mention of a name may be a method of an object of a class, and not what a module defines."""
     if not isinstance(node, ast.Attribute):
         return False
     found = user.named(node, where)
-    return found is None or found.is_definition
+    if found is not None and not found.is_definition:
+        return False
+    made = user.types.of(node.value, where)
+    if not isinstance(made, Instance):
+        return made is None
+    owner = called.names.parents[called.function]
+    return made.owner is owner or bool(made.owner.bases or getattr(owner, "bases", ()))  # one may derive from the other
 
 
 def default_of(parameter: Binding) -> ast.expr | None:

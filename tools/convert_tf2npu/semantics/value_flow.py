@@ -10,7 +10,7 @@ import ast
 from typing import Iterator, NamedTuple
 
 from ..syntax.expressions import element, is_none
-from .call_sites import handed
+from .call_sites import handed, handed_to_method
 from .model import Binding, Where
 from .module_index import HeldBinding, Names
 from .scopes import own_returns
@@ -36,16 +36,17 @@ class Origin(NamedTuple):
         return self.names.resolve(node, self.where)
 
 
-def origins(node: ast.AST, where: Where, names: Names) -> list[Origin]:
+def origins(node: ast.AST, where: Where, names: Names, methods: bool = False) -> list[Origin]:
     """Return every expression that the value of an expression can come from, except None.
 
     Args:
         node: the expression.
         where: its place.
         names: the names of its module.
+        methods: follow the arguments of methods, too, which takes more time (:func:`handed_to_method`).
     """
     found: dict[int, Origin] = {}
-    for origin in _Search().of(node, where, names):
+    for origin in _Search(methods).of(node, where, names):
         if not is_none(origin.node):
             found.setdefault(id(origin.node), origin)
     return list(found.values())
@@ -54,7 +55,8 @@ def origins(node: ast.AST, where: Where, names: Names) -> list[Origin]:
 class _Search:
     """One search; an expression that depends on itself adds nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, methods: bool) -> None:
+        self._methods = methods
         self._seen: set[tuple[int, int]] = set()
 
     def of(self, node: ast.AST, where: Where, names: Names) -> Iterator[Origin]:
@@ -97,6 +99,8 @@ class _Search:
             yield from self._call(binding.node, binding.target, binding.where, names, use)
         elif binding.kind == "arg":
             values = handed(binding, names)
+            if values is None and self._methods:
+                values = handed_to_method(binding, names)
             for value in values or ():
                 yield from self.of(value.value, value.where, value.names)
             if values is None:

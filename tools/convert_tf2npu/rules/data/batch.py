@@ -191,6 +191,7 @@ from ...semantics.tf_types import Type
 from ..base import Context, Result
 
 CODE = "NPU109"
+DELIBERATE = "leaves out the partial training batches"
 _SIGNATURES = {
     "batch": ("batch_size", "drop_remainder", "num_parallel_calls", "deterministic", "name"),
     "padded_batch": ("batch_size", "padded_shapes", "padding_values", "drop_remainder", "name"),

@@ -218,6 +218,7 @@ from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU116"
+DELIBERATE = "replaces the mixed precision of Keras with that of the NPU"
 _CONFIG = "npu_shim.session_config(precision_mode='allow_mix_precision')"
 _OPTIMIZERS = frozenset({CONTRIB + "LossScaleOptimizer", TRAIN + "MixedPrecisionLossScaleOptimizer"})
 _REWRITES = frozenset(

@@ -126,6 +126,7 @@ from ..base import Context, Result
 from ..compat_v1.contrib.plan import moves
 
 CODE = "NPU114"
+DELIBERATE = "leaves out the partial training batches"
 _MAP = ("map_func", "batch_size", "num_parallel_batches", "drop_remainder", "num_parallel_calls")
 _CSV = (
     "file_pattern",

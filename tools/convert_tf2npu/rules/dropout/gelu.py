@@ -155,6 +155,8 @@ from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU108"
+DELIBERATE = "rounds gelu differently"
+ROUNDS = True
 _OF_TENSORFLOW = frozenset({"tensorflow.nn.gelu", "tensorflow.keras.activations.gelu"})
 # The functions in the formula. The rule examines each function that calls one of them.
 CALLS = _OF_TENSORFLOW | {"tensorflow.tanh", "tensorflow.sigmoid", "tensorflow.erf", "tensorflow.math.erf"}

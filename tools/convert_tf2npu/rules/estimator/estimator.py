@@ -111,6 +111,7 @@ from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU103"
+DELIBERATE = "leaves out the partial training batches of an input_fn"
 CALLS = frozenset({"tensorflow.estimator.Estimator"})
 
 

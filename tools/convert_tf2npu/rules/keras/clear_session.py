@@ -52,6 +52,7 @@ from typing import Iterator
 
 from ...analysis.eager import uses_eager
 from ...analysis.keras_training import first_training
+from ...analysis.opening import is_undecided
 from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
@@ -67,6 +68,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         or call.node.keywords
         or uses_eager(context)
         or is_two(context)
+        or is_undecided(context)
         or first_training(context) is None
     ):
         return

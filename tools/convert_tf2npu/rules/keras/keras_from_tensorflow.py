@@ -5,10 +5,12 @@ On the NPU, programs of TensorFlow 2 run with TensorFlow 2.6. Its package ``kera
 imports Keras from TensorFlow in programs that train with TensorFlow 2, or with a version that they do not show. In
 TensorFlow 2.15 and 2.21 both names are the same Keras, and with TensorFlow 1 only ``tf.keras`` runs on the NPU.
 
-The rule reports imports that it cannot convert: of private modules such as ``keras.engine``, of several modules in one
-statement, and of names that ``tf.keras`` lacks in one of the versions, such as ``keras.saving``, or in all of them, such
-as the class ``_Merge``. It also reports a
-star import if the file uses a name that only the package may bring, such as the ``np`` that its module imports.
+An import of several modules is split.
+
+The rule reports imports that it cannot convert: of private modules such as ``keras.engine``, and of names that
+``tf.keras`` lacks in one of the versions, such as ``keras.saving``, or in all of them, such as the class ``_Merge``. It
+also reports a star import if the file uses a name that only the package may bring, such as the ``np`` that its module
+imports.
 
 Before::
 
@@ -75,6 +77,28 @@ After::
     npu.open().as_default()
     model = Sequential([Dense(10)])
     model.fit(images, np_utils.to_categorical(labels))
+
+Before::
+
+    import numpy as np, keras, keras.backend as K
+    from keras import layers
+
+    model = keras.Sequential([layers.Dense(1)])
+    model.compile('adam', 'mse')
+    model.fit(np.ones([2, K.ndim(x)]), labels)
+
+After::
+
+    import numpy as np
+    from tensorflow import keras
+    from tensorflow.keras import backend as K
+    from tensorflow.keras import layers
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model = keras.Sequential([layers.Dense(1)])
+    model.compile('adam', 'mse')
+    model.fit(np.ones([2, K.ndim(x)]), labels)
 
 Reported::
 
@@ -164,6 +188,12 @@ Untouched::
 
 Untouched::
 
+    import numpy as np, keras
+
+    images = keras.utils.to_categorical(np.arange(3))
+
+Untouched::
+
     import keras
 
     layer = keras.layers.Dense(1)
@@ -211,8 +241,7 @@ def check_file(context: Context) -> Iterator[Result]:
     found = [binding for binding in keras_imports(names) if binding.target.partition(".")[0] == "keras"]
     if not (found or names.stars) or in_test(context, names.tree):
         return
-    program = verdict(context)
-    if not program.is_two or not (program.is_trained or program.opens):
+    if not verdict(context).on_npu:
         return
     by_statement: dict[ast.AST, list[Binding]] = {}
     unknown = _unknown(context)
@@ -225,16 +254,13 @@ def check_file(context: Context) -> Iterator[Result]:
         by_statement.setdefault(binding.where.statement, []).append(binding)
     for node, bindings in by_statement.items():
         lacking = unknown if node in stars else _lacking(context, bindings)
-        edit = None if lacking else _edit(context, node)
-        if edit:
-            yield Change(node, "keras imported from TensorFlow", (edit,))
-        else:
-            what = "it imports several modules"
-            if lacking:
-                what = f"tf.keras lacks {lacking} in some versions"
-            if lacking and node in stars:
-                what = f"only this import may bring {lacking}, which tf.keras lacks"
-            yield Finding(node, f"{what}. Import the names that TensorFlow has from tensorflow.keras")
+        if not lacking:
+            yield Change(node, "keras imported from TensorFlow", (_edit(context, node),))
+            continue
+        what = f"tf.keras lacks {lacking} in some versions"
+        if node in stars:
+            what = f"only this import may bring {lacking}, which tf.keras lacks"
+        yield Finding(node, f"{what}. Import the names that TensorFlow has from tensorflow.keras")
 
 
 def _is_of_keras(star: Star) -> bool:
@@ -254,8 +280,8 @@ def _unknown(context: Context) -> str:
     return ""
 
 
-def _edit(context: Context, node: ast.AST) -> Edit | None:
-    """Return the edit of an import statement, or None if it imports several modules."""
+def _edit(context: Context, node: ast.AST) -> Edit:
+    """Return the edit of an import statement; one of several modules is split."""
     source = context.source
     if isinstance(node, ast.ImportFrom):
         module = node.module or ""
@@ -269,14 +295,27 @@ def _edit(context: Context, node: ast.AST) -> Edit | None:
         rest = module.partition(".")[2]
         return Edit(written.start(), written.end(), "tensorflow.keras" + (f".{_public(rest)}" if rest else ""))
     assert isinstance(node, ast.Import)
-    if len(node.names) > 1:
-        return None
-    name, new = node.names[0].name, node.names[0].asname
-    home, _, last = f"tensorflow.{name}".rpartition(".")
-    if not new:
+    start = source.start(node)
+    indent = source.text[source.line_start(start) : start]
+    others = ", ".join(_imported(alias) for alias in node.names if not _is_package(alias))
+    lines = [f"import {others}"] * bool(others) + [_from_tensorflow(a) for a in node.names if _is_package(a)]
+    return Edit(start, source.end(node), ("; " if indent.strip() else source.newline + indent).join(lines))
+
+
+def _is_package(alias: ast.alias) -> bool:
+    return alias.name.partition(".")[0] == "keras"
+
+
+def _imported(alias: ast.alias) -> str:
+    return f"{alias.name} as {alias.asname}" if alias.asname else alias.name
+
+
+def _from_tensorflow(alias: ast.alias) -> str:
+    """Return the import that binds the same name to the module of tf.keras."""
+    home, _, last = f"tensorflow.{alias.name}".rpartition(".")
+    if not alias.asname:
         home, last = "tensorflow", "keras"  # import keras.layers binds keras
-    text = f"from {home} import {last}" + (f" as {new}" if new and new != last else "")
-    return Edit(source.start(node), source.end(node), text)
+    return f"from {home} import {last}" + (f" as {alias.asname}" if alias.asname and alias.asname != last else "")
 
 
 def _public_module(node: ast.ImportFrom) -> str:

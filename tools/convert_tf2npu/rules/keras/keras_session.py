@@ -119,7 +119,7 @@ from ...analysis.keras_training import (
 )
 from ...analysis.opening import is_undecided, opens_for_both
 from ...analysis.tensorflow_version import is_two, verdict
-from ...rewrite.insertion import at_end, first_at_work, line_before
+from ...rewrite.insertion import added_before, at_end, first_at_work
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
@@ -134,16 +134,17 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     if verdict(context).opens or opens_for_both(context):
         return  # the device gives Keras a session in graph mode
+    opens = is_two(context) or is_undecided(context)  # NPU121
     trained = first_training(context)
     if trained is None:
         possible = None if sets_session(context) else first_possible_training(context)
-        if possible is not None and not is_two(context) and not is_undecided(context):  # NPU121
+        if possible is not None and not opens:
             yield Finding(
                 possible.node,
                 f"this may train a Keras model. If it does, write {_OPEN} before the model and {_CLOSE} at the end",
             )
         return
-    if is_two(context):
+    if opens:
         return
     if uses_eager(context):
         yield Finding(
@@ -170,8 +171,4 @@ def check_file(context: Context) -> Iterator[Result]:
 
 def _edits(context: Context, body: ast.AST) -> list[Edit] | None:
     first = first_at_work(context, body)
-    place = line_before(context, first) if first is not None else None
-    if place is None:
-        return None
-    position, indent = place
-    return [Edit(position, position, indent + _OPEN + context.source.newline)] + at_end(context, body, _CLOSE)
+    return [added_before(context, first, _OPEN), *at_end(context, body, _CLOSE)] if first is not None else None

@@ -4,6 +4,11 @@ On the NPU data comes from ``tf.data`` or from ``feed_dict``. Queues and their r
 input pipeline. Several threads that fill a batch queue also give batches in no fixed order. The rule reports one
 finding for each file, and one for each batch queue with several threads.
 
+Queues that a script fills itself (``tf.FIFOQueue``, ``StagingArea``) run on the host, too. Each ``dequeue`` waits for
+it, so the NPU is idle meanwhile. ``PaddingFIFOQueue`` and ``dequeue_up_to`` return tensors with a dynamic shape, for
+which the NPU recompiles. The rule reports the first queue of a file that reads one, unless processes share it by a
+name.
+
 Read with ``tf.data``: ``TFRecordDataset`` or ``TextLineDataset``, ``map``, ``shuffle``, and ``batch`` with
 ``drop_remainder=True``.
 
@@ -19,6 +24,27 @@ Reported::
     import tensorflow as tf
 
     images, labels = tf.train.shuffle_batch([image, label], 32, 1000, 500, num_threads=4)
+
+Reported::
+
+    import tensorflow as tf
+
+    queue = tf.PaddingFIFOQueue(64, [tf.float32], shapes=[[None, 80]])
+    frames = queue.dequeue_many(8)
+
+Reported::
+
+    import tensorflow as tf
+
+    area = tf.contrib.staging.StagingArea([tf.float32])
+    batch = area.get()
+
+Untouched::
+
+    import tensorflow as tf
+
+    done = tf.FIFOQueue(1, tf.int32, shared_name='done')
+    session.run(done.dequeue())
 
 Untouched::
 
@@ -38,19 +64,29 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import first_call
+from ...analysis.device_placement import first_call, in_test
 from ...semantics.model import Call
 from ...syntax.expressions import constant, last_part
 from ...tf_api.support import names_of
 from ..base import Context, Finding, Result
 
 CODE = "NPU223"
-CALLS = names_of("queue")
+_INPUT = names_of("queue")
+_PADDED = "PaddingFIFOQueue"
+_OWN = frozenset(
+    "tensorflow." + name
+    for name in """FIFOQueue PaddingFIFOQueue RandomShuffleQueue PriorityQueue queue.FIFOQueue queue.PaddingFIFOQueue
+queue.RandomShuffleQueue queue.PriorityQueue io.PaddingFIFOQueue contrib.staging.StagingArea contrib.slim.prefetch_queue.prefetch_queue""".split()
+)
+CALLS = _INPUT | _OWN
 _THREADS = {"batch": 2, "shuffle_batch": 4}  # the position of num_threads
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     short = last_part(name)
+    if name in _OWN:
+        yield from _own_queue(context, call, short)
+        return
     place = _THREADS.get(short)
     if place is not None:
         given = {k.arg: k.value for k in call.node.keywords}.get("num_threads")
@@ -63,9 +99,24 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
                 "Set num_threads=1, or use tf.data and dataset.batch(n, drop_remainder=True)",
             )
             return
-    if first_call(context, call, CALLS, context.names.tree, on_npu=False):
+    if first_call(context, call, _INPUT, context.names.tree, on_npu=False):
         yield Finding(
             call.node,
             f"input queues ({short}) are unsupported on the NPU. "
             "Read with tf.data: TFRecordDataset, map, shuffle, batch(n, drop_remainder=True)",
         )
+
+
+def _own_queue(context: Context, call: Call, short: str) -> Iterator[Result]:
+    reads = ".get()" if short == "StagingArea" else ".dequeue"
+    is_shared = any(keyword.arg == "shared_name" for keyword in call.node.keywords)
+    if reads not in context.source.text or is_shared or in_test(context, call.node):
+        return
+    if first_call(context, call, _OWN, context.names.tree, on_npu=False):
+        shape = ""
+        if short == _PADDED or ".dequeue_up_to(" in context.source.text:
+            shape = " and returns dynamic shapes, for which the NPU recompiles"
+        fix = "Read with tf.data: from_generator, padded_batch, prefetch"
+        if short in ("StagingArea", "prefetch_queue"):
+            fix = "Remove it, and prefetch input with dataset.prefetch(2)"
+        yield Finding(call.node, f"{short} runs on the host{shape}. {fix}")

@@ -11,6 +11,19 @@ Before::
 
     import tensorflow as tf
 
+    assert tf.test.is_gpu_available(), 'training requires a GPU'
+    model = make_model()
+
+After::
+
+    import tensorflow as tf
+
+    model = make_model()
+
+Before::
+
+    import tensorflow as tf
+
     gpus = tf.config.experimental.list_physical_devices('GPU')
     assert len(gpus) > 0, 'no GPU'
     tf.config.experimental.set_memory_growth(gpus[0], True)
@@ -54,6 +67,12 @@ Untouched::
 
     import tensorflow as tf
 
+    assert tf.test.is_built_with_cuda() or FLAGS.on_cpu
+
+Untouched::
+
+    import tensorflow as tf
+
     cpus = tf.config.list_physical_devices('CPU')
     tf.config.set_logical_device_configuration(cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 """
@@ -63,9 +82,9 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ...analysis.gpu_tests import ASKING, is_true_with_gpu, is_true_without_gpu, lists_gpus
 from ...rewrite.removal import remove_statements
 from ...semantics.model import Call, Where
-from ...syntax.expressions import constant
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU120"
@@ -76,7 +95,6 @@ CALLS = frozenset(
     for name in """set_memory_growth set_visible_devices
 set_virtual_device_configuration set_logical_device_configuration""".split()
 )
-_LISTS = frozenset(home + name for home in _HOMES for name in ("list_physical_devices", "get_visible_devices"))
 _EXITS = frozenset({"sys.exit", "os._exit"})
 _CAUGHT = frozenset({"IndexError", "LookupError", "Exception", "BaseException"})
 
@@ -85,7 +103,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if not call.node.args or not isinstance(call.node.args[0], ast.Subscript):
         return
     gpus = call.node.args[0].value
-    if not _lists_gpus(context, gpus, call.where) or _is_guarded(context, call.node, gpus):
+    if not lists_gpus(context, gpus, call.where) or _is_guarded(context, call.node, gpus):
         return
     statement = context.names.parents.get(call.node)
     if isinstance(statement, ast.Expr):
@@ -104,13 +122,13 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
 def check_file(context: Context) -> Iterator[Result]:
     """Remove assertions that there is a GPU, and report scripts that end without one."""
     names = context.names
-    if "GPU" not in context.source.text or _LISTS.isdisjoint(context.called.values()):
+    if ASKING.isdisjoint(context.called.values()):
         return
     for statement, where in names.places.items():
-        if isinstance(statement, ast.Assert) and _some(context, statement.test, where):
+        if isinstance(statement, ast.Assert) and is_true_with_gpu(context, statement.test, where):
             edits = remove_statements(context.source, names, [statement])
             yield Change(statement, "assertion that there is a GPU removed", tuple(edits))
-        elif isinstance(statement, ast.If) and _none(context, statement.test, where):
+        elif isinstance(statement, ast.If) and is_true_without_gpu(context, statement.test, where):
             if _ends(context, statement.body[-1], where):
                 yield Finding(statement, "the script ends without a GPU. Remove this test")
 
@@ -122,55 +140,6 @@ def _ends(context: Context, statement: ast.stmt, where: Where) -> bool:
     function = statement.value.func
     builtin = isinstance(function, ast.Name) and function.id in ("exit", "quit")
     return builtin or context.resolve(function, where) in _EXITS
-
-
-def _some(context: Context, test: ast.expr, where: Where) -> bool:
-    """Return True if a test is true with one GPU or more."""
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        limit = (constant(test.comparators[0]) or ("",))[0]
-        return _counts(context, test.left, where) and (
-            isinstance(test.ops[0], (ast.Gt, ast.NotEq))
-            and limit == 0
-            or isinstance(test.ops[0], ast.GtE)
-            and limit == 1
-        )
-    return _lists_gpus(context, test, where) or _counts(context, test, where)
-
-
-def _none(context: Context, test: ast.expr, where: Where) -> bool:
-    """Return True if a test is true without GPUs."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _some(context, test.operand, where)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        limit = (constant(test.comparators[0]) or ("",))[0]
-        return _counts(context, test.left, where) and (
-            isinstance(test.ops[0], ast.Eq) and limit == 0 or isinstance(test.ops[0], ast.Lt) and limit == 1
-        )
-    return False
-
-
-def _counts(context: Context, node: ast.expr, where: Where) -> bool:
-    """Return True if an expression is the number of GPUs."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "len"
-        and len(node.args) == 1
-        and _lists_gpus(context, node.args[0], where)
-    )
-
-
-def _lists_gpus(context: Context, node: ast.AST, where: Where) -> bool:
-    """Return True if an expression is the list of GPUs."""
-    if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, where) or []
-        return bool(bindings) and all(
-            b.kind == "value" and b.node is not None and _lists_gpus(context, b.node, b.where) for b in bindings
-        )
-    if not isinstance(node, ast.Call) or context.resolve(node.func, where) not in _LISTS:
-        return False
-    given = node.args + [k.value for k in node.keywords]
-    return len(given) == 1 and constant(given[0]) == ("GPU",)
 
 
 def _is_guarded(context: Context, node: ast.AST, gpus: ast.expr) -> bool:

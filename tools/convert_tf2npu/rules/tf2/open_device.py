@@ -16,9 +16,8 @@ With ``-d tf_strategy`` a line follows that gives all ranks the random numbers o
 seeds that it needs. Ranks must shuffle alike. A program that opens the device itself gets this line, too, unless
 it calls ``npu.distribute`` already.
 
-The rule reports a program in which it finds no place for the line. Write ``npu.open().as_default()`` before the
-program makes its first tensor. It also reports a program of both versions that computes gradients eagerly, unless the
-script disables eager execution under a condition before its work begins: the two lines then work in both cases.
+The rule reports a program of both versions that computes gradients eagerly, unless the script disables eager execution
+under a condition before its work begins: the two lines then work in both cases.
 
 Before::
 
@@ -146,6 +145,40 @@ After::
         with tf.GradientTape() as tape:
             loss = model(x)
 
+Before::
+
+    import tensorflow as tf
+
+    count = 3; images = tf.ones([count, 2]); labels = images > 1
+    model = tf.keras.Sequential([tf.keras.layers.Dense(2)]); model.compile('adam', 'mse')
+    model.fit(images[:n], labels[:n])
+
+After::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    count = 3; images = tf.ones([count, 2]); labels = images > 1
+    model = tf.keras.Sequential([tf.keras.layers.Dense(2)]); model.compile('adam', 'mse')
+    model.fit(images[:n], labels[:n])
+
+Before::
+
+    import tensorflow as tf; images = tf.ones([3, 2])
+
+    def main(): model = tf.keras.Sequential([tf.keras.layers.Dense(2)]); model.fit(images[:n], images[:n])
+
+    if __name__ == '__main__': main()
+
+After::
+
+    import tensorflow as tf; import npu_shim.npu_device as npu; npu.open().as_default(); images = tf.ones([3, 2])
+
+    def main(): model = tf.keras.Sequential([tf.keras.layers.Dense(2)]); model.fit(images[:n], images[:n])
+
+    if __name__ == '__main__': main()
+
 Reported::
 
     import tensorflow as tf
@@ -193,6 +226,17 @@ Untouched::
     dataset = tf.data.Dataset.from_tensor_slices(images)
     for image in dataset:
         print(image.numpy())
+
+Untouched::
+
+    import tensorflow as tf; import npu_shim.npu_device as npu; npu.open().as_default(); images = tf.ones([3, 2])
+    model = tf.keras.Sequential([tf.keras.layers.Dense(2)]); model.fit(images, images)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def build(): inputs = tf.keras.Input([2]); return tf.keras.Model(inputs, tf.keras.layers.Dense(2)(inputs))
 """
 
 from __future__ import annotations
@@ -204,9 +248,8 @@ from ...analysis.parallel_training import shuffles_apart
 from ...analysis.program_start import first_works
 from ...analysis.tensorflow_evidence import Evidence
 from ...analysis.tensorflow_version import Version, verdict
-from ...rewrite.insertion import line_before
+from ...rewrite.insertion import added_before
 from ...rewrite.npu_imports import device_name, statement_behind
-from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU121"
@@ -233,18 +276,8 @@ def check_file(context: Context) -> Iterator[Result]:
     name = device_name(context.names)
     why = _why(context, found.version, found.evidence)
     for first in first_works(context) if opens else ():
-        place = line_before(context, first)
-        if place is None:
-            yield Finding(
-                first,
-                f"this program of {why} runs on the CPU. Write npu.{_CALL} before its first tensor, with "
-                "import npu_shim.npu_device as npu",
-            )
-            continue
-        position, indent = place
         lines = [f"{name}.{_CALL}"] + [f"{name}.{_SHARED}"] * shuffles_apart(context)
-        text = "".join(indent + line + context.source.newline for line in lines)
-        yield Change(first, f"NPU device opened: {why}", (Edit(position, position, text),), (name,))
+        yield Change(first, f"NPU device opened: {why}", (added_before(context, first, *lines),), (name,))
 
 
 def _why(context: Context, version: Version, evidence: Evidence | None) -> str:

@@ -3,7 +3,8 @@
 Each rank runs the whole loop. In a loop that applies gradients, ``npu.distribute.shard_batches(dataset)`` goes around
 the dataset of batches: each rank trains on its slice of each batch, and the optimizer averages the gradients (see
 NPU308). Batch sizes and learning rates of the script stay right. Loops that only evaluate keep all batches. Shuffled
-data needs a seed, so that all ranks read the same batches: ``tf.random.set_seed(1)``.
+data needs a seed, so that all ranks read the same batches: ``tf.random.set_seed(1)``. A dataset may be an argument of a
+method, if all calls of the method pass datasets.
 
 The rule reports training loops over something else. There all ranks compute the same batches, which is right but no
 faster.
@@ -51,6 +52,51 @@ After::
         for x, y in dataset.take(10):
             print(loss_of(y, model(x)))
 
+Before::
+
+    import tensorflow as tf
+
+    class Trainer:
+        def __init__(self, net):
+            self.net = net
+            self.optimizer = tf.keras.optimizers.SGD(0.1)
+
+        def step(self, x, y):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((self.net(x) - y) ** 2)
+            gradients = tape.gradient(loss, self.net.trainable_variables)
+            self.optimizer.apply_gradients(zip(gradients, self.net.trainable_variables))
+
+        def fit(self, batches):
+            for x, y in batches:
+                self.step(x, y)
+
+    Trainer(net).fit(tf.data.Dataset.from_tensor_slices((images, labels)).batch(4, drop_remainder=True))
+
+After::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    class Trainer:
+        def __init__(self, net):
+            self.net = net
+            self.optimizer = npu.distribute.distributed_optimizer(tf.keras.optimizers.SGD(0.1))
+
+        def step(self, x, y):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((self.net(x) - y) ** 2)
+            gradients = tape.gradient(loss, self.net.trainable_variables)
+            self.optimizer.apply_gradients(zip(gradients, self.net.trainable_variables))
+
+        def fit(self, batches):
+            for x, y in npu.distribute.shard_batches(batches):
+                self.step(x, y)
+
+    npu.open().as_default()
+    npu.distribute.share_random_state()
+    Trainer(net).fit(tf.data.Dataset.from_tensor_slices((images, labels)).batch(4, drop_remainder=True))
+
 Reported::
 
     import tensorflow as tf
@@ -80,6 +126,25 @@ Untouched::
 
     for x, y in npu.distribute.shard_batches(batches_of(images, labels)):
         train_step(x, y)
+
+Untouched::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    npu.distribute.share_random_state()
+
+    class Trainer:
+        optimizer = npu.distribute.distributed_optimizer(tf.keras.optimizers.SGD(0.1))
+
+        def fit(self, net, batches):
+            for x, y in batches:
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean((net(x) - y) ** 2)
+                self.optimizer.apply_gradients(zip(tape.gradient(loss, net.variables), net.variables))
+
+    Trainer().fit(net, npu.distribute.shard_batches(batches_of(images, labels)))
 """
 
 from __future__ import annotations
@@ -87,6 +152,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ...analysis.datasets import is_dataset
 from ...analysis.device_placement import in_test
 from ...analysis.parallel_training import (
     DISTRIBUTE,
@@ -100,7 +166,7 @@ from ...analysis.parallel_training import (
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Where
-from ...semantics.tf_types import Type
+from ...semantics.value_flow import origins
 from ...syntax.expressions import last_name
 from ...syntax.source import one_line
 from ..base import Change, Context, Finding, Result
@@ -165,7 +231,7 @@ def _sharded(context: Context, dataset: ast.expr) -> Change:
 
 def _dataset(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
     """Return the part of the iterable of a loop that is a dataset, or None."""
-    if context.types.of(node, where) == Type.DATASET:
+    if is_dataset(node, where, context.names):
         inner = node.func if isinstance(node, ast.Call) else None
         if isinstance(inner, ast.Attribute) and inner.attr == "enumerate":
             return inner.value
@@ -189,7 +255,12 @@ def _is_step(context: Context, call: ast.Call, loop: ast.For) -> bool:
 
 
 def _is_sharded(context: Context, node: ast.expr, where: Where) -> bool:
-    return any(
-        isinstance(part, ast.Call) and (context.resolve(part.func, where) or "").startswith(DISTRIBUTE)
-        for part in ast.walk(node)
-    )
+    """Return True if an iterable, or all values that it can have, are sharded."""
+    if any(isinstance(n, ast.Call) and _shards(context.resolve(n.func, where)) for n in ast.walk(node)):
+        return True
+    found = origins(node, where, context.names, methods=True)
+    return bool(found) and all(_shards(origin.resolve()) for origin in found)
+
+
+def _shards(name: str | None) -> bool:
+    return (name or "").startswith(DISTRIBUTE)

@@ -49,6 +49,33 @@ After::
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
 
+Before::
+
+    import tensorflow as tf
+
+    class Trainer:
+        def __init__(self, name):
+            self.optimizer = getattr(tf.keras.optimizers, name)(learning_rate=0.1)
+
+        def step(self, x, y):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((model(x) - y) ** 2)
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, model.variables), model.variables))
+
+After::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    class Trainer:
+        def __init__(self, name):
+            self.optimizer = npu.distribute.distributed_optimizer(getattr(tf.keras.optimizers, name)(learning_rate=0.1))
+
+        def step(self, x, y):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((model(x) - y) ** 2)
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, model.variables), model.variables))
+
 Reported::
 
     import tensorflow as tf
@@ -173,7 +200,7 @@ def _is_known(context: Context, call: Call) -> bool:
     return any(
         isinstance(origin.node, ast.Call) and role(origin.node, origin.where, origin.names) is not None
         for value, where in values
-        for origin in origins(value, where, context.names)
+        for origin in origins(value, where, context.names, methods=True)
     )
 
 

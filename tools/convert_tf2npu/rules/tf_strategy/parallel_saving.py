@@ -18,6 +18,7 @@ Before::
     model.fit(dataset)
     model.save(
         'model.h5')
+    model.save_weights('weights.h5'); print('saved')
     manager = tf.train.CheckpointManager(tf.train.Checkpoint(model=model), 'checkpoints', 3)
     path = manager.save()
 
@@ -33,6 +34,7 @@ After::
     npu.distribute.data_parallel(model).fit(dataset)
     if npu.distribute.is_root(): model.save(
         'model.h5')
+    model.save_weights('weights.h5') if npu.distribute.is_root() else None; print('saved')
     manager = tf.train.CheckpointManager(tf.train.Checkpoint(model=model), 'checkpoints', 3)
     path = manager.save() if npu.distribute.is_root() else None
 
@@ -96,7 +98,7 @@ from ...analysis.device_placement import in_test
 from ...analysis.parallel_training import is_parallel
 from ...analysis.tensorflow_version import verdict
 from ...rewrite.call_edits import wrap
-from ...rewrite.npu_imports import device_name
+from ...rewrite.npu_imports import device_name, shares_line
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
@@ -144,12 +146,14 @@ def _on_root(context: Context, call: Call) -> Result:
     is_root = f"{name}.distribute.is_root()"
     statement = context.names.parents.get(node)
     edits: tuple[Edit, ...]
-    start = source.start(statement) if isinstance(statement, ast.stmt) else 0
     if context.resolve(node.func, call.where) == _WRITER:
         noop = f"{source.segment(node.func).rpartition('.')[0]}.create_noop_writer()"
         edits = wrap(source, node, "(", f" if {is_root} else {noop})")
-    elif isinstance(statement, ast.Expr) and not source.text[source.line_start(start) : start].strip():
+    elif isinstance(statement, ast.Expr):
+        start = source.start(statement)
         edits = (Edit(start, start, f"if {is_root}: "),)
+        if shares_line(source, statement):
+            edits = wrap(source, node, "", f" if {is_root} else None")
     elif isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
         edits = wrap(source, node, "", f" if {is_root} else None")
     else:

@@ -6,7 +6,8 @@ its datasets. The ranks are its replicas: the strategy shards the data, gives al
 their gradients. The batch sizes and the learning rate of the script stay right. Without ``-d tf_strategy``,
 strategies are not converted (see NPU250).
 
-In programs of TensorFlow 2 the strategy is ``npu.distribute.NPUStrategy()``. The default strategy, if the script
+In programs of TensorFlow 2 the strategy is ``npu.distribute.NPUStrategy()``. Programs that only evaluate, in which nothing
+opens the device, keep their strategies. The default strategy, if the script
 enters its scope, is replaced, too. Losses must be divided by the global batch size, as with the strategies of
 TensorFlow. Batch normalization uses the statistics of one replica, and its moving averages are the means over the
 replicas, as with MirroredStrategy.
@@ -18,6 +19,7 @@ The rule reports these strategies:
   ``NPURunConfig(distribute=ParameterServerStrategy(), mix_compile_mode=True, iterations_per_loop=1)``.
 * Strategies for TPUs, and run configurations with a strategy of unknown kind. For synchronous training, write
   ``npu_strategy.NPUStrategy()``.
+* Strategies in modules that programs of both versions import. Choose the strategy by the version.
 * Strategies in programs of TensorFlow 1 that are eager. Call ``tf.compat.v1.disable_v2_behavior()`` at the start.
 * ``None`` in place of a strategy, as for a single GPU, in a training loop of TensorFlow 2: ranks that see no GPUs take
   this path, and each trains on its own. Use the strategy and its scope on all paths.
@@ -110,6 +112,16 @@ Untouched::
 
     import tensorflow as tf
 
+    tf.random.set_seed(1)
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        model = tf.keras.models.load_model('model.h5')
+    model.evaluate(images[:n], labels[:n])
+
+Untouched::
+
+    import tensorflow as tf
+
     def is_mirrored(strategy):
         return isinstance(strategy, tf.distribute.MirroredStrategy)
 """
@@ -121,9 +133,10 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.eager import uses_eager
+from ...analysis.opening import is_undecided, opens_for_both, starts_training
 from ...analysis.parallel_training import has_loop, is_default_strategy, is_parallel
 from ...analysis.strategies import NAMES, REPLICAS, strategies_by_argument
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import Version, is_two, verdict
 from ...rewrite.call_edits import rename
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
@@ -140,6 +153,8 @@ def check_file(context: Context) -> Iterator[Result]:
         word in context.source.text for word in ("Strategy", "_distribute", "get_strategy")
     ):
         return
+    if is_undecided(context):
+        return  # NPU121
     eager = uses_eager(context)
     for call in context.names.calls:
         yield from _configuration(context, call)
@@ -157,6 +172,8 @@ def check_file(context: Context) -> Iterator[Result]:
             kind = REPLICAS
         if kind is None or in_test(context, call.node):
             continue
+        if is_two(context) and not verdict(context).on_npu:
+            continue  # without a device NPUStrategy fails
         if kind != REPLICAS:
             new = f"{device_name(context.names)}.distribute.NPUStrategy()" if is_two(context) else _NEW
             yield Finding(call.node, f"this strategy {kind} and is not converted. For synchronous training write {new}")
@@ -173,6 +190,12 @@ def check_file(context: Context) -> Iterator[Result]:
                 call.node,
                 f"this strategy is used eagerly. Call tf.compat.v1.disable_v2_behavior() at the start and write {_NEW}",
             )
+        elif verdict(context).version == Version.BOTH and not _builds_graphs(context):
+            yield Finding(
+                call.node,
+                "programs of TensorFlow 1 and 2 use this strategy. "
+                f"Write {device_name(context.names)}.distribute.NPUStrategy() for TensorFlow 2, {_NEW} for TensorFlow 1",
+            )
         else:
             yield Change(
                 call.node,
@@ -180,6 +203,11 @@ def check_file(context: Context) -> Iterator[Result]:
                 (rename(context.source, call.node, _NEW),),
                 ("npu_strategy",),
             )
+
+
+def _builds_graphs(context: Context) -> bool:
+    """Return True if a script of both versions, which is not undecided, trains in graphs."""
+    return starts_training(context) and not opens_for_both(context)
 
 
 def _none_instead(call: ast.Call, context: Context) -> ast.AST | None:

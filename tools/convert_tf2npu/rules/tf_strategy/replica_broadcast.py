@@ -10,6 +10,7 @@ Estimators, monitored sessions and Keras get a hook that broadcasts the variable
 * With ``slim.learning.train``, build this list before the call and pass ``init_fn=lambda sess: sess.run(broadcast)``.
 * In a session of a Supervisor or SessionManager, call ``sess.graph._unsafe_unfinalize()`` before you build the list.
 * With ``train_on_batch`` of Keras, run the list with ``tf.keras.backend.get_session().run`` before the loop.
+* If an object of unknown type is a Keras model, pass ``callbacks=npu_callbacks_append()`` to its ``fit``.
 
 Options: -d tf_strategy
 
@@ -28,6 +29,33 @@ Reported::
 
     slim = tf.contrib.slim
     slim.learning.train(train_op, FLAGS.logdir)
+
+Reported::
+
+    import tensorflow as tf
+
+    class Agent:
+        def __init__(self, network):
+            tf.get_default_graph()
+            self.model = network
+            self.optimizer = tf.keras.optimizers.Adam()
+
+        def learn(self, states, targets):
+            self.model.fit(states, targets, epochs=1)
+
+Untouched::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    class Agent:
+        def __init__(self, network):
+            tf.get_default_graph()
+            self.model = network
+            self.optimizer = npu_distributed_optimizer_wrapper(tf.keras.optimizers.Adam())
+
+        def learn(self, states, targets):
+            self.model.fit(states, targets, epochs=1, callbacks=npu_callbacks_append())
 
 Untouched::
 
@@ -56,7 +84,9 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test, trains, updating
 from ...analysis.keras_methods import is_keras_method
+from ...analysis.keras_training import TRAINING_METHODS
 from ...analysis.parallel_training import is_eager
+from ...analysis.tensorflow_evidence import trains_as_keras
 from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
@@ -72,16 +102,23 @@ _INITIALIZERS = frozenset(
     for name in """global_variables_initializer variables_initializer
 initialize_all_variables initializers.global_variables initializers.variables""".split()
 )
-_BROADCAST = "npu_shim.npu_init.hccl_ops.broadcast"
+_BROADCASTS = frozenset(
+    {
+        "horovod.BroadcastGlobalVariablesHook",
+        "horovod.callbacks.BroadcastGlobalVariablesCallback",
+        "npu_shim.npu_init.hccl_ops.broadcast",
+        "npu_shim.npu_init.npu_callbacks_append",
+    }
+)
 _SUPERVISED = frozenset({"managed_session", "prepare_or_wait_for_session"})
-_METHODS = _SUPERVISED | {"run", "train_on_batch"}
+_METHODS = _SUPERVISED | TRAINING_METHODS | {"run"}
 
 
 def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
     if (
         context.distributed != "tf_strategy"
-        or not any(w in text for w in (".run(", "session", "learning"))
+        or not any(w in text for w in (".run(", "session", "learning", *TRAINING_METHODS))
         or is_eager(context)
         or _broadcasts(context)
     ):
@@ -101,7 +138,7 @@ def _belongs_to_training(context: Context) -> bool:
 
 
 def _broadcasts(context: Context) -> bool:
-    return _BROADCAST in context.called.values()
+    return not _BROADCASTS.isdisjoint(context.called.values())
 
 
 def _fix(context: Context, call: Call, updates: bool) -> str | None:
@@ -115,8 +152,11 @@ def _fix(context: Context, call: Call, updates: bool) -> str | None:
     if not isinstance(function, ast.Attribute) or function.attr not in _METHODS:
         return None
     owner = context.types.of(function.value, call.where)
-    if function.attr == "train_on_batch" and is_keras_method(context, call):
+    may_be_keras = trains_as_keras(names, call)
+    if function.attr == "train_on_batch" and (may_be_keras or is_keras_method(context, call)):
         return f"Before the loop run {broadcast} in the Keras session"
+    if may_be_keras:
+        return f"If this is a Keras model, pass callbacks=npu_callbacks_append() to {function.attr}"
     if function.attr in _SUPERVISED and updates and owner is not None:
         return f"Unfinalize the graph and run {broadcast}"
     if updates and function.attr == "run":

@@ -1,12 +1,18 @@
 """Calls that need a GPU.
 
-These calls have kernels for NVIDIA GPUs only, so the script fails on an NPU and on a CPU. Use the form that runs on
-all devices:
+These calls have kernels for NVIDIA GPUs only, so the script fails on an NPU. Without an NPU npu_shim computes the layers
+of cuDNN, and the script trains on the CPU. Use the form that runs on all devices:
 
 * ``tf.keras.layers.LSTM`` and ``GRU`` with the given arguments load the weights of ``CuDNNLSTM`` and ``CuDNNGRU``.
 * ``CudnnCompatibleLSTMCell`` and ``CudnnCompatibleGRUCell`` in ``tf.nn.dynamic_rnn`` read the checkpoints of
   ``CudnnLSTM`` and ``CudnnGRU``.
 * Instead of ``multi_gpu_model`` use the model itself and one process for each device.
+* NCCL and ``tf.contrib.all_reduce`` add tensors of several GPUs of one process. A process for the NPU has one device:
+  start one rank per device. The optimizer averages the gradients (``-d tf_strategy``); use
+  ``hccl_ops.allreduce(x, 'sum')`` for other tensors.
+
+A call under a test for GPUs is not reported, because it does not run. ``multi_gpu_model`` under a number of GPUs that
+a flag sets is reported.
 
 Reported::
 
@@ -20,6 +26,22 @@ Reported::
 
     lstm = tf.contrib.cudnn_rnn.CudnnLSTM(2, 512)
     model = tf.keras.utils.multi_gpu_model(model, gpus=4)
+
+Reported::
+
+    import tensorflow as tf
+    from tensorflow.contrib import nccl
+
+    gradients = nccl.all_sum(gradients)
+
+Reported::
+
+    from tensorflow import keras
+
+    parser.add_argument('--gpus', type=int, default=1)
+    args = parser.parse_args()
+    if args.gpus > 1:
+        model = keras.utils.multi_gpu_model(model, gpus=args.gpus)
 
 Untouched::
 
@@ -43,13 +65,26 @@ import ast
 import re
 from typing import Iterator
 
-from ...semantics.model import Call
+from ...analysis.command_line_flags import flags_of
+from ...semantics.model import Call, Where
+from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
 from ..base import Context, Finding, Result
 
 CODE = "NPU212"
-CALLS = names_of("gpu")
+_NCCL = frozenset("all_sum all_min all_max all_prod reduce_sum broadcast".split())
+CALLS = (
+    names_of("gpu")
+    | {"keras.utils.multi_gpu_model"}
+    | {home + name for home in ("tensorflow.contrib.nccl.", "tensorflow.python.ops.nccl_ops.") for name in _NCCL}
+    | {
+        f"{home}build_{name}_all_reduce"
+        for home in ("tensorflow.contrib.all_reduce.", "tensorflow.python.distribute.all_reduce.")
+        for name in """nccl ring recursive_hd shuffle nccl_then_ring nccl_then_recursive_hd nccl_then_shuffle
+shuffle_then_ring shuffle_then_shuffle""".split()
+    }
+)
 _REPLACEMENTS = {
     "CuDNNLSTM": "tf.keras.layers.LSTM(..., recurrent_activation='sigmoid')",
     "CuDNNGRU": "tf.keras.layers.GRU(..., recurrent_activation='sigmoid', reset_after=True)",
@@ -61,15 +96,26 @@ _GUARD = re.compile(r"gpu|cuda|cudnn", re.IGNORECASE)
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    short = last_part(name)
     child: ast.AST = call.node
     for parent in context.names.ancestors(call.node):
-        if (
-            isinstance(parent, (ast.If, ast.IfExp))
-            and child is not parent.test
-            and _GUARD.search(context.source.segment(parent.test))
-        ):
-            return
+        if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test:
+            test = context.source.segment(parent.test)
+            if _GUARD.search(test) and not (short == "multi_gpu_model" and _is_flag(context, parent.test, call.where)):
+                return
         child = parent
-    short = last_part(name)
+    if "nccl" in (name or "") or short.endswith("_all_reduce"):
+        yield Finding(
+            call.node,
+            f"{short} adds tensors of several GPUs of one process. Start one rank per device and use "
+            "hccl_ops.allreduce(x, 'sum')",
+        )
+        return
     replacement = _REPLACEMENTS.get(short, "tf.nn.dynamic_rnn or another operation that is not for GPUs only")
     yield Finding(call.node, f"{short} runs on NVIDIA GPUs only. Use {replacement}")
+
+
+def _is_flag(context: Context, test: ast.expr, where: Where) -> bool:
+    """Return True if a test compares a number that a flag sets."""
+    found = origins(test.left, where, context.names) if isinstance(test, ast.Compare) else []
+    return len(found) == 1 and isinstance(found[0].node, ast.Attribute) and bool(flags_of(context, [found[0].node]))

@@ -1,0 +1,141 @@
+"""The deliberate changes of a migration: where the tool makes or asks for them, and which ones the original gets too.
+
+A rule that changes numbers on purpose says so in ``DELIBERATE``. Whether the migrated script has such a change is seen
+when it runs, so it may be made by the tool or by hand. Then the original runs with the same changes and no others.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Sequence, Tuple
+
+from npu_shim.rehearsal.comparing.comparison import Comparison
+from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, POLICY, POLICY_CODE
+from npu_shim.rehearsal.running import Run
+
+if TYPE_CHECKING:
+    from convert_tf2npu.engine.results import FileResult
+
+    from npu_shim._tensorflow.types import JsonObject
+
+Places = Dict[str, List[Tuple[str, int, int]]]  # code of a rule -> path from the current folder, first and last line
+
+
+def places(results: Sequence[tuple[str, FileResult]]) -> Places:
+    """Return the statements in which deliberate rules change or report something that training computes.
+
+    Args:
+        results: path and result of each converted file.
+    """
+    from convert_tf2npu.analysis.last_batch import BY_MASK
+    from convert_tf2npu.engine.results import CHANGE
+    from convert_tf2npu.rules.registry import load
+
+    found: Places = {}
+    rules = {rule.code: rule for rule in load() if rule.deliberate}
+    for path, result in results:
+        lines = [
+            (each.code, each.line)
+            for each in result.diagnostics
+            if each.code in rules
+            and BY_MASK not in each.message
+            and (each.kind == CHANGE or not rules[each.code].rounds)
+        ]
+        if lines:
+            spans = list(_spans(path))
+            for code, line in lines:
+                around = [span for span in spans if span[0] <= line <= span[1]]
+                first, last = max(around, default=(line, line))
+                found.setdefault(code, []).append((os.path.relpath(os.path.realpath(path)), first, last))
+    return found
+
+
+def sentences() -> dict[str, str]:
+    """Return what each rule changes on purpose."""
+    from convert_tf2npu.rules.registry import load
+
+    return {rule.code: rule.deliberate for rule in load() if rule.deliberate}
+
+
+def rounded(original: Run, found: Comparison) -> Run | None:
+    """Return the run of the original with the rules that only round differently, converted in memory.
+
+    Args:
+        original: its run.
+        found: the comparison with it, which has a departure.
+    Returns:
+        None if there are no such rules, or rounding is no cause: the first difference is at once, or of equal values.
+    """
+    from convert_tf2npu.rules.registry import load
+
+    known = {} if original.deliberate is None else original.deliberate["places"]
+    codes = [rule.code for rule in load() if rule.rounds and rule.code in known]
+    step = found.first.step if found.first else 0
+    if not codes or not any(difference for before, difference in found.by_step().items() if 0 < before < step):
+        return None
+    convert = ["--no-shape-watch", f"--select={','.join(codes)}"]
+    return replace(original, convert=convert, folder=os.path.join(original.folder, "rounded"))
+
+
+def named_rounding(run: Run, found: Comparison) -> list[JsonObject]:
+    """Return the changes of such a run, if it agrees: code, change, cost and place.
+
+    Args:
+        run: of rounded().
+        found: the comparison without these changes.
+    """
+    codes, texts = (run.convert or ("", "--select="))[1][len("--select=") :].split(","), sentences()
+    cost = f"without it the first difference is at step {found.first.step if found.first else 0}"
+    places = (run.deliberate or {})["places"]
+    return [
+        {"code": code, "change": texts[code], "cost": cost, "place": f"{path}:{first}"}
+        for code in codes
+        for path, first, _ in places[code]
+    ]
+
+
+def given(original: Run, migrated: Sequence[Recording]) -> Run:
+    """Return the run of the original with the deliberate changes that the migrated script had when it ran.
+
+    Args:
+        original: its run; without places it gets no change.
+        migrated: the recordings of the migrated script.
+    """
+    if original.deliberate is None or not migrated:
+        return original
+    events = migrated[0].deliberate
+    batches = [[each["function"], each["number"]] for each in events if each["what"] == BATCH]
+    had = {each["what"] for each in events}
+    changes = {"batches": batches, "input": INPUT_FN in had, "float32": POLICY not in had}
+    return replace(original, deliberate={**original.deliberate, **changes})
+
+
+def named(recorded: Sequence[Recording], in_half: bool = False) -> list[JsonObject]:
+    """Return the deliberate changes that the original was given, each once: code, change, cost and place.
+
+    Args:
+        recorded: the recordings of the original.
+        in_half: True with ``--half``, which compares with float32 anyway.
+    """
+    codes = sentences()
+    found = [
+        {"code": each["code"], "change": codes[each["code"]], "cost": each["cost"], "place": each["place"]}
+        for recording in recorded
+        for each in recording.deliberate
+        if each["what"] == GIVEN and not (in_half and each["code"] == POLICY_CODE)
+    ]
+    return [each for number, each in enumerate(found) if each not in found[:number]]
+
+
+def _spans(path: str) -> Iterator[tuple[int, int]]:
+    """Yield first and last line of each statement of a file, without the statements inside it."""
+    with open(path, "rb") as stream:
+        tree: Any = ast.parse(stream.read())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            inside = getattr(node, "body", None)
+            last = inside[0].lineno - 1 if inside else max(getattr(each, "lineno", 0) for each in ast.walk(node))
+            yield node.lineno, max(node.lineno, last)

@@ -1,0 +1,184 @@
+"""Note the deliberate changes of a migrated script while it runs, or make the same changes while the original runs."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Mapping
+
+import tensorflow as tf
+
+from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_estimator, tf_recording
+from npu_shim.data import batching, static_batch
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, POLICY, POLICY_CODE, Recorder
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Dataset, Function, Result
+
+_STATIC_CODES = ("NPU109", "NPU114")
+_INPUT_CODE = "NPU103"
+_FLOAT32 = "both run in float32, and npu-shim verify --half compares the rest"
+_HALF = ("float16", "bfloat16")
+_OF_KERAS = ("fit", "evaluate", "predict")
+
+
+def watch_deliberate_changes(recorder: Recorder, changes: Mapping[str, Any]) -> None:
+    """Note the deliberate changes of this process, or make them.
+
+    Args:
+        recorder: its writer receives the events.
+        changes: ``places`` of rehearsal.deliberate. For the original also what the migrated script has: ``batches``,
+            function and number of each batching call that drops the last partial batch; ``float32``, True if no layer
+            of Keras computes in 16 bits; ``input``, True if an NPUEstimator makes the training input static.
+    """
+    watch = _Changes(recorder, changes)
+    methods.wrap(tf.compat.v2.data.Dataset, ("batch", "padded_batch"), watch.batch)
+    methods.wrap(tf_data.MAP_AND_BATCH, ("__init__",), watch.batch)
+    watch.estimators()
+    methods.wrap(tf.keras.layers.Layer, ("add_weight",), watch.weight)
+    if watch.to_float32:
+        for owner in _policies():
+            methods.wrap(owner, ("__init__",), watch.policy)
+
+
+def _policies() -> set[type]:
+    """Return the classes of the policies of Keras."""
+    home = getattr(tf.keras, "mixed_precision", None)
+    found = [getattr(each, "Policy", None) for each in (home, getattr(home, "experimental", None))]
+    found.append(getattr(home, "DTypePolicy", None))
+    return {each for each in found if isinstance(each, type)}
+
+
+class _Changes:
+    def __init__(self, recorder: Recorder, changes: Mapping[str, Any]) -> None:
+        self._recorder = recorder
+        self._places: Mapping[str, Any] = changes["places"]
+        self._batches = [tuple(each) for each in changes.get("batches", ())]
+        self._is_input_static = bool(changes.get("input"))
+        self._is_half = False  # noted already
+        has_policies = hasattr(tf.keras.layers.Layer, "compute_dtype")  # not TensorFlow 1.15
+        self.to_float32 = bool(changes.get("float32")) and POLICY_CODE in self._places and has_policies
+        self._calls: Counter[str] = Counter()  # function of the script -> its batching calls so far
+        self._folder = os.getcwd()  # the script may change it
+
+    def batch(self, original: Function, owner: Any, *args: object, **kwargs: object) -> Result:
+        """Batch a dataset, without the last partial batch if the migrated script does so."""
+        recorder = self._recorder
+        outermost = recorder.enter("batch")
+        try:
+            if not outermost or recorder.is_inside(*_OF_KERAS):
+                return original(owner, *args, **kwargs)
+            call = inspect.signature(original).bind(owner, *args, **kwargs)
+            function = tf_recording.script_function()
+            self._calls[function] += 1
+            key = function, self._calls[function]
+            if _is_true(call.arguments.get("drop_remainder", False)):
+                recorder.writer.event("deliberate", what=BATCH, function=key[0], number=key[1])
+            elif key in self._batches:
+                code, place = self._place(_STATIC_CODES)
+                dataset = call.arguments.get("input_dataset", owner)
+                cost = self._partial(dataset, call.arguments.get("batch_size")) if code else None
+                if cost is not None:
+                    call.arguments["drop_remainder"] = True
+                    self._given(code, place, cost)
+            return original(*call.args, **call.kwargs)
+        finally:
+            recorder.leave("batch")
+
+    def _partial(self, dataset: Dataset, size: Any) -> str | None:
+        """Return how many examples a last partial batch has, as text: "" if unknown, None if there is no such batch."""
+        if getattr(tf.compat.v1.get_default_graph(), "building_function", False) or tf.is_tensor(size):
+            return ""
+        self._recorder.enter("evaluate")  # the session that computes it is not recorded
+        try:
+            with tf.compat.v1.name_scope("npu_shim_verify"):  # names of the script's ops stay
+                examples = tf_data.cardinality(dataset)
+        finally:
+            self._recorder.leave("evaluate")
+        if examples == tf_data.UNKNOWN_CARDINALITY:
+            return ""
+        lost = 0 if examples == tf_data.INFINITE_CARDINALITY else examples % int(size)
+        if not lost:
+            return None
+        each = "" if _repeats(dataset) else " of each epoch"
+        return f"{lost:,} of {examples:,} examples{each} ({100 * lost / examples:.2g} %)"
+
+    def estimators(self) -> None:
+        """Note that an NPUEstimator makes its training input static, or do so in Estimators."""
+        owner = tf_estimator.estimator_class()
+        if owner is not None:
+            from npu_shim.estimator import static_batches  # needs Estimators
+
+            make = static_batches.enforce_static_batch
+            setattr(static_batches, "enforce_static_batch", lambda dataset: make(self._noted(dataset)))
+        if owner is not None and self._is_input_static:
+            for each in owner.__mro__[:-1]:
+                methods.wrap(each, ("_call_input_fn",), self._input_fn)
+
+    def _noted(self, dataset: Dataset) -> Dataset:
+        if batching.has_dynamic_batch(dataset):
+            self._recorder.writer.event("deliberate", what=INPUT_FN)
+        return dataset
+
+    def _input_fn(
+        self, original: Function, estimator: Any, input_fn: Any, mode: str, *rest: Any, **more: Any
+    ) -> Result:
+        if mode != "train":
+            return original(estimator, input_fn, mode, *rest, **more)
+        with tf_estimator.changed_iterators(self._static):
+            result = original(estimator, input_fn, mode, *rest, **more)
+        return self._static(result) if isinstance(result, tf.compat.v2.data.Dataset) else result
+
+    def _static(self, dataset: Dataset) -> Dataset:
+        steps = batching.find_batching(dataset) if batching.has_dynamic_batch(dataset) else None
+        costs = [self._partial(step.examples, step.size) for step in steps or ()]
+        if all(cost is None for cost in costs):
+            return dataset
+        self._given(_INPUT_CODE, self._line(), ", ".join(filter(None, costs)))
+        return static_batch.enforce_static_batch(dataset)
+
+    def policy(self, original: Function, policy: Any, *args: Any, **kwargs: Any) -> Result:
+        """Make a policy of Keras: float32 in place of a mixed one."""
+        name = args[0] if args else kwargs.get("name")
+        if isinstance(name, str) and name.startswith("mixed_"):
+            self._given(POLICY_CODE, self._line(), _FLOAT32)
+            args, kwargs = (("float32", *args[1:]), kwargs) if args else ((), {**kwargs, "name": "float32"})
+        return original(policy, *args, **kwargs)
+
+    def weight(self, original: Function, layer: Any, *args: Any, **kwargs: Any) -> Result:
+        """Note a layer of Keras that computes in 16 bits."""
+        if not self._is_half and str(getattr(layer, "compute_dtype", "")) in _HALF:
+            self._is_half = True
+            self._recorder.writer.event("deliberate", what=POLICY)
+        return original(layer, *args, **kwargs)
+
+    def _given(self, code: str, place: str, cost: str) -> None:
+        self._recorder.writer.event("deliberate", what=GIVEN, code=code, place=place, cost=cost)
+
+    def _place(self, codes: tuple[str, ...]) -> tuple[str, str]:
+        """Return the code and the line of the running statement if a rule of these acts there; else two times ""."""
+        frame = next(script_frames.running(), None)
+        if frame is not None:
+            path, line = self._relative(frame.f_code.co_filename), frame.f_lineno
+            for code in codes:
+                for known, first, last in self._places.get(code, ()):
+                    if known == path and first <= line <= last:
+                        return code, f"{path}:{line}"
+        return "", ""
+
+    def _line(self) -> str:
+        frame = next(script_frames.running(), None)
+        return "" if frame is None else f"{self._relative(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+    def _relative(self, path: str) -> str:
+        return os.path.relpath(os.path.realpath(os.path.join(self._folder, path)), os.path.realpath(self._folder))
+
+
+def _is_true(value: object) -> bool:
+    return bool(tf_api.static_value(value) if tf.is_tensor(value) else value)
+
+
+def _repeats(dataset: Dataset) -> bool:
+    return tf_data.dataset_kind(dataset) == "Repeat" or any(map(_repeats, tf_data.dataset_inputs(dataset)))

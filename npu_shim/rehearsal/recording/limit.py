@@ -1,0 +1,150 @@
+"""End a script after a number of training steps.
+
+Keras' fit and monitored sessions are asked to stop. Loops of the script end with SystemExit, so its finally blocks run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Callable, Iterable
+
+import tensorflow as tf
+
+from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow.tf_estimator import estimator_class
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.optimizers import Recording, optimizer_classes
+from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.sessions import name_of, pairs
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Fetches, Function, Optimizer, Result, Session
+
+_CALL = "call that trains"
+_NO_LOOP = ("fit", "evaluate", "predict", "monitored", _CALL)
+_IGNORED = 100  # a script that catches SystemExit as often never ends
+
+
+class StepsReached(SystemExit):
+    """The script has made its steps."""
+
+
+class Limit:
+    """The functions around calls that may train.
+
+    A call of the script begins a step if an earlier one of the same kind did. So the script ends before such a call is
+    repeated, and what it does after the last step is done.
+
+    Args:
+        recorder: has the limit.
+        recording: knows the optimizers.
+    """
+
+    def __init__(self, recorder: Recorder, recording: Recording) -> None:
+        self._recorder = recorder
+        self._recording = recording
+        self._begins: list[tuple[object, frozenset[str]]] = []  # a function, model or graph, and what is fetched
+        self._raised = 0
+
+    def watch_sessions(self) -> None:
+        """Watch sessions. Call it before the hooks that record them, and that read variables when they close."""
+        methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
+        owner = tf.compat.v1.train.MonitoredSession.__mro__[1]
+        methods.wrap(owner, ("__init__",), self._monitored)
+        methods.wrap(owner, ("run",), self._monitored_run)
+
+    def watch(self) -> None:
+        """Watch everything else. Call it after the hooks that record."""
+        methods.wrap(type(tf.function(_nothing)), ("__call__",), self._call)
+        methods.wrap(tf.keras.Model, ("train_on_batch",), self._call)
+        methods.wrap(tf.keras.Model, ("fit", "fit_generator"), self._train)
+        owner = estimator_class()
+        for base in owner.__mro__[:-1] if owner else ():
+            methods.wrap(base, ("train",), self._train)
+        for owner in optimizer_classes():
+            methods.wrap(owner, ("apply_gradients", "apply"), self._apply)
+
+    def _session_run(self, original: Function, session: Session, fetches: Fetches, *args: Any, **kwargs: Any) -> Result:
+        names = {name_of(fetch) for fetch, _ in pairs(fetches, fetches)} if self._is_in_loop() else ()
+        return self._around(session.graph, names, lambda: original(session, fetches, *args, **kwargs))
+
+    def _call(self, original: Function, owner: Any, *args: object, **kwargs: object) -> Result:
+        return self._around(owner, (), lambda: original(owner, *args, **kwargs))
+
+    def _train(self, original: Function, owner: Any, *args: object, **kwargs: object) -> Result:
+        if self._is_in_loop():
+            self._end_if_done()
+        return original(owner, *args, **kwargs)
+
+    def _apply(self, original: Function, optimizer: Optimizer, *args: object, **kwargs: object) -> Result:
+        if tf.executing_eagerly() and self._is_in_loop():
+            if self._recorder.begins_step(self._recording.number(optimizer, None)):
+                self._end_if_done()
+        return original(optimizer, *args, **kwargs)
+
+    def _monitored(self, original: Function, session: Any, *args: object, **kwargs: object) -> None:
+        call = inspect.signature(original).bind(session, *args, **kwargs)
+        call.arguments["hooks"] = [*(call.arguments.get("hooks") or ()), _StopHook(self._recorder)]
+        original(*call.args, **call.kwargs)
+
+    def _monitored_run(self, original: Function, session: Any, *args: object, **kwargs: object) -> Result:
+        recorder = self._recorder
+        if session.should_stop() and not recorder.is_inside("evaluate", "predict"):  # the script has not looked
+            self._end_if_done()
+        recorder.enter("monitored")
+        try:
+            return original(session, *args, **kwargs)
+        finally:
+            recorder.leave("monitored")
+
+    def _is_in_loop(self) -> bool:
+        """Return True in code of the script that may be its training loop."""
+        return not self._recorder.is_inside(*_NO_LOOP)
+
+    def _around(self, owner: object, fetched: Iterable[str], call: Callable[[], Any]) -> Any:
+        if not self._is_in_loop():
+            return call()
+        recorder, names = self._recorder, frozenset(fetched)
+        if any(known is owner and fewer <= names for known, fewer in self._begins):
+            self._end_if_done()
+        before = recorder.steps
+        recorder.enter(_CALL)
+        try:
+            result = call()
+        finally:
+            recorder.leave(_CALL)
+        if recorder.steps > before and (owner, names) not in self._begins:
+            self._begins.append((owner, names))
+        return result
+
+    def _end_if_done(self) -> None:
+        if not self._recorder.is_done():
+            return
+        self._raised += 1
+        if self._raised > _IGNORED:
+            print("npu-shim verify: the script catches SystemExit and goes on after its last step", file=sys.stderr)
+            os._exit(1)
+        raise StepsReached(0)
+
+
+class _StopHook(tf.compat.v1.train.SessionRunHook):
+    """Ask a session to stop that has made the last step."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._before = 0
+
+    def before_run(self, run_context: Any) -> None:
+        """Remember the steps."""
+        self._before = self._recorder.steps
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Ask to stop. A session that only evaluates goes on."""
+        if self._recorder.is_done() and self._recorder.steps > self._before:
+            run_context.request_stop()
+
+
+def _nothing() -> None:
+    """Do nothing."""

@@ -1,0 +1,82 @@
+"""The deliberate changes of a migration: where they are, which ones the original is given, and how a report names them."""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import re
+from typing import Any
+
+import pytest
+
+from npu_shim.cli import run
+from npu_shim.import_hook import tool
+from npu_shim.rehearsal import deliberate
+from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.reports.text import verdict
+from npu_shim.rehearsal.running import Run
+
+SCRIPT = """
+import tensorflow as tf
+
+train = (
+    tf.data.Dataset.from_tensor_slices((x, y))
+    .batch(32)
+)
+test = tf.data.Dataset.from_tensor_slices((x, y)).batch(32)
+model.fit(train)
+model.evaluate(test)
+"""
+
+
+def recording(*events: dict[str, Any]) -> Recording:
+    return Recording({}, {}, {}, {}, deliberate=list(events))
+
+
+def changes(*events: dict[str, Any]) -> Any:
+    """Return the settings of the original after a migrated run with these events."""
+    made = deliberate.given(Run("original", "a.py", [], "", deliberate={"places": {}}), [recording(*events)])
+    return made.deliberate
+
+
+def test_the_statements_of_training_batches_are_found(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    tool.load()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(SCRIPT)
+    args = argparse.Namespace(select=None, ignore=None, distributed="", compat_v1=None, tf=None)
+    results = run.conversions(["train.py"], args, None, [str(tmp_path)]).convert_all()
+    assert deliberate.places(results) == {"NPU109": [("train.py", 4, 6)]}
+
+
+def test_each_deliberate_rule_says_in_a_clause_what_it_changes() -> None:
+    tool.load()
+    found = deliberate.sentences()
+    assert {"NPU103", "NPU108", "NPU109", "NPU114", "NPU116"} <= set(found)
+    assert all(re.fullmatch(r"[a-z][^.]{10,90}", text) for text in found.values())
+
+
+def test_half_precision_does_not_name_the_policy() -> None:
+    tool.load()
+    event = {"what": "given", "code": "NPU116", "cost": "", "place": "train.py:4"}
+    assert deliberate.named([recording(event)], in_half=True) == []
+    assert [each["code"] for each in deliberate.named([recording(event)])] == ["NPU116"]
+
+
+def test_the_original_is_given_what_the_migrated_script_has() -> None:
+    batch = {"what": "static batch", "function": "read", "number": 2}
+    assert changes(batch) == {"places": {}, "batches": [["read", 2]], "input": False, "float32": True}
+    assert changes({"what": "mixed policy"})["float32"] is False
+    assert changes({"what": "static input"})["input"] is True
+    untouched = Run("original", "a.py", [], "")
+    assert deliberate.given(untouched, [recording(batch)]) is untouched
+
+
+@pytest.mark.parametrize("state, text", [("agree", "The two scripts agree."), ("differ", "The two scripts differ.")])
+def test_the_verdict_names_each_change_once(state: str, text: str) -> None:
+    tool.load()
+    event = {"what": "given", "code": "NPU109", "cost": "4 of 100 examples", "place": "train.py:4"}
+    named = deliberate.named([recording(event, event, {**event, "cost": ""})])
+    change = "NPU109 leaves out the partial training batches"
+    said = verdict({"verdict": state, "deliberate": named})
+    assert said == f"{text} Deliberate: {change}, 4 of 100 examples, train.py:4. {change}, train.py:4."
+    assert verdict({"verdict": state, "deliberate": []}) == verdict({"verdict": state}) == text

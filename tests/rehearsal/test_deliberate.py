@@ -1,0 +1,292 @@
+"""verify gives the original the deliberate changes of a migration, names them, and still finds planted defects."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from samples import training
+from tests.marks import of_version_1
+from tests.rehearsal.test_mutants import HAS_ESTIMATOR, IS_TF2
+
+DATA = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+random = np.random.RandomState(0)
+x = random.rand(100, 6).astype("f4")
+y = x.sum(1, keepdims=True)
+"""
+
+
+LOOP = """
+train = (
+    tf.data.Dataset.from_tensor_slices((x, y))
+    .shuffle(100)
+    .batch(32)
+)
+test = tf.data.Dataset.from_tensor_slices((x[:20], y[:20])).batch(16)
+net = tf.keras.Sequential([tf.keras.layers.Dense(4, "tanh", input_shape=(6,)), tf.keras.layers.Dense(1, dtype="float32")])
+optimizer = tf.keras.optimizers.SGD(0.01)
+
+
+@tf.function
+def step(a, b):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((net(a) - b) ** 2)
+    variables = net.trainable_variables
+    gradients = tape.gradient(loss, variables)
+    optimizer.apply_gradients(zip(gradients, variables))
+
+
+for _ in range(2):
+    for a, b in train:
+        step(a, b)
+print([float(tf.reduce_mean((net(a) - b) ** 2)) for a, b in test])
+"""
+
+
+POLICY = """
+policy = tf.keras.mixed_precision.Policy("mixed_float16")
+tf.keras.mixed_precision.set_global_policy(policy)
+"""
+
+
+FIT = """
+net = tf.keras.Sequential([tf.keras.layers.Dense(4, "tanh"), tf.keras.layers.Dense(1)])
+net.compile("sgd", "mse")
+train = tf.data.Dataset.from_tensor_slices((x, y)).batch(32)
+test = tf.data.Dataset.from_tensor_slices((x[:20], y[:20])).batch(16)
+net.fit(train, epochs=2, verbose=0)
+net.evaluate(test, verbose=0)
+"""
+
+
+ESTIMATOR = """
+v1 = tf.compat.v1
+
+
+def model_fn(features, labels, mode):
+    loss = tf.reduce_mean((v1.layers.dense(features, 1) - labels) ** 2)
+    train_op = v1.train.GradientDescentOptimizer(0.01).minimize(loss, v1.train.get_global_step())
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def input_fn():
+    return v1.data.Dataset.from_tensor_slices((x, y)).batch(32).repeat(2)
+
+
+estimator = tf.estimator.Estimator(model_fn, sys.argv[1])
+estimator.train(input_fn)
+estimator.evaluate(lambda: v1.data.Dataset.from_tensor_slices((x, y)).batch(32))
+"""
+
+
+SESSION = """
+v1 = tf.compat.v1
+v1.disable_eager_execution()
+w = v1.get_variable("w", initializer=np.ones([6, 1], "f4"))
+x = v1.placeholder(tf.float32, [8, 6])
+loss = tf.reduce_mean(tf.matmul(x, w) ** 2)
+train = v1.train.GradientDescentOptimizer(0.01).minimize(loss, v1.train.get_or_create_global_step())
+"""
+
+
+GELU = """
+random = np.random.RandomState(0)
+v1 = tf.compat.v1
+v1.disable_eager_execution()
+
+
+def gelu(x):
+    return x * 0.5 * (1.0 + tf.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * tf.pow(x, 3))))
+
+
+x = v1.placeholder(tf.float32, [32, 16])
+h = x
+for n in range(4):
+    h = gelu(tf.matmul(h, v1.get_variable("w%d" % n, [16, 16], initializer=v1.random_normal_initializer(0, 0.6))))
+loss = tf.reduce_mean((h - tf.sin(20 * x)) ** 2)
+train = v1.train.GradientDescentOptimizer(0.5).minimize(loss)
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    for step in range(200):
+        session.run([train, loss], {x: random.rand(32, 16)})
+"""
+
+
+PLAIN = """
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    try:
+        for number in range(100):
+            session.run([train, loss] if number % 2 else train, {x: random.rand(8, 6)})
+            print("after", number)
+    finally:
+        print("finally", session.run(w).sum())
+"""
+
+
+MONITORED = """
+with v1.train.MonitoredTrainingSession(checkpoint_dir=sys.argv[1]) as session:
+    while not session.should_stop():
+        session.run(train, {x: random.rand(8, 6)})
+print("finally", v1.train.latest_checkpoint(sys.argv[1])[-13:])
+"""
+
+
+EAGER = """
+net = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+optimizer = tf.keras.optimizers.SGD(0.01)
+try:
+    for number in range(100):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((net(x) - y) ** 2)
+        optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
+        print("after", number)
+finally:
+    print("finally")
+"""
+
+
+COST = "4 of 100 examples of each epoch (4 %)"
+BY_HAND = (".batch(32)", ".batch(32, drop_remainder=True)")
+
+
+def verify(folder: pathlib.Path, original: str, migrated: str | None, *options: str) -> Any:
+    """Return the result of verify for a script, or for two."""
+    scripts = {"original.py": original, **({} if migrated is None else {"migrated.py": migrated})}
+    for name, text in scripts.items():
+        (folder / name).write_text(DATA + text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "npu_shim", "verify", "-r", "r", *options, *scripts, "--", "{run}"],
+        cwd=folder,
+        env=training.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode in (0, 1), done.stdout
+    found = json.loads((folder / "r" / "verify.json").read_text(encoding="utf-8"))
+    found["text"] = done.stdout
+    found["output"] = (folder / "r" / "original" / "output.log").read_text(encoding="utf-8")
+    return found
+
+
+def changes(found: Any) -> list[tuple[str, str]]:
+    """Return code and cost of each deliberate change."""
+    return [(each["code"], each["cost"]) for each in found["deliberate"]]
+
+
+if IS_TF2:
+
+    @pytest.mark.smoke
+    def test_both_scripts_have_the_deliberate_changes_and_each_is_named(tmp_path: pathlib.Path) -> None:
+        found = verify(tmp_path, POLICY + LOOP, None)
+        assert found["verdict"] == "agree", found["text"]
+        float32 = "both run in float32, and npu-shim verify --half compares the rest"
+        assert changes(found) == [("NPU116", float32), ("NPU109", COST)]
+        assert f"NPU109 leaves out the partial training batches, {COST}, original.py:" in found["text"]
+        assert found["original"]["steps"] == 6
+
+    @pytest.mark.parametrize(
+        "old, new, kind",
+        [
+            ("SGD(0.01)", "SGD(0.0102)", "learning rate"),
+            pytest.param("(x, y))", "(x[1:], y[1:]))", "input", marks=pytest.mark.nightly),
+            pytest.param(
+                "zip(gradients", "zip([0 * gradients[0], *gradients[1:]]", "gradient", marks=pytest.mark.nightly
+            ),
+        ],
+    )
+    @pytest.mark.smoke
+    def test_a_defect_of_a_port_by_hand_is_found(old: str, new: str, kind: str, tmp_path: pathlib.Path) -> None:
+        port = LOOP.replace(*BY_HAND)
+        assert old in port
+        found = verify(tmp_path, LOOP, port.replace(old, new, 1))
+        assert found["first_departure"]["step"] == 1 and found["first_departure"]["kind"] == kind
+
+    @pytest.mark.smoke
+    def test_batches_that_the_port_leaves_out_in_evaluation_are_a_difference(tmp_path: pathlib.Path) -> None:
+        found = verify(tmp_path, FIT, FIT.replace(*BY_HAND).replace(".batch(16)", ".batch(16, drop_remainder=True)"))
+        assert changes(found) == [("NPU109", COST)]
+        assert found["first_departure"]["kind"] == "metric", found["text"]
+
+    @pytest.mark.parametrize("port", [LOOP.replace(*BY_HAND), LOOP], ids=["static", "dynamic"])
+    def test_a_port_by_hand_agrees(port: str, tmp_path: pathlib.Path) -> None:
+        found = verify(tmp_path, LOOP, port)
+        assert found["verdict"] == "agree", found["text"]
+        assert changes(found) == [("NPU109", COST)] * (port != LOOP)
+
+    def test_strict_compares_with_the_untouched_original(tmp_path: pathlib.Path) -> None:
+        found = verify(tmp_path, FIT, None, "--strict")
+        assert (found["verdict"], found["deliberate"]) == ("differ", [])
+        assert found["first_departure"]["step"] == 4
+
+    def test_a_policy_that_only_the_port_has_is_a_difference(tmp_path: pathlib.Path) -> None:
+        assert verify(tmp_path, LOOP, POLICY + LOOP)["verdict"] == "differ"
+
+    @pytest.mark.parametrize(
+        "script, output",
+        [
+            (EAGER, "after 6\nfinally\n"),
+            pytest.param(LOOP.replace("range(2)", "range(100)"), "", marks=pytest.mark.nightly),
+            pytest.param(FIT.replace("epochs=2", "epochs=100"), "", marks=pytest.mark.nightly),
+        ],
+    )
+    @pytest.mark.smoke
+    def test_a_long_training_ends_after_some_steps(script: str, output: str, tmp_path: pathlib.Path) -> None:
+        found = verify(tmp_path, script, None, "--steps", "7")
+        assert found["verdict"] == "agree", found["text"]
+        assert found["original"]["steps"] == found["migrated"]["steps"] == 7
+        assert found["output"].endswith(output)
+
+
+if HAS_ESTIMATOR:
+
+    @of_version_1
+    @pytest.mark.parametrize("evaluated, code", [("lambda: v1", "NPU109"), ("input_fn)  # v1", "NPU103")])
+    def test_an_estimator_has_the_static_input_of_the_migrated_one(
+        evaluated: str, code: str, tmp_path: pathlib.Path
+    ) -> None:
+        """The tool does not change an input_fn that feeds evaluation, too. NPUEstimator does in training."""
+        found = verify(tmp_path, ESTIMATOR.replace("evaluate(lambda: v1", f"evaluate({evaluated}"), None)
+        assert found["verdict"] == "agree", found["text"]
+        assert changes(found) == [(code, COST)]
+
+    @of_version_1
+    def test_an_estimator_ends_after_some_steps(tmp_path: pathlib.Path) -> None:
+        script = ESTIMATOR.replace("repeat(2)", "repeat()")
+        found = verify(tmp_path, script, None, "--steps", "7")
+        assert found["verdict"] == "agree", found["text"]
+        assert found["original"]["steps"] == 7
+        assert {"metric"} <= {each["kind"] for each in found["streams"]}  # it is evaluated then
+
+
+@pytest.mark.parametrize(
+    "loop, output",
+    [(PLAIN, "after 6\nfinally 4.8"), pytest.param(MONITORED, "finally /model.ckpt-7\n", marks=pytest.mark.nightly)],
+)
+@pytest.mark.smoke
+def test_sessions_end_after_some_steps(loop: str, output: str, tmp_path: pathlib.Path) -> None:
+    found = verify(tmp_path, SESSION + loop, None, "--steps", "7")
+    assert found["verdict"] == "agree", found["text"]
+    assert found["original"]["steps"] == 7
+    assert output in found["output"]
+
+
+@pytest.mark.nightly
+def test_training_that_enlarges_rounding_agrees_with_the_gelu_of_the_migrated_script(tmp_path: pathlib.Path) -> None:
+    found = verify(tmp_path, GELU, None)
+    assert found["verdict"] == "agree", found["text"]
+    [change] = found["deliberate"]
+    assert change["code"] == "NPU108" and change["cost"].startswith("without it the first difference is at step")
+    assert change["place"].startswith("original.py:")
+    changed = GELU.replace("(32, 16)})", "(32, 16) * (1 + 1e-3 * (step == 60))})")
+    assert verify(tmp_path, GELU, changed)["verdict"] == "differ"

@@ -1,0 +1,48 @@
+"""Flags of the command line that decide a value: ``FLAGS.num_gpus`` is ``--num_gpus``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Iterable
+
+from ..project.context import Context
+from ..semantics.module_index import ModuleIndex
+from ..syntax.expressions import last_name
+
+_DEFINED = re.compile(rb"\bDEFINE_\w+\s*\(\s*(?:name\s*=\s*)?['\"](\w+)|['\"]--([A-Za-z][\w-]*)['\"]")
+
+
+def flags_of(context: Context, nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the flags whose values the expressions read, as users write them (``--num_gpus``).
+
+    Args:
+        context: the file.
+        nodes: the expressions where data flow ends.
+    """
+    words = {last_name(part) for node in nodes for part in ast.walk(node)} - {""}
+    return {flag for word, flag in _flags(context).items() if word in words}
+
+
+def _flags(context: Context) -> dict[str, str]:
+    """Return the flags of the project by the name of their value; those of the program in place of others."""
+    project, path = context.names.project, context.names.path
+    if project is None or path not in project.paths:
+        return _defined(context.source.text.encode("utf-8", "replace"))
+    near = project.reached(path) | project.bringing({path})
+    found: dict[str, str] = {}
+    for _, flags in sorted(project.once(_by_file).items(), key=lambda each: (each[0] in near, each[0] == path)):
+        found.update(flags)
+    return found
+
+
+def _by_file(project: ModuleIndex) -> dict[str, dict[str, str]]:
+    return {path: _defined(project.raw(path)) for path in project.paths if path.endswith(".py")}
+
+
+def _defined(raw: bytes) -> dict[str, str]:
+    parses = b"add_argument" in raw or b"option(" in raw  # other scripts may pass options to this one
+    if not parses and b"DEFINE_" not in raw:
+        return {}
+    words = [(m[1] or m[2]).decode() for m in _DEFINED.finditer(raw) if m[1] or parses]
+    return {word.replace("-", "_"): "--" + word for word in words}

@@ -1,0 +1,80 @@
+"""Operators of a script's own library.
+
+``tf.load_op_library`` loads operators that are compiled for GPUs, CPUs or both. None of them has a kernel for the NPU.
+An operator with a kernel for the CPU runs on the host, and its tensors are copied there and back in each step. A
+library that is linked with CUDA does not load at all on a host without CUDA.
+
+* Replace the operators with those of TensorFlow, if there are any.
+* Rebuild the library from its C++ sources alone, without ``-lcudart`` and without ``GOOGLE_CUDA``, if the host is fast
+  enough.
+* Otherwise write the operators for the NPU, with the vendor's tools.
+
+The rule reports the first library of each file, and scripts that build one with ``nvcc``.
+
+Reported::
+
+    import tensorflow as tf
+
+    module = tf.load_op_library('./grouping_so.so')
+
+Reported::
+
+    import os
+    import tensorflow as tf
+
+    flags = ' '.join(tf.sysconfig.get_compile_flags())
+    os.system('nvcc -c sampling.cu ' + flags)
+
+Untouched::
+
+    import tensorflow as tf
+
+    print(tf.sysconfig.get_compile_flags())
+
+Untouched::
+
+    import tensorflow as tf
+
+    if tf.test.is_built_with_cuda():
+        module = tf.load_op_library('./fused_bias_gpu.so')
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ...analysis.device_placement import first_call, in_test
+from ...analysis.gpu_tests import is_true_with_gpu
+from ...semantics.model import Call
+from ..base import Context, Finding, Result
+
+CODE = "NPU218"
+_LOADS = frozenset(
+    "tensorflow." + name
+    for name in ("load_op_library", "load_library", "python.framework.load_library.load_op_library")
+)
+_BUILDS = frozenset(
+    "tensorflow.sysconfig." + name for name in ("get_include", "get_lib", "get_compile_flags", "get_link_flags")
+)
+CALLS = _LOADS | _BUILDS
+
+
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    names = _LOADS if name in _LOADS else _BUILDS
+    if in_test(context, call.node) or not first_call(context, call, names, context.names.tree, on_npu=False):
+        return
+    if name in _BUILDS:
+        if "nvcc" in context.source.text and _LOADS.isdisjoint(context.called.values()):
+            yield Finding(
+                call.node, "operators for CUDA do not run on the NPU. Build them for the CPU, without nvcc and CUDA"
+            )
+    elif not any(
+        isinstance(parent, ast.If) and is_true_with_gpu(context, parent.test, call.where)
+        for parent in context.names.ancestors(call.node)
+    ):
+        yield Finding(
+            call.node,
+            "the operators of this library have no kernels for the NPU. Use TensorFlow's, or build them for the CPU: "
+            "they then run on the host",
+        )

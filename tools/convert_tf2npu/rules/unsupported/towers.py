@@ -1,0 +1,216 @@
+"""Towers: one process that drives several GPUs.
+
+Such a script splits the batch, builds the model once for each GPU, and averages the gradients. A process for the NPU
+has one device, which computes all towers one after the other: the step takes as long as one tower with the whole
+batch, and the graph is several times as large.
+
+Build one tower, with the batch of one device, and start one rank per device:
+
+1. Set the number of GPUs to 1. The finding names the flag or the variable, if the tool finds it.
+2. Run the tool with ``-d tf_strategy``. The optimizer then averages the gradients over the ranks, and the average over
+   one tower changes nothing. With several towers each would add its own all-reduce for the same variables.
+3. Start the script with ``npu-shim launch --ranks N``. Give each rank its own examples (see NPU252).
+
+The rule reports one loop of each file for each number of GPUs. It does not report loops that place the layers of one
+model on several GPUs: one NPU computes such a model as it is.
+
+Reported::
+
+    import tensorflow as tf
+
+    for i in range(FLAGS.num_gpus):
+        with tf.device('/gpu:%d' % i), tf.variable_scope('model', reuse=i > 0):
+            towers.append(optimizer.compute_gradients(loss_of(parts[i])))
+
+Reported::
+
+    import tensorflow as tf
+
+    GPUS = 4
+    DEVICES = ['/gpu:{}'.format(i) for i in range(GPUS)]
+    for device, part in zip(DEVICES, tf.split(images, GPUS)):
+        with tf.device(device):
+            losses.append(loss_of(part))
+
+Reported::
+
+    import tensorflow as tf
+
+    for i in range(config.num_clones):
+        device = config.clone_device(i)
+        with tf.device(device):
+            gradients.append(tf.gradients(loss_of(i), variables))
+
+Untouched::
+
+    import tensorflow as tf
+
+    for i in range(layers):
+        with tf.device('/job:localhost/task:%d' % i):
+            cells.append(tf.nn.rnn_cell.LSTMCell(512))
+
+Untouched::
+
+    import tensorflow as tf
+
+    for part in tf.split(images, 4):
+        with tf.device('/cpu:0'):
+            gradients.append(tf.gradients(loss_of(part), variables))
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Iterator, NamedTuple
+
+from ...analysis.command_line_flags import flags_of
+from ...analysis.device_placement import function_of, in_test
+from ...analysis.gpu_names import gpu_numbers
+from ...semantics.model import Call, Where
+from ...semantics.value_flow import origins
+from ...syntax.expressions import constant, last_name
+from ..base import Context, Finding, Result
+
+CODE = "NPU256"
+_DEVICE, _SCOPE = "tensorflow.device", "tensorflow.name_scope"
+_BUILDS = re.compile(
+    r"tower|clone|replica|model|\bnet|infer|forward|output|reuse|loss(?!_?scal)|(?<!apply_)gradients?\(", re.IGNORECASE
+)
+_REPEATS = re.compile(r"reuse|(?<!apply_)gradients?\(")
+_OF_DEVICES = re.compile("gpu|tower|clone|devices", re.IGNORECASE)
+_SCOPE_OF_TOWER = re.compile(r"(?:tower|gpu|clone|replica)_?(?:%[dis]|{)", re.IGNORECASE)
+_RANGES = frozenset({"range", "xrange", "arange"})
+_SAME_LENGTH = frozenset({"enumerate", "list", "tuple", "reversed", "sorted", "zip"})
+
+
+class _Count(NamedTuple):
+    """An expression that decides the number of iterations: a number, or a sequence with one element for each."""
+
+    node: ast.expr
+    where: Where
+    is_number: bool
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    if _DEVICE not in context.called.values():
+        return
+    reported: set[str] = set()
+    for call in context.names.calls:
+        name = context.called.get(call.node)
+        if name == _SCOPE:
+            if not call.node.args or not _SCOPE_OF_TOWER.search(context.source.segment(call.node.args[0])):
+                continue
+        elif name != _DEVICE:
+            continue
+        loop = _loop_of_towers(context, call)
+        advice = _advice(context, loop) if loop is not None else ""
+        if loop is not None and advice and advice not in reported and not in_test(context, loop):
+            reported.add(advice)
+            each = ""
+            if context.distributed == "tf_strategy" and "gradients(" in context.source.segment(loop):
+                each = ", each with its own all-reduce"
+            yield Finding(
+                loop,
+                f"one NPU computes these towers one after the other{each}. {advice}, and start one rank per device",
+            )
+
+
+def _loop_of_towers(context: Context, call: Call) -> ast.For | None:
+    """Return the loop that builds a tower on the device, or in the scope, of a call; None if there is none."""
+    given: list[ast.expr] = [*call.node.args, *(k.value for k in call.node.keywords)]
+    for loop in context.names.ancestors(call.node):
+        if isinstance(loop, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            return None
+        if not isinstance(loop, ast.For):
+            continue
+        for statement in ast.walk(loop):  # device = '/gpu:%d' % i
+            if isinstance(statement, ast.Assign) and _words(given) & _words(statement.targets):
+                given.append(statement.value)
+        if not _words(given) & _words([loop.target]):
+            continue
+        if context.called[call.node] == _SCOPE:
+            return loop if _OF_DEVICES.search(context.source.segment(loop.iter)) else None
+        return loop if _builds_towers(context, given, loop) else None
+    return None
+
+
+def _builds_towers(context: Context, device: list[ast.expr], loop: ast.For) -> bool:
+    """Return True if the iterations of a loop are replicas of one model on several GPUs."""
+    if any(isinstance(n, (ast.Mod, ast.FloorDiv)) for each in device for n in _operators(each)):
+        return False  # the layers of one model
+    segment = context.source.segment
+    body = "\n".join(map(segment, loop.body))
+    if "grad" in segment(loop.iter):
+        return False  # updates with what towers have computed
+    of_gpus = any(gpu_numbers(each) or "gpu" in segment(each).lower() for each in [*device, loop.iter])
+    return bool((_BUILDS if of_gpus else _REPEATS).search(body))
+
+
+def _operators(device: ast.expr) -> Iterator[ast.operator]:
+    """Yield the operators of the number in a device name, or of any other expression."""
+    for part in gpu_numbers(device) or [device]:
+        yield from (n.op for n in ast.walk(part) if isinstance(n, ast.BinOp) and constant(n.left) is None)
+
+
+def _advice(context: Context, loop: ast.For) -> str:
+    """Return how to build one tower; empty if the script builds only one."""
+    where = context.names.places[loop]
+    count = _count(context, loop.iter, where)
+    found = origins(count.node, count.where, context.names)
+    values = [constant(origin.node) for origin in found]
+    if values and all(value == (1,) for value in values):
+        return ""
+    flags = flags_of(context, [origin.node for origin in found]) if len(found) == 1 else set()
+    if not flags and _OF_DEVICES.search(last_name(count.node)):
+        flags = flags_of(context, [count.node])
+    is_number = count.is_number
+    if not flags and not isinstance(count.node, (ast.Name, ast.Attribute)):
+        flags, is_number = flags_of(context, _parts_of_splits(context, loop)), True
+    if len(flags) == 1:
+        return f"Run with {flags.pop()}=1" if is_number else f"Name one device in {flags.pop()}"
+    if isinstance(count.node, (ast.Name, ast.Attribute)):
+        written = context.source.segment(count.node)
+        return f"Set {written} to 1" if count.is_number else f"Keep one element in {written}"
+    return "Build one tower"
+
+
+def _parts_of_splits(context: Context, loop: ast.For) -> list[ast.AST]:
+    """Return the numbers of parts into which the function around a loop splits a batch."""
+    function = function_of(context, loop)
+    return [
+        origin.node
+        for call in context.names.calls
+        if context.called.get(call.node) == "tensorflow.split" and len(call.node.args) > 1
+        if function_of(context, call.node) is function
+        for origin in origins(call.node.args[1], call.where, context.names)
+    ]
+
+
+def _count(context: Context, node: ast.expr, where: Where, depth: int = 0) -> _Count:
+    """Return the expression that decides how many elements a sequence has, as far as it is known."""
+    if isinstance(node, ast.ListComp):
+        return _count(context, node.generators[0].iter, where)
+    if isinstance(node, (ast.List, ast.Tuple)) and not any(isinstance(e, ast.Starred) for e in node.elts):
+        return _Count(ast.Constant(value=len(node.elts)), where, True)
+    if isinstance(node, ast.Call) and node.args and not isinstance(node.args[0], ast.Starred):
+        word = last_name(node.func)
+        if word in _RANGES:
+            end = node.args[0 if len(node.args) == 1 else 1]
+            if isinstance(end, ast.Call) and last_name(end.func) == "len" and end.args:
+                return _count(context, end.args[0], where, depth)
+            return _Count(end, where, True)
+        if word in _SAME_LENGTH:
+            return _count(context, node.args[0], where, depth)
+        if context.resolve(node.func, where) == "tensorflow.split" and len(node.args) > 1:
+            return _Count(node.args[1], where, True)
+    if isinstance(node, ast.Name) and depth < 5:
+        found = origins(node, where, context.names)
+        if len(found) == 1 and found[0].names is context.names and found[0].node is not node:
+            inner = _count(context, found[0].node, found[0].where, depth + 1)  # type: ignore[arg-type]
+            return inner if inner.is_number else _Count(node, where, False)
+    return _Count(node, where, False)
+
+
+def _words(nodes: list[ast.expr]) -> set[str]:
+    return {part.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name)}
