@@ -119,7 +119,7 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
         problems + differences,
         (),
         elements,
-        deliberate.named([ours], in_half=True),
+        deliberate=deliberate.named([ours], in_half=True),
     )
     about_half = {**half.precision, "perturbation": size, "perturbed_runs": half.perturbed}
     return half_result.with_half(made, about_half, found, theirs, compared, bands)
