@@ -11,6 +11,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Callable
 
+import numpy as np
+
 from npu_shim._tensorflow.tf_api import tf
 
 if TYPE_CHECKING:
@@ -23,13 +25,10 @@ _nn, _math, _losses = tf.nn, tf.math, tf.keras.losses
 def _of(x: Unknown) -> Tensor:
     """Return a tensor as it is, and other values as one: real numbers with floatx, integers with int32."""
     if hasattr(x, "dtype"):
-        return x
+        return tf.convert_to_tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
     tensor = tf.convert_to_tensor(x)
-    return tf.cast(tensor, _floatx()) if tensor.dtype.is_floating and not _has_tensors(x) else tensor
-
-
-def _has_tensors(x: Unknown) -> bool:
-    return any(hasattr(each, "dtype") for each in tf.nest.flatten(x))
+    has_type = any(hasattr(each, "dtype") for each in tf.nest.flatten(x))
+    return tf.cast(tensor, _floatx()) if tensor.dtype.is_floating and not has_type else tensor
 
 
 def _floatx() -> str:
