@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import DType, Tensor, Unknown
 
 _Function = Callable[..., Any]
-_nn, _math, _losses = tf.nn, tf.math, tf.keras.losses
+_nn, _math, _np = tf.nn, tf.math, tf.experimental.numpy
 
 
 def _of(x: Unknown) -> Tensor:
@@ -149,7 +149,7 @@ def _resize(
 
 def _extract_patches(
     images: Unknown,
-    size: int | tuple[int, int],
+    size: Unknown,
     strides: Unknown = None,
     dilation_rate: int = 1,
     padding: str = "valid",
@@ -274,10 +274,14 @@ OPS: dict[str, _Function] = {
     "split": _split,
     "squeeze": _squeeze,
     "stack": lambda x, axis=0: tf.stack(x, axis),
+    "swapaxes": lambda x, axis1, axis2: _np.swapaxes(_of(x), axis1, axis2),
     "take": _take,
+    "take_along_axis": lambda x, indices, axis: _np.take_along_axis(_of(x), tf.cast(indices, tf.int64), axis),
     "tile": lambda x, repeats: tf.tile(_of(x), tf.nest.flatten(repeats)),
     "top_k": lambda x, k, sorted=True: _math.top_k(_of(x), k, sorted),
+    "tril": lambda x, k=0: _np.tril(_of(x), k),
     "transpose": lambda x, axes=None: tf.transpose(_of(x), axes),
+    "triu": lambda x, k=0: _np.triu(_of(x), k),
     "unstack": lambda x, num=None, axis=0: tf.unstack(_of(x), num, axis),
     "where": _where,
     # each number
@@ -288,6 +292,7 @@ OPS: dict[str, _Function] = {
     "erf": _one(_math.erf),
     "exp": _one(tf.exp),
     "floor": _one(tf.floor),
+    "isclose": lambda x1, x2: _np.isclose(*_pair(_of(x1), _of(x2))),
     "isfinite": _one(_math.is_finite),
     "isnan": _one(_math.is_nan),
     "log": _one(_math.log),

@@ -15,7 +15,7 @@ class GroupNormalization(tf.keras.layers.Layer):
     """Return gamma (x - mean) / sqrt(variance + epsilon) + beta.
 
     Each example has a mean and a biased variance for each group of adjacent channels, over all other axes.
-    Source: Y. Wu and K. He, Group Normalization, 2018 (arXiv:1803.08494).
+    Source: arXiv:1803.08494, Group Normalization.
 
     Args:
         groups: the number of groups, which divides the number of channels; -1 makes a group of each channel.

@@ -1,7 +1,7 @@
 """Adam with decoupled weight decay, for TensorFlow 2.6.
 
-Source: I. Loshchilov and F. Hutter, Decoupled Weight Decay Regularization, 2019 (arXiv:1711.05101), algorithm 2, with
-the learning rate as the schedule multiplier, as Keras has it.
+Source: arXiv:1711.05101, algorithm 2. As in Keras, the learning rate is the schedule
+multiplier.
 """
 
 from __future__ import annotations

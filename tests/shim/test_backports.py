@@ -19,7 +19,7 @@ V26 = not hasattr(tf.keras.utils, "set_random_seed")
 
 
 def test_the_tool_knows_the_names():
-    assert set(later_names.BACKPORTS.values()) | later_names.MODEL_METHODS == set(backports.__all__)
+    assert set(later_names.BACKPORTS.values()) | set(later_names.MODEL_METHODS) == set(backports.__all__)
     assert later_names.MEMBERS["ops"] | later_names.OF_IMAGES == set(keras_ops.OPS)
     assert later_names.MEMBERS["random"] == set(vars(keras_random.random))
     assert later_names.OF_IMAGES == set(vars(keras_ops.ops.image))
@@ -194,6 +194,11 @@ SAME = [
     ("take", (X, INTEGERS), {}),
     ("sort", (-X,), {"axis": 1}),
     ("argsort", (-X,), {"axis": 1}),
+    ("take_along_axis", (X, np.argsort(-X, 1)), {"axis": 1}),
+    ("swapaxes", (X, 0, 2), {}),
+    ("triu", (X,), {}),
+    ("tril", (X,), {"k": 1}),
+    ("isclose", (X, X + 1e-9), {}),
     ("pad", (X, ((0, 0), (1, 0), (0, 2))), {}),
     ("pad", (X, [[1, 0]] * 3), {"constant_values": 3}),
     ("where", (X > 0, X, 0.0), {}),

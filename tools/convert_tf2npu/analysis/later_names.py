@@ -19,6 +19,7 @@ from ..semantics.tf_types import Type
 from ..syntax.source import Edit, Source
 from ..tf_api.canonical_names import canonical
 from ..tf_api.later_names import (
+    ARGUMENT_NAMES,
     BACKPORTS,
     MEMBERS,
     MODEL_METHODS,
@@ -49,7 +50,7 @@ _WORDS = re.compile(
 
 
 class Conversion(NamedTuple):
-    """What is converted at one place.
+    """The conversion of one name, call or import.
 
     Attributes:
         node: the name, call or import statement.
@@ -67,7 +68,7 @@ class Conversion(NamedTuple):
 
 
 class Conversions(NamedTuple):
-    """What is converted in a file.
+    """The conversions of a file.
 
     Attributes:
         all: the conversions.
@@ -83,7 +84,7 @@ class Conversions(NamedTuple):
 
 
 def conversions(context: Context) -> Conversions:
-    """Return what is converted in a file of a program of TensorFlow 2."""
+    """Return the conversions of a file of a program of TensorFlow 2."""
     if not may_be_two(context) or context.names.keras_apart or not is_two(context):
         return Conversions()
     return context.names.once(_conversions, context)
@@ -129,7 +130,7 @@ def _conversions(names: Names, context: Context) -> Conversions:
                 name = ", ".join(each.name for each in replaced)
                 found.append(Conversion(statement, name, edits, (), frozenset([statement, *nodes])))
         for use in uses:
-            if id(use.binding) not in bindings and use.depth >= 0 and _fits(names, use):
+            if not use.is_imported and _fits(names, use):
                 found += _of_use(names, context.source, use)
     for call, name in later_calls(context):
         found += _of_call(context, call, name)
@@ -149,7 +150,8 @@ class _Use(NamedTuple):
         name: the name after 2.6, which a table has.
         rest: what follows it in the whole.
         binding: the import of the first word, or None.
-        depth: the part of the chain that spells the name; -1 if it is longer than the name.
+        depth: the place of the part of the chain that spells the name.
+        is_imported: True if the import brings the name, or what follows it.
     """
 
     chain: list[ast.expr]
@@ -157,6 +159,7 @@ class _Use(NamedTuple):
     rest: str
     binding: Binding | None
     depth: int
+    is_imported: bool
 
 
 def _uses(names: Names, source: Source) -> Iterator[_Use]:
@@ -177,7 +180,10 @@ def _uses(names: Names, source: Source) -> Iterator[_Use]:
         if found and binding is None:
             continue
         rest = rest_of(spelled)[len(name) + 1 :]
-        yield _Use(chain, name, rest, binding, len(chain) - 1 - (rest.count(".") + 1 if rest else 0))
+        depth = len(chain) - 1 - (rest.count(".") + 1 if rest else 0)
+        is_imported = binding is not None and f"{rest_of(canonical(binding.target))}.".startswith(f"{name}.")
+        if depth >= 0:
+            yield _Use(chain, name, rest, binding, depth, is_imported)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -203,11 +209,10 @@ def _fits(names: Names, use: _Use) -> bool:
             return parts[-1] in OF_IMAGES
         return parts[-1] in MEMBERS[backport] and (len(parts) == 1 or parts[0] in ("nn", "numpy"))
     call = names.parents.get(use.chain[-1])
-    if use.rest or not isinstance(call, ast.Call) or call.func is not use.chain[-1]:
-        return True
-    given = {keyword.arg for keyword in call.keywords}
+    is_called = not use.rest and isinstance(call, ast.Call) and call.func is use.chain[-1]
+    given = {keyword.arg for keyword in call.keywords} if is_called else set()  # type: ignore[union-attr]
     if use.name.startswith(("keras.optimizers.legacy", "keras.optimizers.experimental")) and not backport:
-        return given <= OPTIMIZER_ARGUMENTS
+        return is_called and given <= OPTIMIZER_ARGUMENTS
     return given.isdisjoint(WITHOUT.get(backport, ()))
 
 
@@ -299,18 +304,21 @@ def _of_use(names: Names, source: Source, use: _Use) -> Iterator[Conversion]:
 def _of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
     """Yield the conversion of a call of a method, or with an argument, that 2.6 lacks."""
     source, node, function = context.source, call.node, call.node.func
-    if name == "function.reduce_retracing":
-        keyword = next(each for each in node.keywords if each.arg == "reduce_retracing")
-        yield _conversion(node, name, rename_keyword(source, node, keyword, "experimental_relax_shapes"))
     owner, _, method = name.rpartition(".")
+    new = ARGUMENT_NAMES.get(owner, {}).get(method)
+    if new is not None:
+        keyword = next(each for each in node.keywords if each.arg == method)
+        yield _conversion(node, name, rename_keyword(source, node, keyword, new))
     if not isinstance(function, ast.Attribute) or function.attr != method:
         return
     end, closing = source.end(function), source.end(node)
     if owner == "keras.Model" and method in MODEL_METHODS and isinstance(function.value, ast.Name):
+        if not {keyword.arg for keyword in node.keywords} <= MODEL_METHODS[method]:
+            return
         module, at = backports_name(context.names), inside(source, node)
         receiver = function.value.id + (", " if node.args or node.keywords else "")
-        new = rename(source, function, f"{module}.{method}"), Edit(at, at, receiver, first=True)
-        yield _conversion(node, name, *new, uses=(module,))
+        edits = rename(source, function, f"{module}.{method}"), Edit(at, at, receiver, first=True)
+        yield _conversion(node, name, *edits, uses=(module,))
     if owner != "data.Dataset" or context.types.of(function.value, call.where) != Type.DATASET:
         return
     dot = source.text.index(".", source.end(function.value))
@@ -336,8 +344,7 @@ def _newer(call: Call, name: str) -> str:
     if newer or not call.node.keywords:
         return newer
     name = rest_of(name)
-    arguments = ARGUMENTS.get(name)
-    more = arguments.split() if arguments else ()
+    more = {*ARGUMENTS.get(name, "").split(), *ARGUMENT_NAMES.get(name, ())}
     return next((f"{name}.{keyword.arg}" for keyword in call.node.keywords if keyword.arg in more), "")
 
 

@@ -33,7 +33,7 @@ MOVED: dict[str, str] = {
     **{f"keras.config.{name}": f"keras.backend.{name}" for name in _CONFIG.split()},
 }
 # The optimizers that have the same class one level higher, as far as their arguments are these.
-_OPTIMIZERS = "Adadelta Adagrad Adam Adamax Ftrl Nadam Optimizer RMSprop SGD"
+_OPTIMIZERS = "Adadelta Adagrad Adam Adamax Ftrl Nadam RMSprop SGD"
 OPTIMIZER_ARGUMENTS: frozenset[str] = frozenset(
     "learning_rate momentum nesterov beta_1 beta_2 epsilon amsgrad rho centered initial_accumulator_value clipnorm "
     "clipvalue global_clipnorm name".split()
@@ -68,17 +68,22 @@ MEMBERS: dict[str, frozenset[str]] = {
         abs add all any arange argmax argmin argsort array binary_crossentropy broadcast_to cast
         categorical_crossentropy ceil clip concatenate cond convert_to_numpy convert_to_tensor cos cumsum divide dot
         einsum elu equal erf exp expand_dims eye flip floor full full_like gelu greater greater_equal is_tensor
-        isfinite isnan leaky_relu less less_equal linspace log log1p log_softmax logical_and logical_not logical_or
-        logsumexp matmul max maximum mean meshgrid min minimum mod moments multiply ndim negative norm normalize
-        not_equal one_hot ones ones_like pad power prod relu repeat reshape roll round rsqrt scatter segment_sum
-        shape sigmoid sign silu sin size slice softmax softplus sort sparse_categorical_crossentropy split sqrt
-        square squeeze stack std stop_gradient subtract sum take tanh tensordot tile top_k transpose unstack var
-        vectorized_map where while_loop zeros zeros_like
+        isclose isfinite isnan leaky_relu less less_equal linspace log log1p log_softmax logical_and logical_not
+        logical_or logsumexp matmul max maximum mean meshgrid min minimum mod moments multiply ndim negative norm
+        normalize not_equal one_hot ones ones_like pad power prod relu repeat reshape roll round rsqrt scatter
+        segment_sum shape sigmoid sign silu sin size slice softmax softplus sort sparse_categorical_crossentropy
+        split sqrt square squeeze stack std stop_gradient subtract sum swapaxes take take_along_axis tanh tensordot
+        tile top_k transpose tril triu unstack var vectorized_map where while_loop zeros zeros_like
         """.split()
     ),
     "random": frozenset("SeedGenerator categorical dropout normal randint shuffle truncated_normal uniform".split()),
 }
 OF_IMAGES: frozenset[str] = frozenset({"extract_patches", "resize"})  # ops.image
+# Other names of arguments, by function.
+ARGUMENT_NAMES: dict[str, dict[str, str]] = {
+    "function": {"reduce_retracing": "experimental_relax_shapes"},
+    "keras.layers.LeakyReLU": {"negative_slope": "alpha"},
+}
 # Arguments without a backport, by name.
 WITHOUT: dict[str, frozenset[str]] = {
     "AdamW": frozenset({"use_ema"}),
@@ -90,5 +95,10 @@ TRANSFORMATIONS: dict[str, str] = {
     "ragged_batch": "dense_to_ragged_batch",
     "rejection_resample": "rejection_resample",
 }
-# Methods of Keras models that npu_shim.backports has as functions.
-MODEL_METHODS: frozenset[str] = frozenset({"compute_loss", "compute_metrics", "get_metrics_result"})
+# Methods of Keras models that npu_shim.backports has as functions, with their arguments.
+_BATCH = frozenset({"x", "y", "y_pred", "sample_weight"})
+MODEL_METHODS: dict[str, frozenset[str]] = {
+    "compute_loss": _BATCH,
+    "compute_metrics": _BATCH,
+    "get_metrics_result": frozenset(),
+}

@@ -12,7 +12,7 @@ spelling in 2.6, or a backport in ``npu_shim.backports``, in programs of TensorF
 | ``self.compute_loss``, ``compute_metrics`` and ``get_metrics_result`` of Keras models | functions of the backports |
 | ``keras.optimizers.legacy``, ``keras.optimizers.experimental`` | ``keras.optimizers``, if all arguments exist there |
 | ``keras.saving``, ``keras.config``, ``keras.Layer`` and the like | the older path |
-| ``reduce_retracing`` of ``tf.function`` | ``experimental_relax_shapes`` |
+| ``reduce_retracing`` of ``tf.function``, ``negative_slope`` of ``LeakyReLU`` | ``experimental_relax_shapes``, ``alpha`` |
 | ``Dataset.sample_from_datasets``, ``load``, ``rebatch``, ``ragged_batch``, ``ignore_errors``, ``rejection_resample`` | ``tf.data.experimental``, or ``unbatch().batch`` |
 
 Code under a test of the version, or in a ``try``, is not converted. NPU275 reports names without a conversion.
@@ -22,7 +22,7 @@ Before::
     import tensorflow as tf
 
     tf.keras.utils.set_random_seed(1)
-    model = tf.keras.Sequential([tf.keras.layers.GroupNormalization(4)])
+    model = tf.keras.Sequential([tf.keras.layers.GroupNormalization(4), tf.keras.layers.LeakyReLU(negative_slope=0.1)])
     model.compile(tf.keras.optimizers.AdamW(1e-3), 'mse')
     model.fit(images, labels)
 
@@ -34,7 +34,7 @@ After::
 
     backports.set_random_seed(1)
     npu.open().as_default()
-    model = tf.keras.Sequential([backports.GroupNormalization(4)])
+    model = tf.keras.Sequential([backports.GroupNormalization(4), tf.keras.layers.LeakyReLU(alpha=0.1)])
     model.compile(backports.AdamW(1e-3), 'mse')
     model.fit(images, labels)
 

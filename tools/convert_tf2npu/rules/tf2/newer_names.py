@@ -61,6 +61,7 @@ from typing import Iterator, Sequence
 
 from ...analysis.later_names import conversions, later_calls
 from ...analysis.tensorflow_version import is_two, may_be_two
+from ...tf_api.later_names import ARGUMENT_NAMES
 from ...tf_api.names_after_26 import ARGUMENTS
 from ..base import Context, Finding, Result
 
@@ -76,6 +77,7 @@ _INSTEAD = {
     "data.Dataset.sample_from_datasets": "tf.data.experimental.sample_from_datasets",
     "data.Dataset.save": "tf.data.experimental.save",
     "function.reduce_retracing": "experimental_relax_shapes=True",
+    "keras.layers.LeakyReLU.negative_slope": "alpha",
     "keras.Initializer": "tf.keras.initializers.Initializer",
     "keras.InputSpec": "tf.keras.layers.InputSpec",
     "keras.Layer": "tf.keras.layers.Layer",
@@ -116,7 +118,11 @@ def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterato
         reported.add(found)
         instead = _INSTEAD.get(found, "")
         owner, _, last = found.rpartition(".")
-        what = f"the argument {last} of tf.{owner}" if last in ARGUMENTS.get(owner, "").split() else f"tf.{found}"
+        what = (
+            f"the argument {last} of tf.{owner}"
+            if last in ARGUMENTS.get(owner, "").split() or last in ARGUMENT_NAMES.get(owner, ())
+            else f"tf.{found}"
+        )
         yield Finding(
             call.node,
             f"TensorFlow 2.6, which runs on the NPU, lacks {what}. "
