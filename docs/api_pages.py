@@ -23,6 +23,7 @@ MODULES = (
     "npu_shim.backports.layers",
     "npu_shim.backports.optimizers",
     "npu_shim.backports.seeds",
+    "npu_shim.backports.variables",
     "npu_shim.data",
     "npu_shim.estimator.npu_ops",
     "npu_shim.estimator.npu.npu_scope",

@@ -13,7 +13,7 @@ from npu_shim._tensorflow.tf_api import tf
 if int(tf.__version__.partition(".")[0]) < 2:
     raise ImportError(f"npu_shim.backports needs TensorFlow 2.6 or later; this is {tf.__version__}. Remove the import.")
 
-from npu_shim.backports import keras_ops, keras_random, layers, optimizers, seeds
+from npu_shim.backports import keras_ops, keras_random, layers, optimizers, seeds, variables
 from npu_shim.backports.models import compute_loss, compute_metrics, get_metrics_result
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "GroupNormalization",
     "Identity",
     "UnitNormalization",
+    "Variable",
     "compute_loss",
     "compute_metrics",
     "enable_op_determinism",
@@ -50,6 +51,7 @@ EinsumDense: Any = _tensorflows("keras.layers.EinsumDense") or tf.keras.layers.e
 GroupNormalization: Any = _tensorflows("keras.layers.GroupNormalization") or layers.GroupNormalization
 Identity: Any = _tensorflows("keras.layers.Identity") or layers.Identity
 UnitNormalization: Any = _tensorflows("keras.layers.UnitNormalization") or layers.UnitNormalization
+Variable: Any = _tensorflows("keras.Variable") or variables.Variable
 enable_op_determinism: Any = _tensorflows("config.experimental.enable_op_determinism") or seeds.enable_op_determinism
 ops: Any = _tensorflows("keras.ops") or keras_ops.ops
 random: Any = _tensorflows("keras.random") or keras_random.random

@@ -216,11 +216,20 @@ def _take(x: Unknown, indices: Unknown, axis: int | None = None) -> Tensor:
     return tf.gather(x, indices, axis=axis or 0)
 
 
+def _take_along_axis(x: Unknown, indices: Unknown, axis: int) -> Tensor:
+    x, indices = _np.swapaxes(_of(x), axis, -1), _np.swapaxes(_of(indices), axis, -1)
+    return _np.swapaxes(tf.gather(x, indices, batch_dims=len(x.shape) - 1), axis, -1)
+
+
 def _where(condition: Unknown, x1: Unknown = None, x2: Unknown = None) -> Unknown:
     condition = tf.cast(condition, tf.bool)
     if x1 is None and x2 is None:
         return tuple(tf.unstack(tf.cast(tf.where(condition), tf.int32), num=len(condition.shape), axis=-1))
     return tf.where(condition, *_pair(x1, x2))
+
+
+def _parts(x: Tensor) -> tuple[Any, Any]:
+    return _math.real(x), _math.imag(x)
 
 
 def _batch_loss(function: _Function) -> _Function:
@@ -276,7 +285,7 @@ OPS: dict[str, _Function] = {
     "stack": lambda x, axis=0: tf.stack(x, axis),
     "swapaxes": lambda x, axis1, axis2: _np.swapaxes(_of(x), axis1, axis2),
     "take": _take,
-    "take_along_axis": lambda x, indices, axis: _np.take_along_axis(_of(x), tf.cast(indices, tf.int64), axis),
+    "take_along_axis": _take_along_axis,
     "tile": lambda x, repeats: tf.tile(_of(x), tf.nest.flatten(repeats)),
     "top_k": lambda x, k, sorted=True: _math.top_k(_of(x), k, sorted),
     "tril": lambda x, k=0: _np.tril(_of(x), k),
@@ -344,6 +353,9 @@ OPS: dict[str, _Function] = {
     "std": _reduced(_math.reduce_std),
     "sum": _reduced(tf.reduce_sum, _number),
     "var": _reduced(_math.reduce_variance),
+    # spectra: pairs of real and imaginary parts
+    "fft": lambda x: _parts(tf.signal.fft(tf.complex(*map(_real, x)))),
+    "fft2": lambda x: _parts(tf.signal.fft2d(tf.complex(*map(_real, x)))),
     # networks
     "binary_crossentropy": lambda target, output, from_logits=False: tf.keras.backend.binary_crossentropy(
         _of(target), _of(output), from_logits

@@ -115,6 +115,16 @@ def test_small_layers():
     assert issubclass(backports.BackupAndRestore, tf.keras.callbacks.Callback)
 
 
+def test_variables():
+    zeros = backports.Variable("zeros", shape=(2, 3), trainable=False, name="own")
+    assert zeros.shape == (2, 3) and not zeros.trainable and zeros.name.startswith("own")
+    assert tf.as_dtype(backports.Variable([1, 2], dtype="int").dtype).is_integer
+    np.testing.assert_array_equal(np.asarray(backports.Variable(X)), X)
+    assert tf.as_dtype(backports.Variable(0.5).dtype) == tf.float32
+    with pytest.raises(ValueError):
+        backports.Variable("zeros")
+
+
 def test_seeds_make_numbers_the_same():
     drawn = []
     for _ in range(2):
@@ -266,6 +276,7 @@ def test_functions_of_networks(of):
         "resize": (of.image.resize(X[..., None], (6, 8), interpolation="nearest")[:, ::2, ::2], X[..., None]),
         "patches": (of.image.extract_patches(X[:, :2, :, None], 2)[0, 0, 1], x[0, :2, 2:].ravel()),
         "crossentropy": (of.binary_crossentropy([1.0, 0.0], [0.8, 0.4]), -np.log([0.8, 0.6])),
+        "fft": (of.fft2((X, 0 * X))[1], np.fft.fft2(x).imag),
         "integers": (of.multiply(INTEGERS, X[0, 0, 0]), INTEGERS * x[0, 0, 0]),
         "number": (of.convert_to_tensor(0.5), 0.5),
         "list": (of.convert_to_tensor([1, 2]), [1, 2]),

@@ -48,6 +48,7 @@ MOVED.update(
 # Names of npu_shim.backports.
 BACKPORTS: dict[str, str] = {
     "config.experimental.enable_op_determinism": "enable_op_determinism",
+    "keras.Variable": "Variable",
     "keras.activations.silu": "silu",
     "keras.callbacks.BackupAndRestore": "BackupAndRestore",
     "keras.layers.EinsumDense": "EinsumDense",
@@ -67,13 +68,14 @@ MEMBERS: dict[str, frozenset[str]] = {
         """
         abs add all any arange argmax argmin argsort array binary_crossentropy broadcast_to cast
         categorical_crossentropy ceil clip concatenate cond convert_to_numpy convert_to_tensor cos cumsum divide dot
-        einsum elu equal erf exp expand_dims eye flip floor full full_like gelu greater greater_equal is_tensor
-        isclose isfinite isnan leaky_relu less less_equal linspace log log1p log_softmax logical_and logical_not
-        logical_or logsumexp matmul max maximum mean meshgrid min minimum mod moments multiply ndim negative norm
-        normalize not_equal one_hot ones ones_like pad power prod relu repeat reshape roll round rsqrt scatter
-        segment_sum shape sigmoid sign silu sin size slice softmax softplus sort sparse_categorical_crossentropy
-        split sqrt square squeeze stack std stop_gradient subtract sum swapaxes take take_along_axis tanh tensordot
-        tile top_k transpose tril triu unstack var vectorized_map where while_loop zeros zeros_like
+        einsum elu equal erf exp expand_dims eye fft fft2 flip floor full full_like gelu greater greater_equal
+        is_tensor isclose isfinite isnan leaky_relu less less_equal linspace log log1p log_softmax logical_and
+        logical_not logical_or logsumexp matmul max maximum mean meshgrid min minimum mod moments multiply ndim
+        negative norm normalize not_equal one_hot ones ones_like pad power prod relu repeat reshape roll round rsqrt
+        scatter segment_sum shape sigmoid sign silu sin size slice softmax softplus sort
+        sparse_categorical_crossentropy split sqrt square squeeze stack std stop_gradient subtract sum swapaxes take
+        take_along_axis tanh tensordot tile top_k transpose tril triu unstack var vectorized_map where while_loop
+        zeros zeros_like
         """.split()
     ),
     "random": frozenset("SeedGenerator categorical dropout normal randint shuffle truncated_normal uniform".split()),

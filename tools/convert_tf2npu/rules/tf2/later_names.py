@@ -7,7 +7,7 @@ spelling in 2.6, or a backport in ``npu_shim.backports``, in programs of TensorF
 | later | converted to |
 | --- | --- |
 | ``keras.optimizers.AdamW``, ``keras.layers.GroupNormalization``, ``UnitNormalization``, ``Identity``, ``EinsumDense`` | the backport |
-| ``keras.utils.set_random_seed``, ``tf.config.experimental.enable_op_determinism``, ``BackupAndRestore``, ``silu`` | the backport |
+| ``keras.Variable``, ``keras.utils.set_random_seed``, ``tf.config.experimental.enable_op_determinism``, ``BackupAndRestore``, ``silu`` | the backport |
 | ``keras.ops``, ``keras.random``, as far as all functions that a name is used for have a backport | the backport |
 | ``self.compute_loss``, ``compute_metrics`` and ``get_metrics_result`` of Keras models | functions of the backports |
 | ``keras.optimizers.legacy``, ``keras.optimizers.experimental`` | ``keras.optimizers``, if all arguments exist there |
