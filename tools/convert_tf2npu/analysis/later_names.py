@@ -40,7 +40,8 @@ _METHODS = {
     kind: frozenset(name.rpartition(".")[2] for name in NAMES if name.startswith(owner + "."))
     for kind, owner in ((Type.DATASET, "data.Dataset"), (Type.MODEL, "keras.Model"))
 }
-_ALL_METHODS = frozenset().union(*_METHODS.values())
+_APPLY = "keras.Optimizer.apply"
+_ALL_METHODS = frozenset({"apply"}).union(*_METHODS.values())
 _TESTS = ("version", "hasattr", "getattr")
 _WORDS = re.compile(
     r"\b(?:{})\b".format(
@@ -312,6 +313,12 @@ def _of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
     if not isinstance(function, ast.Attribute) or function.attr != method:
         return
     end, closing = source.end(function), source.end(node)
+    if name == _APPLY:
+        if len(node.args) == 2 and not node.keywords and not any(isinstance(each, ast.Starred) for each in node.args):
+            at, dot = inside(source, node), source.text.index(".", source.end(function.value))
+            edits = Edit(dot, end, ".apply_gradients"), Edit(at, at, "zip(", first=True)
+            yield _conversion(node, name, *edits, Edit(closing - 1, closing - 1, ")", closing=True))
+        return
     if owner == "keras.Model" and method in MODEL_METHODS and isinstance(function.value, ast.Name):
         if not {keyword.arg for keyword in node.keywords} <= MODEL_METHODS[method]:
             return
@@ -359,18 +366,23 @@ def _method(context: Context, call: Call) -> str:
         )
         if not is_own and (kind == Type.DATASET or is_keras_method(context, call)):
             return f"{'data.Dataset' if kind == Type.DATASET else 'keras.Model'}.{function.attr}"
-    owner = context.names.owner(function.value, call.where)
-    if (
-        owner is not None
-        and function.attr in _METHODS[Type.MODEL]
-        and not owner.names.held(owner.node, function.attr)
-        and any(
-            base in ("tensorflow.keras.Model", "tensorflow.keras.Sequential")
-            for base in owner.names.ancestry(owner.node)
-        )
-    ):
+    if function.attr == "apply":
+        value = function.value
+        of_model = isinstance(value, ast.Attribute) and value.attr == "optimizer"
+        is_one = of_model and _is_of_model(context, value.value, "optimizer", call.where)  # type: ignore[attr-defined]
+        return _APPLY if is_one or kind == Type.KERAS_OPTIMIZER else ""
+    if function.attr in _METHODS[Type.MODEL] and _is_of_model(context, function.value, function.attr, call.where):
         return f"keras.Model.{function.attr}"
     return ""
+
+
+def _is_of_model(context: Context, value: ast.expr, attribute: str, where: Where) -> bool:
+    """Return True for an object of a class of the project that has an attribute from a model of Keras."""
+    owner = context.names.owner(value, where)
+    if owner is None or owner.names.held(owner.node, attribute):
+        return False
+    bases = owner.names.ancestry(owner.node)
+    return not bases.isdisjoint({"tensorflow.keras.Model", "tensorflow.keras.Sequential"})
 
 
 def _may_be_own(context: Context, method: ast.Attribute, where: Where) -> bool:

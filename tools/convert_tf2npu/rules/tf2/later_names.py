@@ -12,6 +12,7 @@ spelling in 2.6, or a backport in ``npu_shim.backports``, in programs of TensorF
 | ``self.compute_loss``, ``compute_metrics`` and ``get_metrics_result`` of Keras models | functions of the backports |
 | ``keras.optimizers.legacy``, ``keras.optimizers.experimental`` | ``keras.optimizers``, if all arguments exist there |
 | ``keras.saving``, ``keras.config``, ``keras.Layer`` and the like | the older path |
+| ``optimizer.apply(gradients, variables)`` | ``apply_gradients(zip(gradients, variables))`` |
 | ``reduce_retracing`` of ``tf.function``, ``negative_slope`` of ``LeakyReLU`` | ``experimental_relax_shapes``, ``alpha`` |
 | ``Dataset.sample_from_datasets``, ``load``, ``rebatch``, ``ragged_batch``, ``ignore_errors``, ``rejection_resample`` | ``tf.data.experimental``, or ``unbatch().batch`` |
 
@@ -99,7 +100,7 @@ Before::
             x, y = data
             with tf.GradientTape() as tape:
                 loss = self.compute_loss(y=y, y_pred=self(x))
-            self.optimizer.minimize(loss, self.trainable_variables, tape=tape)
+            self.optimizer.apply(tape.gradient(loss, self.trainable_variables), self.trainable_variables)
             return self.get_metrics_result()
 
 After::
@@ -113,7 +114,7 @@ After::
             x, y = data
             with tf.GradientTape() as tape:
                 loss = backports.compute_loss(self, y=y, y_pred=self(x))
-            self.optimizer.minimize(loss, self.trainable_variables, tape=tape)
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, self.trainable_variables), self.trainable_variables))
             return backports.get_metrics_result(self)
 
 Before::
@@ -159,7 +160,7 @@ Untouched::
 
     @tf.function
     def step(x):
-        return tf.keras.ops.fft(x)  # npu: ignore[NPU275]
+        return tf.keras.ops.istft(x)  # npu: ignore[NPU275]
 
 Untouched::
 

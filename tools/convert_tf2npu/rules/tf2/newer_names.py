@@ -86,6 +86,7 @@ _INSTEAD = {
     "keras.Model.compute_loss": "self.compiled_loss",
     "keras.Model.compute_metrics": "self.compiled_metrics",
     "keras.Model.export": "model.save",
+    "keras.Optimizer.apply": "apply_gradients(zip(gradients, variables))",
     "keras.Optimizer": "tf.keras.optimizers.Optimizer",
     "keras.Regularizer": "tf.keras.regularizers.Regularizer",
     "keras.Variable": "tf.Variable",
