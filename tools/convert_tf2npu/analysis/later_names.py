@@ -54,11 +54,11 @@ class Conversion(NamedTuple):
     """The conversion of one name, call or import.
 
     Attributes:
-        node: the name, call or import statement.
+        node: the name, its call, or the import statement.
         name: the name after 2.6.
         edits: the edits.
         uses: the names of npu_shim that they use.
-        nodes: the node, and the names that an import brings, where they are used.
+        nodes: the name, call or import statement, and the names that an import brings, where they are used.
     """
 
     node: ast.AST
@@ -139,8 +139,10 @@ def _conversions(names: Names, context: Context) -> Conversions:
     return Conversions(tuple(found), everywhere, frozenset(bindings), frozenset(gone))
 
 
-def _conversion(node: ast.AST, name: str, *edits: Edit, uses: tuple[str, ...] = ()) -> Conversion:
-    return Conversion(node, name, edits, uses, frozenset([node]))
+def _conversion(
+    node: ast.AST, name: str, *edits: Edit, uses: tuple[str, ...] = (), name_node: ast.AST | None = None
+) -> Conversion:
+    return Conversion(node, name, edits, uses, frozenset([name_node or node]))
 
 
 class _Use(NamedTuple):
@@ -285,11 +287,12 @@ def _import_edits(source: Source, node: ast.ImportFrom, replaced: list[_Replaced
 
 def _of_use(names: Names, source: Source, use: _Use) -> Iterator[Conversion]:
     """Yield the conversion of a name where it is used."""
-    node = use.chain[use.depth]
+    node, parent = use.chain[use.depth], names.parents.get(use.chain[-1])
+    call = parent if isinstance(parent, ast.Call) and parent.func is use.chain[-1] else node
     if use.name in BACKPORTS:
         module = backports_name(names)
         new = rename(source, node, f"{module}.{BACKPORTS[use.name]}")
-        yield _conversion(node, use.name, new, uses=(module,))
+        yield _conversion(call, use.name, new, uses=(module,), name_node=node)
         return
     path, written = MOVED[use.name].split("."), source.segment(use.chain[0])
     bound = rest_of(canonical(use.binding.target)) if use.binding is not None else None
@@ -299,7 +302,8 @@ def _of_use(names: Names, source: Source, use: _Use) -> Iterator[Conversion]:
         if tensorflow is None:
             return
         have, written = [], tensorflow
-    yield _conversion(node, use.name, rename(source, node, ".".join([written, *path[len(have) :]])))
+    new = rename(source, node, ".".join([written, *path[len(have) :]]))
+    yield _conversion(call, use.name, new, name_node=node)
 
 
 def _of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
@@ -323,7 +327,8 @@ def _of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
         if not {keyword.arg for keyword in node.keywords} <= MODEL_METHODS[method]:
             return
         module, at = backports_name(context.names), inside(source, node)
-        receiver = function.value.id + (", " if node.args or node.keywords else "")
+        following = ", " if node.args or node.keywords else ""
+        receiver = function.value.id + (following.rstrip() if source.text[at] in "\r\n" else following)
         edits = rename(source, function, f"{module}.{method}"), Edit(at, at, receiver, first=True)
         yield _conversion(node, name, *edits, uses=(module,))
     if owner != "data.Dataset" or context.types.of(function.value, call.where) != Type.DATASET:
