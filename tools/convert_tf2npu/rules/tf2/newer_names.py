@@ -1,8 +1,9 @@
 """Names that TensorFlow 2.6 lacks.
 
 On the NPU, programs of TensorFlow 2 run with TensorFlow 2.6. The rule reports calls of functions and classes, and
-arguments, that exist in TensorFlow 2.15 or Keras 3 and not in 2.6, each once for each file. Code under a test of the version, or
-in a ``try``, is not reported.
+arguments, that exist in TensorFlow 2.15 or Keras 3 and not in 2.6, each once for each file. NPU124 converts most of them. Code under a
+test of the version, or in a ``try``, is not reported. The rule also reports a model with a ``compute_loss`` of its own
+and no ``train_step``: only later versions call it in ``fit``.
 
 Reported::
 
@@ -28,6 +29,16 @@ Reported::
     npu.open().as_default()
     model = keras.Sequential([keras.layers.Dense(1)])
     model.fit(ops.ones((8, 4)), labels)
+
+Reported::
+
+    import tensorflow as tf
+
+    class Net(tf.keras.Model):
+        def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
+            return tf.reduce_mean((y - y_pred) ** 2)
+
+    Net().fit(images, labels)
 
 Untouched::
 
@@ -59,6 +70,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator, Sequence
 
+from ...analysis.device_placement import belongs_to_test
 from ...analysis.later_names import conversions, later_calls
 from ...analysis.tensorflow_version import is_two, may_be_two
 from ...tf_api.later_names import ARGUMENT_NAMES
@@ -112,6 +124,8 @@ _INSTEAD = {
 def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[Result]:
     if not may_be_two(context):
         return
+    if "def compute_loss" in context.source.text:
+        yield from _uncalled(context)
     reported: set[str] = set()
     for call, found in later_calls(context):
         if found in reported or not is_two(context) or _is_converted(context, call.node, replaced):
@@ -129,6 +143,22 @@ def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterato
             f"TensorFlow 2.6, which runs on the NPU, lacks {what}. "
             + (f"Use {instead}" if instead else "Write it without this name"),
         )
+
+
+def _uncalled(context: Context) -> Iterator[Result]:
+    """Yield findings for models with a loss of their own that only the training step of later versions calls."""
+    names = context.names
+    if any(getattr(call.node.func, "attr", "") == "compute_loss" for call in names.calls):
+        return  # a loop of the script may call it
+    for node in names.places:
+        if not isinstance(node, ast.ClassDef) or names.held(node, "train_step"):
+            continue
+        own = [held.binding.node for held in names.held(node, "compute_loss")]
+        is_keras = any("y_pred" in (a.arg for a in f.args.args) for f in own if isinstance(f, ast.FunctionDef))
+        if not is_keras or names.ancestry(node).isdisjoint({"tensorflow.keras.Model", "tensorflow.keras.Sequential"}):
+            continue
+        if is_two(context) and not belongs_to_test(names, node):
+            yield Finding(node, "TensorFlow 2.6 does not call compute_loss of a model. Define train_step and call it")
 
 
 def _is_converted(context: Context, call: ast.Call, replaced: Sequence[tuple[int, int]]) -> bool:
