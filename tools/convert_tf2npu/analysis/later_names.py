@@ -179,7 +179,8 @@ def _uses(names: Names, source: Source) -> Iterator[_Use]:
         if not name or _is_left(names, source, root):
             continue
         found = names.lookup(root.id, where) or []
-        binding = found[0] if len(found) == 1 and found[0].kind == "import" else None
+        targets = {canonical(each.target) if each.kind == "import" else "" for each in found}
+        binding = found[0] if len(targets) == 1 and "" not in targets else None
         if found and binding is None:
             continue
         rest = rest_of(spelled)[len(name) + 1 :]

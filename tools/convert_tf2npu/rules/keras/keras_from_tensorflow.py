@@ -379,6 +379,7 @@ def _used(context: Context, bindings: list[Binding]) -> Iterator[tuple[str, str]
             if any(part in later for part in ast.walk(whole)):
                 continue
             name = names.spelled(whole, where) or bindings[0].target
+            name = name[len("tensorflow.") :] if name.startswith("tensorflow.keras.") else name
             target = max((t for t in after if name.startswith(t)), key=len, default="")
             yield name, after.get(target, "") + name[len(target) :]
 
