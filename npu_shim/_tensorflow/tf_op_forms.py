@@ -157,7 +157,7 @@ def eagerly(form: Form, op_type: str, arguments: Sequence[Any]) -> list[Tensor] 
 
 def result_of(tensor: Tensor) -> Tensor | None:
     """Return the last tensor inside a form whose result this tensor of a graph is; None for others."""
-    if not isinstance(tensor, tf.Tensor) or (tf.executing_eagerly() and hasattr(tensor, "numpy")):
+    if not isinstance(tensor, tf.Tensor) or isinstance(tensor, _ops.EagerTensor):
         return None
     op = tensor.op
     if op.type not in ("Identity", "IdentityN") or _RESULT not in op.node_def.attr:

@@ -560,3 +560,10 @@ UPDATE = "def update(x):\n    with tf.GradientTape() as t:\n        y = w * x\n 
 )
 def test_steps_that_run_operation_by_operation(text: str, count: int) -> None:
     assert len(lines(STEP + "w = tf.Variable(1.0)\n" + text, "NPU247")) == count
+
+
+def test_keras_of_two_imports_is_that_of_tensorflow() -> None:
+    script = "from tensorflow import keras\nimport keras\n\ndef build():\n    v = keras.Variable(1.0)\n"
+    script += "    return keras.Sequential([keras.layers.Dense(1)])\nmodel = build()\nmodel.fit(x, y)\n"
+    new = Converter(Settings(select=("NPU123", "NPU124"))).convert(script.encode()).new
+    assert new is not None and b"\nfrom tensorflow import keras\n" in new and b"v = backports.Variable(1.0)" in new

@@ -90,10 +90,12 @@ def uses(script: str, version: str = TF1) -> dict[str, Any]:
 def test_calls_of_eager_code() -> None:
     step = "@tf.function\ndef step(x):\n    return model(x)\n"
     script = "s = tf.distribute.MirroredStrategy()\nd = tf.data.Dataset.range(8)\no = tf.keras.optimizers.AdamW(0.1)\n"
+    script += "h = tf.keras.layers.RandomHue(0.1)\n"
     found = uses(step + script + "tf.config.run_functions_eagerly(True)\nfor x in d:\n    step(x)\n", TF2)
     assert found["tf.distribute.MirroredStrategy"].status == "limited"  # NPU250: run the tool with -d tf_strategy
     assert found["tf.data.Dataset.range"].status == "supported"  # as it is
-    assert found["tf.keras.optimizers.AdamW"].status == "unsupported"  # TensorFlow 2.6 lacks it
+    assert found["tf.keras.optimizers.AdamW"].status == "migrated"  # TensorFlow 2.6 lacks it, and npu_shim has it
+    assert found["tf.keras.layers.RandomHue"].status == "unsupported"
 
 
 def test_the_rules_come_before_the_support_list() -> None:

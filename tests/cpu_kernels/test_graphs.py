@@ -166,6 +166,17 @@ def test_ops_that_the_cpu_computes_are_themselves() -> None:
     assert with_forms == graph_def()
 
 
+def test_a_graph_takes_an_eager_tensor_beside_the_result_of_a_form() -> None:
+    with context.eager_mode():
+        images, offset = tf.constant(IMAGES), tf.constant(IMAGES[:1, :, :1, :1])
+
+        @tf.function
+        def pooled(x: Any) -> Any:
+            return tf.nn.max_pool2d(x, 1, 1, "SAME", "NCHW") - v1.raw_ops.Sub(x=offset, y=x)
+
+        np.testing.assert_array_equal(pooled(images), IMAGES - (IMAGES[:1, :, :1, :1] - IMAGES))
+
+
 def test_a_host_with_a_card_does_not_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
     patches.restore_all()
     monkeypatch.setattr(host_device, "look", lambda: host_device.Device("npu", "a test"))

@@ -39,7 +39,7 @@ optimizer
 data
 config
 launching
-ops
+ops backports
 distributed
 options
 cpu_kernels

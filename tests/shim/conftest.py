@@ -11,6 +11,8 @@ from npu_shim._tensorflow import tf_api
 
 # That a TensorFlow without tf.estimator says so is tested in test_estimator.py.
 collect_ignore = [] if tf_api.estimator() else ["test_estimator_batches.py"]
+# That TensorFlow 1 has no backports is tested in test_star_import.py.
+collect_ignore += ["test_backports.py"] if tf.__version__.startswith("1.") else []
 
 
 @pytest.fixture(autouse=True)

@@ -248,3 +248,11 @@ def test_keras_dropout_goes_through_npu_ops_until_uninstalled():
         assert all(len(set(channels[i, :, j])) == 1 for i in range(4) for j in range(8))
     npu_shim.uninstall()
     assert layers.Dropout.__dict__["call"] is original
+
+
+def test_backports_of_tensorflow_2_say_what_they_need():
+    if tf.__version__.startswith("1."):
+        with pytest.raises(ImportError, match=r"needs TensorFlow 2.6 or later; this is 1\."):
+            importlib.import_module("npu_shim.backports")
+    else:
+        assert importlib.import_module("npu_shim.backports").AdamW

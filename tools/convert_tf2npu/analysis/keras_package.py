@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from ..semantics.model import Binding
 from ..semantics.module_index import Names
 from ..semantics.resolved_name import ResolvedName
@@ -20,9 +22,13 @@ def keras_imports(names: Names) -> list[Binding]:
     for scope in scopes:
         for bindings in scope.bindings.values():
             imports = [b for b in bindings if b.kind == "import" and b.node is not None]
-            if not any(b.target.startswith("tensorflow.") for b in imports):
-                found += [b for b in imports if _is_of_keras(names, b)]
+            has_both = any(b.target.startswith("tensorflow.") for b in imports)
+            found += [b for b in imports if _is_of_keras(names, b) and not (has_both and _is_tried(names, b))]
     return found
+
+
+def _is_tried(names: Names, binding: Binding) -> bool:
+    return any(isinstance(parent, (ast.Try, ast.If)) for parent in names.ancestors(binding.node))  # type: ignore[arg-type]
 
 
 def _is_of_keras(names: Names, binding: Binding) -> bool:

@@ -10,6 +10,7 @@ from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..syntax.expressions import last_name, last_part
 from ..tf_api.canonical_names import canonical, is_only_version2, is_version1, of_keras
+from ..tf_api.later_names import has_backport
 from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, became, rest_of
 from .idle_sessions import SET_SESSION, Use, use_of
 
@@ -51,6 +52,7 @@ _ADDED = frozenset(
     for name in """npu_callbacks_append npu_clear_session npu_config_proto npu_hooks_append
 npu_run_config_init set_keras_session_npu_config""".split()
 )
+_BACKPORTS = "npu_shim.backports."  # in place of names of version 2
 _DROPOUTS = frozenset({"tensorflow.contrib.layers.dropout", "tensorflow.layers.dropout", "tensorflow.nn.dropout"})
 _KERAS = frozenset(
     "tensorflow.keras." + name
@@ -130,6 +132,8 @@ def evidence_of(names: Names) -> FileEvidence:
         elif added is None and dotted in _ADDED and not _is_switched(names, node):
             if last_part(dotted) != "npu_config_proto" or use_of(names, _around(names, node)) == Use.PROGRAM:
                 added = _evidence(names, last_part(dotted), node)
+        if name.startswith(_BACKPORTS):
+            two = two or _evidence(names, name, node)
         if not name.startswith(("tensorflow.", "tensorflow_estimator.")) and not of_keras(name):
             continue
         if dotted in _SESSIONS and is_version1(name):
@@ -229,7 +233,8 @@ def _types(handler: ast.ExceptHandler) -> list[ast.expr]:
 def _is_two(name: str, dotted: str) -> bool:
     if dotted.endswith(".gelu") or dotted.startswith("tensorflow.distribute."):
         return False  # the tool replaces these, so a second run would find another version
-    return not is_version1(name) and (became(dotted if of_keras(name) else name) == NEW or is_only_version2(name))
+    is_new = became(dotted if of_keras(name) else name) == NEW or is_only_version2(name) or has_backport(dotted)
+    return is_new and not is_version1(name)
 
 
 def _reads_values(names: Names) -> Evidence | None:

@@ -19,8 +19,15 @@ from .preamble import is_flag, is_harmless, is_setting, last_setting
 
 MODULE = "npu_shim.npu_init"
 DEVICE_MODULE = "npu_shim.npu_device"
-# The imports of the interface for TensorFlow 2, by the name that they bind; what a change uses may be one of them.
-DEVICE_IMPORTS = {"npu": f"import {DEVICE_MODULE} as npu", "npu_device": "from npu_shim import npu_device"}
+BACKPORTS_MODULE = "npu_shim.backports"
+# The imports for TensorFlow 2 by the name that they bind: the interface of the device, and backports. What a change
+# uses may be one of them.
+DEVICE_IMPORTS = {
+    "npu": f"import {DEVICE_MODULE} as npu",
+    "npu_device": "from npu_shim import npu_device",
+    "backports": "from npu_shim import backports",
+    "npu_backports": f"import {BACKPORTS_MODULE} as npu_backports",
+}
 # Objects of the star import that files may import themselves.
 _SAME = {
     "os": {"os"},
@@ -61,6 +68,11 @@ def device_name(names: Names, of_vendor: bool = False) -> str:
             return name
     bound = names.module.bindings.get("npu", ())
     return "npu_device" if taken(("npu",), names) or any(b.target == "npu_device" for b in bound) else "npu"
+
+
+def backports_name(names: Names) -> str:
+    """Return the name under which a file has, or can have, the backports."""
+    return "npu_backports" if taken(("backports",), names) else "backports"
 
 
 def name_of_tensorflow(names: Names) -> str | None:

@@ -157,7 +157,7 @@ Reported::
     npu.open().as_default()
     model = keras.Sequential([keras.layers.Dense(1)])
     model.fit(images, labels)
-    keras.saving.save_model(model, 'model.keras')
+    keras.saving.KerasFileEditor('model.keras').summary()
 
 Untouched::
 
@@ -208,6 +208,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.keras_package import keras_imports
+from ...analysis.later_names import conversions
 from ...analysis.tensorflow_version import may_be_two, verdict
 from ...semantics.model import Binding, Star
 from ...semantics.stars import brings_of_keras
@@ -252,7 +253,11 @@ def check_file(context: Context) -> Iterator[Result]:
     for binding in found:
         assert binding.where.statement is not None
         by_statement.setdefault(binding.where.statement, []).append(binding)
+    later = conversions(context)
     for node, bindings in by_statement.items():
+        if node in later.gone:
+            continue
+        bindings = [each for each in bindings if id(each) not in later.bindings]
         lacking = unknown if node in stars else _lacking(context, bindings)
         if not lacking:
             yield Change(node, "keras imported from TensorFlow", (_edit(context, node),))
@@ -361,7 +366,7 @@ def _modules(name: str) -> list[str]:
 
 def _used(context: Context, bindings: list[Binding]) -> Iterator[tuple[str, str]]:
     """Yield the names that imports bring, and those that the file uses of them, before and after the change."""
-    names = context.names
+    names, later = context.names, conversions(context).nodes
     after = {binding.target: _after(binding) for binding in bindings}
     yield from after.items()
     brought = {id(binding) for binding in bindings}
@@ -371,7 +376,10 @@ def _used(context: Context, bindings: list[Binding]) -> Iterator[tuple[str, str]
             parent = names.parents.get(whole)
             while isinstance(parent, ast.Attribute):
                 whole, parent = parent, names.parents.get(parent)
+            if any(part in later for part in ast.walk(whole)):
+                continue
             name = names.spelled(whole, where) or bindings[0].target
+            name = name[len("tensorflow.") :] if name.startswith("tensorflow.keras.") else name
             target = max((t for t in after if name.startswith(t)), key=len, default="")
             yield name, after.get(target, "") + name[len(target) :]
 

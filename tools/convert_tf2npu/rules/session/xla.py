@@ -2,7 +2,8 @@
 
 The NPU compiles the graph itself, so XLA must not compile parts of it. ``npu_config_proto`` disables XLA in session
 configurations. The rule disables it in all other places. ``TF_XLA_FLAGS`` overrides these settings, so the rule removes an
-assignment that turns automatic compilation on. It reports such a value in another expression, and a call whose arguments
+assignment that turns automatic compilation on. ``compile`` of Keras models has no ``jit_compile`` in TensorFlow 2.6, so the rule
+removes it in programs of TensorFlow 2. It reports such a value in another expression, and a call whose arguments
 are hidden behind ``*`` or ``**``. Pass the argument that disables XLA there.
 
 Before::
@@ -33,7 +34,7 @@ After::
         return x + 1
 
     def build(model: tf.keras.Model):
-        model.compile('adam', 'mse', jit_compile=False)
+        model.compile('adam', 'mse')
 
 Before::
 
@@ -86,8 +87,9 @@ import ast
 import re
 from typing import Iterator
 
+from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import add_argument, rename
-from ...rewrite.removal import remove_statements
+from ...rewrite.removal import remove_arguments, remove_statements
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
@@ -155,8 +157,12 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     """Disable XLA in ``compile`` of a Keras model."""
     assert isinstance(call.node.func, ast.Attribute)
     value = next((keyword.value for keyword in call.node.keywords if keyword.arg == "jit_compile"), None)
-    if constant(value) == (True,) and context.types.of(call.node.func.value, call.where) == Type.MODEL:
-        assert value is not None
+    if value is None or context.types.of(call.node.func.value, call.where) != Type.MODEL:
+        return
+    if constant(value) in ((True,), (False,), (None,)) and is_two(context):
+        edits = remove_arguments(context.source, call.node, [value])
+        yield Change(call.node, "jit_compile removed, which TensorFlow 2.6 lacks", tuple(edits))
+    elif constant(value) == (True,):
         yield Change(call.node, "XLA disabled", (rename(context.source, value, "False"),))
 
 

@@ -57,7 +57,7 @@ Untouched::
     class Net(tf.keras.Model):
         def train_step(self, data):
             with tf.GradientTape() as tape:
-                loss = self.compute_loss(data)
+                loss = self.loss_of(data)
             gradients = tape.gradient(loss, self.trainable_variables)
             self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
 

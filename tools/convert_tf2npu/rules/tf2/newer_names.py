@@ -1,8 +1,9 @@
 """Names that TensorFlow 2.6 lacks.
 
 On the NPU, programs of TensorFlow 2 run with TensorFlow 2.6. The rule reports calls of functions and classes, and
-arguments, that exist in TensorFlow 2.15 or Keras 3 and not in 2.6, each once for each file. Code under a test of the version, or
-in a ``try``, is not reported.
+arguments, that exist in TensorFlow 2.15 or Keras 3 and not in 2.6, each once for each file. NPU124 converts most of them. Code under a
+test of the version, or in a ``try``, is not reported. The rule also reports a model with a ``compute_loss`` of its own
+and no ``train_step``: only later versions call it in ``fit``.
 
 Reported::
 
@@ -28,6 +29,16 @@ Reported::
     npu.open().as_default()
     model = keras.Sequential([keras.layers.Dense(1)])
     model.fit(ops.ones((8, 4)), labels)
+
+Reported::
+
+    import tensorflow as tf
+
+    class Net(tf.keras.Model):
+        def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
+            return tf.reduce_mean((y - y_pred) ** 2)
+
+    Net().fit(images, labels)
 
 Untouched::
 
@@ -57,20 +68,16 @@ Untouched::
 from __future__ import annotations
 
 import ast
-import functools
-from typing import Iterator
+from typing import Iterator, Sequence
 
-from ...analysis.device_placement import in_test
-from ...analysis.keras_methods import is_keras_method
+from ...analysis.device_placement import belongs_to_test
+from ...analysis.later_names import conversions, later_calls
 from ...analysis.tensorflow_version import is_two, may_be_two
-from ...semantics.model import Call, Where
-from ...semantics.tf_types import Type
-from ...tf_api.names_after_26 import ARGUMENTS, NAMES
-from ...tf_api.v1_fate import rest_of
+from ...tf_api.later_names import ARGUMENT_NAMES
+from ...tf_api.names_after_26 import ARGUMENTS
 from ..base import Context, Finding, Result
 
 CODE = "NPU275"
-_ROOT = "tensorflow."
 # The names of TensorFlow 2.6 for the same thing.
 _INSTEAD = {
     "config.experimental.enable_op_determinism": "the environment variable TF_DETERMINISTIC_OPS=1",
@@ -82,6 +89,7 @@ _INSTEAD = {
     "data.Dataset.sample_from_datasets": "tf.data.experimental.sample_from_datasets",
     "data.Dataset.save": "tf.data.experimental.save",
     "function.reduce_retracing": "experimental_relax_shapes=True",
+    "keras.layers.LeakyReLU.negative_slope": "alpha",
     "keras.Initializer": "tf.keras.initializers.Initializer",
     "keras.InputSpec": "tf.keras.layers.InputSpec",
     "keras.Layer": "tf.keras.layers.Layer",
@@ -90,6 +98,7 @@ _INSTEAD = {
     "keras.Model.compute_loss": "self.compiled_loss",
     "keras.Model.compute_metrics": "self.compiled_metrics",
     "keras.Model.export": "model.save",
+    "keras.Optimizer.apply": "apply_gradients(zip(gradients, variables))",
     "keras.Optimizer": "tf.keras.optimizers.Optimizer",
     "keras.Regularizer": "tf.keras.regularizers.Regularizer",
     "keras.Variable": "tf.Variable",
@@ -110,33 +119,25 @@ _INSTEAD = {
     "keras.utils.set_random_seed": "random.seed, numpy.random.seed and tf.random.set_seed",
     "io.gfile.join": "os.path.join",
 }
-_METHODS = {
-    kind: frozenset(name.rpartition(".")[2] for name in NAMES if name.startswith(owner + "."))
-    for kind, owner in ((Type.DATASET, "data.Dataset"), (Type.MODEL, "keras.Model"))
-}
-_ALL_METHODS = frozenset().union(*_METHODS.values())
-_TESTS = ("version", "hasattr", "getattr")
 
 
-def check_file(context: Context) -> Iterator[Result]:
+def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[Result]:
     if not may_be_two(context):
         return
+    if "def compute_loss" in context.source.text:
+        yield from _uncalled(context)
     reported: set[str] = set()
-    called = context.called
-    for call in context.names.calls:
-        name = called.get(call.node, "")
-        if name.startswith(_ROOT):
-            found = _newer(call, name)
-        else:
-            found = _method(context, call) if getattr(call.node.func, "attr", "") in _ALL_METHODS else ""
-        if not found:
-            continue
-        if found in reported or _is_tested(context, call.node) or in_test(context, call.node) or not is_two(context):
+    for call, found in later_calls(context):
+        if found in reported or not is_two(context) or _is_converted(context, call.node, replaced):
             continue
         reported.add(found)
         instead = _INSTEAD.get(found, "")
         owner, _, last = found.rpartition(".")
-        what = f"the argument {last} of tf.{owner}" if last in ARGUMENTS.get(owner, "").split() else f"tf.{found}"
+        what = (
+            f"the argument {last} of tf.{owner}"
+            if last in ARGUMENTS.get(owner, "").split() or last in ARGUMENT_NAMES.get(owner, ())
+            else f"tf.{found}"
+        )
         yield Finding(
             call.node,
             f"TensorFlow 2.6, which runs on the NPU, lacks {what}. "
@@ -144,67 +145,26 @@ def check_file(context: Context) -> Iterator[Result]:
         )
 
 
-@functools.lru_cache(maxsize=4096)
-def _newer_name(name: str) -> str:
-    """Return the name, or a module or class of it, that TensorFlow 2.6 lacks; "" if it has them."""
-    name = rest_of(name)
-    above = [name[:end] for end, char in enumerate(name) if char == "."]
-    return next((part for part in [*above, name] if part in NAMES), "")
+def _uncalled(context: Context) -> Iterator[Result]:
+    """Yield findings for models with a loss of their own that only the training step of later versions calls."""
+    names = context.names
+    if any(getattr(call.node.func, "attr", "") == "compute_loss" for call in names.calls):
+        return  # a loop of the script may call it
+    for node in names.places:
+        if not isinstance(node, ast.ClassDef) or names.held(node, "train_step"):
+            continue
+        own = [held.binding.node for held in names.held(node, "compute_loss")]
+        is_keras = any("y_pred" in (a.arg for a in f.args.args) for f in own if isinstance(f, ast.FunctionDef))
+        if not is_keras or names.ancestry(node).isdisjoint({"tensorflow.keras.Model", "tensorflow.keras.Sequential"}):
+            continue
+        if is_two(context) and not belongs_to_test(names, node):
+            yield Finding(node, "TensorFlow 2.6 does not call compute_loss of a model. Define train_step and call it")
 
 
-def _newer(call: Call, name: str) -> str:
-    """Return the name, or the name and argument, that TensorFlow 2.6 lacks; "" if it has them."""
-    newer = _newer_name(name)
-    if newer or not call.node.keywords:
-        return newer
-    name = rest_of(name)
-    arguments = ARGUMENTS.get(name)
-    more = arguments.split() if arguments else ()
-    return next((f"{name}.{keyword.arg}" for keyword in call.node.keywords if keyword.arg in more), "")
-
-
-def _method(context: Context, call: Call) -> str:
-    """Return the method of a dataset or a Keras model that TensorFlow 2.6 lacks."""
-    function = call.node.func
-    assert isinstance(function, ast.Attribute)
-    kind = context.types.of(function.value, call.where)
-    if kind in _METHODS and function.attr in _METHODS[kind]:  # type: ignore[index]
-        is_own = context.names.definition(function, call.where) is not None or _may_be_own(
-            context, function, call.where
-        )
-        if not is_own and (kind == Type.DATASET or is_keras_method(context, call)):
-            return f"{'data.Dataset' if kind == Type.DATASET else 'keras.Model'}.{function.attr}"
-    owner = context.names.owner(function.value, call.where)
-    if (
-        owner is not None
-        and function.attr in _METHODS[Type.MODEL]
-        and not owner.names.held(owner.node, function.attr)
-        and any(
-            base in ("tensorflow.keras.Model", "tensorflow.keras.Sequential")
-            for base in owner.names.ancestry(owner.node)
-        )
-    ):
-        return f"keras.Model.{function.attr}"
-    return ""
-
-
-def _may_be_own(context: Context, method: ast.Attribute, where: Where) -> bool:
-    """Return True if the object is a parameter, and a class of the project has a method of this name."""
-    bindings = context.names.lookup(method.value.id, where) if isinstance(method.value, ast.Name) else None
-    project = context.names.project
-    if not project or not any(binding.kind == "arg" for binding in bindings or ()):
-        return False
-    definition = f"def {method.attr}(".encode()
-    return any(definition in project.raw(path) for path in project.paths)
-
-
-def _is_tested(context: Context, node: ast.AST) -> bool:
-    """Return True if code runs only with some versions of TensorFlow."""
-    for parent in context.names.ancestors(node):
-        if isinstance(parent, ast.Try):
-            return True
-        if isinstance(parent, (ast.If, ast.IfExp)) and any(
-            word in context.source.segment(parent.test).lower() for word in _TESTS
-        ):
-            return True
-    return False
+def _is_converted(context: Context, call: ast.Call, replaced: Sequence[tuple[int, int]]) -> bool:
+    """Return True if NPU124 has converted the function, the method or the argument."""
+    parts = {call, *ast.walk(call.func)}
+    return any(
+        not parts.isdisjoint(each.nodes) and all((edit.start, edit.end) in replaced for edit in each.edits)
+        for each in conversions(context).all
+    )

@@ -1,0 +1,59 @@
+"""Names of later versions of TensorFlow and Keras for TensorFlow 2.6.
+
+Each name is TensorFlow's own where the installed version has it. Elsewhere it is npu_shim's, with the signature,
+meaning and numbers of the later version. The migration tool writes these names (NPU124).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npu_shim._tensorflow.tf_api import tf
+
+if int(tf.__version__.partition(".")[0]) < 2:
+    raise ImportError(f"npu_shim.backports needs TensorFlow 2.6 or later; this is {tf.__version__}. Remove the import.")
+
+from npu_shim.backports import keras_ops, keras_random, layers, optimizers, seeds, variables
+from npu_shim.backports.models import compute_loss, compute_metrics, get_metrics_result
+
+__all__ = [
+    "AdamW",
+    "BackupAndRestore",
+    "EinsumDense",
+    "GroupNormalization",
+    "Identity",
+    "UnitNormalization",
+    "Variable",
+    "compute_loss",
+    "compute_metrics",
+    "enable_op_determinism",
+    "get_metrics_result",
+    "ops",
+    "random",
+    "set_random_seed",
+    "silu",
+]
+
+
+def _tensorflows(path: str) -> Any:
+    """Return what TensorFlow has under a dotted name, or None."""
+    found: Any = tf
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+AdamW: Any = _tensorflows("keras.optimizers.AdamW") or optimizers.AdamW
+BackupAndRestore: Any = (
+    _tensorflows("keras.callbacks.BackupAndRestore") or tf.keras.callbacks.experimental.BackupAndRestore
+)
+EinsumDense: Any = _tensorflows("keras.layers.EinsumDense") or tf.keras.layers.experimental.EinsumDense
+GroupNormalization: Any = _tensorflows("keras.layers.GroupNormalization") or layers.GroupNormalization
+Identity: Any = _tensorflows("keras.layers.Identity") or layers.Identity
+UnitNormalization: Any = _tensorflows("keras.layers.UnitNormalization") or layers.UnitNormalization
+Variable: Any = _tensorflows("keras.Variable") or variables.Variable
+enable_op_determinism: Any = _tensorflows("config.experimental.enable_op_determinism") or seeds.enable_op_determinism
+ops: Any = _tensorflows("keras.ops") or keras_ops.ops
+random: Any = _tensorflows("keras.random") or keras_random.random
+set_random_seed: Any = _tensorflows("keras.utils.set_random_seed") or seeds.set_random_seed
+silu: Any = _tensorflows("keras.activations.silu") or tf.keras.activations.swish

@@ -1,0 +1,386 @@
+"""Functions of keras.ops, which Keras 3 has, written with those of TensorFlow.
+
+They take tensors, arrays, numbers and the symbolic tensors of Keras. Their arguments have the names of Keras 3: ``x``
+for the tensor, ``axis`` for an axis or a sequence of axes (None for all), ``keepdims``. Integers become ``floatx``
+where a function computes real numbers. Two tensors of different types get the type of the real one. A function that is
+not in the table is an AttributeError. Source: the pages of keras.ops on keras.io, and NumPy's of the same name.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Callable
+
+import numpy as np
+
+from npu_shim._tensorflow.tf_api import tf
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import DType, Tensor, Unknown
+
+_Function = Callable[..., Any]
+_nn, _math, _np = tf.nn, tf.math, tf.experimental.numpy
+
+
+def _of(x: Unknown) -> Tensor:
+    """Return a tensor as it is, and other values as one: real numbers with floatx, integers with int32."""
+    if hasattr(x, "dtype"):
+        return tf.convert_to_tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
+    tensor = tf.convert_to_tensor(x)
+    has_type = any(hasattr(each, "dtype") for each in tf.nest.flatten(x))
+    return tf.cast(tensor, _floatx()) if tensor.dtype.is_floating and not has_type else tensor
+
+
+def _floatx() -> str:
+    return tf.keras.backend.floatx()
+
+
+def _real(x: Unknown) -> Tensor:
+    """Return a tensor of real numbers."""
+    x = _of(x)
+    dtype = tf.as_dtype(x.dtype)
+    return tf.cast(x, _floatx()) if dtype.is_integer or dtype.is_bool else x
+
+
+def _number(x: Unknown) -> Tensor:
+    """Return a tensor of numbers: truth values as int32."""
+    x = _of(x)
+    return tf.cast(x, tf.int32) if tf.as_dtype(x.dtype).is_bool else x
+
+
+def _pair(x1: Unknown, x2: Unknown) -> tuple[Any, Any]:
+    """Return two values of one type; a number that is no tensor has that of the other."""
+    have = [hasattr(x, "dtype") for x in (x1, x2)]
+    if not any(have):
+        x1 = _of(x1)
+        have[0] = True
+    if all(have):
+        types = [tf.as_dtype(x.dtype) for x in (x1, x2)]
+        if types[0] != types[1]:
+            both = max(types, key=lambda each: (each.is_complex, each.is_floating, not each.is_bool, each.size))
+            x1, x2 = tf.cast(x1, both), tf.cast(x2, both)
+        return x1, x2
+    known, number = (x1, x2) if have[0] else (x2, x1)
+    dtype = tf.as_dtype(known.dtype)
+    if dtype.is_integer and any(isinstance(each, float) for each in tf.nest.flatten(number)):
+        dtype = tf.as_dtype(_floatx())
+        known = tf.cast(known, dtype)
+    number = tf.cast(number, dtype)
+    return (known, number) if have[0] else (number, known)
+
+
+def _two(function: _Function) -> _Function:
+    return lambda x1, x2: function(*_pair(x1, x2))
+
+
+def _two_real(function: _Function) -> _Function:
+    return lambda x1, x2: function(*_pair(_real(x1), _real(x2)))
+
+
+def _one(function: _Function, as_type: _Function = _real) -> _Function:
+    return lambda x: function(as_type(x))
+
+
+def _reduced(function: _Function, as_type: _Function = _real) -> _Function:
+    return lambda x, axis=None, keepdims=False: function(as_type(x), axis, keepdims)
+
+
+def _shape(x: Unknown) -> tuple[Any, ...]:
+    """Return the sizes of a tensor: numbers, and scalar tensors where they are not static."""
+    x = _of(x)
+    sizes = tf.TensorShape(x.shape).as_list()
+    if None not in sizes:
+        return tuple(sizes)
+    dynamic = tf.shape(x)
+    return tuple(dynamic[place] if size is None else size for place, size in enumerate(sizes))
+
+
+def _arg(function: _Function) -> _Function:
+    def found(x: Unknown, axis: int | None = None, keepdims: bool = False) -> Tensor:
+        x = _number(x)
+        if axis is None:
+            index = function(tf.reshape(x, [-1]), 0, output_type=tf.int32)
+            return tf.reshape(index, [1] * len(x.shape)) if keepdims else index
+        index = function(x, axis, output_type=tf.int32)
+        return tf.expand_dims(index, axis) if keepdims else index
+
+    return found
+
+
+def _arange(start: Unknown, stop: Unknown = None, step: Unknown = None, dtype: DType | None = None) -> Tensor:
+    start, stop = (0, start) if stop is None else (start, stop)
+    step = 1 if step is None else step
+    if dtype is None:
+        is_real = any(
+            isinstance(x, float) or hasattr(x, "dtype") and tf.as_dtype(x.dtype).is_floating
+            for x in (start, stop, step)
+        )
+        dtype = _floatx() if is_real else "int32"
+    return tf.range(start, stop, step, dtype)
+
+
+def _clip(x: Unknown, x_min: Unknown, x_max: Unknown) -> Tensor:
+    return OPS["minimum"](OPS["maximum"](x, x_min), x_max)
+
+
+def _full(shape: Unknown, fill_value: Unknown, dtype: DType | None = None) -> Tensor:
+    return tf.broadcast_to(tf.cast(fill_value, dtype or _floatx()), shape)
+
+
+def _image_axes(images: Tensor, data_format: str | None) -> bool:
+    return (data_format or tf.keras.backend.image_data_format()) == "channels_first"
+
+
+def _resize(
+    images: Unknown,
+    size: tuple[int, int],
+    interpolation: str = "bilinear",
+    antialias: bool = False,
+    data_format: str | None = None,
+) -> Tensor:
+    images = _of(images)
+    first = _image_axes(images, data_format)
+    rank = len(images.shape)
+    last = [*range(rank - 3), rank - 2, rank - 1, rank - 3]
+    resized = tf.image.resize(tf.transpose(images, last) if first else images, size, interpolation, antialias=antialias)
+    resized = tf.transpose(resized, [*range(rank - 3), rank - 1, rank - 3, rank - 2]) if first else resized
+    return tf.cast(resized, images.dtype)
+
+
+def _extract_patches(
+    images: Unknown,
+    size: Unknown,
+    strides: Unknown = None,
+    dilation_rate: int = 1,
+    padding: str = "valid",
+) -> Tensor:
+    size = (size, size) if isinstance(size, int) else tuple(size)
+    strides = size if strides is None else (strides, strides) if isinstance(strides, int) else tuple(strides)
+    rates = [1, dilation_rate, dilation_rate, 1]
+    images = _of(images)
+    batch = images[None] if len(images.shape) == 3 else images
+    patches = tf.image.extract_patches(batch, [1, *size, 1], [1, *strides, 1], rates, padding.upper())
+    return patches[0] if len(images.shape) == 3 else patches
+
+
+def _linspace(
+    start: Unknown, stop: Unknown, num: int = 50, endpoint: bool = True, dtype: DType | None = None
+) -> Tensor:
+    points = tf.linspace(_real(start), _real(stop), num if endpoint else num + 1)
+    points = points if endpoint else points[:-1]
+    return tf.cast(points, dtype) if dtype else points
+
+
+def _norm(x: Unknown, ord: Unknown = None, axis: Unknown = None, keepdims: bool = False) -> Tensor:
+    return tf.norm(_real(x), "euclidean" if ord is None else ord, axis, keepdims)
+
+
+def _one_hot(x: Unknown, num_classes: int, axis: int = -1, dtype: DType | None = None) -> Tensor:
+    x = _of(x)
+    return tf.one_hot(
+        x if x.dtype in (tf.int32, tf.int64) else tf.cast(x, tf.int32), num_classes, axis=axis, dtype=dtype or _floatx()
+    )
+
+
+def _pad(x: Unknown, pad_width: Unknown, mode: str = "constant", constant_values: Unknown = None) -> Tensor:
+    x = _of(x)
+    rank = len(x.shape)
+    if isinstance(pad_width, int):
+        pad_width = [(pad_width, pad_width)] * rank
+    elif isinstance(pad_width[0], int):
+        pad_width = [tuple(pad_width)] * rank
+    return tf.pad(x, list(pad_width) * (rank if len(pad_width) == 1 else 1), mode.upper(), constant_values or 0)
+
+
+def _roll(x: Unknown, shift: Unknown, axis: Unknown = None) -> Tensor:
+    x = _of(x)
+    if axis is None:
+        return tf.reshape(tf.roll(tf.reshape(x, [-1]), shift, 0), _shape(x))
+    return tf.roll(x, shift, axis)
+
+
+def _split(x: Unknown, indices_or_sections: int | list[int], axis: int = 0) -> list[Tensor]:
+    x = _of(x)
+    if isinstance(indices_or_sections, int):
+        return tf.split(x, indices_or_sections, axis)
+    ends = [*indices_or_sections, _shape(x)[axis]]
+    return tf.split(x, [end - start for start, end in zip([0, *ends], ends)], axis)
+
+
+def _squeeze(x: Unknown, axis: Unknown = None) -> Tensor:
+    return tf.squeeze(_of(x), axis)
+
+
+def _take(x: Unknown, indices: Unknown, axis: int | None = None) -> Tensor:
+    x = tf.reshape(_of(x), [-1]) if axis is None else _of(x)
+    return tf.gather(x, indices, axis=axis or 0)
+
+
+def _take_along_axis(x: Unknown, indices: Unknown, axis: int) -> Tensor:
+    x, indices = _np.swapaxes(_of(x), axis, -1), _np.swapaxes(_of(indices), axis, -1)
+    return _np.swapaxes(tf.gather(x, indices, batch_dims=len(x.shape) - 1), axis, -1)
+
+
+def _where(condition: Unknown, x1: Unknown = None, x2: Unknown = None) -> Unknown:
+    condition = tf.cast(condition, tf.bool)
+    if x1 is None and x2 is None:
+        return tuple(tf.unstack(tf.cast(tf.where(condition), tf.int32), num=len(condition.shape), axis=-1))
+    return tf.where(condition, *_pair(x1, x2))
+
+
+def _parts(x: Tensor) -> tuple[Any, Any]:
+    return _math.real(x), _math.imag(x)
+
+
+def _batch_loss(function: _Function) -> _Function:
+    return lambda target, output, from_logits=False, axis=-1: function(
+        target, output, from_logits=from_logits, axis=axis
+    )
+
+
+# The functions by their names.
+OPS: dict[str, _Function] = {
+    # sizes and types
+    "array": lambda x, dtype=None: tf.cast(_of(x), dtype) if dtype else tf.identity(_of(x)),
+    "cast": lambda x, dtype: tf.cast(x, dtype),
+    "convert_to_numpy": lambda x: _of(x).numpy(),
+    "convert_to_tensor": lambda x, dtype=None: tf.cast(_of(x), dtype) if dtype else _of(x),
+    "is_tensor": tf.is_tensor,
+    "ndim": lambda x: len(_of(x).shape),
+    "shape": _shape,
+    "size": lambda x: tf.size(_of(x)),
+    "stop_gradient": lambda variable: tf.stop_gradient(variable),
+    # new tensors
+    "arange": _arange,
+    "eye": lambda N, M=None, dtype=None: tf.eye(N, M, dtype=dtype or _floatx()),
+    "full": _full,
+    "full_like": lambda x, fill_value, dtype=None: _full(tf.shape(_of(x)), fill_value, dtype or _of(x).dtype),
+    "linspace": _linspace,
+    "meshgrid": lambda *x, indexing="xy": tf.meshgrid(*map(_of, x), indexing=indexing),
+    "one_hot": _one_hot,
+    "ones": lambda shape, dtype=None: tf.ones(shape, dtype or _floatx()),
+    "ones_like": lambda x, dtype=None: tf.ones_like(_of(x), dtype),
+    "zeros": lambda shape, dtype=None: tf.zeros(shape, dtype or _floatx()),
+    "zeros_like": lambda x, dtype=None: tf.zeros_like(_of(x), dtype),
+    # places of numbers
+    "argsort": lambda x, axis=-1: tf.argsort(_of(x), axis, stable=True),
+    "broadcast_to": lambda x, shape: tf.broadcast_to(_of(x), shape),
+    "concatenate": lambda xs, axis=0: tf.concat(xs, axis),
+    "expand_dims": lambda x, axis: tf.expand_dims(_of(x), axis),
+    "extract_patches": _extract_patches,
+    "flip": lambda x, axis=None: tf.reverse(
+        _of(x), range(len(_of(x).shape)) if axis is None else tf.nest.flatten(axis)
+    ),
+    "pad": _pad,
+    "repeat": lambda x, repeats, axis=None: tf.repeat(_of(x), repeats, axis),
+    "reshape": lambda x, newshape: tf.reshape(_of(x), newshape),
+    "resize": _resize,
+    "roll": _roll,
+    "scatter": lambda indices, values, shape: tf.scatter_nd(indices, values, shape),
+    "segment_sum": lambda data, segment_ids, num_segments: _math.unsorted_segment_sum(data, segment_ids, num_segments),
+    "slice": lambda inputs, start_indices, shape: tf.slice(_of(inputs), start_indices, shape),
+    "sort": lambda x, axis=-1: tf.sort(_of(x), axis),
+    "split": _split,
+    "squeeze": _squeeze,
+    "stack": lambda x, axis=0: tf.stack(x, axis),
+    "swapaxes": lambda x, axis1, axis2: _np.swapaxes(_of(x), axis1, axis2),
+    "take": _take,
+    "take_along_axis": _take_along_axis,
+    "tile": lambda x, repeats: tf.tile(_of(x), tf.nest.flatten(repeats)),
+    "top_k": lambda x, k, sorted=True: _math.top_k(_of(x), k, sorted),
+    "tril": lambda x, k=0: _np.tril(_of(x), k),
+    "transpose": lambda x, axes=None: tf.transpose(_of(x), axes),
+    "triu": lambda x, k=0: _np.triu(_of(x), k),
+    "unstack": lambda x, num=None, axis=0: tf.unstack(_of(x), num, axis),
+    "where": _where,
+    # each number
+    "abs": _one(tf.abs, _number),
+    "ceil": _one(_math.ceil),
+    "clip": _clip,
+    "cos": _one(tf.cos),
+    "erf": _one(_math.erf),
+    "exp": _one(tf.exp),
+    "floor": _one(tf.floor),
+    "isclose": lambda x1, x2: _np.isclose(*_pair(_of(x1), _of(x2))),
+    "isfinite": _one(_math.is_finite),
+    "isnan": _one(_math.is_nan),
+    "log": _one(_math.log),
+    "log1p": _one(_math.log1p),
+    "negative": _one(tf.negative, _number),
+    "round": lambda x, decimals=0: tf.round(_real(x) * 10.0**decimals) / 10.0**decimals,
+    "rsqrt": _one(_math.rsqrt),
+    "sign": _one(tf.sign, _number),
+    "sin": _one(tf.sin),
+    "sqrt": _one(tf.sqrt),
+    "square": _one(tf.square, _number),
+    # two tensors
+    "add": _two(tf.add),
+    "divide": _two_real(tf.divide),
+    "equal": _two(tf.equal),
+    "greater": _two(tf.greater),
+    "greater_equal": _two(tf.greater_equal),
+    "less": _two(tf.less),
+    "less_equal": _two(tf.less_equal),
+    "logical_and": lambda x1, x2: tf.logical_and(tf.cast(x1, tf.bool), tf.cast(x2, tf.bool)),
+    "logical_not": lambda x: tf.logical_not(tf.cast(x, tf.bool)),
+    "logical_or": lambda x1, x2: tf.logical_or(tf.cast(x1, tf.bool), tf.cast(x2, tf.bool)),
+    "maximum": _two(tf.maximum),
+    "minimum": _two(tf.minimum),
+    "mod": _two(_math.floormod),
+    "multiply": _two(tf.multiply),
+    "not_equal": _two(tf.not_equal),
+    "power": _two(tf.pow),
+    "subtract": _two(tf.subtract),
+    # products
+    "dot": lambda x1, x2: tf.tensordot(*_pair(_of(x1), _of(x2)), axes=1),
+    "einsum": lambda subscripts, *operands: tf.einsum(subscripts, *operands),
+    "matmul": lambda x1, x2: tf.matmul(*_pair(_of(x1), _of(x2))),
+    "tensordot": lambda x1, x2, axes=2: tf.tensordot(*_pair(_of(x1), _of(x2)), axes=axes),
+    # along axes
+    "all": _reduced(tf.reduce_all, lambda x: tf.cast(x, tf.bool)),
+    "any": _reduced(tf.reduce_any, lambda x: tf.cast(x, tf.bool)),
+    "argmax": _arg(tf.argmax),
+    "argmin": _arg(tf.argmin),
+    "cumsum": lambda x, axis=None: tf.cumsum(tf.reshape(_of(x), [-1]) if axis is None else _of(x), axis or 0),
+    "logsumexp": _reduced(tf.reduce_logsumexp),
+    "max": _reduced(tf.reduce_max, _number),
+    "mean": _reduced(tf.reduce_mean),
+    "min": _reduced(tf.reduce_min, _number),
+    "moments": lambda x, axes, keepdims=False: _nn.moments(_real(x), axes, keepdims=keepdims),
+    "norm": _norm,
+    "normalize": lambda x, axis=-1, order=2: _real(x) / tf.maximum(_norm(x, order, axis, True), 1e-12),
+    "prod": _reduced(tf.reduce_prod, _number),
+    "std": _reduced(_math.reduce_std),
+    "sum": _reduced(tf.reduce_sum, _number),
+    "var": _reduced(_math.reduce_variance),
+    # spectra: pairs of real and imaginary parts
+    "fft": lambda x: _parts(tf.signal.fft(tf.complex(*map(_real, x)))),
+    "fft2": lambda x: _parts(tf.signal.fft2d(tf.complex(*map(_real, x)))),
+    # networks
+    "binary_crossentropy": lambda target, output, from_logits=False: tf.keras.backend.binary_crossentropy(
+        _of(target), _of(output), from_logits
+    ),
+    "categorical_crossentropy": _batch_loss(tf.keras.backend.categorical_crossentropy),
+    "elu": lambda x, alpha=1.0: tf.keras.activations.elu(_real(x), alpha),
+    "gelu": lambda x, approximate=True: _nn.gelu(_real(x), approximate),
+    "leaky_relu": lambda x, negative_slope=0.2: _nn.leaky_relu(_real(x), negative_slope),
+    "log_softmax": lambda x, axis=-1: _nn.log_softmax(_real(x), axis),
+    "relu": _one(_nn.relu),
+    "sigmoid": _one(tf.sigmoid),
+    "silu": _one(_nn.silu),
+    "softmax": lambda x, axis=-1: _nn.softmax(_real(x), axis),
+    "softplus": _one(_math.softplus),
+    "sparse_categorical_crossentropy": _batch_loss(tf.keras.backend.sparse_categorical_crossentropy),
+    "tanh": _one(tf.tanh),
+    # control flow
+    "cond": lambda pred, true_fn, false_fn: tf.cond(tf.cast(pred, tf.bool), true_fn, false_fn),
+    "vectorized_map": lambda function, elements: tf.vectorized_map(function, elements),
+    "while_loop": lambda cond, body, loop_vars, maximum_iterations=None: tf.while_loop(
+        cond, body, loop_vars, maximum_iterations=maximum_iterations
+    ),
+}
+# Functions that keras.ops has in its modules only, or there too.
+IMAGE = ("extract_patches", "resize")
+ops = SimpleNamespace(**{name: function for name, function in OPS.items() if name not in IMAGE})
+ops.image = SimpleNamespace(**{name: OPS[name] for name in IMAGE})
+ops.nn = ops.numpy = ops
