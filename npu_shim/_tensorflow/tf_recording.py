@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import tensorflow as tf
 from tensorflow.python.client import session as _session
@@ -12,7 +12,7 @@ from tensorflow.python.framework import random_seed as _random_seed
 from npu_shim._tensorflow import script_frames, tf_autograph as tf_autograph  # the second for its effect
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Function, Graph, Operation, Tensor, Variable
+    from npu_shim._tensorflow.types import Fetches, Function, Graph, Operation, Result, Tensor, Value, Variable
 
 BaseSession = _session.BaseSession
 _BRANCHES = ("CondBranchFuncGraph", "WhileBodyFuncGraph", "WhileCondFuncGraph")
@@ -21,6 +21,25 @@ _BRANCHES = ("CondBranchFuncGraph", "WhileBodyFuncGraph", "WhileCondFuncGraph")
 def replace_get_seed(make: Callable[[Function], Function]) -> None:
     """Replace the function with which random ops and datasets make their two seeds from one."""
     _random_seed.get_seed = make(_random_seed.get_seed)
+
+
+def seed_random_boxes(next_seed: Callable[[], int]) -> None:
+    """Give tf.image.sample_distorted_bounding_box a seed where the script gives none.
+
+    The function asks for no seed as other random ops do. With deterministic ops it then fails from TensorFlow 2.9 on.
+    """
+
+    def make(original: Function) -> Function:
+        def sample(
+            image_size: Value, bounding_boxes: Value, seed: int | None = None, *args: Any, **kwargs: Any
+        ) -> Result:
+            return original(image_size, bounding_boxes, seed or next_seed(), *args, **kwargs)
+
+        return sample
+
+    name = "sample_distorted_bounding_box"
+    for owner in {tf.image, tf.compat.v1.image}:
+        setattr(owner, name, make(getattr(owner, name)))
 
 
 def set_default_seed() -> None:

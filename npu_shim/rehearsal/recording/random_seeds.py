@@ -34,21 +34,31 @@ def seed_ops_by_call_site(seed: int) -> None:
     """
     from npu_shim._tensorflow import tf_recording
 
-    counts: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
+    next_seed = _seeds_by_call_site(seed)
 
     def make(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def get_seed(op_seed: Any = None) -> Result:
-            if op_seed is None:
-                function = tf_recording.script_function()
-                made = counts.setdefault(tf_recording.graph_of_op(), {})
-                made[function] = made.get(function, 0) + 1
-                op_seed = call_site_seed(seed, function, made[function])
-            return original(op_seed)
+            return original(next_seed() if op_seed is None else op_seed)
 
         return get_seed
 
     tf_recording.replace_get_seed(make)
+    tf_recording.seed_random_boxes(next_seed)
     tf_recording.set_default_seed()  # else ranks that share a random state set another one
+
+
+def _seeds_by_call_site(seed: int) -> Callable[[], int]:
+    from npu_shim._tensorflow import tf_recording
+
+    counts: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
+
+    def next_seed() -> int:
+        function = tf_recording.script_function()
+        made = counts.setdefault(tf_recording.graph_of_op(), {})
+        made[function] = made.get(function, 0) + 1
+        return call_site_seed(seed, function, made[function])
+
+    return next_seed
 
 
 def seed_graphs(seed: int) -> None:
@@ -67,6 +77,7 @@ def seed_graphs(seed: int) -> None:
         return get_seed
 
     tf_recording.replace_get_seed(make)
+    tf_recording.seed_random_boxes(_seeds_by_call_site(seed))
     tf_recording.set_default_seed()
 
 
