@@ -33,6 +33,18 @@ def build_optimizer(optimizer: Optimizer, variables: Sequence[Variable]) -> None
         build(list(variables))
 
 
+def config_of(optimizer: Optimizer) -> dict[str, Any]:
+    """Return the configuration of an optimizer, with its schedule of learning rates instead of one of Keras' copies.
+
+    A copy needs every class in it to load its own configuration.
+    """
+    config: dict[str, Any] = optimizer.get_config()
+    rate = getattr(optimizer, "_hyper", {}).get("learning_rate", getattr(optimizer, "_learning_rate", None))
+    if isinstance(config.get("learning_rate"), dict) and callable(rate):
+        config["learning_rate"] = rate
+    return config
+
+
 def built_variables(optimizer: Optimizer) -> list[Variable]:
     """Return the variables for which a Keras 3 optimizer was built, which its apply() uses by default."""
     return list(optimizer._trainable_variables)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2 as _attr_value
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         QueueRunner,
         Result,
         Tensor,
+        Value,
         Variable,
     )
 
@@ -36,6 +37,25 @@ _BRANCHES = ("CondBranchFuncGraph", "WhileBodyFuncGraph", "WhileCondFuncGraph")
 def replace_get_seed(make: Callable[[Function], Function]) -> None:
     """Replace the function with which random ops and datasets make their two seeds from one."""
     _random_seed.get_seed = make(_random_seed.get_seed)
+
+
+def seed_random_boxes(next_seed: Callable[[], int]) -> None:
+    """Give tf.image.sample_distorted_bounding_box a seed where the script gives none.
+
+    The function asks for no seed as other random ops do. With deterministic ops it then fails from TensorFlow 2.9 on.
+    """
+
+    def make(original: Function) -> Function:
+        def sample(
+            image_size: Value, bounding_boxes: Value, seed: int | None = None, *args: Any, **kwargs: Any
+        ) -> Result:
+            return original(image_size, bounding_boxes, seed or next_seed(), *args, **kwargs)
+
+        return sample
+
+    name = "sample_distorted_bounding_box"
+    for owner in {tf.image, tf.compat.v1.image}:
+        setattr(owner, name, make(getattr(owner, name)))
 
 
 def set_default_seed() -> None:

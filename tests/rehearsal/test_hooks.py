@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,12 @@ import tensorflow as tf
 from npu_shim._tensorflow import tf_recording
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
 from npu_shim.rehearsal.recording.methods import wrap
+from npu_shim.rehearsal.recording.optimizers import Recording
+from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import fed_arrays
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import UnorderedReads
+from npu_shim.rehearsal.recording.writer import Writer
 
 pytestmark = pytest.mark.smoke
 v1 = tf.compat.v1
@@ -113,3 +117,38 @@ def test_methods_of_later_subclasses_and_beside_the_class_are_wrapped() -> None:
 
     assert (Base().train(), Before().train(), Later().train()) == ("base", "beside", "later base")
     assert calls == ["Base", "Before", "Later", "Later"]
+
+
+def test_a_recorded_update_waits_for_all_gradients(tmp_path: pathlib.Path) -> None:
+    watch = Recording(Recorder(Writer(str(tmp_path))))
+    with tf.Graph().as_default():
+        first, second = (v1.get_variable(name, [2, 2], use_resource=False) for name in ("first", "second"))
+        loss = tf.reduce_sum(tf.matmul(tf.matmul(tf.ones([2, 2]), first), second))
+        gradients = tf.gradients(loss, [first, second])
+        optimizer = v1.train.GradientDescentOptimizer(0.1)
+        pairs = list(zip(gradients, [first, second]))
+        train_op = watch.apply_gradients(type(optimizer).apply_gradients, optimizer, pairs)
+        updates = [op for op in ops_above(train_op) if op.type == "ApplyGradientDescent"]
+        assert len(updates) == 2
+        assert all({gradient.op for gradient in gradients} <= ops_above(update) for update in updates)
+
+
+def test_random_boxes_without_a_seed_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def box() -> list[int]:
+        with tf.Graph().as_default(), v1.Session() as session:
+            return list(
+                session.run(tf.image.sample_distorted_bounding_box([9999, 9999, 3], [[[0.0, 0.0, 1.0, 1.0]]])[0])
+            )
+
+    for owner in {tf.image, v1.image}:
+        monkeypatch.setattr(owner, "sample_distorted_bounding_box", owner.sample_distorted_bounding_box)
+    assert box() != box()
+    tf_recording.seed_random_boxes(lambda: 7)
+    assert box() == box()
+
+
+def ops_above(op: Any) -> set[Any]:
+    found = {op}
+    for other in (*(tensor.op for tensor in op.inputs), *op.control_inputs):
+        found |= {other} | ops_above(other)
+    return found

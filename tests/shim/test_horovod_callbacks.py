@@ -65,3 +65,27 @@ def test_the_schedule_multiplies_the_initial_rate(module: str) -> None:
     x = np.ones([4, 2], np.float32)
     rates = model.fit(x, x[:, :1], epochs=4, verbose=0, callbacks=schedule).history["lr"]
     assert rates == pytest.approx([9.0, 0.4, 0.2, 0.1])
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_an_optimizer_keeps_its_schedule_of_learning_rates(module: str) -> None:
+    """Keras copies a schedule, and cannot copy one that has another one in its configuration."""
+    tensorflow.init()
+    schedules = tf.keras.optimizers.schedules
+
+    class Warmup(schedules.LearningRateSchedule):  # type: ignore[misc, name-defined]
+        def __init__(self, after: Any) -> None:
+            self.after = after
+
+        def __call__(self, step: Any) -> Any:
+            return self.after(step) / 10
+
+        def get_config(self) -> dict[str, Any]:
+            return {"after": self.after}
+
+    optimizer = tf.keras.optimizers.SGD(Warmup(schedules.ExponentialDecay(4.0, 10, 0.5)))
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, use_bias=False, kernel_initializer="zeros")])
+    model.compile(MODULES[module].DistributedOptimizer(optimizer), "mse")
+    x = np.ones([2, 1], np.float32)
+    model.fit(x, x, verbose=0)
+    assert model.get_weights()[0].item() == pytest.approx(0.8, rel=1e-5)  # the rate is 0.4, the gradient -2

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Iterable
 
 from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_api import tf
-from npu_shim._tensorflow.tf_keras import built_variables
+from npu_shim._tensorflow.tf_keras import built_variables, config_of
 from npu_shim.horovod.tensorflow.gradient_aggregation import LocalGradientAggregation
 from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, ReductionSettings
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
@@ -74,7 +74,7 @@ def create_distributed_optimizer(
     }
     members.update(_keras3_members(base) if hasattr(base, "apply") else _keras2_members(base))
     made: Result = type(base.__name__, (base,), members)
-    return made.from_config(optimizer.get_config())
+    return made.from_config(config_of(optimizer))
 
 
 def _allreduce(self: Optimizer, gradients: Iterable[Gradient], variables: Iterable[Variable]) -> list[Gradient]:

@@ -71,7 +71,8 @@ class Watch(UpdateHooks):
         before = self._watched
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         start = len(graph.get_operations()) if graph is not None else 0
-        result = apply()
+        with tf.control_dependencies(_ahead_of_update(graph, pairs)):
+            result = apply()
         if self._watched != before:
             return result
         self._watched += 1
@@ -178,6 +179,21 @@ class Recording(Watch):
             return result  # the function runs the op because it is stateful
         with tf.control_dependencies([recorded]):
             return tf.group(result) if isinstance(result, tf.Operation) else tf.identity(result)
+
+
+def _ahead_of_update(graph: Graph | None, pairs: Pairs) -> list[Tensor]:
+    """Return the gradients that an update must wait for.
+
+    It writes into variables in place, unless they are resources. With tf.gradients() no op keeps it from doing so while
+    other gradients are still computed from them, and no run is like another.
+    """
+    if graph is None or not any(_is_written_in_place(variable) for _, variable in pairs):
+        return []
+    return [gradient for gradient, _ in pairs if isinstance(gradient, (tf.Tensor, tf.IndexedSlices))]
+
+
+def _is_written_in_place(variable: Variable) -> bool:
+    return getattr(getattr(variable, "op", None), "type", "") in ("VariableV2", "Variable")
 
 
 def _is_of_graphs(optimizer: Optimizer) -> bool:

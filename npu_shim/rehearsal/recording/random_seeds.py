@@ -60,6 +60,7 @@ def seed_ops_by_call_site(seed: int, note: Note) -> None:
 
     tf_recording.replace_get_seed(make)
     tf_recording.seed_generators(lambda: next_seed("Generator "))
+    tf_recording.seed_random_boxes(lambda: next_seed("boxes "))
     tf_recording.set_default_seed()  # else ranks that share a random state set another one
 
 
@@ -82,6 +83,7 @@ def seed_graphs(seed: int) -> None:
 
     tf_recording.replace_get_seed(make)
     tf_recording.seed_generators(lambda: next_seed("Generator "))
+    tf_recording.seed_random_boxes(lambda: next_seed("boxes "))
     tf_recording.set_default_seed()
 
 
