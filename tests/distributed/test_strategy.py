@@ -67,6 +67,7 @@ def test_ranks_have_the_result_of_one_process(style: str, way: str, run: Run) ->
 
 
 @pytest.mark.once
+@pytest.mark.nightly
 def test_four_ranks(run: Run) -> None:
     (one,), four = run(FOUR[0], 1), run(FOUR[0], 4)
     for way in FOUR[1]:

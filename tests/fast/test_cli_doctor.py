@@ -466,6 +466,7 @@ def test_the_probe_reports_how_it_ended(code: str, error: Any) -> None:
     assert probe([sys.executable, "-c", code])["error"] == error
 
 
+@pytest.mark.once
 def test_a_probe_that_hangs_is_stopped_and_its_facts_are_kept() -> None:
     found = probe(
         [

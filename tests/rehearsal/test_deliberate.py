@@ -212,7 +212,6 @@ if IS_TF2:
         found = verify(tmp_path, LOOP, port.replace(old, new, 1))
         assert found["first_departure"]["step"] == 1 and found["first_departure"]["kind"] == kind
 
-    @pytest.mark.smoke
     def test_batches_that_the_port_leaves_out_in_evaluation_are_a_difference(tmp_path: pathlib.Path) -> None:
         found = verify(tmp_path, FIT, FIT.replace(*BY_HAND).replace(".batch(16)", ".batch(16, drop_remainder=True)"))
         assert changes(found) == [("NPU109", COST)]
