@@ -24,7 +24,7 @@ import tempfile
 import time
 from typing import NamedTuple
 
-from areas import AREAS, Area
+from areas import AREAS, LEFT_OUT, Area
 from mutations import Mutation, mutations
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -120,7 +120,8 @@ def noticed(envs: pathlib.Path, folder: pathlib.Path, area: Area, changed: pathl
                 marks = f"{arguments[1]} and {marks}" if when == "day" else marks
                 arguments = arguments[2:]
             python = next(envs.glob(f"{environment}-*/bin/python"))
-            files = near_first(arguments, changed, only_near)
+            near = near_first(arguments, changed, only_near)
+            files = [file for file in near if file.rpartition("/")[2] not in LEFT_OUT.get(environment, ())]
             test = first_failure(python, folder, ["-m", marks, *files]) if files else ""
             if test:
                 return Noticed(environment, suite, when, test)
