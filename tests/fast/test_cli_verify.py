@@ -88,7 +88,7 @@ def test_a_missing_package_that_npu_shim_serves_is_named_with_its_fix(
 
 
 ENTROPY = """
-import datetime, os, random, secrets, time, uuid
+import copy, datetime, os, pickle, random, secrets, time, uuid
 import numpy as np
 
 def draw():
@@ -108,6 +108,9 @@ if hasattr(np.random, "default_rng"):
     print(np.random.default_rng().random(), np.random.default_rng(time.time_ns()).random())
 np.random.seed(42)
 assert np.random.rand() == 0.3745401188473625
+name = uuid.uuid4()
+for each in (copy.deepcopy(name), pickle.loads(pickle.dumps(name))):
+    assert each == name and len(str(each)) == 36 and len(each.hex) == 32
 print("text", uuid.uuid4(), secrets.token_hex(8), uuid.uuid4().hex)
 """
 

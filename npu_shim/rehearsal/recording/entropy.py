@@ -125,14 +125,14 @@ class _Uuid(uuid.UUID):
         return self
 
     def __str__(self) -> str:
-        return str(self._other)
+        return super().__str__() if self._other is None else str(self._other)
 
     @property
     def hex(self) -> str:
         """The text without hyphens."""
-        return str(self._other.hex)
+        return str(self).replace("-", "")
 
-    _other: uuid.UUID
+    _other: uuid.UUID | None = None  # copies and pickles have the number only
 
 
 def is_from_clock(value: Result) -> bool:
