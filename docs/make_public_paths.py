@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import NamedTuple, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -24,9 +24,12 @@ sys.path.insert(0, HERE)
 from make_paths import ROOT, number, read, run, verify  # noqa: E402
 from public_paths import REPOSITORIES, Edit, Repository  # noqa: E402
 
+if TYPE_CHECKING:
+    from acceptance import Script
+
 PAGE = os.path.join(HERE, "public-code.md")
 _BEGIN, _END = "<!-- made by docs/make_public_paths.py -->\n", "<!-- end -->\n"
-_TOOL = os.path.join(ROOT, "tools/convert_tf2npu/main.py")
+TOOL = os.path.join(ROOT, "tools/convert_tf2npu/main.py")
 _COLUMNS = (
     "repository, script",
     "kind",
@@ -67,7 +70,7 @@ class Row(NamedTuple):
     step_seconds: tuple[float, float]
 
 
-def prepare(repository: Repository, source: str, target: str, edits: Sequence[Edit]) -> None:
+def prepare(repository: Repository | Script, source: str, target: str, edits: Sequence[Edit]) -> None:
     """Copy a project, make its data, and edit it.
 
     Raises:
@@ -122,7 +125,7 @@ def measure(repository: Repository, source: str, work: str) -> Row:
     prepare(repository, source, path("project"), repository.edits)
     timed(["-m", "npu_shim", "assess", "--json", path("assess.json"), repository.script, "--", *flags], start)
     mode = ["-d", repository.mode] if repository.mode else []
-    timed([_TOOL, "-i", path("project"), "-o", path("migrated"), "-r", path("report"), *mode])
+    timed([TOOL, "-i", path("project"), "-o", path("migrated"), "-r", path("report"), *mode])
     migrated = path("migrated", repository.start, repository.script)
     begin = time.time()
     one = verify(path("one"), ["--copy", repository.script, migrated], flags, start)
@@ -130,7 +133,7 @@ def measure(repository: Repository, source: str, work: str) -> Row:
     two: tuple[str | None, float] = (None, 0.0)
     if repository.ranks is not None:
         prepare(repository, source, path("plain"), [*repository.edits, *repository.plain])
-        run([_TOOL, "-i", path("plain"), "-o", path("ranks"), "-d", "tf_strategy"])
+        run([TOOL, "-i", path("plain"), "-o", path("ranks"), "-d", "tf_strategy"])
         edit(path("ranks"), repository.by_hand)
         tolerance = ["--tolerance", repository.tolerance] if repository.tolerance else []
         on_ranks = path("ranks", repository.start, repository.script)
