@@ -144,11 +144,7 @@ def _is_imported_by_two(names: Names) -> bool:
 
 def _with_words_of_two(project: ModuleIndex) -> frozenset[str]:
     """Return the files near TensorFlow with a word of eager code or training."""
-    return frozenset(
-        path
-        for path in project.once(near_frameworks)
-        if project.once(_may_have, path, "eager") or project.once(_may_have, path, "trains")
-    )
+    return project.once(_with_words, "eager") | project.once(_with_words, "trains")
 
 
 def verdict(context: Context) -> Verdict:
@@ -202,6 +198,7 @@ class _Program:
         project = names.project
         self.imported: frozenset[str] = frozenset()
         self.importing: frozenset[str] = frozenset()
+        self._started: list[str] | None = None
         self._project = project if project and path in project.paths else None
         if self._project:
             self.imported = self._project.reached(path) - {path}
@@ -209,7 +206,9 @@ class _Program:
 
     @property
     def started(self) -> list[str]:
-        return scripts_with(self._project, self._path) if self._project else []
+        if self._started is None:
+            self._started = scripts_with(self._project, self._path) if self._project else []
+        return self._started
 
     @property
     def beside(self) -> frozenset[str]:
@@ -219,7 +218,7 @@ class _Program:
     def beside_trainers(self) -> frozenset[str]:
         """The imports of the scripts that share a training module with this file: they have one version."""
         project = self._project
-        trainers = [path for path in sorted(self.imported) if self._has(path, "trains")]
+        trainers = sorted(self._among(self.imported, "trains"))
         scripts = {script for path in trainers if project for script in scripts_with(project, path)} - {self._path}
         return frozenset().union(*(project.reached(script) for script in scripts if project))
 
@@ -245,7 +244,7 @@ class _Program:
 
     def may_be(self, kind: str) -> bool:
         """Return True if a file that imports this one has a word of a kind."""
-        return any(self._has(path, kind) for path in self.importing)
+        return bool(self._among(self.importing, kind))
 
     def trains_eagerly(self) -> bool:
         """Return True if a file that this one imports trains in eager code and shows nothing of version 1."""
@@ -264,15 +263,15 @@ class _Program:
 
     def first(self, kind: str, paths: Iterable[str], clear: bool = False) -> FileEvidence | None:
         """Return the evidence of the first of some files that has one of a kind."""
-        for path in sorted(paths):
-            found = self._project.once(_of_file, path) if self._project and self._has(path, kind) else None
+        for path in sorted(self._among(paths, kind)):
+            found = self._project.once(_of_file, path) if self._project else None
             if found is not None and getattr(found, kind) and (not clear or _is_clear(found)):
                 return found
         return None
 
-    def _has(self, path: str, kind: str) -> bool:
-        project = self._project
-        return project is not None and path in project.once(near_frameworks) and project.once(_may_have, path, kind)
+    def _among(self, paths: Iterable[str], kind: str) -> frozenset[str]:
+        """Return those of some files that have a word of a kind."""
+        return self._project.once(_with_words, kind).intersection(paths) if self._project else frozenset()
 
 
 # What may be evidence in the bytes of a file.
@@ -307,8 +306,9 @@ _WORDS: dict[str, tuple[bytes, ...]] = {
 _FIT, _OPEN = (re.compile(rb"\.(?:[\s\\]|#[^\r\n]*[\r\n])*%s\b" % name) for name in (b"fit", b"open"))
 
 
-def _may_have(project: ModuleIndex, path: str, kind: str) -> bool:
-    return _has_words(project.raw(path), kind)
+def _with_words(project: ModuleIndex, kind: str) -> frozenset[str]:
+    """Return the files near TensorFlow with a word of a kind."""
+    return frozenset(path for path in project.once(near_frameworks) if _has_words(project.raw(path), kind))
 
 
 def _has_words(raw: bytes, kind: str) -> bool:

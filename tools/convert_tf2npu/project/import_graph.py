@@ -47,6 +47,7 @@ class ImportGraph:
         self._concerned: Concerned | None = None
         self._taken: dict[str, frozenset[str]] | None = None
         self._reached: LRU[str, frozenset[str]] = LRU(_MOST_REACHED)
+        self._bringing: LRU[frozenset[str], frozenset[str]] = LRU(_MOST_REACHED)
 
     def importers(self, path: str) -> tuple[str, ...]:
         """Return the files that import a file themselves."""
@@ -64,7 +65,12 @@ class ImportGraph:
 
     def bringing(self, paths: Collection[str]) -> frozenset[str]:
         """Return the files that import one of some files, directly or not, and these files."""
-        return self._closure(paths, self._importing)
+        key = frozenset(paths)
+        found = self._bringing.get(key)
+        if found is None:
+            found = self._closure(key, self._importing)
+            self._bringing.put(key, found, 1)
+        return found
 
     def taken(self, path: str) -> frozenset[str]:
         """Return the names that other files may import from a file; ``*`` for all."""

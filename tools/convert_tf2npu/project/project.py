@@ -136,9 +136,10 @@ class Project(ModuleIndex):
 
     def once(self, find: Callable[..., _Answer], *args: object) -> _Answer:
         key = find, args
-        if key not in self._once:
-            self._once[key] = find(self, *args)
-        answer: _Answer = self._once[key]
+        try:
+            answer: _Answer = self._once[key]
+        except KeyError:
+            answer = self._once[key] = find(self, *args)
         return answer
 
     def _analyse(self, raw: bytes, path: str, keras_apart: bool = False) -> Module:

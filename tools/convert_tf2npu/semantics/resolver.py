@@ -106,9 +106,10 @@ class Resolver(Names):
 
     def once(self, find: Callable[..., _Answer], *args: object) -> _Answer:
         key = find, args
-        if key not in self._once:
-            self._once[key] = find(self, *args)
-        answer: _Answer = self._once[key]
+        try:
+            answer: _Answer = self._once[key]
+        except KeyError:
+            answer = self._once[key] = find(self, *args)
         return answer
 
     def forget(self) -> None:

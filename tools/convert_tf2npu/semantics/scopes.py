@@ -229,8 +229,12 @@ class Scopes:
         for field in NODE_FIELDS[kind]:
             child = getattr(node, field)
             for each in child if type(child) is list else (child,):
-                if type(each) in LEAVES:  # and these, of which there are most, without a call too
+                of = type(each)
+                if of in LEAVES:  # these two, which are most nodes, without a call too
                     parents[each] = node
+                elif of is ast.Name and type(each.ctx) is ast.Load:
+                    parents[each] = node
+                    self.reads.append((each, where))
                 else:
                     self._expression(each, node, where)
 
