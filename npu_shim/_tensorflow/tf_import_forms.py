@@ -1,107 +1,238 @@
 """Forms of the ops of a GraphDef that is imported: a frozen model, a MetaGraph, a function of a SavedModel.
 
-The nodes of a form take the place of a node, and its results have the name of that. What a GraphDef does not say of the
-shapes, such as groups of channels where it has other functions, is not known.
+The nodes of a form take the place of a node, and its results have the name of that. The functions of the library are
+rewritten as well. A shape that neither a node nor TensorFlow's inference gives is not known.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Mapping
+import contextlib
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 import tensorflow as tf
+from tensorflow.python.eager import context as _context
+from tensorflow.python.framework import function_def_to_graph as _functions
 
 from npu_shim._tensorflow import tf_api
-from npu_shim._tensorflow.tf_op_forms import Form, as_asked, dtypes_of_inputs, in_graph
+from npu_shim._tensorflow.tf_op_forms import Form, as_asked, definition_of, dtypes_of_inputs, in_graph
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Graph, GraphDef, Message, Tensor
+    from npu_shim._tensorflow.types import DType, GraphDef, Message, Operation, Tensor
 
 v1 = tf.compat.v1
 _RESULT = "result"
+_SIZES = 8  # an integer input with no more elements is one of sizes
+# Imports a GraphDef into the default graph. Returns the ops with these names.
+Load = Callable[["GraphDef", Sequence[str]], Sequence["Operation"]]
 
 
-def with_forms(graph_def: GraphDef, forms: Mapping[str, Form], load: Callable[[GraphDef], object]) -> GraphDef:
-    """Return a GraphDef with the forms of its nodes, or itself if it has none.
+def with_forms(graph_def: GraphDef, forms: Mapping[str, Form], load: Load) -> GraphDef:
+    """Return a GraphDef with the forms of its nodes and functions, or itself if it has none.
 
     Args:
         graph_def: what a script imports; it does not change.
         forms: by the type of op.
-        load: imports a GraphDef into the default graph.
+        load: imports a GraphDef.
     """
-    wanted = {node.name for node in graph_def.node if node.op in forms and _may_have(forms[node.op], node)}
-    if not wanted:
+    functions = graph_def.library.function
+    if not any(_wanted(nodes, forms) for nodes in (graph_def.node, *(each.node_def for each in functions))):
         return graph_def
-    graph = _loaded(graph_def, load)
-    made = {node.name: _nodes(node, forms[node.op], graph) for node in graph_def.node if node.name in wanted}
-    if not any(made.values()):
-        return graph_def
-    result = v1.GraphDef(versions=graph_def.versions, library=graph_def.library)
-    for node in graph_def.node:
-        result.node.extend(made.get(node.name) or [node])
-    return result
+    registered = _registered(functions)
+    result = v1.GraphDef(versions=graph_def.versions)
+    result.library.gradient.extend(graph_def.library.gradient)
+    with tf.Graph().as_default():
+        nodes = _with_forms(_Body(graph_def.node, False), forms, _loaded(graph_def, load, forms))
+        result.node.extend(nodes.all)
+        made = [nodes]
+        for each in functions:
+            definition = registered.get(each.signature.name, each)
+            if definition is each and _wanted(each.node_def, forms):
+                made.append(_with_forms(_Body(each.node_def, True), forms, _loaded_function(each, load, forms)))
+                definition = _with_nodes(each, made[-1])
+            result.library.function.add().CopyFrom(definition)
+        for nodes in made:
+            result.library.function.extend(nodes.functions)
+    return result if registered or any(nodes.renamed for nodes in made) else graph_def
+
+
+class _Body(NamedTuple):
+    """The nodes of a graph, or of a function, where names of tensors have the name of the output in them."""
+
+    nodes: Sequence[Message]
+    is_function: bool
+
+
+class _Nodes(NamedTuple):
+    """The nodes of a body with the forms of some.
+
+    Attributes:
+        all: the nodes.
+        functions: those that the forms call.
+        renamed: the nodes that have another form, and the new names of their outputs by the names before.
+    """
+
+    all: list[Message]
+    functions: list[Message]
+    renamed: dict[str, dict[str, str]]
+
+
+def _wanted(nodes: Iterable[Message], forms: Mapping[str, Form]) -> list[str]:
+    """Return the names of the nodes that may have a form."""
+    return [node.name for node in nodes if node.op in forms and _may_have(forms[node.op], node)]
 
 
 def _may_have(form: Form, node: Message) -> bool:
-    """Return False for a node that has no form because of its types, or whose form is a loop."""
+    """Return False for a node that has no form because of its types."""
     types = {value.type for value in node.attr.values()}
-    return "data_format" in node.attr or any(dtype.as_datatype_enum in types for dtype in form.dtypes)
+    return not form.dtypes or any(dtype.as_datatype_enum in types for dtype in form.dtypes)
 
 
-def _loaded(graph_def: GraphDef, load: Callable[[GraphDef], object]) -> Graph | None:
-    """Return a graph with the nodes, for their shapes; None if they need functions of another graph."""
-    graph = tf.Graph()
+def _registered(functions: Iterable[Message]) -> dict[str, Message]:
+    """Return the functions with these names that TensorFlow has already, and refuses to change."""
+    names = {each.signature.name for each in functions}
+    graph, context = tf.compat.v1.get_default_graph(), _context.context()
+    found = {}
+    if any(graph._is_function(name) for name in names):
+        library = graph.as_graph_def().library.function
+        found = {each.signature.name: each for each in library if each.signature.name in names}
+    if context._initialized and hasattr(context, "get_function_def"):  # TensorFlow 2
+        found.update((name, context.get_function_def(name)) for name in names if context.has_function(name))
+    return found
+
+
+def _loaded(graph_def: GraphDef, load: Load, forms: Mapping[str, Form]) -> dict[str, Operation]:
+    """Return the ops that may have a form, for their shapes; none if they need functions of another graph."""
+    names = _wanted(graph_def.node, forms)
     try:
-        with graph.as_default():
-            load(graph_def)
+        return dict(zip(names, load(graph_def, names) or []))
     except (ValueError, KeyError, tf.errors.OpError):
-        return None
-    return graph
+        return {}
 
 
-def _nodes(node: Message, form: Form, graph: Graph | None) -> list[Message]:
-    """Return the nodes of the form of a node; none if it has no form."""
+def _loaded_function(definition: Message, load: Load, forms: Mapping[str, Form]) -> dict[str, Operation]:
+    """Return the ops of a function that may have a form; none if they need functions of another graph."""
+    shapes: Any = None
+    if "_input_shapes" in definition.attr:
+        given = zip(definition.attr["_input_shapes"].list.shape, definition.signature.input_arg)
+        shapes = [None if arg.type == tf.resource.as_datatype_enum else shape for shape, arg in given]
+    with contextlib.suppress(ValueError, KeyError):
+        graph_def, _ = _functions.function_def_to_graph_def(definition, shapes)
+        return _loaded(graph_def, load, forms)
+    return {}
+
+
+def _with_forms(body: _Body, forms: Mapping[str, Form], known: Mapping[str, Operation]) -> _Nodes:
+    """Return the nodes of a body with their forms."""
+    result = _Nodes([], [], {})
+    wanted = set(_wanted(body.nodes, forms))
+    for node in body.nodes:
+        nodes = _form_of(node, forms[node.op], known.get(node.name), body, result) if node.name in wanted else []
+        if nodes:
+            result.renamed[node.name] = _outputs(node) if body.is_function else {}
+        result.all.extend(nodes or [type(node).FromString(node.SerializeToString())])
+    if body.is_function:
+        for node in result.all:
+            node.input[:] = [_new_name(name, result) for name in node.input]
+    return result
+
+
+def _with_nodes(definition: Message, nodes: _Nodes) -> Message:
+    """Return a function with other nodes."""
+    result = type(definition).FromString(definition.SerializeToString())
+    del result.node_def[:]
+    result.node_def.extend(nodes.all)
+    for output, name in definition.ret.items():
+        result.ret[output] = _new_name(name, nodes)
+    return result
+
+
+def _new_name(name: str, nodes: _Nodes) -> str:
+    return nodes.renamed.get(name.split(":")[0], {}).get(name, name)
+
+
+def _outputs(node: Message) -> dict[str, str]:
+    """Return the names in a function of the outputs of a node, and those of the results of its form."""
+    names = [
+        f"{node.name}:{arg.name}:{place}"
+        for arg in definition_of(node.op).output_arg
+        for place in range(_number(arg, node.attr))
+    ]
+    return {name: f"{node.name}:output:{place}" for place, name in enumerate(names)}
+
+
+def _number(arg: Message, attributes: Mapping[str, Message]) -> int:
+    """Return the number of tensors of an argument of a node."""
+    if arg.number_attr:
+        return int(attributes[arg.number_attr].i)
+    return len(attributes[arg.type_list_attr].list.type) if arg.type_list_attr else 1
+
+
+def _form_of(node: Message, form: Form, known: Operation | None, body: _Body, result: _Nodes) -> list[Message]:
+    """Return the nodes of the form of a node; none if it has no form. Add the functions that they call."""
     given = [each for each in node.input if not each.startswith("^")]
+    control = [each for each in node.input if each.startswith("^")]
     fragment = tf.Graph()
     with fragment.as_default():
-        known = graph.get_operation_by_name(node.name).inputs if graph else [None] * len(given)
-        inputs = [_input(place, dtype, each) for place, (dtype, each) in enumerate(zip(dtypes_of_inputs(node), known))]
+        shapes = known.inputs if known is not None else [None] * len(given)
+        inputs = [_input(place, dtype, each) for place, (dtype, each) in enumerate(zip(dtypes_of_inputs(node), shapes))]
         asked = as_asked(node, inputs)
-        formed = in_graph(form, node.op, _RESULT, {**asked.attributes, **asked.inputs}, list) if asked else None
+        try:
+            formed = in_graph(form, node.op, _RESULT, {**asked.attributes, **asked.inputs}, list)
+        except (NotImplementedError, ValueError):
+            return []  # a function that nobody calls may have such a node: the op itself reports it when it runs
     if formed is None:
         return []
-    control = [each for each in node.input if each.startswith("^")]
-    # Constants come from the frame of a loop that the node is in.
-    source = "^" + given[0].split(":")[0]
 
     def renamed(name: str) -> str:
-        if name.startswith("input_"):
-            return given[int(name[len("input_") :])]
         return node.name + name[len(_RESULT) :] if name.split("/")[0] == _RESULT else f"{node.name}/{name}"
 
+    def renamed_input(name: str) -> str:
+        before, name = ("^", name[1:]) if name.startswith("^") else ("", name)
+        name, _, place = name.partition(":")
+        if name.startswith("input_"):
+            return before + (given[int(name[len("input_") :])].split(":")[0] if before else given[int(name[6:])])
+        if before or not body.is_function:
+            return before + renamed(name) + (place and ":" + place)
+        return renamed(name) + ":" + _place_in_function(fragment.get_operation_by_name(name), int(place or 0))
+
     made = []
-    for each in fragment.as_graph_def().node:
+    fragment_def = fragment.as_graph_def()
+    for each in fragment_def.node:
         if each.op == "Placeholder":
             continue
+        is_first = not each.input or any(name.startswith("input_") for name in each.input)
         each.name = renamed(each.name)
-        each.input[:] = [*(_renamed_input(renamed, name) for name in each.input), *control]
-        if not each.input:
-            each.input.append(source)
+        # Constants come from the frame of a loop that the node is in.
+        each.input[:] = [renamed_input(name) for name in each.input] or ["^" + given[0].split(":")[0]]
+        if is_first:  # the others wait for these, and may be in a loop
+            each.input.extend(control)
+        if "frame_name" in each.attr:
+            each.attr["frame_name"].s = tf.compat.as_bytes(node.name + "/") + each.attr["frame_name"].s
         each.device = node.device
         made.append(each)
+    result.functions.extend(fragment_def.library.function)
     return made
 
 
-def _renamed_input(renamed: Callable[[str], str], name: str) -> str:
-    """Return the new name of an input, which may be one of several outputs or a control input."""
-    before, name = ("^", name[1:]) if name.startswith("^") else ("", name)
-    name, colon, output = name.partition(":")
-    return before + (renamed(name) if name.startswith("input_") else renamed(name) + colon + output)
+def _place_in_function(op: Operation, place: int) -> str:
+    """Return the name of an output of an op behind the colon, as functions have it."""
+    for arg in definition_of(op.type).output_arg:
+        number = _number(arg, op.node_def.attr)
+        if place < number:
+            return f"{arg.name}:{place}"
+        place -= number
+    raise ValueError(f"{op.name} has too few outputs")
 
 
 def _input(place: int, dtype: DType, known: Tensor | None) -> Tensor:
     """Return a constant for an input of constant sizes, and a placeholder for another one."""
-    if known is not None and dtype.is_integer and known.shape.rank == 1 and known.shape[0] in (4, 5):
-        sizes = tf_api.static_shape(known)
-        if sizes.is_fully_defined():
-            return tf.constant(sizes.as_list(), dtype, name=f"sizes_{place}")
+    if known is not None and dtype.is_integer and known.shape.rank in (0, 1):
+        if known.shape.rank == 0 or (known.shape[0] or 0) <= _SIZES:
+            value = tf_api.static_value(known)
+            if value is not None:
+                return tf.constant(value, dtype, name=f"sizes_{place}")
+        if known.shape.rank == 1 and known.shape[0] in (4, 5):
+            sizes = tf_api.static_shape(known)
+            if sizes.is_fully_defined():
+                return tf.constant(sizes.as_list(), dtype, name=f"sizes_{place}")
     return v1.placeholder(dtype, None if known is None else known.shape, name=f"input_{place}")

@@ -330,7 +330,9 @@ def _around_import(original: Function) -> Function:
 
     def load(graph_def: GraphDef, *args: object, **kwargs: object) -> Result:
         if _FORMS and not _GRAPHS_AS_WRITTEN and hasattr(graph_def, "node"):
-            graph_def = tf_import_forms.with_forms(graph_def, _EAGER_FORMS, lambda each: original(each, name=""))
+            graph_def = tf_import_forms.with_forms(
+                graph_def, _EAGER_FORMS, lambda each, names: original(each, return_elements=names)
+            )
         return original(graph_def, *args, **kwargs)
 
     return load

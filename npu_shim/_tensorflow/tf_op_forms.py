@@ -7,8 +7,10 @@ have.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from typing import TYPE_CHECKING, Any, Callable, List, Mapping, NamedTuple, Optional, Sequence
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -73,6 +75,23 @@ def _dtype(value: Any) -> DType | None:
     return getattr(getattr(value, "dtype", None), "base_dtype", None)
 
 
+class _State(threading.local):
+    is_plain = False
+
+
+_STATE = _State()
+
+
+@contextlib.contextmanager
+def plain_ops() -> Iterator[None]:
+    """Return a context manager inside which ops of this thread have no form."""
+    before, _STATE.is_plain = _STATE.is_plain, True
+    try:
+        yield
+    finally:
+        _STATE.is_plain = before
+
+
 class FormOutputs(List[Any]):
     """The results of a form, as the generated op functions handle them. Tapes have recorded the ops of the form."""
 
@@ -115,7 +134,7 @@ def in_graph(
         change: returns the inputs that the op gets instead of its own.
     """
     values = flat(keywords.values())
-    given = _given(op_type, keywords) if form.is_for(values) else None
+    given = _given(op_type, keywords) if not _STATE.is_plain and form.is_for(values) else None
     if given is None or form.choose(given) is None:
         return None  # before anything is added to the graph
     with _ops._get_graph_from_inputs(values).as_default():
@@ -140,7 +159,7 @@ def eagerly(form: Form, op_type: str, arguments: Sequence[Any]) -> list[Tensor] 
         op_type: the type of the op.
         arguments: its inputs in order; then names of attributes, each followed by its value.
     """
-    if not form.is_for(arguments):
+    if _STATE.is_plain or not form.is_for(arguments):
         return None
     inputs = definition_of(op_type).input_arg
     if any(arg.number_attr for arg in inputs):
@@ -170,20 +189,26 @@ def shape_in(sizes: Any) -> TensorShape:
     return tf.TensorShape(list(sizes.value)) if isinstance(sizes, _Constant) else tf_api.static_shape(sizes)
 
 
-def as_asked(node: Message, inputs: Sequence[Tensor]) -> AskedOp | None:
-    """Return the op of a node without lists of inputs, given its inputs in order, and without attributes of types."""
+def as_asked(node: Message, inputs: Sequence[Tensor]) -> AskedOp:
+    """Return the op of a node, given its inputs in order, without lists of types."""
     definition = definition_of(node.op)
-    if any(arg.number_attr for arg in definition.input_arg):
-        return None
     names = {attr.name for attr in definition.attr} - _inferred(node.op)
     attributes = {name: _value(node.attr[name]) for name in names if name in node.attr}
-    return AskedOp(node.op, dict(zip([arg.name for arg in definition.input_arg], inputs)), attributes)
+    left = iter(inputs)
+    given = {
+        arg.name: [next(left) for _ in range(node.attr[arg.number_attr].i)] if arg.number_attr else next(left)
+        for arg in definition.input_arg
+    }
+    return AskedOp(node.op, given, attributes)
 
 
 def dtypes_of_inputs(node: Message) -> list[DType]:
-    """Return the types of the inputs of a node without lists of inputs."""
-    inputs = definition_of(node.op).input_arg
-    return [tf.as_dtype(node.attr[arg.type_attr].type if arg.type_attr else arg.type) for arg in inputs]
+    """Return the types of the inputs of a node, without lists of types."""
+    return [
+        tf.as_dtype(node.attr[arg.type_attr].type if arg.type_attr else arg.type)
+        for arg in definition_of(node.op).input_arg
+        for _ in range(node.attr[arg.number_attr].i if arg.number_attr else 1)
+    ]
 
 
 def flat(values: Any) -> list[Any]:

@@ -5,7 +5,8 @@ With channels last, in two or three dimensions:
 * A dilated convolution moves each phase of its input to the batch (space_to_batch), where the filter takes neighbors.
   Strides s and dilations d with a common divisor g take every g-th row of the input, with s / g and d / g.
 * Groups split the input and the filter, and the parts are concatenated. Groups of one channel are a depthwise
-  convolution.
+  convolution. If the channels are not known, as in an imported function, the filter gets zeros for the channels of
+  other groups.
 * A depthwise convolution with unequal strides computes with their common divisor, and takes every n-th row of the
   result.
 
@@ -14,13 +15,14 @@ The gradients with respect to input and filter are those of these forms.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_api
-from npu_shim._tensorflow.tf_op_forms import shape_in
+from npu_shim._tensorflow.tf_op_forms import plain_ops, shape_in
 from npu_shim.cpu_kernels.layout import channels_last
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ OF_FILTER = {
 
 
 class _Plan(NamedTuple):
-    """The numbers of a convolution for each axis of space, and its groups of channels."""
+    """The numbers of a convolution for each axis of space, and its groups of channels; 0 if they are not known."""
 
     strides: list[int]
     dilations: list[int]
@@ -60,7 +62,7 @@ def convolution(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     if moved is not None:
         return moved
     plan = _plan(asked, asked.type, asked.inputs["input"].shape[-1:], asked.inputs["filter"].shape)
-    return None if plan.is_plain_for(asked.type) else lambda: [_in_parts(asked, plan)]
+    return None if plan.is_plain_for(asked.type) else lambda: [_computed(asked, plan)]
 
 
 def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
@@ -81,7 +83,8 @@ def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     def compute() -> list[Tensor]:
         point = tf.zeros(asked.inputs[place + "_sizes"], asked.inputs["out_backprop"].dtype)
         point.set_shape(shapes[place])
-        return [_slope(asked._replace(type=of, inputs={**asked.inputs, place: point}), plan, point)]
+        forward = asked._replace(type=of, inputs={**asked.inputs, place: point})
+        return [_computed(forward, plan, point)]
 
     return compute
 
@@ -89,12 +92,23 @@ def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
 def _plan(asked: AskedOp, of: str, channels: Any, filter_shape: Any) -> _Plan:
     attributes = asked.attributes
     groups = 1
-    channels = channels.as_list() if channels.rank is not None else [None]
-    if of != _DEPTHWISE and filter_shape.rank is not None and channels[0]:
-        taken = filter_shape.as_list()[-2]
-        if taken and channels[0] % taken == 0:
-            groups = channels[0] // taken
+    if of != _DEPTHWISE:
+        given = None if channels.rank is None else channels.as_list()[0]
+        sizes = [None, None] if filter_shape.rank is None else filter_shape.as_list()
+        taken = sizes[-2]
+        if not given or not taken:
+            groups = 0
+        elif given % taken == 0:
+            groups = given // taken
+            groups = groups if groups == 1 or all(sizes) else 0
     return _Plan(list(attributes["strides"])[1:-1], list(attributes["dilations"])[1:-1], groups)
+
+
+def _computed(forward: AskedOp, plan: _Plan, point: Tensor | None = None) -> Tensor:
+    """Return a convolution, or its gradient at a point."""
+    # With unknown channels, the convolution inside looks as if it had unknown groups.
+    with plain_ops() if plan.groups == 0 else contextlib.nullcontext():
+        return _in_parts(forward, plan) if point is None else _slope(forward, plan, point)
 
 
 def _slope(forward: AskedOp, plan: _Plan, point: Tensor) -> Tensor:
@@ -109,7 +123,23 @@ def _slope(forward: AskedOp, plan: _Plan, point: Tensor) -> Tensor:
 
 
 def _in_parts(asked: AskedOp, plan: _Plan) -> Tensor:
-    return _of_groups(asked, plan) if plan.groups > 1 else _spaced(asked, plan)
+    if plan.groups > 1:
+        return _of_groups(asked, plan)
+    if plan.groups == 0:
+        asked = asked._replace(inputs={**asked.inputs, "filter": _for_all_channels(asked, len(plan.strides))})
+        plan = plan._replace(groups=1)
+    return asked.run({})[0] if plan.is_plain_for(asked.type) else _spaced(asked, plan)
+
+
+def _for_all_channels(asked: AskedOp, axes: int) -> Tensor:
+    """Return the filter with zeros for the channels of other groups; itself if there is one group."""
+    value, filters = asked.inputs["input"], asked.inputs["filter"]
+    channels, taken, made = tf.shape(value)[-1], tf.shape(filters)[-2], tf.shape(filters)[-1]
+    groups = channels // taken
+    repeated = tf.tile(filters, tf.stack([*[1] * axes, groups, 1]))
+    of_input, of_output = tf.range(channels) // taken, tf.range(made) // (made // groups)
+    is_own = tf.equal(of_input[:, tf.newaxis], of_output[tf.newaxis, :])
+    return tf.compat.v2.where(is_own, repeated, tf.zeros([], filters.dtype))
 
 
 def _of_groups(asked: AskedOp, plan: _Plan) -> Tensor:
@@ -128,7 +158,10 @@ def _of_groups(asked: AskedOp, plan: _Plan) -> Tensor:
 def _spaced(asked: AskedOp, plan: _Plan) -> Tensor:
     value, filters = asked.inputs["input"], asked.inputs["filter"]
     axes = len(plan.strides)
-    value = _padded(asked, plan, value, filters.shape.as_list()[:axes])
+    if value.shape.rank is None:
+        value = tf.identity(value)
+        value.set_shape([None] * (axes + 2))
+    value = _padded(asked, plan, value, _sizes(filters, range(axes)))
     common = [math.gcd(*each) for each in zip(plan.strides, plan.dilations)]
     value = _every(value, common)
     strides = [each // by for each, by in zip(plan.strides, common)]
@@ -163,7 +196,7 @@ def _every(value: Tensor, steps: Sequence[int]) -> Tensor:
     return value[(slice(None), *(slice(None, None, step) for step in steps))]
 
 
-def _padded(asked: AskedOp, plan: _Plan, value: Tensor, kernel: Sequence[int]) -> Tensor:
+def _padded(asked: AskedOp, plan: _Plan, value: Tensor, kernel: Sequence[int | Tensor]) -> Tensor:
     """Return the input with the padding of the convolution, which then has none."""
     padding = asked.attributes["padding"]
     if padding == "VALID":
@@ -173,13 +206,18 @@ def _padded(asked: AskedOp, plan: _Plan, value: Tensor, kernel: Sequence[int]) -
         pairs = list(zip(given[2:-2:2], given[3:-2:2]))
     else:
         pairs = []
-        dynamic = tf.shape(value)
-        for axis, (size, stride, dilation) in enumerate(zip(kernel, plan.strides, plan.dilations), 1):
-            length = value.shape.as_list()[axis]
-            rows = dynamic[axis] if length is None else length
-            all_rows = ((rows + stride - 1) // stride - 1) * stride + (size - 1) * dilation + 1
-            total = tf.maximum(all_rows - rows, 0) if length is None else max(all_rows - rows, 0)
+        for rows, size, stride, dilation in zip(
+            _sizes(value, range(1, len(kernel) + 1)), kernel, plan.strides, plan.dilations
+        ):
+            missing = ((rows + stride - 1) // stride - 1) * stride + (size - 1) * dilation + 1 - rows
+            total = max(missing, 0) if isinstance(missing, int) else tf.maximum(missing, 0)
             pairs.append((total // 2, total - total // 2))
     if all(isinstance(each, int) and each == 0 for pair in pairs for each in pair):
         return value
     return tf.pad(value, [(0, 0), *pairs, (0, 0)])
+
+
+def _sizes(value: Tensor, axes: Sequence[int]) -> list[int | Tensor]:
+    """Return the sizes of axes: numbers, or tensors where they are not known."""
+    known = [None] * (max(axes) + 1) if value.shape.rank is None else value.shape.as_list()
+    return [tf.shape(value)[axis] if known[axis] is None else known[axis] for axis in axes]

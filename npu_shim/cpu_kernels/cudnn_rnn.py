@@ -9,6 +9,8 @@ With x the input, h the state before, W, R the weights for both, b, d their bias
 * lstm, gates i, f, g, o: c' = s(f) c + s(i) tanh(g), h' = s(o) tanh(c'), where each gate is W x + b + R h + d;
 * gru, gates r, u, n: n = tanh(W x + b + s(r) (R h + d)), h' = (1 - s(u)) n + s(u) h;
 * rnn_relu, rnn_tanh: h' = relu or tanh of the gate.
+
+If the first layer skips its input, x takes the place of W x there, and W has no elements.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ class _Network(NamedTuple):
         inputs: the size of the input.
         units: the size of the state.
         projected: the size of the output of a layer; 0 without projection.
+        is_skipped: the first layer takes its input as it is, without a matrix.
     """
 
     mode: str
@@ -53,13 +56,14 @@ class _Network(NamedTuple):
     inputs: int
     units: int
     projected: int
+    is_skipped: bool
 
     def matrices(self) -> list[_Matrix]:
         """Return the matrices of all layers and directions in the order of the parameters."""
         made = self.projected or self.units
         found = []
         for layer in range(self.layers):
-            taken = made * self.directions if layer else self.inputs
+            taken = made * self.directions if layer else 0 if self.is_skipped else self.inputs
             one = [_Matrix(self.units, taken, self.units)] * _GATES[self.mode]
             one += [_Matrix(self.units, made, self.units)] * _GATES[self.mode]
             one += [_Matrix(self.projected, self.units, 0)] * bool(self.projected)
@@ -120,12 +124,15 @@ def _of_sizes(asked: AskedOp) -> _Network:
 def _network(asked: AskedOp, layers: int, inputs: int, units: int) -> _Network:
     attributes = asked.attributes
     mode = attributes["input_mode"]
-    if mode == "skip_input" or (mode == "auto_select" and inputs == units):
-        raise NotImplementedError(
-            f"{asked.type} with input_mode='{mode}' runs on GPUs only. Use input_mode='linear_input'."
+    is_skipped = mode == "skip_input" or (mode == "auto_select" and inputs == units)
+    if is_skipped and inputs != units:
+        raise ValueError(
+            f"{asked.type} with input_mode='{mode}' needs as many inputs as units, got {inputs} and {units}. "
+            "Use input_mode='linear_input'."
         )
     directions = 2 if attributes["direction"] == "bidirectional" else 1
-    return _Network(attributes["rnn_mode"], layers, directions, inputs, units, attributes.get("num_proj") or 0)
+    projected = attributes.get("num_proj") or 0
+    return _Network(attributes["rnn_mode"], layers, directions, inputs, units, projected, is_skipped)
 
 
 def _run(asked: AskedOp) -> list[Tensor]:
@@ -196,8 +203,13 @@ def _layer(
     offset_of_input, offset_of_state = tf.concat(biases[:gates], 0), tf.concat(biases[gates:], 0)
     projection = tf.transpose(weights[-1]) if net.projected else None
     steps, batch = tf.unstack(tf.shape(value)[:2])
-    flat = tf.matmul(tf.reshape(value, [-1, value.shape.as_list()[-1]]), of_input) + offset_of_input
-    given = tf.reshape(flat, [steps, batch, gates * net.units])
+    size = value.shape.as_list()[-1]
+    flat = tf.reshape(value, [-1, size])
+    if of_input.shape.as_list()[0] == 0:  # skipped
+        flat = tf.tile(flat, [1, gates])
+    else:
+        flat = tf.matmul(flat, of_input)
+    given = tf.reshape(flat + offset_of_input, [steps, batch, gates * net.units])
     made = tf.zeros([batch, net.projected or net.units], value.dtype)
 
     def step(before: Sequence[Tensor], now: Sequence[Tensor]) -> list[Tensor]:

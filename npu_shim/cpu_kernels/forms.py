@@ -22,6 +22,7 @@ CHOOSERS: dict[str, Chooser] = {
     **dict.fromkeys(["CudnnRNNParamsToCanonical", "CudnnRNNParamsToCanonicalV2"], cudnn_rnn.matrices),
     "CudnnRNNParamsSize": cudnn_rnn.size,
     **dict.fromkeys(others.LATER_NAMES, others.later_name),
+    **dict.fromkeys(others.BYTES, others.no_bytes),
     "CTCLossV2": others.ctc_loss,
     "MaxPoolGradGradWithArgmax": others.max_pool_with_argmax_second,
     **dict.fromkeys(refused.INSTEAD, refused.refuse),

@@ -1,7 +1,8 @@
 """Ops with channels first (NCHW, NCDHW), which the CPU computes with channels last, between two transposes.
 
-An op that takes the result of such a form takes the tensor before its last transpose, so that in a chain of ops the
-transposes between them are not computed.
+Ops that compute each element by itself have such a form, too, if they take the result of one. TensorFlow's graph
+optimizer then removes the transposes between the ops of a chain. The forms themselves take no tensor from inside
+another: a gradient with respect to a result, or a value that is fed for it, counts in all that follows.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     after = CHANNELS_LAST.get(before)
     layout = LAYOUTS[asked.type]
     if after is None or (
-        asked.type in NATIVE and not any(_moved(asked.inputs[name]) is not None for name in layout.data)
+        asked.type in NATIVE and not any(_is_moved(asked.inputs[name]) for name in layout.data)
     ):
         return None
     rank = len(before)
@@ -130,7 +131,7 @@ def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
 def elementwise(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of an op of ELEMENTWISE that takes the result of a form with channels first; None for others."""
     values = flat(asked.inputs[name] for name in ELEMENTWISE[asked.type])
-    if all(_moved(each) is None for each in values):
+    if not any(_is_moved(each) for each in values):
         return None
     rank = max(each.shape.rank or 0 for each in values)
     if any(each.shape.rank not in (0, rank) for each in values):
@@ -151,8 +152,7 @@ def to_last(value: Tensor, rank: int) -> Tensor:
     """Return a tensor with the axis of channels at the end; a scalar as it is."""
     if value.shape.rank == 0:
         return value
-    moved = _moved(value)
-    return tf.transpose(value, [0, *range(2, rank), 1]) if moved is None else moved
+    return tf.transpose(value, [0, *range(2, rank), 1])
 
 
 def to_first(value: Tensor, rank: int) -> Tensor:
@@ -160,15 +160,14 @@ def to_first(value: Tensor, rank: int) -> Tensor:
     return tf.transpose(value, [0, rank - 1, *range(1, rank - 1)])
 
 
-def _moved(value: Tensor) -> Tensor | None:
-    """Return what to_first() has made a tensor from, if it is the result of a form."""
+def _is_moved(value: Tensor) -> bool:
+    """Return True for what to_first() has made, if it is the result of a form."""
     inner = result_of(value)
     if inner is None or inner.op.type != "Transpose":
-        return None
+        return False
     rank = inner.shape.rank
     order = tf_api.static_value(inner.op.inputs[1])
-    is_first = rank in (4, 5) and order is not None and list(order) == [0, rank - 1, *range(1, rank - 1)]
-    return inner.op.inputs[0] if is_first else None
+    return rank in (4, 5) and order is not None and list(order) == [0, rank - 1, *range(1, rank - 1)]
 
 
 def _sizes_to_last(sizes: Tensor, rank: int) -> Tensor:

@@ -19,6 +19,13 @@ LATER_NAMES = {
     "BatchIFFT2D": "IFFT2D",
     "BatchIFFT3D": "IFFT3D",
 }
+# Counts of the bytes of a GPU, in tf.contrib.memory_stats. TensorFlow does not count those of the CPU.
+BYTES = ("BytesInUse", "BytesLimit", "MaxBytesInUse")
+
+
+def no_bytes(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+    """Return the form of an op of BYTES: zero."""
+    return lambda: [tf.zeros([], tf.int64)]
 
 
 def later_name(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
