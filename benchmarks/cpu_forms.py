@@ -1,8 +1,8 @@
 """Models with channels first, groups or dilation on the CPU, against the forms that a person would write for it.
 
-    python benchmarks/cpu_forms.py
+    python benchmarks/cpu_forms.py [--write] [--quick]
 
-Prints, for each block, forward and backward: milliseconds of both forms, and their ratio. The form by hand of channels
+Gives, for each block, forward and backward: milliseconds of both forms, and their ratio. The form by hand of channels
 first is channels last, that of groups a split, and that of a dilation tf.nn.atrous_conv2d; all of them in one session.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from benchmarks import turns  # noqa: E402
+from benchmarks import results, turns  # noqa: E402
 
 _ROUNDS, _STEPS = 20, 3
 _BATCH, _SIZE, _CHANNELS, _GROUPS = 16, 32, 64, 4
@@ -65,8 +65,8 @@ def blocks() -> dict[str, tuple[list[list[int]], Callable[..., Any], Callable[..
     }
 
 
-def main() -> int:
-    """Measure each block."""
+def measure(rounds: int) -> list[dict[str, Any]]:
+    """Return a row for each block."""
     import tensorflow as tf
 
     from npu_shim.cpu_kernels import forms
@@ -74,6 +74,7 @@ def main() -> int:
     turns.quiet()
     forms.use()
     v1 = tf.compat.v1
+    rows = []
     for name, (shapes, ours, by_hand) in blocks().items():
         random = np.random.RandomState(1)
         with tf.Graph().as_default(), v1.Session() as session:
@@ -91,12 +92,43 @@ def main() -> int:
                 return lambda number: [session.run(step) for _ in range(number)] and None
 
             sides = {side: run(step) for side, step in steps.items()}
-            found = turns.measure(sides, dict.fromkeys(sides, _STEPS), _ROUNDS)
-        milliseconds = {side: statistics.median(seconds) * 1000 for side, seconds in found.items()}
-        ratio = turns.ratio(found["ours"], found["by hand"])
-        print(f"{name}: {milliseconds['ours']:.1f} ms, by hand {milliseconds['by hand']:.1f} ms, ratio {ratio:.2f}")
-    return 0
+            found = turns.measure(sides, dict.fromkeys(sides, _STEPS), rounds)
+        rows.append(
+            {
+                "TensorFlow": tf.__version__,
+                "block": name,
+                "ours_s": statistics.median(found["ours"]),
+                "by_hand_s": statistics.median(found["by hand"]),
+                "ratio": turns.ratio(found["ours"], found["by hand"]),
+            }
+        )
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return milliseconds of a step."""
+    return results.markdown(
+        ("TensorFlow", "block", "by hand, ms", "ours, ms", "ratio"),
+        [
+            (
+                row["TensorFlow"],
+                row["block"],
+                "{:.1f}".format(row["by_hand_s"] * 1000),
+                "{:.1f}".format(row["ours_s"] * 1000),
+                "{:.2f}".format(row["ratio"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+def main(argv: list[str]) -> int:
+    """Measure each block."""
+    quick = "a few steps: to see that it works"
+    return results.run(
+        "cpu_forms", __doc__ or "", argv, quick, lambda is_quick: measure(1 if is_quick else _ROUNDS), table
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

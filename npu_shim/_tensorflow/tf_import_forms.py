@@ -95,7 +95,8 @@ def _registered(functions: Iterable[Message]) -> dict[str, Message]:
     if any(graph._is_function(name) for name in names):
         library = graph.as_graph_def().library.function
         found = {each.signature.name: each for each in library if each.signature.name in names}
-    if context._initialized and hasattr(context, "get_function_def"):  # TensorFlow 2
+    is_function = hasattr(graph, "outer_graph")  # which eager code may call
+    if is_function and context._initialized and hasattr(context, "get_function_def"):  # TensorFlow 2
         found.update((name, context.get_function_def(name)) for name in names if context.has_function(name))
     return found
 
@@ -195,6 +196,9 @@ def _form_of(node: Message, form: Form, known: Operation | None, body: _Body, re
             return before + renamed(name) + (place and ":" + place)
         return renamed(name) + ":" + _place_in_function(fragment.get_operation_by_name(name), int(place or 0))
 
+    # Constants come from the frame of a loop that the node is in. A node without inputs is in no loop.
+    source = given[0].split(":")[0] if given else ""
+    frame = ["^" + source] if any(each.name == source and each.input for each in body.nodes) else []
     made = []
     fragment_def = fragment.as_graph_def()
     for each in fragment_def.node:
@@ -202,12 +206,12 @@ def _form_of(node: Message, form: Form, known: Operation | None, body: _Body, re
             continue
         is_first = not each.input or any(name.startswith("input_") for name in each.input)
         each.name = renamed(each.name)
-        # Constants come from the frame of a loop that the node is in.
-        each.input[:] = [renamed_input(name) for name in each.input] or ["^" + given[0].split(":")[0]]
+        each.input[:] = [renamed_input(name) for name in each.input] or frame
         if is_first:  # the others wait for these, and may be in a loop
             each.input.extend(control)
         if "frame_name" in each.attr:
             each.attr["frame_name"].s = tf.compat.as_bytes(node.name + "/") + each.attr["frame_name"].s
+        each.attr.pop("_class", None)  # no name of another node in it is renamed
         each.device = node.device
         made.append(each)
     result.functions.extend(fragment_def.library.function)

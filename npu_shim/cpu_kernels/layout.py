@@ -104,9 +104,7 @@ def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     before = asked.attributes.get("data_format", "NHWC")
     after = CHANNELS_LAST.get(before)
     layout = LAYOUTS[asked.type]
-    if after is None or (
-        asked.type in NATIVE and not any(_is_moved(asked.inputs[name]) for name in layout.data)
-    ):
+    if after is None or (asked.type in NATIVE and not any(_is_moved(asked.inputs[name]) for name in layout.data)):
         return None
     rank = len(before)
     if any(asked.inputs[name].shape.rank not in (None, rank) for name in layout.data):

@@ -10,6 +10,9 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from npu_shim._host import patches
+from npu_shim.cpu_kernels import forms
+
 v1 = tf.compat.v1
 IS_1 = tf.__version__.startswith("1.")
 STEPS, BATCH, INPUTS, UNITS, LAYERS = 5, 3, 4, 2, 2
@@ -167,11 +170,52 @@ def test_layers_of_contrib_and_their_checkpoints(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, session.run(wanted), rtol=1e-5, atol=1e-6)
 
 
-def test_an_input_that_skips_the_weights_is_refused() -> None:
-    zeros = [tf.zeros([2, 3, 4]), tf.zeros([1, 3, 4]), tf.zeros([1, 3, 4]), tf.zeros([100])]
-    with tf.Graph().as_default(), pytest.raises(NotImplementedError, match="Use input_mode='linear_input'"):
-        zeros = [np.zeros(each.shape.as_list(), np.float32) for each in zeros]
-        tf.raw_ops.CudnnRNN(**dict(zip(["input", "input_h", "input_c", "params"], zeros)), input_mode="skip_input")
+@pytest.mark.parametrize("mode", ["lstm", "gru"])
+def test_a_skipped_input_takes_the_place_of_its_product_with_a_matrix(mode: str) -> None:
+    random, gates = np.random.RandomState(5), GATES[mode]
+    value = random.uniform(-1, 1, [STEPS, BATCH, UNITS]).astype(np.float32)
+    state = random.uniform(-1, 1, [1, BATCH, UNITS]).astype(np.float32)
+    rest = random.uniform(-1, 1, gates * (UNITS * UNITS + 2 * UNITS)).astype(np.float32)
+    identity = np.tile(np.eye(UNITS, dtype=np.float32).ravel(), gates)
+    sizes = dict(num_layers=1, num_units=UNITS, input_size=UNITS, rnn_mode=mode, T=tf.float32, S=tf.int32)
+    with tf.Graph().as_default(), v1.Session() as session:
+        given = dict(input=value, input_h=state, input_c=state, rnn_mode=mode)
+        wanted = tf.raw_ops.CudnnRNN(params=np.concatenate([identity, rest]), **given).output
+        for name in ("skip_input", "auto_select"):
+            found = tf.raw_ops.CudnnRNN(params=rest, input_mode=name, **given).output
+            size = tf.raw_ops.CudnnRNNParamsSize(input_mode=name, **sizes)
+            np.testing.assert_allclose(*session.run([found, wanted]), rtol=1e-5, atol=1e-6)
+            assert session.run(size).tolist() == [len(rest)]
+        wide = np.zeros([STEPS, BATCH, UNITS + 1], np.float32)
+        with pytest.raises(ValueError, match="as many inputs as units, got 3 and 2"):
+            tf.raw_ops.CudnnRNN(params=rest, input_mode="skip_input", **dict(given, input=wide))
+
+
+def test_a_frozen_graph_is_imported() -> None:
+    random = np.random.RandomState(6)
+    weights = [random.uniform(-1, 1, [UNITS, size]).astype(np.float32) for size in [INPUTS] * 3 + [UNITS] * 3]
+    value = random.uniform(-1, 1, [STEPS, BATCH, INPUTS]).astype(np.float32)
+    sizes = dict(num_layers=1, num_units=UNITS, input_size=INPUTS, rnn_mode="gru")
+
+    def build(value: Any) -> Any:
+        params = tf.raw_ops.CudnnRNNCanonicalToParams(
+            weights=weights, biases=[np.full(UNITS, i, np.float32) for i in range(6)], **sizes
+        )
+        parts = dict(num_params=6, params=params, **sizes)
+        state = tf.zeros([1, tf.shape(value)[1], UNITS])
+        for _ in range(2):
+            value = tf.raw_ops.CudnnRNN(input=value, input_h=state, input_c=0.0, params=params, rnn_mode="gru").output
+            value = tf.concat([value, value], -1)
+        last = tf.raw_ops.CudnnRNNParamsToCanonical(**parts).weights[5]
+        return tf.concat([tf.reshape(value, [-1]), tf.reshape(last, [-1])], 0, name="result")
+
+    patches.restore_all()
+    with tf.Graph().as_default() as graph:
+        build(v1.placeholder(tf.float32, [None, None, INPUTS], "value"))
+    forms.use()
+    with tf.Graph().as_default(), v1.Session() as session:
+        (found,) = tf.import_graph_def(graph.as_graph_def(), {"value:0": value}, ["result:0"])
+        np.testing.assert_allclose(*session.run([found, build(tf.constant(value))]), rtol=1e-5, atol=1e-6)
 
 
 def test_eagerly() -> None:

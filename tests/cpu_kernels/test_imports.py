@@ -67,3 +67,45 @@ def test_functions_of_an_imported_graph(build: Callable[[], Any]) -> None:
     graph_def = as_written(build)
     assert IS_1 or graph_def.library.function
     np.testing.assert_allclose(run(graph_def), expected(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("data_format", ["NCHW", "NHWC"])
+def test_groups_of_an_imported_graph_without_shapes(data_format: str, dilation: int) -> None:
+    """Its gradients, too, with respect to the input, to the filter, and of the second order."""
+    images = IMAGES if data_format == "NCHW" else np.moveaxis(IMAGES, 1, -1)
+    around = [1, dilation, dilation]
+    dilations = [1, *around] if data_format == "NCHW" else [*around, 1]
+
+    def build(x: Any, w: Any) -> list[Any]:
+        y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME", data_format=data_format, dilations=dilations)
+        first = tf.gradients(y**2, [x, w])
+        return [
+            tf.identity(each, name=f"result_{i}") for i, each in enumerate([y, *first, *tf.gradients(first[0] ** 2, w)])
+        ]
+
+    graph_def = as_written(lambda: build(v1.placeholder(tf.float32, name="x"), v1.placeholder(tf.float32, name="w")))
+    with tf.Graph().as_default(), v1.Session() as session:
+        names = [f"result_{i}:0" for i in range(4)]
+        x, w, *found = tf.import_graph_def(graph_def, return_elements=["x:0", "w:0", *names])
+        found = session.run(found, {x: images, w: WEIGHTS})
+        wanted = session.run(build(tf.constant(images), tf.constant(WEIGHTS)))
+    for one, other in zip(found, wanted):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4 * np.abs(other).max())
+
+
+def test_a_function_that_nobody_calls_may_have_a_layer_of_unknown_size() -> None:
+    """Keras saves one for GPUs beside that for CPUs."""
+
+    def build() -> Any:
+        @function.Defun(*[tf.float32] * 4, func_name="for_gpus")
+        def layer(*given: Any) -> Any:
+            names = ["input", "input_h", "input_c", "params"]
+            return tf.raw_ops.CudnnRNN(**dict(zip(names, given))).output
+
+        layer.add_to_graph(v1.get_default_graph())
+        tf.identity(v1.placeholder(tf.float32, IMAGES.shape, "images"), name="result")
+
+    graph_def = as_written(build)
+    assert [each.signature.name for each in graph_def.library.function] == ["for_gpus"]
+    np.testing.assert_array_equal(run(graph_def), IMAGES)
