@@ -37,6 +37,14 @@ augmentation distort distorted dataset datasets reader record records tfrecord t
 receiver pipeline example examples tokenize tokenizer crop csv jpeg loader""".split()
 )
 _UPDATES = frozenset({"minimize", "apply_gradients"})
+# Methods that train, and those that only use a trained model.
+_TRAINS = _UPDATES | frozenset(
+    "compute_gradients fit fit_generator get_updates search train train_and_evaluate train_on_batch".split()
+)
+_PREDICTS = frozenset(
+    """evaluate evaluate_generator predict predict_classes predict_generator predict_on_batch predict_proba
+test_on_batch""".split()
+)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 
@@ -102,19 +110,42 @@ def trains_itself(context: Context) -> bool:
     return any(word in context.source.text for word in ("train_op", "train_step")) or _updates(context.names)
 
 
+def only_predicts(context: Context) -> bool:
+    """Return True if a file that no other imports predicts or evaluates, and neither it nor what it imports trains."""
+    names, project, path = context.names, context.names.project, context.names.path
+    if not _calls(names, _PREDICTS) or trains_itself(context) or _calls(names, _TRAINS):
+        return False
+    if project is None or path not in project.paths:
+        return True
+    return not project.importers(path) and not project.once(_training) & project.reached(path)
+
+
 def updating(project: ModuleIndex) -> frozenset[str]:
     """Return the files of a project that update variables."""
+    return _calling(project, _UPDATES)
+
+
+def _training(project: ModuleIndex) -> frozenset[str]:
+    return _calling(project, _TRAINS)
+
+
+def _calling(project: ModuleIndex, methods: frozenset[str]) -> frozenset[str]:
+    """Return the files of a project that call one of some methods."""
     found = set()
     for path in project.paths:
         raw = project.raw(path) if path.endswith((".py", ".pyw")) else b""
-        module = project.module(path) if any(word.encode() in raw for word in _UPDATES) else None
-        if module is not None and _updates(module.names):
+        module = project.module(path) if any(word.encode() in raw for word in methods) else None
+        if module is not None and _calls(module.names, methods):
             found.add(path)
     return frozenset(found)
 
 
 def _updates(names: Names) -> bool:
-    return any(isinstance(call.node.func, ast.Attribute) and call.node.func.attr in _UPDATES for call in names.calls)
+    return _calls(names, _UPDATES)
+
+
+def _calls(names: Names, methods: frozenset[str]) -> bool:
+    return any(isinstance(call.node.func, ast.Attribute) and call.node.func.attr in methods for call in names.calls)
 
 
 def first_call(context: Context, call: Call, names: frozenset[str], within: ast.AST, on_npu: bool = True) -> bool:

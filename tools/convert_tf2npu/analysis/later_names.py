@@ -11,7 +11,7 @@ import re
 from typing import Iterator, NamedTuple
 
 from ..project.context import Context
-from ..rewrite.call_edits import inside, rename, rename_keyword
+from ..rewrite.call_edits import add_argument, inside, rename, rename_keyword, values_of, wrap
 from ..rewrite.npu_imports import BACKPORTS_MODULE, backports_name, name_of_tensorflow, statement_behind
 from ..semantics.model import Binding, Call, Where
 from ..semantics.module_index import Names
@@ -21,6 +21,7 @@ from ..tf_api.canonical_names import canonical
 from ..tf_api.later_names import (
     ARGUMENT_NAMES,
     BACKPORTS,
+    DEFAULTS,
     MEMBERS,
     MODEL_METHODS,
     MOVED,
@@ -217,7 +218,7 @@ def _fits(names: Names, use: _Use) -> bool:
     given = {keyword.arg for keyword in call.keywords} if is_called else set()  # type: ignore[union-attr]
     if use.name.startswith(("keras.optimizers.legacy", "keras.optimizers.experimental")) and not backport:
         return is_called and given <= OPTIMIZER_ARGUMENTS
-    return given.isdisjoint(WITHOUT.get(backport, ()))
+    return given.isdisjoint(WITHOUT.get(use.name, ())) and (is_called or use.name not in DEFAULTS)
 
 
 class _Replaced(NamedTuple):
@@ -304,7 +305,17 @@ def _of_use(names: Names, source: Source, use: _Use) -> Iterator[Conversion]:
             return
         have, written = [], tensorflow
     new = rename(source, node, ".".join([written, *path[len(have) :]]))
-    yield _conversion(call, use.name, new, name_node=node)
+    default = _default(source, call, use.name) if isinstance(call, ast.Call) else None
+    yield _conversion(call, use.name, new, *([default] if default else []), name_node=node)
+
+
+def _default(source: Source, call: ast.Call, name: str) -> Edit | None:
+    """Return the edit that gives an argument its value where the other spelling has another default."""
+    before, argument, value = DEFAULTS.get(name, (0, "", ""))
+    hides = any(isinstance(each, ast.Starred) for each in call.args) or None in {each.arg for each in call.keywords}
+    if not argument or hides or len(call.args) > before or argument in {each.arg for each in call.keywords}:
+        return None
+    return add_argument(source, call, f"{argument}={value}")
 
 
 def _of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
@@ -324,23 +335,33 @@ def _of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
             edits = Edit(dot, end, ".apply_gradients"), Edit(at, at, "zip(", first=True)
             yield _conversion(node, name, *edits, Edit(closing - 1, closing - 1, ")", closing=True))
         return
-    if owner == "keras.Model" and method in MODEL_METHODS and isinstance(function.value, ast.Name):
+    if owner == "keras.Model" and method in MODEL_METHODS and _is_dotted(function.value):
         if not {keyword.arg for keyword in node.keywords} <= MODEL_METHODS[method]:
             return
         module, at = backports_name(context.names), inside(source, node)
         following = ", " if node.args or node.keywords else ""
-        receiver = function.value.id + (following.rstrip() if source.text[at] in "\r\n" else following)
+        receiver = source.segment(function.value) + (following.rstrip() if source.text[at] in "\r\n" else following)
         edits = rename(source, function, f"{module}.{method}"), Edit(at, at, receiver, first=True)
         yield _conversion(node, name, *edits, uses=(module,))
     if owner != "data.Dataset" or context.types.of(function.value, call.where) != Type.DATASET:
         return
     dot = source.text.index(".", source.end(function.value))
     tensorflow = name_of_tensorflow(context.names)
-    if method == "rebatch":
+    if method == "save":
+        has_arguments = WITHOUT[name].isdisjoint(keyword.arg or "" for keyword in node.keywords) and values_of(node)
+        if has_arguments and tensorflow is not None and ")" not in source.text[source.end(function.value) : dot]:
+            opening, _ = wrap(source, function.value, f"{tensorflow}.data.experimental.save(", "")
+            yield _conversion(node, name, opening, Edit(source.end(function.value), inside(source, node), ", "))
+    elif method == "rebatch":
         yield _conversion(node, name, Edit(dot, end, ".unbatch().batch"))
     elif method in TRANSFORMATIONS and tensorflow is not None:
         opening = Edit(dot, end, f".apply({tensorflow}.data.experimental.{TRANSFORMATIONS[method]}")
         yield _conversion(node, name, opening, Edit(closing, closing, ")", closing=True))
+
+
+def _is_dotted(node: ast.expr) -> bool:
+    """Return True for a name, or an attribute of one: what has the same value each time."""
+    return isinstance(node, ast.Name) or isinstance(node, ast.Attribute) and _is_dotted(node.value)
 
 
 @functools.lru_cache(maxsize=4096)

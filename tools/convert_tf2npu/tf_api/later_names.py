@@ -11,6 +11,7 @@ _SAVING = "get_custom_objects get_registered_name get_registered_object register
 _CONFIG = "epsilon floatx image_data_format set_epsilon set_floatx set_image_data_format backend"
 # Other spellings.
 MOVED: dict[str, str] = {
+    "data.Dataset.choose_from_datasets": "data.experimental.choose_from_datasets",
     "data.Dataset.load": "data.experimental.load",
     "data.Dataset.sample_from_datasets": "data.experimental.sample_from_datasets",
     "keras.Initializer": "keras.initializers.Initializer",
@@ -88,10 +89,19 @@ ARGUMENT_NAMES: dict[str, dict[str, str]] = {
     "function": {"reduce_retracing": "experimental_relax_shapes"},
     "keras.layers.LeakyReLU": {"negative_slope": "alpha"},
 }
-# Arguments without a backport, by name.
+# Arguments that neither the backport nor the other spelling has, by the later name.
 WITHOUT: dict[str, frozenset[str]] = {
-    "AdamW": frozenset({"use_ema"}),
-    "BackupAndRestore": frozenset({"delete_checkpoint", "save_before_preemption", "save_freq"}),
+    "data.Dataset.load": frozenset({"wait"}),
+    "data.Dataset.sample_from_datasets": frozenset({"rerandomize_each_iteration"}),
+    "data.Dataset.save": frozenset({"checkpoint_args"}),
+    "keras.callbacks.BackupAndRestore": frozenset({"delete_checkpoint", "save_before_preemption", "save_freq"}),
+    **dict.fromkeys(
+        ("keras.optimizers.AdamW", "keras.optimizers.experimental.AdamW", "optimizers.AdamW"), frozenset({"use_ema"})
+    ),
+}
+# Arguments with another default in the other spelling: the number of arguments before it, its name and value.
+DEFAULTS: dict[str, tuple[int, str, str]] = {
+    "data.Dataset.choose_from_datasets": (2, "stop_on_empty_dataset", "True"),
 }
 # Methods of datasets that are transformations of tf.data.experimental.
 TRANSFORMATIONS: dict[str, str] = {

@@ -14,7 +14,7 @@ spelling in 2.6, or a backport in ``npu_shim.backports``, in programs of TensorF
 | ``keras.saving``, ``keras.config``, ``keras.Layer`` and the like | the older path |
 | ``optimizer.apply(gradients, variables)`` | ``apply_gradients(zip(gradients, variables))`` |
 | ``reduce_retracing`` of ``tf.function``, ``negative_slope`` of ``LeakyReLU`` | ``experimental_relax_shapes``, ``alpha`` |
-| ``Dataset.sample_from_datasets``, ``load``, ``rebatch``, ``ragged_batch``, ``ignore_errors``, ``rejection_resample`` | ``tf.data.experimental``, or ``unbatch().batch`` |
+| ``Dataset.sample_from_datasets``, ``choose_from_datasets``, ``load``, ``save``, ``rebatch``, ``ragged_batch``, ``ignore_errors``, ``rejection_resample`` | ``tf.data.experimental``, or ``unbatch().batch`` |
 
 Code under a test of the version, or in a ``try``, is not converted. NPU275 reports names without a conversion.
 
@@ -133,6 +133,68 @@ After::
     for row in mixed.unbatch().batch(2):
         print(row.numpy())
 
+Before::
+
+    import tensorflow as tf
+
+    parts = [tf.data.Dataset.range(8), tf.data.Dataset.range(4)]
+    mixed = tf.data.Dataset.choose_from_datasets(parts, tf.data.Dataset.range(2).repeat(4))
+    mixed.ragged_batch(2).map(double).save('rows', compression='GZIP')
+    for row in tf.data.Dataset.load('rows', compression='GZIP'):
+        print(row.numpy())
+
+After::
+
+    import tensorflow as tf
+
+    parts = [tf.data.Dataset.range(8), tf.data.Dataset.range(4)]
+    mixed = tf.data.experimental.choose_from_datasets(parts, tf.data.Dataset.range(2).repeat(4), stop_on_empty_dataset=True)
+    tf.data.experimental.save(mixed.apply(tf.data.experimental.dense_to_ragged_batch(2)).map(double), 'rows', compression='GZIP')
+    for row in tf.data.experimental.load('rows', compression='GZIP'):
+        print(row.numpy())
+
+Before::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+
+    class Trainer:
+        def __init__(self):
+            self.net = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
+        @tf.function
+        def loss(self, x, y):
+            return self.net.compute_loss(x, y)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim import backports
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+
+    class Trainer:
+        def __init__(self):
+            self.net = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
+        @tf.function
+        def loss(self, x, y):
+            return backports.compute_loss(self.net, x, y)
+
+Untouched::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+    dataset = tf.data.Dataset.range(4)
+    dataset.save('rows', checkpoint_args={'step_counter': step})  # npu: ignore[NPU275]
+
 Untouched::
 
     import tensorflow as tf
@@ -173,6 +235,16 @@ Untouched::
         def train_step(self, data):
             with tf.GradientTape() as tape:
                 return {'loss': self.compute_loss(*data)}
+
+Untouched::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+    choose = tf.data.Dataset.choose_from_datasets  # npu: ignore[NPU275]
 
 Untouched::
 

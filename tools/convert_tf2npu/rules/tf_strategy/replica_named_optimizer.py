@@ -45,6 +45,15 @@ After::
 
 Untouched::
 
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    model.load_weights('weights.h5')
+    print(model.evaluate(images, labels))
+
+Untouched::
+
     import re
     import tensorflow as tf
 
@@ -71,7 +80,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
+from ...analysis.device_placement import in_test, only_predicts
 from ...analysis.optimizers import WRAPPER, role
 from ...analysis.parallel_training import is_eager
 from ...rewrite.call_edits import add_argument, wrap
@@ -117,6 +126,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         or context.types.of(function.value, call.where) != Type.MODEL
         or in_test(context, call.node)
         or is_eager(context)
+        or only_predicts(context)
     ):
         return
     bound = bind(call.node, _COMPILE)

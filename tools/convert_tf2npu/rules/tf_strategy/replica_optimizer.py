@@ -56,6 +56,14 @@ After::
 Untouched::
 
     import tensorflow as tf
+
+    model.compile(tf.keras.optimizers.Adam(), 'mse')
+    model.load_weights('weights.h5')
+    print(model.predict(images))
+
+Untouched::
+
+    import tensorflow as tf
     from npu_shim.npu_init import *
 
     optimizer = tf.train.AdamOptimizer(0.1)
@@ -86,7 +94,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
+from ...analysis.device_placement import in_test, only_predicts
 from ...analysis.gradients import only_applies
 from ...analysis.optimizers import MADE, WRAPPER, Class, already_wrapped, is_subclass, passes_on, role
 from ...analysis.parallel_training import is_eager
@@ -99,7 +107,7 @@ NEEDS = {"distributed": "tf_strategy"}
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != "tf_strategy" or is_eager(context):
+    if context.distributed != "tf_strategy" or is_eager(context) or only_predicts(context):
         return
     names = context.names
     made = [call for call in names.calls if role(call.node, call.where, names) == MADE]

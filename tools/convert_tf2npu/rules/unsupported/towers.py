@@ -11,7 +11,8 @@ Build one tower, with the batch of one device, and start one rank per device:
    one tower changes nothing. With several towers each would add its own all-reduce for the same variables.
 3. Start the script with ``npu-shim launch --ranks N``. Give each rank its own examples (see NPU252).
 
-The rule reports one loop of each file for each number of GPUs. It does not report loops that place the layers of one
+The rule reports one loop or comprehension of each file for each number of GPUs, also where it calls a function of the
+file that builds the tower. It does not report loops that place the layers of one
 model on several GPUs: one NPU computes such a model as it is.
 
 Reported::
@@ -41,6 +42,16 @@ Reported::
         with tf.device(device):
             gradients.append(tf.gradients(loss_of(i), variables))
 
+Reported::
+
+    import tensorflow as tf
+
+    def tower(device, part):
+        with tf.device('/gpu:%d' % device):
+            return tf.gradients(loss_of(part), variables)
+
+    gradients = [tower(i, part) for i, part in enumerate(tf.split(images, FLAGS.gpus))]
+
 Untouched::
 
     import tensorflow as tf
@@ -48,6 +59,16 @@ Untouched::
     for i in range(layers):
         with tf.device('/job:localhost/task:%d' % i):
             cells.append(tf.nn.rnn_cell.LSTMCell(512))
+
+Untouched::
+
+    import tensorflow as tf
+
+    def place(op, device='/gpu:0'):
+        with tf.device(device):
+            return loss_of(op)
+
+    losses = [place(op) for op in ops]
 
 Untouched::
 
@@ -92,6 +113,15 @@ class _Count(NamedTuple):
     is_number: bool
 
 
+class _Loop(NamedTuple):
+    """A loop or a comprehension, one of the sequences that it runs over, and the code of an iteration."""
+
+    node: ast.AST
+    target: ast.expr
+    iter: ast.expr
+    body: list[ast.AST]
+
+
 def check_file(context: Context) -> Iterator[Result]:
     if _DEVICE not in context.called.values():
         return
@@ -105,42 +135,87 @@ def check_file(context: Context) -> Iterator[Result]:
             continue
         loop = _loop_of_towers(context, call)
         advice = _advice(context, loop) if loop is not None else ""
-        if loop is not None and advice and advice not in reported and not in_test(context, loop):
+        if loop is not None and advice and advice not in reported and not in_test(context, loop.node):
             reported.add(advice)
             each = ""
-            if context.distributed == "tf_strategy" and "gradients(" in context.source.segment(loop):
+            if context.distributed == "tf_strategy" and "gradients(" in _text(context, [loop.node, *loop.body]):
                 each = ", each with its own all-reduce"
             yield Finding(
-                loop,
+                loop.node,
                 f"one NPU computes these towers one after the other{each}. {advice}, and start one rank per device",
             )
 
 
-def _loop_of_towers(context: Context, call: Call) -> ast.For | None:
+def _loop_of_towers(context: Context, call: Call) -> _Loop | None:
     """Return the loop that builds a tower on the device, or in the scope, of a call; None if there is none."""
     given: list[ast.expr] = [*call.node.args, *(k.value for k in call.node.keywords)]
-    for loop in context.names.ancestors(call.node):
-        if isinstance(loop, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            return None
-        if not isinstance(loop, ast.For):
-            continue
-        for statement in ast.walk(loop):  # device = '/gpu:%d' % i
-            if isinstance(statement, ast.Assign) and _words(given) & _words(statement.targets):
-                given.append(statement.value)
-        if not _words(given) & _words([loop.target]):
-            continue
+    for loop in _loops_of(context, call.node, given, []):
         if context.called[call.node] == _SCOPE:
             return loop if _OF_DEVICES.search(context.source.segment(loop.iter)) else None
         return loop if _builds_towers(context, given, loop) else None
     return None
 
 
-def _builds_towers(context: Context, device: list[ast.expr], loop: ast.For) -> bool:
+def _loops_of(context: Context, node: ast.AST, given: list[ast.expr], body: list[ast.AST]) -> Iterator[_Loop]:
+    """Yield the loops around a node, or around the calls of its function, that decide one of the given expressions.
+
+    Args:
+        context: of the file.
+        node: an expression.
+        given: the expressions; those that names among them stand for are added.
+        body: the body of the function that is called in the loop.
+    """
+    for around in context.names.ancestors(node):
+        if isinstance(around, (ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            return
+        if isinstance(around, (ast.For, ast.FunctionDef)):
+            for statement in ast.walk(around):  # device = '/gpu:%d' % i
+                if isinstance(statement, ast.Assign) and _words(given) & _words(statement.targets):
+                    given.append(statement.value)
+        for loop in _loops(around, body):
+            if _words(given) & _words([loop.target]):
+                yield loop
+        if isinstance(around, ast.FunctionDef):
+            if not body:
+                for call, values in _calls_of(context, around, _words(given)):
+                    given.extend(values)
+                    yield from _loops_of(context, call, values, [*around.body])
+            return
+
+
+def _loops(node: ast.AST, body: list[ast.AST]) -> Iterator[_Loop]:
+    if isinstance(node, ast.For):
+        yield _Loop(node, node.target, node.iter, body or [*node.body])
+    elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)):
+        for each in node.generators:
+            yield _Loop(node, each.target, each.iter, body or [node])
+
+
+def _calls_of(
+    context: Context, function: ast.FunctionDef, words: set[str]
+) -> Iterator[tuple[ast.Call, list[ast.expr]]]:
+    """Yield the calls of a function in its file, with the values of the parameters that have these names."""
+    names = [each.arg for each in function.args.args]
+    for call in context.names.calls:
+        func = call.node.func
+        if last_name(func) == function.name and not any(isinstance(each, ast.Starred) for each in call.node.args):
+            positions = names[1:] if names[:1] == ["self"] and isinstance(func, ast.Attribute) else names
+            passed = [*zip(positions, call.node.args), *((k.arg, k.value) for k in call.node.keywords)]
+            values = [value for name, value in passed if name in words]
+            if values:
+                yield call.node, values
+
+
+def _text(context: Context, nodes: list[ast.AST]) -> str:
+    return "\n".join(map(context.source.segment, nodes))
+
+
+def _builds_towers(context: Context, device: list[ast.expr], loop: _Loop) -> bool:
     """Return True if the iterations of a loop are replicas of one model on several GPUs."""
     if any(isinstance(n, (ast.Mod, ast.FloorDiv)) for each in device for n in _operators(each)):
         return False  # the layers of one model
     segment = context.source.segment
-    body = "\n".join(map(segment, loop.body))
+    body = _text(context, loop.body)
     if "grad" in segment(loop.iter):
         return False  # updates with what towers have computed
     of_gpus = any(gpu_numbers(each) or "gpu" in segment(each).lower() for each in [*device, loop.iter])
@@ -153,9 +228,10 @@ def _operators(device: ast.expr) -> Iterator[ast.operator]:
         yield from (n.op for n in ast.walk(part) if isinstance(n, ast.BinOp) and constant(n.left) is None)
 
 
-def _advice(context: Context, loop: ast.For) -> str:
+def _advice(context: Context, loop: _Loop) -> str:
     """Return how to build one tower; empty if the script builds only one."""
-    where = context.names.places[loop]
+    around = [loop.node, *context.names.ancestors(loop.node)]
+    where = next(context.names.places[each] for each in around if each in context.names.places)
     count = _count(context, loop.iter, where)
     found = origins(count.node, count.where, context.names)
     values = [constant(origin.node) for origin in found]
@@ -175,9 +251,9 @@ def _advice(context: Context, loop: ast.For) -> str:
     return "Build one tower"
 
 
-def _parts_of_splits(context: Context, loop: ast.For) -> list[ast.AST]:
+def _parts_of_splits(context: Context, loop: _Loop) -> list[ast.AST]:
     """Return the numbers of parts into which the function around a loop splits a batch."""
-    function = function_of(context, loop)
+    function = function_of(context, loop.node)
     return [
         origin.node
         for call in context.names.calls
