@@ -1,6 +1,7 @@
-"""Serve the packages npu_bridge, hccl, npu_device and horovod where they are not installed.
+"""Serve the packages npu_bridge, hccl, npu_device, horovod and moxing where they are not installed.
 
-A script that imports the vendor's packages or Horovod runs unchanged. Importing this module installs a module finder::
+A script that imports the vendor's packages or Horovod runs unchanged, and so does one for ModelArts. Importing this
+module installs a module finder::
 
     import npu_shim.alias
 
@@ -29,7 +30,8 @@ from npu_shim._host.lazy_names import lazy_names
 from npu_shim._host.packages import ALIAS, is_alias
 from npu_shim._vendor_paths.table import TABLE
 
-ROOTS = (VENDOR_PACKAGE, "hccl", "npu_device", "horovod")
+ROOTS = (VENDOR_PACKAGE, "hccl", "npu_device", "horovod")  # whose names npu_shim has, all or most
+_MODELARTS = "moxing"
 # The modules and names that the vendor's npu_bridge/__init__.py brings
 _IMPORTED = (
     "estimator.npu.npu_config estimator.npu.npu_estimator estimator.npu.npu_hook estimator.npu.npu_plugin "
@@ -44,7 +46,7 @@ _EXPORTED = {
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Find the modules of ROOTS in npu_shim, unless another finder has the package."""
+    """Find the modules of ROOTS and moxing in npu_shim, unless another finder has the package."""
 
     def find_spec(
         self, name: str, path: Sequence[str | bytes] | None = None, target: ModuleType | None = None
@@ -55,16 +57,17 @@ class Finder(importlib.abc.MetaPathFinder):
             ModuleNotFoundError: the package is served, but has no such module.
         """
         root = name.partition(".")[0]
-        if root not in ROOTS:
+        if root not in (*ROOTS, _MODELARTS):
             return None
         if name == root:
             installed = self._installed(name, path, target)
             if installed is not None:
-                warnings.warn(
-                    f"The alias does not serve {name}: it is installed in "
-                    f"{installed.origin or list(installed.submodule_search_locations or ())}.",
-                    RuntimeWarning,
-                )
+                if name != _MODELARTS:  # which is on its own platform then
+                    warnings.warn(
+                        f"The alias does not serve {name}: it is installed in "
+                        f"{installed.origin or list(installed.submodule_search_locations or ())}.",
+                        RuntimeWarning,
+                    )
                 return None
         elif not is_alias(sys.modules.get(root)):
             return None
@@ -112,7 +115,7 @@ class Loader(importlib.abc.Loader):
 
 
 def home_of(name: str) -> str | None:
-    """Return the module of npu_shim for a module of ROOTS.
+    """Return the module of npu_shim for a module of ROOTS or moxing.
 
     Args:
         name: the full name of the module.

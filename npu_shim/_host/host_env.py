@@ -20,6 +20,7 @@ KERNELS = ("compiled", "plain")
 MEMORY = ("kept", "returned")
 ALIAS_VARIABLE = "NPU_SHIM_ALIAS"
 ALIASES = ("0", "1")
+OBS_VARIABLE = "NPU_SHIM_OBS"
 REHEARSAL_VARIABLE = "NPU_SHIM_REHEARSAL"
 REHEARSALS = ("0", "1")
 DEFAULT_JOB_ID = "local"
@@ -43,6 +44,7 @@ VARIABLES = (
     "NPU_SHIM_KERNELS",
     "NPU_SHIM_MEMORY",
     "NPU_SHIM_COMMITS",
+    OBS_VARIABLE,
     REHEARSAL_VARIABLE,
     "NPU_SHIM_COLLECTIVE_TIMEOUT",
     "HCCL_CONNECT_TIMEOUT",
@@ -187,6 +189,11 @@ def alias() -> bool:
         ValueError: if the value of NPU_SHIM_ALIAS is not allowed.
     """
     return _Reader(process_environ()).choice(ALIAS_VARIABLE, ALIASES) == "1"
+
+
+def obs_folder() -> str | None:
+    """Return the folder NPU_SHIM_OBS, which has the buckets of OBS (``npu_shim.moxing``), None if it is not set."""
+    return _Reader(process_environ()).text(OBS_VARIABLE)
 
 
 def export_ranks() -> None:

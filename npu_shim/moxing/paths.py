@@ -1,0 +1,55 @@
+"""Local paths for paths of OBS, the object storage of ModelArts."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Callable
+
+from npu_shim._host import host_env
+
+_OBS = re.compile(r"(?:obs|s3)://(.*)", re.DOTALL)
+
+
+def is_obs(path: object) -> bool:
+    """Return True for a path of OBS."""
+    return isinstance(path, str) and _OBS.match(path) is not None
+
+
+def local(path: str | os.PathLike[str]) -> str:
+    """Return the local path for a path of OBS, and any other path as it is.
+
+    Args:
+        path: ``obs://BUCKET/KEY``, ``s3://BUCKET/KEY``, or a local path.
+    Returns:
+        A path below the folder NPU_SHIM_OBS, or the path.
+    Raises:
+        ValueError: NPU_SHIM_OBS is not set, or the path leads out of it.
+    """
+    path = os.fspath(path)
+    found = _OBS.match(path)
+    if found is None:
+        return path
+    root = host_env.obs_folder()
+    if root is None:
+        raise ValueError(
+            f"{path!r} is a path of OBS, which cannot be read here. Copy the bucket to a folder, and export "
+            "NPU_SHIM_OBS=FOLDER: obs://BUCKET/KEY is FOLDER/BUCKET/KEY then."
+        )
+    key = found.group(1)
+    if ".." in key.split("/"):
+        raise ValueError(f"{path!r} is not a path of OBS: it has the part '..'. Write the path without it.")
+    return os.path.join(root, *key.split("/"))
+
+
+def on_local_paths(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls another one with local paths in place of paths of OBS."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return function(
+            *(local(each) if is_obs(each) else each for each in args),
+            **{name: local(each) if is_obs(each) else each for name, each in kwargs.items()},
+        )
+
+    called.__name__ = getattr(function, "__name__", "called")
+    return called
