@@ -16,7 +16,7 @@ from npu_shim.moxing.paths import is_obs, local, on_local_paths
 
 
 class Stat(NamedTuple):
-    """What ``stat`` returns: the size in bytes, the time of the last change in ns, and whether it is a folder."""
+    """The answer of ``stat``: the size in bytes, the time of the last change in ns, and True for a folder."""
 
     length: int
     mtime_nsec: int

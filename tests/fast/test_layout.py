@@ -33,7 +33,7 @@ rehearsal
 import_hook diagnostics
 _api
 estimator experimental hccl helper image npu_cpu profiler scoped_graph_manager tbe tf_adapter _vendor_paths
-horovod
+horovod moxing
 training
 optimizer
 data
