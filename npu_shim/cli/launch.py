@@ -21,6 +21,7 @@ from npu_shim.cli._preload import preload_environment
 from npu_shim.distributed.ranktable import hostfile, writer
 from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_text
+from npu_shim.launching import modelarts
 from npu_shim.launching.across_hosts import mpirun_process
 from npu_shim.launching.host_memory import memory_warning
 from npu_shim.launching.job import TIMED_OUT, Job
@@ -49,6 +50,10 @@ def main(arguments: list[str]) -> int:
         The result of Job.run(); 2 for wrong usage.
     """
     args = _parser().parse_args(arguments)
+    device = modelarts.other_device(host_env.process_environ())
+    if device:
+        _report(f"ModelArts has started this command for device {device}, too; the one for device 0 starts all ranks")
+        return 0
     try:
         command = _command(args)
         given = args.job_id or _variable("JOB_ID")
@@ -300,7 +305,7 @@ def _assign(args: argparse.Namespace, log_dir: str) -> JobRanks:
         if args.server_index is not None:
             raise ValueError("--server-index needs --ranktable: with --ranks all ranks are on this host.")
         return ranks_here(args.ranks, args.devices, log_dir)
-    path = args.ranktable or _variable("RANK_TABLE_FILE")
+    path = args.ranktable or modelarts.rank_table(host_env.process_environ())
     if not path:
         raise ValueError(
             "the number of ranks is unknown. Pass --ranks N for this host alone, or --ranktable FILE "
@@ -311,7 +316,7 @@ def _assign(args: argparse.Namespace, log_dir: str) -> JobRanks:
     table = wait_for_table(path, 0 if args.dry_run else args.table_timeout, _report)
     if args.rehearse:
         return ranks_in_rehearsal(table, path)
-    return ranks_in_table(table, path, args.server_index, _variable("POD_NAME"))
+    return ranks_in_table(table, path, args.server_index, modelarts.pod_name(host_env.process_environ()))
 
 
 def _variable(name: str) -> str:

@@ -68,9 +68,8 @@ def _this_pod(servers: Sequence[Server], pod_name: str, name: str) -> int | None
         return None
     if pod_name not in pods:
         raise ValueError(
-            f"POD_NAME={pod_name!r} is not a pod of {name}, which has {', '.join(map(repr, filter(None, pods)))}. "
-            "Export "
-            "one of them, or pass --server-index K."
+            f"the pod {pod_name!r} is not in {name}, which has {', '.join(map(repr, filter(None, pods)))}. Export one "
+            "of them as POD_NAME, or pass --server-index K."
         )
     return pods.index(pod_name)
 

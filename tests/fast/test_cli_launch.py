@@ -301,7 +301,7 @@ def test_pod_finds_its_ranks_by_name() -> None:
                                                                    {"device_id": "5", "device_ip": "10.0.1.4"}]}]}]}""")
     assert assign_server_ranks(pods, None, "F", "job-1") == [RankSlot(2, 4), RankSlot(3, 5)]
     assert assign_server_ranks(pods, 0, "F", "job-1") == [RankSlot(0, 0), RankSlot(1, 1)]
-    with pytest.raises(ValueError, match="POD_NAME='x' is not a pod of F, which has 'job-0', 'job-1'"):
+    with pytest.raises(ValueError, match="the pod 'x' is not in F, which has 'job-0', 'job-1'. Export one of them as"):
         assign_server_ranks(pods, None, "F", "x")
     named = parse(TWO_SERVERS % "127.0.0.1")  # a table without pods, on a platform that names its pods
     assert assign_server_ranks(named, None, "F", "x") == [RankSlot(0, 4), RankSlot(1, 5)]
