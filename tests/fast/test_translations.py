@@ -9,9 +9,21 @@ import pytest
 
 pytestmark = pytest.mark.once
 
+_PAGES = (
+    "cookbook",
+    "from-npu-bridge",
+    "from-tpuestimator",
+    "horovod",
+    "migrate",
+    "migrate-tf1",
+    "migrate-tf2",
+    "on_a_card",
+    "start",
+    "static-shapes",
+)
 PAIRS = {
     "README.zh-CN.md": "README.md",
-    **{f"docs/zh/{name}": f"docs/{name}" for name in ("start.md", "migrate-tf1.md", "migrate-tf2.md", "on_a_card.md")},
+    **{f"docs/zh/{name}.md": f"docs/{name}.md" for name in _PAGES},
 }
 _BLOCK = re.compile(r"(?ms)^```.*?^```$")
 
