@@ -10,10 +10,12 @@ import pytest
 pytestmark = pytest.mark.once
 
 _PAGES = (
+    "assess",
     "cookbook",
     "from-npu-bridge",
     "from-tpuestimator",
     "horovod",
+    "launch",
     "migrate",
     "migrate-tf1",
     "migrate-tf2",
