@@ -22,6 +22,7 @@ _PAGES = (
     "on_a_card",
     "start",
     "static-shapes",
+    "tensorflow2",
 )
 PAIRS = {
     "README.zh-CN.md": "README.md",
