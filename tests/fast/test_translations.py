@@ -20,6 +20,7 @@ _PAGES = (
     "migrate-tf1",
     "migrate-tf2",
     "on_a_card",
+    "precision",
     "start",
     "static-shapes",
     "tensorflow2",
