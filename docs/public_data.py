@@ -1,7 +1,8 @@
-"""Write synthetic data of the shapes that the scripts of public_paths.py read.
+"""Write synthetic data of the shapes that the scripts of public_paths.py and of the acceptance lists read.
 
 ``python docs/public_data.py records FOLDER`` writes tokens as TFRecords, ``digits FOLDER TRAIN TEST [gz]`` images in
-the format of MNIST.
+the format of MNIST, ``libsvm FOLDER``, ``pictures FOLDER NUMBER HEIGHT WIDTH END``, ``cifar FOLDER``,
+``waves FOLDER NUMBER SECONDS``, ``news FOLDER LABELS`` and ``insurance FOLDER`` what their names say.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import gzip
 import os
 import struct
 import sys
+import wave
+import zlib
 from typing import Sequence
 
 import numpy as np
@@ -50,11 +53,89 @@ def digits(folder: str, train: str, test: str, end: str = "") -> None:
                 stream.write(header + values.tobytes())
 
 
+def libsvm(folder: str) -> None:
+    """Write 4000 and 200 lines of a label and 10 features of 100, as ``tr.libsvm``, ``va.libsvm`` and ``te.libsvm``."""
+    random = np.random.RandomState(0)
+    for name, number in (("tr", 4000), ("va", 200), ("te", 200)):
+        with open(os.path.join(folder, f"{name}.libsvm"), "w", encoding="utf-8") as stream:
+            for _ in range(number):
+                features = " ".join(f"{10 * field + random.randint(10)}:{random.rand():.4f}" for field in range(10))
+                stream.write(f"{random.randint(2)} {features}\n")
+
+
+def pictures(folder: str, number: str, height: str, width: str, end: str) -> None:
+    """Write noise as PNG files ``LABEL_NUMBER.END``, with 6 labels. TensorFlow decodes them as JPEG, too."""
+    random = np.random.RandomState(0)
+    for each in range(int(number)):
+        pixels = random.randint(0, 256, (int(height), 3 * int(width) + 1)).astype(np.uint8)
+        pixels[:, 0] = 0  # the filter of each line
+        with open(os.path.join(folder, f"{each % 6}_{each}.{end}"), "wb") as stream:
+            stream.write(b"\x89PNG\r\n\x1a\n")
+            for kind, data in (
+                (b"IHDR", struct.pack(">IIBBBBB", int(width), int(height), 8, 2, 0, 0, 0)),
+                (b"IDAT", zlib.compress(pixels.tobytes())),
+                (b"IEND", b""),
+            ):
+                stream.write(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)))
+
+
+def signs(folder: str, train: str, test: str) -> None:
+    """Write pictures of 64 x 64 into ``train_signs`` and ``dev_signs``."""
+    for name, number in (("train_signs", train), ("dev_signs", test)):
+        os.makedirs(os.path.join(folder, name))
+        pictures(os.path.join(folder, name), number, "64", "64", "jpg")
+
+
+def cifar(folder: str) -> None:
+    """Write 6 files of 1000 images in the binary format of CIFAR-10."""
+    random = np.random.RandomState(0)
+    for name in ("test_batch", *(f"data_batch_{number}" for number in range(1, 6))):
+        values = random.randint(0, 256, (1000, 3073)).astype(np.uint8)
+        values[:, 0] %= 10
+        values.tofile(os.path.join(folder, f"{name}.bin"))
+
+
+def waves(folder: str, number: str, seconds: str) -> None:
+    """Write tones with noise as 16 kHz sound."""
+    random = np.random.RandomState(0)
+    for each in range(int(number)):
+        time = np.arange(int(16000 * float(seconds))) / 16000
+        sound = 8000 * np.sin(2 * np.pi * (200 + 50 * each) * time) + random.randint(-500, 500, len(time))
+        with wave.open(os.path.join(folder, f"p{225 + each}_001.wav"), "wb") as stream:
+            stream.setparams((1, 2, 16000, 0, "NONE", ""))
+            stream.writeframes(sound.astype("<i2").tobytes())
+
+
+def news(folder: str, labels: str) -> None:
+    """Write labelled texts as ``cnews.train.txt`` and for validation and test; the labels are separated by commas."""
+    random = np.random.RandomState(0)
+    for name, number in (("train", 2000), ("val", 200), ("test", 200)):
+        with open(os.path.join(folder, f"cnews.{name}.txt"), "w", encoding="utf-8") as stream:
+            for each in range(number):
+                text = "".join(chr(97 + letter) for letter in random.randint(0, 26, random.randint(20, 200)))
+                stream.write(f"{labels.split(',')[each % len(labels.split(','))]}\t{text}\n")
+
+
+def insurance(folder: str) -> None:
+    """Write tables with numeric columns as ``train.csv`` and ``test.csv``."""
+    random = np.random.RandomState(0)
+    columns = [f"ps_reg_0{each}" for each in (1, 2, 3)] + [f"ps_car_{each}" for each in (12, 13, 14, 15)]
+    for name, number in (("train", 2000), ("test", 100)):
+        with open(os.path.join(folder, f"{name}.csv"), "w", encoding="utf-8") as stream:
+            stream.write(",".join(["id", *(["target"] if name == "train" else []), *columns]) + "\n")
+            for each in range(number):
+                target = [str(random.randint(2))] if name == "train" else []
+                stream.write(",".join([str(each), *target, *(f"{value:.3f}" for value in random.rand(7))]) + "\n")
+
+
+KINDS = {each.__name__: each for each in (records, digits, libsvm, pictures, signs, cifar, waves, news, insurance)}
+
+
 def main(arguments: Sequence[str]) -> int:
     """Make the folder and its data."""
     kind, folder, *rest = arguments
     os.makedirs(folder, exist_ok=True)
-    {"records": records, "digits": digits}[kind](folder, *rest)
+    KINDS[kind](folder, *rest)
     return 0
 
 

@@ -52,7 +52,7 @@ def run_again(first: Departure, original: Run, report: Callable[[str], None]) ->
 
 
 def drop_prints(found: Comparison, recorded: Recording, again: Recording, tolerance: float) -> list[str]:
-    """Drop the printed numbers by which the original departs from itself, such as times.
+    """Drop the printed numbers by which the original departs from itself, such as times, and lines that it lacks then.
 
     Args:
         found: the comparison of original and migrated script.
@@ -63,6 +63,7 @@ def drop_prints(found: Comparison, recorded: Recording, again: Recording, tolera
     """
     itself = comparing.compare(recorded, again, tolerance, (PRINT,))
     names = {each.name for each in itself.departures}
+    names |= {name for kind, name in recorded.streams if kind == PRINT and (kind, name) not in again.streams}
     for each in found.compared:
         if each.original.kind == PRINT and each.original.name in names:
             each.differences.clear()

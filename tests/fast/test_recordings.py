@@ -333,6 +333,9 @@ def test_reports_of_equal_runs(tmp_path: pathlib.Path) -> None:
         ("took 1.5 s, 12 it/s, ETA: 3, 2.5 GB", "", []),
         ("time: 0.5 loss: 0.25, elapsed_time 7", "", [(0.25, 0.01)]),
         ("2024-05-06 10:11:12.345 step 7", "", [(7, 0)]),
+        ("logs in ./train/2024-05-06T10-11-12", "logs in ./train/", []),
+        ("run_20240506-101112, 20240506_1011, 20240506T101112: 7", "", [(7, 0)]),
+        ("2016 of 20240599 examples, 2000.0601 and 20125314", "", [(2016, 0), (20240599, 0), (2000.0601, 1e-4), (20125314, 0)]),
         ("conv2d v2.15.1 <object at 0x7f12> 10ms 3ms/step", "", []),
         ("10/10\r", "", []),
         (" ".join(map(str, range(17))), "", []),
@@ -429,12 +432,13 @@ def test_printed_lines_depart_last_and_those_that_the_original_does_not_repeat_a
         folder = tmp_path / str(number)
         folder.mkdir()
         recorder = Recorder(Writer(str(folder)))
-        recorder.values(PRINT, [("accuracy #", np.array([accuracy, 0.01])), ("other #", np.array([other, 0.01]))])
+        rows = [("accuracy #", accuracy), ("other #", other), ("23:45 #", other)]
+        recorder.values(PRINT, [(name, np.array([value, 0.01])) for name, value in rows[: 2 + (number < 2)]])
         recorder.update(0, [(LOSS, "loss", np.float32(1 + 0.3 * number))])
         recordings.append(read(str(folder)))
     found = compare(recordings[0], recordings[1])
-    assert [each.kind for each in found.departures] == [LOSS, PRINT, PRINT]
-    assert reproducing.drop_prints(found, recordings[0], recordings[2], 1e-5) == ["other #"]
+    assert [each.kind for each in found.departures] == [LOSS, PRINT, PRINT, PRINT]
+    assert reproducing.drop_prints(found, recordings[0], recordings[2], 1e-5) == ["23:45 #", "other #"]
     assert [each.name for each in found.departures] == ["loss", "accuracy #"]
 
 

@@ -13,7 +13,10 @@ _MOST = 16  # numbers of a line; those of an array are recorded elsewhere
 _NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)(?!\w|\.\w|[-:/]\d)", re.IGNORECASE
 )
-_DATE = re.compile(r"\d{4}[-/]\d\d[-/]\d\d|\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?")
+_DATE = re.compile(
+    r"(?:19|20)\d\d([-/._]?)[01]\d\1[0-3]\d(?:[T_ -]*[0-2]\d([-:._h]?)[0-5]\d(?:\2[0-5]\d)?(?:[.,]\d+)?)?(?!\d)"
+    r"|\d{4}[-/]\d\d[-/]\d\d|\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?"
+)
 _UNIT = re.compile(
     r"\s*[(\[]?(?:[munµ]?s|sec\w*|min|mins|minutes?|h|hrs?|hours?|days?|fps|it/\w+|[\w-]+\s*(?:/|per)\s*(?:s|sec\w*|min\w*)"
     r"|[KMGT]i?B|bytes)\b",
