@@ -5,6 +5,7 @@ from __future__ import annotations
 from acceptance import Defect, Script
 from public_paths import Edit
 
+_BURGERS = "continuous_time_identification (Burgers)/Burgers.py"
 _MNIST = ["digits", "MNIST_data", "5600", "500", "gz"]
 
 SCRIPTS: tuple[Script, ...] = (
@@ -123,7 +124,7 @@ SCRIPTS: tuple[Script, ...] = (
         "1.15",
         "",
         "main.py",
-        arguments="--batch_size=8 --iter_routing=1 --logdir={run}/log",
+        arguments="--batch_size=8 --iter_routing=1 --val_sum_freq=0 --logdir={run}/log",
         data=["digits", "data/mnist", "60000", "10000"],
     ),
     Script(
@@ -252,5 +253,99 @@ SCRIPTS: tuple[Script, ...] = (
         "main.py",
         arguments="--dataset mnist --input_height=28 --output_height=28 --train --batch_size=16",
         data=["digits", "data/mnist", "60000", "10000"],
+    ),
+    Script(
+        "keras-team/keras",
+        "1931e21",
+        "fit of Keras 2.2.4, validation",
+        "1.15",
+        "examples",
+        "addition_rnn.py",
+        edits=[
+            Edit("addition_rnn.py", "TRAINING_SIZE = 50000", "TRAINING_SIZE = 2000"),
+            Edit("addition_rnn.py", "HIDDEN_SIZE = 128", "HIDDEN_SIZE = 32"),
+        ],
+    ),
+    Script(
+        "maziarraissi/PINNs",
+        "932f50a",
+        "gradients by inputs, Adam and L-BFGS",
+        "1.15",
+        "appendix",
+        _BURGERS,
+        edits=[
+            Edit(_BURGERS, r"\.\./Data", "Data"),
+            Edit(_BURGERS, r"(?m)^(from (plotting|mpl_toolkits)|import matplotlib.gridspec).*", ""),
+        ],
+    ),
+    Script(
+        "rwightman/tensorflow-models-slim",
+        "c4e4729",
+        "tf.contrib.slim, parallel readers",
+        "1.15",
+        "",
+        "train_image_classifier.py",
+        arguments="--dataset_name=cifar10 --dataset_dir=cifar --model_name=cifarnet --clone_on_cpu --batch_size=16 "
+        "--train_dir={run}/train --preprocessing_name=cifarnet",
+        data=["encoded", "cifar", "cifar10_train.tfrecord"],
+    ),
+    Script(
+        "GoogleCloudPlatform/cloudml-samples",
+        "efddc4a",
+        "MonitoredTrainingSession, evaluation in a hook",
+        "1.15",
+        "census/tensorflowcore/trainer",
+        "task.py",
+        links=[("trainer", ".")],
+        arguments="--train-files=data/train.csv --eval-files=data/test.csv --job-dir={run}/job --train-steps=100 "
+        "--eval-steps=5",
+        data=["census", "data"],
+    ),
+    Script(
+        "google-research/bert",
+        "eedf571",
+        "TPUEstimator, sloppy interleave",
+        "1.15",
+        "",
+        "run_pretraining.py",
+        arguments="--input_file=data/*.tfrecord --output_dir={run}/out --bert_config_file=data/config.json --do_train "
+        "--do_eval --train_batch_size=8 --max_seq_length=32 --max_predictions_per_seq=5 --num_train_steps=40 "
+        "--num_warmup_steps=5 --max_eval_steps=3",
+        data=["masked", "data"],
+    ),
+    Script(
+        "vanhuyz/CycleGAN-TensorFlow",
+        "befe2f5",
+        "GAN, shuffle_batch of 8 threads",
+        "1.15",
+        "",
+        "train.py",
+        arguments="--image_size=32 --ngf=4 --X=data/X --Y=data/Y",
+        data=["encoded", "data", "X,Y"],
+    ),
+    Script(
+        "princewen/tensorflow_practice",
+        "b3696f7",
+        "GAN of sequences, sampling in loops",
+        "1.15",
+        "GAN/seqgan",
+        "train.py",
+        edits=[
+            Edit("configuration.py", "self.generated_num = 10000", "self.generated_num = 1280"),
+            Edit("configuration.py", "self.pretrained_epoch_num = 20", "self.pretrained_epoch_num = 1"),
+        ],
+    ),
+    Script(
+        "Kyubyong/transformer",
+        "fb023bb",
+        "Transformer, Supervisor, shuffle_batch",
+        "1.15",
+        "tf1.2_legacy",
+        "train.py",
+        data=["translation", "."],
+        edits=[
+            Edit("hyperparams.py", "hidden_units = 512", "hidden_units = 64"),
+            Edit("hyperparams.py", "num_blocks = 6", "num_blocks = 1"),
+        ],
     ),
 )

@@ -2,7 +2,8 @@
 
 ``python docs/public_data.py records FOLDER`` writes tokens as TFRecords, ``digits FOLDER TRAIN TEST [gz]`` images in
 the format of MNIST, ``libsvm FOLDER``, ``pictures FOLDER NUMBER HEIGHT WIDTH END``, ``cifar FOLDER``,
-``waves FOLDER NUMBER SECONDS``, ``news FOLDER LABELS`` and ``insurance FOLDER`` what their names say.
+``waves FOLDER NUMBER SECONDS``, ``news FOLDER LABELS``, ``insurance FOLDER``, ``census FOLDER``, ``translation FOLDER``,
+``encoded FOLDER NAMES`` and ``masked FOLDER`` what their names say.
 """
 
 from __future__ import annotations
@@ -128,7 +129,89 @@ def insurance(folder: str) -> None:
                 stream.write(",".join([str(each), *target, *(f"{value:.3f}" for value in random.rand(7))]) + "\n")
 
 
-KINDS = {each.__name__: each for each in (records, digits, libsvm, pictures, signs, cifar, waves, news, insurance)}
+def census(folder: str) -> None:
+    """Write people and their income as ``train.csv`` and ``test.csv``."""
+    random = np.random.RandomState(0)
+    for name, number in (("train", 4000), ("test", 200)):
+        with open(os.path.join(folder, f"{name}.csv"), "w", encoding="utf-8") as stream:
+            for age, low, high, hours in random.randint(17, 90, (number, 4)):
+                work, school, state, job = (f" {kind}{low % 7}" for kind in ("work", "school", "state", "job"))
+                person = f"{work}, {low * 1000},{school}, {low % 16},{state},{job}, Wife, White,"
+                person += f"{' Male' if high % 2 else ' Female'}, {high}, {low}, {hours}, Cuba"
+                stream.write(f"{age},{person},{' >50K' if low > high else ' <=50K'}\n")
+
+
+def translation(folder: str) -> None:
+    """Write 3000 pairs of sentences of 3 to 9 words, and vocabularies with counts."""
+    random = np.random.RandomState(0)
+    for name in ("corpora", "preprocessed"):
+        os.mkdir(os.path.join(folder, name))
+    pairs = [random.randint(0, 50, random.randint(3, 10)) for _ in range(3000)]
+    for language, end in (("de", "en"), ("en", "er")):
+        with open(os.path.join(folder, "corpora", f"train.tags.de-en.{language}"), "w", encoding="utf-8") as stream:
+            stream.writelines(" ".join(_word(each, end) for each in pair) + "\n" for pair in pairs)
+        words = ["<PAD>", "<UNK>", "<S>", "</S>", *(_word(each, end) for each in range(50))]
+        with open(os.path.join(folder, "preprocessed", f"{language}.vocab.tsv"), "w", encoding="utf-8") as stream:
+            stream.writelines(f"{each}\t1000\n" for each in words)
+
+
+def _word(number: int, end: str) -> str:
+    return chr(97 + number // 26) + chr(97 + number % 26) + end
+
+
+def encoded(folder: str, names: str) -> None:
+    """Write 200 pictures of 32 x 32 with labels as TFRecords, in a file for each of the names."""
+    import tensorflow as tf
+
+    pictures(folder, "200", "32", "32", "png")
+    for name in names.split(","):
+        with tf.io.TFRecordWriter(os.path.join(folder, name)) as writer:
+            for each in range(200):
+                with open(os.path.join(folder, f"{each % 6}_{each}.png"), "rb") as stream:
+                    picture = stream.read()
+                texts = {"encoded": picture, "encoded_image": picture, "format": b"png", "file_name": b"%d.png" % each}
+                features = {
+                    f"image/{key}": tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
+                    for key, value in texts.items()
+                }
+                features["image/class/label"] = tf.train.Feature(int64_list=tf.train.Int64List(value=[each % 6]))
+                example = tf.train.Example(features=tf.train.Features(feature=features))
+                writer.write(example.SerializeToString())
+
+
+def masked(folder: str) -> None:
+    """Write 4 files of 60 sequences of 32 tokens, 5 of them masked, as TFRecords, and the model's ``config.json``."""
+    import tensorflow as tf
+
+    config = (
+        '{"vocab_size": 200, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, '
+        '"intermediate_size": 64, "max_position_embeddings": 32, "hidden_act": "gelu", "type_vocab_size": 2, '
+        '"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1, "initializer_range": 0.02}'
+    )
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as stream:
+        stream.write(config)
+    random = np.random.RandomState(0)
+    for number in range(4):
+        with tf.io.TFRecordWriter(os.path.join(folder, f"{number}.tfrecord")) as writer:
+            for _ in range(60):
+                lists = {
+                    "input_ids": random.randint(0, 200, 32),
+                    "input_mask": [1] * 32,
+                    "segment_ids": [0] * 16 + [1] * 16,
+                    "masked_lm_positions": random.choice(32, 5, replace=False),
+                    "masked_lm_ids": random.randint(0, 200, 5),
+                    "next_sentence_labels": random.randint(0, 2, 1),
+                }
+                features = {
+                    key: tf.train.Feature(int64_list=tf.train.Int64List(value=value)) for key, value in lists.items()
+                }
+                features["masked_lm_weights"] = tf.train.Feature(float_list=tf.train.FloatList(value=[1.0] * 5))
+                example = tf.train.Example(features=tf.train.Features(feature=features))
+                writer.write(example.SerializeToString())
+
+
+_ALL = (records, digits, libsvm, pictures, signs, cifar, waves, news, insurance, census, translation, encoded, masked)
+KINDS = {each.__name__: each for each in _ALL}
 
 
 def main(arguments: Sequence[str]) -> int:

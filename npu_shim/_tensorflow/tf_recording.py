@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Operation,
         QueueRunner,
         Result,
+        Supervisor,
         Tensor,
         Value,
         Variable,
@@ -109,6 +110,11 @@ def _with_generator(original: Function) -> Function:
 def drop_equal_ops(runner: QueueRunner) -> None:
     """Let a QueueRunner have one thread for each of its ops that differ."""
     runner._enqueue_ops = list(dict.fromkeys(runner.enqueue_ops))
+
+
+def drop_timed_summaries(supervisor: Supervisor) -> None:
+    """Let a Supervisor start no threads that compute summaries and count steps every few seconds."""
+    supervisor._save_summaries_secs = 0
 
 
 def keep_shuffle_queue_full(runner: QueueRunner) -> None:

@@ -25,6 +25,7 @@ QueueRunner = Unknown  # tf.compat.v1.train.QueueRunner
 RNNCell = Unknown  # tf.compat.v1.nn.rnn_cell.RNNCell
 VariableScope = Unknown  # tf.compat.v1.VariableScope, or its name
 Session = Unknown  # tf.compat.v1.Session
+Supervisor = Unknown  # tf.compat.v1.train.Supervisor
 FeedDict = Dict[Unknown, Unknown]  # tensor, or its name, to value
 Fetches = Unknown  # what session.run takes: tensors, ops, names, nested
 

@@ -117,6 +117,7 @@ with v1.Session() as sess:
 
 
 QUEUES = """
+import tempfile
 import numpy as np
 import tensorflow as tf
 
@@ -130,16 +131,13 @@ a, b = v1.train.batch([a + v1.random_uniform([4]), b], 16, num_threads=4, enqueu
 weight = v1.get_variable("weight", [4, 1])
 loss = tf.reduce_mean(tf.square(tf.matmul(a, weight)[:, 0] - b))
 train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
-with v1.Session() as sess:
-    sess.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
-    coord = v1.train.Coordinator()
-    threads = v1.train.start_queue_runners(sess, coord)
+v1.summary.scalar("loss", loss)
+supervisor = v1.train.Supervisor(logdir=tempfile.mkdtemp(), save_summaries_secs=0.01)
+with supervisor.managed_session() as sess:
     steps = 0
     while steps < 30:
         sess.run([train_op, loss])
         steps += 1
-    coord.request_stop()
-    coord.join(threads)
 """
 
 

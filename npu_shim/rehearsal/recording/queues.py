@@ -3,6 +3,7 @@
 * A QueueRunner has one thread for equal ops. The threads of several ops run them in turn.
 * A RandomShuffleQueue that a QueueRunner fills has room for one element more than it keeps. So each element leaves a
   full queue, and its place does not depend on how far the threads have got.
+* A Supervisor starts no threads that compute summaries every few seconds, because these take batches from the queues.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from npu_shim._tensorflow import tf_recording
 from npu_shim.rehearsal.recording import methods
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Operation, QueueRunner, Result, Session
+    from npu_shim._tensorflow.types import Function, Operation, QueueRunner, Result, Session, Supervisor
 
 
 def order_queues() -> None:
@@ -51,6 +52,11 @@ def order_queues() -> None:
             return made
         return lambda *a, **k: in_turn(lambda _: made(*a, **k), session)
 
+    def init_supervisor(original: Function, supervisor: Supervisor, *args: object, **kwargs: object) -> None:
+        original(supervisor, *args, **kwargs)
+        tf_recording.drop_timed_summaries(supervisor)
+
+    methods.wrap(tf.compat.v1.train.Supervisor, ("__init__",), init_supervisor)
     methods.wrap(tf.compat.v1.train.QueueRunner, ("__init__",), init)
     methods.wrap(tf.compat.v1.train.QueueRunner, ("_run",), run)
     methods.wrap(tf_recording.BaseSession, ("run",), in_turn)
