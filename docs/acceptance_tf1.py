@@ -26,6 +26,14 @@ SCRIPTS: tuple[Script, ...] = (
         "",
         "train.py",
         arguments="--num_filters=16 --evaluate_every=10",
+        defect=Defect(
+            "activations in float16",
+            [
+                Edit(
+                    "text_cnn.py", r"(tf\.concat\(pooled_outputs, 3\))", r"tf.cast(tf.cast(\1, tf.float16), tf.float32)"
+                )
+            ],
+        ),
     ),
     Script(
         "sherjilozair/char-rnn-tensorflow",
@@ -35,6 +43,7 @@ SCRIPTS: tuple[Script, ...] = (
         "",
         "train.py",
         arguments="--rnn_size=32",
+        defect=Defect("a gradient dropped", [Edit("model.py", r"zip\(grads, tvars\)", "list(zip(grads, tvars))[:-1]")]),
     ),
     Script(
         "guillaumegenthial/tf_ner",
@@ -48,6 +57,10 @@ SCRIPTS: tuple[Script, ...] = (
             Edit("models/chars_conv_lstm_crf/main.py", "'batch_size': 20", "'batch_size': 2"),
             Edit("models/chars_conv_lstm_crf/main.py", r"contrib\.estimator\.stop", "estimator.experimental.stop"),
         ],
+        defect=Defect(
+            "rate 2 % higher",
+            [Edit("models/chars_conv_lstm_crf/main.py", r"AdamOptimizer\(\)", "AdamOptimizer(0.00102)")],
+        ),
     ),
     Script(
         "lambdaji/tf_repos",
@@ -56,9 +69,10 @@ SCRIPTS: tuple[Script, ...] = (
         "1.15",
         "deep_ctr/Model_pipeline",
         "DeepFM.py",
-        arguments="--feature_size=100 --field_size=10 --data_dir=data --model_dir=model/ --batch_size=64 --num_epochs=1",
+        arguments="--feature_size=100 --field_size=10 --data_dir=data --model_dir=model/ --num_epochs=1",
         data=["libsvm", "data"],
         edits=[Edit("DeepFM.py", r"= map\((\w+), (.*)\)", r"= list(map(\1, \2))")],
+        defect=Defect("an example lost", [Edit("DeepFM.py", r"= dataset\.repeat\(", "= dataset.skip(1).repeat(")]),
     ),
     Script(
         "tkipf/gcn",
@@ -68,6 +82,7 @@ SCRIPTS: tuple[Script, ...] = (
         "gcn",
         "train.py",
         links=[("gcn", ".")],
+        defect=Defect("loss scale wrong by 2 %", [Edit("metrics.py", "loss \\*= mask", "loss *= 1.02 * mask")]),
     ),
     Script(
         "omoindrot/tensorflow-triplet-loss",
@@ -106,6 +121,10 @@ SCRIPTS: tuple[Script, ...] = (
             Edit("wavenet_params.json", r"(?s)\"dilations\": \[.*?\]", '"dilations": [1, 2, 4, 8]'),
             Edit("wavenet_params.json", r"\"skip_channels\": \d+", '"skip_channels": 32'),
         ],
+        defect=Defect(
+            "logits in float16",
+            [Edit("wavenet/model.py", r"(?s)(logits=)(prediction)", r"\1tf.cast(tf.cast(\2, tf.float16), tf.float32)")],
+        ),
     ),
     Script(
         "affinelayer/pix2pix-tensorflow",
@@ -126,6 +145,10 @@ SCRIPTS: tuple[Script, ...] = (
         "main.py",
         arguments="--batch_size=8 --iter_routing=1 --val_sum_freq=0 --logdir={run}/log",
         data=["digits", "data/mnist", "60000", "10000"],
+        defect=Defect(
+            "loss in float16",
+            [Edit("capsNet.py", r"(tf\.reduce_sum\(L_c, axis=1\))", r"tf.cast(tf.cast(\1, tf.float16), tf.float32)")],
+        ),
     ),
     Script(
         "PetarV-/GAT",
@@ -134,6 +157,7 @@ SCRIPTS: tuple[Script, ...] = (
         "1.15",
         "",
         "execute_cora.py",
+        edits=[Edit("execute_cora.py", r"n_heads = \[8, 1\]", "n_heads = [2, 1]")],
     ),
     Script(
         "cs230-stanford/cs230-code-examples",
@@ -143,6 +167,10 @@ SCRIPTS: tuple[Script, ...] = (
         "tensorflow/vision",
         "train.py",
         data=["signs", "data/64x64_SIGNS", "720", "60"],
+        defect=Defect(
+            "batch normalization with momentum 0.91",
+            [Edit("model/model_fn.py", "bn_momentum = params", "bn_momentum = 0.01 + params")],
+        ),
     ),
     Script(
         "cbfinn/maml",
@@ -151,7 +179,7 @@ SCRIPTS: tuple[Script, ...] = (
         "1.15",
         "",
         "main.py",
-        arguments="--datasource=sinusoid --logdir={run}/log --metatrain_iterations=70000 --norm=None --update_batch_size=10",
+        arguments="--datasource=sinusoid --logdir={run}/log --norm=None --update_batch_size=10",
     ),
     Script(
         "ChenglongChen/tensorflow-DeepFM",
@@ -201,6 +229,7 @@ SCRIPTS: tuple[Script, ...] = (
         "examples",
         "03_logreg.py",
         data=["digits", "data/mnist", "60000", "10000"],
+        defect=Defect("an example lost", [Edit("03_logreg.py", r"train_data\.batch", "train_data.skip(1).batch")]),
     ),
     Script(
         "adventuresinML/adventures-in-ml-code",
@@ -253,6 +282,9 @@ SCRIPTS: tuple[Script, ...] = (
         "main.py",
         arguments="--dataset mnist --input_height=28 --output_height=28 --train --batch_size=16",
         data=["digits", "data/mnist", "60000", "10000"],
+        defect=Defect(
+            "loss of one part scaled by 1.02", [Edit("model.py", r"self\.d_loss_fake\n", "1.02 * self.d_loss_fake\n")]
+        ),
     ),
     Script(
         "keras-team/keras",
@@ -265,6 +297,10 @@ SCRIPTS: tuple[Script, ...] = (
             Edit("addition_rnn.py", "TRAINING_SIZE = 50000", "TRAINING_SIZE = 2000"),
             Edit("addition_rnn.py", "HIDDEN_SIZE = 128", "HIDDEN_SIZE = 32"),
         ],
+        defect=Defect(
+            "rate 2 % lower",
+            [Edit("addition_rnn.py", "optimizer='adam'", "optimizer=__import__('keras').optimizers.Adam(0.00098)")],
+        ),
     ),
     Script(
         "maziarraissi/PINNs",
@@ -312,6 +348,9 @@ SCRIPTS: tuple[Script, ...] = (
         "--do_eval --train_batch_size=8 --max_seq_length=32 --max_predictions_per_seq=5 --num_train_steps=40 "
         "--num_warmup_steps=5 --max_eval_steps=3",
         data=["masked", "data"],
+        defect=Defect(
+            "a gradient dropped", [Edit("optimization.py", r"zip\(grads, tvars\)", "list(zip(grads, tvars))[1:]")]
+        ),
     ),
     Script(
         "vanhuyz/CycleGAN-TensorFlow",

@@ -3,7 +3,8 @@
 ``python docs/make_acceptance.py`` clones the repositories of acceptance_tf1.py and acceptance_tf2.py whose scripts run
 with the TensorFlow of this Python, verifies each script against its conversion in memory, writes the result beside the
 list, as acceptance_tf1.tsv, and makes the table from all results. ``NAME ...`` verifies only the entries whose names
-contain one of these texts, ``--missing`` those without a result. ``--table`` only makes the table. ``--list`` shows
+contain one of these texts, ``--missing`` those without a result, ``--planted`` only
+the defects of entries that have a result. ``--table`` only makes the table. ``--list`` shows
 the entries. ``--keep FOLDER`` keeps the projects and reports.
 """
 
@@ -93,26 +94,28 @@ def verify(script: Script, folder: str, report: str, migrated: str | None = None
     return found
 
 
-def measure(script: Script, sources: str, work: str) -> Result:
+def measure(script: Script, sources: str, work: str, kept: Result | None = None) -> Result:
     """Verify a script, and then with its planted defect.
 
     Args:
         script: which.
         sources: the folder of the clones.
         work: an empty folder.
+        kept: a result without the defect, which is not measured again.
     """
     plain, planted, migrated = (os.path.join(work, each) for each in ("plain", "planted", "migrated"))
     project(script, sources, plain)
-    begin = time.time()
-    one = verify(script, plain, os.path.join(work, "report"))
-    seconds = time.time() - begin
-    found = ""
-    if script.defect:
-        project(script, sources, planted)
-        edit(planted, script.defect.edits)
-        run([TOOL, "-i", planted, "-o", migrated])
-        found = verdict(verify(script, plain, os.path.join(work, "planted_report"), migrated))
-    return Result(script.name, one["original"]["steps"], len(one["streams"]), verdict(one), round(seconds), found)
+    if kept is None:
+        begin = time.time()
+        one = verify(script, plain, os.path.join(work, "report"))
+        seconds = round(time.time() - begin)
+        kept = Result(script.name, one["original"]["steps"], len(one["streams"]), verdict(one), seconds, "")
+    if script.defect is None:
+        return kept
+    project(script, sources, planted)
+    edit(planted, script.defect.edits)
+    run([TOOL, "-i", planted, "-o", migrated])
+    return kept._replace(found=verdict(verify(script, plain, os.path.join(work, "planted_report"), migrated)))
 
 
 def verdict(found: Any) -> str:
@@ -214,6 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="part of the name of an entry; by default all")
     parser.add_argument("--missing", action="store_true", help="only entries without a result")
+    parser.add_argument("--planted", action="store_true", help="only the planted defects of entries with a result")
     parser.add_argument("--sources", default=_SOURCES, metavar="DIR", help="bare clones at OWNER/NAME (%(default)s)")
     parser.add_argument("--keep", metavar="DIR", help="keep projects and reports in DIR/NAME")
     parser.add_argument("--list", action="store_true", help="show the entries and their results")
@@ -230,11 +234,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stand_ins = os.path.join(HERE, "stand_ins")
         os.environ["PYTHONPATH"] = os.pathsep.join([stand_ins, os.environ.get("PYTHONPATH", "")])
         for module, script in chosen(tf.__version__, options.names, options.missing):
+            kept = results(module).get(script.name) if options.planted else None
+            if options.planted and not (kept and script.defect):
+                continue
             with tempfile.TemporaryDirectory() as folder:
                 work = os.path.join(options.keep or folder, script.name.replace("/", "+"))
                 shutil.rmtree(work, ignore_errors=True)
                 os.makedirs(work)
-                made = measure(script, options.sources, work)
+                made = measure(script, options.sources, work, kept)
             keep(module, made)
     write()
     return 0

@@ -2,8 +2,8 @@
 
 ``python docs/public_data.py records FOLDER`` writes tokens as TFRecords, ``digits FOLDER TRAIN TEST [gz]`` images in
 the format of MNIST, ``libsvm FOLDER``, ``pictures FOLDER NUMBER HEIGHT WIDTH END``, ``cifar FOLDER``,
-``waves FOLDER NUMBER SECONDS``, ``news FOLDER LABELS``, ``insurance FOLDER``, ``census FOLDER``, ``translation FOLDER``,
-``encoded FOLDER NAMES`` and ``masked FOLDER`` what their names say.
+``waves FOLDER NUMBER SECONDS``, ``news FOLDER LABELS``, ``insurance FOLDER``, ``census FOLDER``,
+``translation FOLDER``, ``encoded FOLDER NAMES`` and ``masked FOLDER`` what their names say.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import threading
 from typing import TYPE_CHECKING, Any, Callable
@@ -12,7 +14,11 @@ from tensorflow.python.client import session as _session
 from tensorflow.python.data.ops.readers import ParallelInterleaveDataset as ParallelInterleaveDataset
 from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import random_seed as _random_seed
-from tensorflow.python.ops import resource_variable_ops as _resources
+from tensorflow.python.ops import (
+    control_flow_ops as _control_flow,
+    resource_variable_ops as _resources,
+    while_v2 as _while_v2,
+)
 
 from npu_shim._tensorflow import script_frames, tf_autograph as tf_autograph  # the second for its effect
 
@@ -105,6 +111,22 @@ def _with_generator(original: Function) -> Function:
             return original()
 
     return get_global_generator
+
+
+def run_iterations_in_turn() -> None:
+    """Run the iterations of while loops one after the other. Their random ops would draw in the order of threads."""
+    for owner, name in ((_control_flow.WhileContext, "__init__"), (_while_v2, "while_loop")):
+        setattr(owner, name, _in_turn(getattr(owner, name)))
+
+
+def _in_turn(original: Function) -> Function:
+    @functools.wraps(original)
+    def one_by_one(*args: object, **kwargs: object) -> Result:
+        given = inspect.signature(original).bind(*args, **kwargs)
+        given.arguments["parallel_iterations"] = 1
+        return original(*given.args, **given.kwargs)
+
+    return one_by_one
 
 
 def drop_equal_ops(runner: QueueRunner) -> None:

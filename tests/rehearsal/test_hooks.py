@@ -152,3 +152,19 @@ def ops_above(op: Any) -> set[Any]:
     for other in (*(tensor.op for tensor in op.inputs), *op.control_inputs):
         found |= {other} | ops_above(other)
     return found
+
+
+def test_iterations_of_while_loops_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    for owner, name in ((tf_recording._control_flow.WhileContext, "__init__"), (tf_recording._while_v2, "while_loop")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # puts the originals back
+    tf_recording.run_iterations_in_turn()
+
+    def loop() -> Any:
+        return tf.while_loop(lambda i, _: i < 5, lambda i, x: (i + 1, x + tf.random.uniform([])), (0, 0.0))
+
+    with tf.Graph().as_default() as graph:
+        loop()
+        function = tf.function(loop).get_concrete_function()
+    ops = [op for each in (graph, function.graph) for op in each.get_operations()]
+    at_once = [op.get_attr("parallel_iterations") for op in ops if op.type in ("Enter", "While", "StatelessWhile")]
+    assert len(at_once) > 1 and set(at_once) == {1}

@@ -38,6 +38,7 @@ def install_all(recorder: Recorder, seed: int, by_call_site: bool) -> None:
         random_seeds.seed_graphs(seed)
     recorder.script_line = tf_recording.script_line
     without_xla()
+    tf_recording.run_iterations_in_turn()
     order_queues()
     order_data()
     recording = Recording(recorder)
