@@ -299,7 +299,10 @@ SCRIPTS: tuple[Script, ...] = (
         ],
         defect=Defect(
             "rate 2 % lower",
-            [Edit("addition_rnn.py", "optimizer='adam'", "optimizer=__import__('keras').optimizers.Adam(0.00098)")],
+            [
+                Edit("addition_rnn.py", "from keras import layers", "from keras import layers, optimizers"),
+                Edit("addition_rnn.py", "optimizer='adam'", "optimizer=optimizers.Adam(0.00098)"),
+            ],
         ),
     ),
     Script(

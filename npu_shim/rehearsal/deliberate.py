@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Sequence, Tuple
 
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.recording import Recording
-from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, POLICY, POLICY_CODE
+from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, LIBRARY_CODE, POLICY, POLICY_CODE
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def rounded(original: Run, found: Comparison) -> Run | None:
     step = found.first.step if found.first else 0
     if not codes or not any(difference for before, difference in found.by_step().items() if 0 < before < step):
         return None
-    convert = ["--no-shape-watch", f"--select={','.join(codes)}"]
-    return replace(original, convert=convert, folder=os.path.join(original.folder, "rounded"))
+    codes += [LIBRARY_CODE] if original.convert else []
+    return replace(original, convert=_only(codes), folder=os.path.join(original.folder, "rounded"))
 
 
 def named_rounding(run: Run, found: Comparison) -> list[JsonObject]:
@@ -93,8 +93,14 @@ def named_rounding(run: Run, found: Comparison) -> list[JsonObject]:
     return [
         {"code": code, "change": texts[code], "cost": cost, "place": f"{path}:{first}"}
         for code in codes
+        if code != LIBRARY_CODE
         for path, first, _ in places[code]
     ]
+
+
+def _only(codes: Sequence[str]) -> list[str]:
+    """Return the options of ``npu-shim run`` for a conversion in memory with some rules."""
+    return ["--no-shape-watch", f"--select={','.join(codes)}"]
 
 
 def given(original: Run, migrated: Sequence[Recording]) -> Run:
@@ -109,8 +115,13 @@ def given(original: Run, migrated: Sequence[Recording]) -> Run:
     events = migrated[0].deliberate
     batches = [[each["function"], each["number"]] for each in events if each["what"] == BATCH]
     had = {each["what"] for each in events}
-    changes = {"batches": batches, "input": INPUT_FN in had, "float32": POLICY not in had}
-    return replace(original, deliberate={**original.deliberate, **changes})
+    # With TensorFlow 1 the package keras is another library, whose training is not recorded.
+    notes = migrated[0].notes
+    is_other = str(notes.get("tensorflow", "")).startswith("1.") and not notes.get("keras")
+    library = is_other and LIBRARY_CODE in original.deliberate["places"]
+    changes = {"batches": batches, "input": INPUT_FN in had, "float32": POLICY not in had, "library": library}
+    run = replace(original, deliberate={**original.deliberate, **changes})
+    return replace(run, convert=_only([LIBRARY_CODE])) if library else run
 
 
 def named(recorded: Sequence[Recording], in_half: bool = False) -> list[JsonObject]:

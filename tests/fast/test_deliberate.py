@@ -51,7 +51,7 @@ def test_the_statements_of_training_batches_are_found(tmp_path: pathlib.Path, mo
 def test_each_deliberate_rule_says_in_a_clause_what_it_changes() -> None:
     tool.load()
     found = deliberate.sentences()
-    assert {"NPU103", "NPU108", "NPU109", "NPU114", "NPU116"} <= set(found)
+    assert {"NPU103", "NPU108", "NPU109", "NPU114", "NPU116", "NPU123"} <= set(found)
     assert all(re.fullmatch(r"[a-z][^.]{10,90}", text) for text in found.values())
 
 
@@ -64,11 +64,34 @@ def test_half_precision_does_not_name_the_policy() -> None:
 
 def test_the_original_is_given_what_the_migrated_script_has() -> None:
     batch = {"what": "static batch", "function": "read", "number": 2}
-    assert changes(batch) == {"places": {}, "batches": [["read", 2]], "input": False, "float32": True}
+    assert changes(batch) == {
+        "places": {},
+        "batches": [["read", 2]],
+        "input": False,
+        "float32": True,
+        "library": False,
+    }
     assert changes({"what": "mixed policy"})["float32"] is False
     assert changes({"what": "static input"})["input"] is True
     untouched = Run("original", "a.py", [], "")
     assert deliberate.given(untouched, [recording(batch)]) is untouched
+
+
+@pytest.mark.parametrize(
+    "notes, given",
+    [
+        ({"tensorflow": "1.15.5"}, True),
+        ({"tensorflow": "2.15.1"}, False),
+        ({"tensorflow": "1.15.5", "keras": True}, False),
+    ],
+)
+def test_the_original_takes_keras_of_tensorflow_where_the_package_is_another_library(
+    notes: dict[str, Any], given: bool
+) -> None:
+    original = Run("original", "a.py", [], "", deliberate={"places": {"NPU123": [("a.py", 3, 3)]}})
+    made = deliberate.given(original, [Recording({}, {}, notes, {})])
+    assert made.deliberate is not None and made.deliberate["library"] == given
+    assert made.convert == (["--no-shape-watch", "--select=NPU123"] if given else None)
 
 
 @pytest.mark.parametrize("state, text", [("agree", "The two scripts agree."), ("differ", "The two scripts differ.")])

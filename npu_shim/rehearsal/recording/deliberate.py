@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Mapping
 
@@ -12,7 +13,7 @@ import tensorflow as tf
 from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_estimator, tf_recording
 from npu_shim.data import batching, static_batch
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, POLICY, POLICY_CODE, Recorder
+from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, LIBRARY_CODE, POLICY, POLICY_CODE, Recorder
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Dataset, Function, Result
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _STATIC_CODES = ("NPU109", "NPU114")
 _INPUT_CODE = "NPU103"
 _FLOAT32 = "both run in float32, and npu-shim verify --half compares the rest"
+_LIBRARY = "both train with tf.keras, and --strict compares with the package"
 _HALF = ("float16", "bfloat16")
 _OF_KERAS = ("fit", "evaluate", "predict")
 
@@ -31,12 +33,14 @@ def watch_deliberate_changes(recorder: Recorder, changes: Mapping[str, Any]) -> 
         recorder: its writer receives the events.
         changes: ``places`` of rehearsal.deliberate. For the original also what the migrated script has: ``batches``,
             function and number of each batching call that drops the last partial batch; ``float32``, True if no layer
-            of Keras computes in 16 bits; ``input``, True if an NPUEstimator makes the training input static.
+            of Keras computes in 16 bits; ``input``, True if an NPUEstimator makes the training input static;
+            ``library``, True if it takes tf.keras in place of the package keras.
     """
     watch = _Changes(recorder, changes)
     methods.wrap(tf.compat.v2.data.Dataset, ("batch", "padded_batch"), watch.batch)
     methods.wrap(tf_data.MAP_AND_BATCH, ("__init__",), watch.batch)
     watch.estimators()
+    watch.library()
     methods.wrap(tf.keras.layers.Layer, ("add_weight",), watch.weight)
     if watch.to_float32:
         for owner in _policies():
@@ -58,6 +62,7 @@ class _Changes:
         self._batches = [tuple(each) for each in changes.get("batches", ())]
         self._is_input_static = bool(changes.get("input"))
         self._is_half = False  # noted already
+        self._is_library_given = bool(changes.get("library"))
         has_policies = hasattr(tf.keras.layers.Layer, "compute_dtype")  # not TensorFlow 1.15
         self.to_float32 = bool(changes.get("float32")) and POLICY_CODE in self._places and has_policies
         self._calls: Counter[str] = Counter()  # function of the script -> its batching calls so far
@@ -116,6 +121,14 @@ class _Changes:
         if owner is not None and self._is_input_static:
             for each in owner.__mro__[:-1]:
                 methods.wrap(each, ("_call_input_fn",), self._input_fn)
+
+    def library(self) -> None:
+        """Note that the script takes tf.keras in place of the package keras, or in the end that it has that package."""
+        if self._is_library_given:
+            path, line, _ = self._places[LIBRARY_CODE][0]
+            self._given(LIBRARY_CODE, f"{path}:{line}", _LIBRARY)
+        writer = self._recorder.writer
+        self._recorder.at_end.append(lambda: writer.event("note", keras=True) if "keras" in sys.modules else None)
 
     def _noted(self, dataset: Dataset) -> Dataset:
         if batching.has_dynamic_batch(dataset):

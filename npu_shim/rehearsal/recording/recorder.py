@@ -48,6 +48,7 @@ KINDS = (
 # Deliberate changes: those that a migrated script has, and one that the original is given.
 BATCH, POLICY, INPUT_FN, GIVEN = "static batch", "mixed policy", "static input", "given"
 POLICY_CODE = "NPU116"  # the rule for policies of Keras
+LIBRARY_CODE = "NPU123"  # the rule for imports of the package keras
 _MOST_SEEDS = 1000
 _EACH_STEP = (INPUT, LOSS, RATE)  # recorded at each step, also if tensors are recorded at every n-th step only
 

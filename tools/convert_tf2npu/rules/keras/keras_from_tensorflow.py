@@ -217,6 +217,7 @@ from ...tf_api.keras_names import NAMES
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU123"
+DELIBERATE = "takes Keras from TensorFlow in place of the package keras"
 # The modules that tf.keras and the package have in common.
 _PUBLIC = re.compile(
     r"activations|applications(\.\w+)?|backend|callbacks(\.experimental)?|constraints|datasets(\.\w+)?|distribution|"
