@@ -193,10 +193,10 @@ def as_asked(node: Message, inputs: Sequence[Tensor]) -> AskedOp:
     """Return the op of a node, given its inputs in order, without lists of types."""
     definition = definition_of(node.op)
     names = {attr.name for attr in definition.attr} - _inferred(node.op)
-    attributes = {name: _value(node.attr[name]) for name in names if name in node.attr}
+    attributes = {name: _attribute(node, name) for name in names if name in node.attr or name in _defaults(node.op)}
     left = iter(inputs)
     given = {
-        arg.name: [next(left) for _ in range(node.attr[arg.number_attr].i)] if arg.number_attr else next(left)
+        arg.name: [next(left) for _ in range(_attribute(node, arg.number_attr))] if arg.number_attr else next(left)
         for arg in definition.input_arg
     }
     return AskedOp(node.op, given, attributes)
@@ -205,10 +205,15 @@ def as_asked(node: Message, inputs: Sequence[Tensor]) -> AskedOp:
 def dtypes_of_inputs(node: Message) -> list[DType]:
     """Return the types of the inputs of a node, without lists of types."""
     return [
-        tf.as_dtype(node.attr[arg.type_attr].type if arg.type_attr else arg.type)
+        tf.as_dtype(_attribute(node, arg.type_attr) if arg.type_attr else arg.type)
         for arg in definition_of(node.op).input_arg
-        for _ in range(node.attr[arg.number_attr].i if arg.number_attr else 1)
+        for _ in range(_attribute(node, arg.number_attr) if arg.number_attr else 1)
     ]
+
+
+def _attribute(node: Message, name: str) -> Any:
+    """Return an attribute of a node, which may leave default values out."""
+    return _value(node.attr[name]) if name in node.attr else _defaults(node.op)[name]
 
 
 def flat(values: Any) -> list[Any]:
