@@ -14,6 +14,7 @@ from npu_shim._host import host_env
 from npu_shim.cli import run
 from npu_shim.import_hook import script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
+from npu_shim.rehearsal.comparing.recording import initial_variables
 from npu_shim.rehearsal.recording import install, random_seeds
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
@@ -28,7 +29,8 @@ def main(arguments: list[str]) -> int:
             ``ranks``: true for a rank of a job; ``keep``: kind, name and number of the value to keep, or null;
             ``until``: the last step to record, or null; ``deliberate``: for recording.deliberate, or null; ``convert``:
             the options of ``npu-shim run``, or null to run the script as it is; ``half``: that of
-            half.recorded.Rehearsal, or null.
+            half.recorded.Rehearsal, or null; ``whole``: tensors to write, for Writer, or null; ``initial``: the folder
+            of a recording whose initial variables are loaded, "" to record those of the script, or null.
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
@@ -39,11 +41,19 @@ def main(arguments: list[str]) -> int:
     if rank is not None:
         folder = os.path.join(folder, f"rank_{rank}")
     os.makedirs(folder, exist_ok=True)
-    writer = Writer(folder, settings.get("keep"), settings.get("until"))
+    writer = Writer(folder, settings.get("keep"), settings.get("until"), settings.get("whole"))
     writer.event("start", command=target, python=platform.python_version(), rank=rank)
     recorder = Recorder(writer, settings["every"], settings.get("steps"))
     random_seeds.seed_python(settings["seed"], recorder.seed)
-    install.install(recorder, settings["seed"], settings["by_call_site"], settings.get("deliberate"))
+    initial = settings.get("initial")
+    install.install(
+        recorder,
+        settings["seed"],
+        settings["by_call_site"],
+        settings.get("deliberate"),
+        initial is not None,
+        initial_variables(initial) if initial else None,
+    )
     begun = _rehearse(settings["half"], writer, folder) if settings.get("half") else []
     ended = "error"
     if host_env.alias():

@@ -14,9 +14,12 @@ import sys
 import tempfile
 from typing import Any, Callable
 
+from npu_shim._host import host_device
 from npu_shim.cli import USAGE_ERROR, _half, above_zero, parser, run, show
 from npu_shim.import_hook import tool
+from npu_shim.rehearsal import portable
 from npu_shim.rehearsal.comparing import TOLERANCE
+from npu_shim.rehearsal.recording.recorder import FINAL, INITIAL
 from npu_shim.rehearsal.running import Run
 
 _CODES = {"agree": 0, "differ": 1, "not reproducible": 3}  # by verdict
@@ -37,7 +40,7 @@ def main(arguments: list[str]) -> int:
         return _error(str(error))
     from convert_tf2npu.cli.config import ConfigError
 
-    from npu_shim.rehearsal import verifying, verifying_half
+    from npu_shim.rehearsal import recorded, verifying, verifying_half
     from npu_shim.rehearsal.reports import write_all
     from npu_shim.rehearsal.reports.text import to_text
 
@@ -51,20 +54,29 @@ def main(arguments: list[str]) -> int:
     try:
         for part in ("original", "migrated"):
             shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
-        original, migrated = _runs(args, scripts_arguments, folder)
         settings = verifying.Settings(args.tolerance, args.seeds)
         precision = _half.settings(args)
-        if precision:
-            half = verifying_half.Half(precision, args.perturbed or verifying_half.RUNS)
+        half = verifying_half.Half(precision, args.perturbed or verifying_half.RUNS) if precision else None
+        if args.against:
+            reference = portable.load(args.against)
+            migrated = _against(args, scripts_arguments, folder, reference)
+            is_npu = host_device.look().is_npu
+            found = recorded.against(reference, migrated, settings, _progress, is_npu)
+        elif args.record:
+            original, migrated = _runs(args, scripts_arguments, folder)
+            found = recorded.record(args.record, original, migrated, settings, half, _progress)
+        elif half:
+            original, migrated = _runs(args, scripts_arguments, folder)
             found = verifying_half.verify(original, migrated, settings, half, _progress)
         else:
+            original, migrated = _runs(args, scripts_arguments, folder)
             found = verifying.verify(original, migrated, settings, _progress)
         code = _CODES.get(found["verdict"], 2)
         if args.report:
             _progress(f"wrote {', '.join(write_all(found, folder))}")
         elif code == 2:
             _progress(f"the output of the scripts is in {folder}")
-    except ConfigError as error:
+    except (ConfigError, portable.RecordingError) as error:
         return _error(str(error))
     except OSError as error:
         return _error(f"{error.filename}: {error.strerror}")
@@ -94,11 +106,37 @@ def _parser() -> argparse.ArgumentParser:
         "float32 within a band. {run} in an argument is a folder of that run, {seed} its seed. Exit codes: 0 "
         "the two agree; 1 they differ; 2 a script could not run to its end, or wrong usage; 3 the original departs "
         "from itself.",
-        usage="%(prog)s [options] ORIGINAL [MIGRATED] [-- ARGUMENTS]",
+        usage="%(prog)s [options] ORIGINAL [MIGRATED] [-- ARGUMENTS]\n"
+        "       %(prog)s [options] --record DIR ORIGINAL [MIGRATED] [-- ARGUMENTS]\n"
+        "       %(prog)s [options] --against DIR MIGRATED [-- ARGUMENTS]",
     )
     made.add_argument("original", metavar="ORIGINAL", help="the script before its migration")
     made.add_argument("migrated", metavar="MIGRATED", nargs="?", help="the script after its migration")
     made.add_argument("-r", "--report", metavar="DIR", help="write verify.txt, .json, .xml (JUnit) and .html to DIR")
+    travels = made.add_mutually_exclusive_group()
+    travels.add_argument(
+        "--record",
+        metavar="DIR",
+        help="also write a recording of the original to DIR, to compare with on another machine",
+    )
+    travels.add_argument("--against", metavar="DIR", help="run MIGRATED only, and compare it with this recording")
+    made.add_argument(
+        "--tensors",
+        type=_steps,
+        metavar="STEPS",
+        help="with --record: the steps whose tensors are recorded as they are, as in --tensors 1,10",
+    )
+    made.add_argument(
+        "--most",
+        type=above_zero,
+        metavar="GB",
+        help="with --record: the gigabytes that the recording may take; by default 1",
+    )
+    made.add_argument(
+        "--initial-variables",
+        action="store_true",
+        help="with --against: begin with the variables of the recording. Other versions and devices draw others",
+    )
     random = made.add_mutually_exclusive_group()
     random.add_argument(
         "--deterministic",
@@ -174,8 +212,48 @@ def _at_least(low: int) -> Callable[[str], int]:
     return integer
 
 
+def _steps(text: str) -> list[int]:
+    steps = [_at_least(1)(each) for each in text.split(",")]
+    return steps
+
+
+def _problem_of_recording(args: argparse.Namespace) -> str | None:
+    """Return why the options of recordings cannot be used, None if they can."""
+    needs = (("tensors", "record"), ("most", "record"), ("initial_variables", "against"))
+    for name, other in needs:
+        if getattr(args, name) and not getattr(args, other):
+            return f"--{name.replace('_', '-')} needs --{other}. Add it."
+    if args.record:
+        if args.seeds:
+            return "--record writes one run, so it excludes --seeds. Give one of the two."
+        return portable.problem_of_target(args.record)
+    if not args.against:
+        return None
+    if args.migrated:
+        return f"--against runs the migrated script only. Leave {args.original} out."
+    defaults = {"seed": 1, "every": 1}
+    names = (
+        "seed",
+        "every",
+        "steps",
+        "seeds",
+        "strict",
+        "original_arguments",
+        "migrated_arguments",
+        "half",
+        "perturbed",
+    )
+    for name in names:
+        if getattr(args, name) != defaults.get(name, False if name == "strict" else None):
+            return f"--{name.replace('_', '-')} comes from the recording. Leave it out with --against."
+    return None
+
+
 def _problem(args: argparse.Namespace) -> str | None:
     """Return why the arguments cannot be used, None if they can."""
+    problem = _problem_of_recording(args)
+    if problem:
+        return problem
     for path in filter(None, (args.original, args.migrated)):
         if not os.path.isfile(path):
             return f"{path} is not a file. Give the script that trains."
@@ -199,8 +277,32 @@ def _is_outside(path: str) -> bool:
     return os.path.relpath(path).startswith(os.pardir)
 
 
+def _against(args: argparse.Namespace, arguments: list[str], folder: str, reference: portable.Recorded) -> Run:
+    """Return the run of the migrated script that is compared with a recording."""
+    own = os.path.join(folder, "migrated")
+    os.makedirs(own, exist_ok=True)
+    is_original = portable.digest_of(args.original) == reference.manifest["script_sha256"]
+    return Run(
+        "migrated",
+        os.path.relpath(args.original) if args.copy else os.path.abspath(args.original),
+        arguments or reference.arguments,
+        own,
+        _rule_options(args) if is_original else None,
+        reference.seed,
+        True,
+        reference.every,
+        args.ranks,
+        args.timeout,
+        folder if args.copy else None,
+        steps=reference.steps,
+        deliberate={"places": {}},
+        initial=reference.folder if args.initial_variables else "",
+    )
+
+
 def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run, Run]:
     made: list[Run] = []
+    whole = {"steps": args.tensors or [], "kinds": [INITIAL, FINAL], "bytes": (args.most or 1) * 1e9}
     places = _deliberate(args)
     for name in ("original", "migrated"):
         own = os.path.join(folder, name)
@@ -222,6 +324,8 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
                 folder if args.copy else None,
                 steps=args.steps,
                 deliberate=places,
+                whole=whole if args.record and not is_migrated else None,
+                initial="" if args.record else None,
             )
         )
     return made[0], made[1]

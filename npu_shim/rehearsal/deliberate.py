@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Sequence, Tuple
 
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.portable import Recorded
 from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, LIBRARY_CODE, POLICY, POLICY_CODE
 from npu_shim.rehearsal.running import Run
 
@@ -122,6 +123,24 @@ def given(original: Run, migrated: Sequence[Recording]) -> Run:
     changes = {"batches": batches, "input": INPUT_FN in had, "float32": POLICY not in had, "library": library}
     run = replace(original, deliberate={**original.deliberate, **changes})
     return replace(run, convert=_only([LIBRARY_CODE])) if library else run
+
+
+def unlike(original: Run, migrated: Sequence[Recording]) -> list[str]:
+    """Return a sentence if the migrated script has deliberate changes that a recording of the original lacks."""
+    had = (original.manifest["deliberate"] if isinstance(original, Recorded) else None) or {}
+    if "batches" not in had or not migrated:
+        return []
+    has = given(replace(original, deliberate={"places": {}}), migrated).deliberate or {}
+    functions = [function for function, number in has["batches"] if [function, number] not in had["batches"]]
+    parts = [f"a static batch in {function or 'the script'}" for function in dict.fromkeys(functions)]
+    parts += ["a static training input"] * (has["input"] and not had["input"])
+    parts += ["float32 policies"] * (has["float32"] and not had["float32"])
+    if not parts:
+        return []
+    return [
+        f"The migrated script has {', '.join(parts)}, and the recording does not. Record it with this script: "
+        "verify --record DIR ORIGINAL MIGRATED."
+    ]
 
 
 def named(recorded: Sequence[Recording], in_half: bool = False) -> list[JsonObject]:

@@ -35,7 +35,7 @@ def run_again(first: Departure, original: Run, report: Callable[[str], None]) ->
     """
     is_printed = first.kind == PRINT
     until = "its end" if is_printed else f"step {first.step}"
-    report(f"running the original script again until {until}, to compare it with itself")
+    report(f"{original.starting} again until {until}, to compare it with itself")
     keep = None if is_printed or first.number is None else (first.kind, first.name, first.number)
     again = replace(
         original,
@@ -96,7 +96,11 @@ def departure_from_itself(
     departed += [each for each in _parts(itself, first) if not departed]
     if not departed:
         return None
-    value = departed[0]
+    return described(departed[0], recorded, again)
+
+
+def described(value: Departure, recorded: Recording, again: Recording) -> JsonObject:
+    """Return step, kind, name, values, line of the script and cause of a departure of the original from itself."""
     line = recorded.lines.get((value.kind, value.name), "")
     return {
         "step": value.step,

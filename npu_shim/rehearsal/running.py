@@ -52,6 +52,9 @@ class Run:
         until: the last step, after which the script ends; None to run it to its end.
         steps: the number of training steps after which the script ends; None to run it to its own end.
         deliberate: the settings of recording.deliberate; None to note and make no deliberate changes.
+        whole: tensors that are written as they are, for recording.writer; None for digests only.
+        initial: the folder of a recording whose initial variables are loaded; "" to record those of the script; None
+            for neither.
     """
 
     name: str
@@ -70,11 +73,18 @@ class Run:
     until: int | None = None
     steps: int | None = None
     deliberate: Mapping[str, Any] | None = None
+    whole: Mapping[str, Any] | None = None
+    initial: str | None = None
 
     @property
     def log(self) -> str:
         """Path of the file with the output of the script."""
         return os.path.join(self.folder, "output.log")
+
+    @property
+    def starting(self) -> str:
+        """What start() does, as text."""
+        return f"running the {self.name} script"
 
     def recordings(self) -> list[str]:
         """Return the folder of each rank's recording."""
@@ -96,6 +106,8 @@ class Run:
             "keep": self.keep,
             "until": self.until,
             "deliberate": self.deliberate,
+            "whole": self.whole,
+            "initial": self.initial,
         }
         files = os.path.abspath(os.path.join(self.folder, FILES))
         arguments = [each.replace(RUN, files).replace(SEED, str(self.seed)) for each in self.arguments]

@@ -14,7 +14,7 @@ from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ran
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.elements import largest_differences
-from npu_shim.rehearsal.recording.recorder import FINAL, PRINT
+from npu_shim.rehearsal.recording.recorder import FINAL, INITIAL, PRINT
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
@@ -88,6 +88,8 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
             differences = reproducing.sentences(itself)
         elif unsteady:
             differences = _sentences(compared)
+    if differences and not incomplete and not itself:
+        differences += deliberate.unlike(original, theirs)
     if differences and not settings.seeds and not incomplete and not itself:
         elements = largest_differences(compared, original, migrated, report)
     bands = []
@@ -135,7 +137,7 @@ def _against_itself(
 
 def _run(run: Run, settings: Settings, report: Report) -> tuple[list[Recording], JsonObject]:
     os.makedirs(run.folder, exist_ok=True)
-    report(f"running the {run.name} script" + (f", seed {run.seed}" if settings.seeds else ""))
+    report(run.starting + (f", seed {run.seed}" if settings.seeds else ""))
     code = run.start()
     recorded = recordings(run)
     return recorded, result.run_part(run, code, recorded)
@@ -207,6 +209,8 @@ def _sentences(found: Comparison) -> list[str]:
     if first is None:
         return []
     sentences = [f"The first difference is at step {first.step}: {first.kind} {first.name!r}, {first.text}."]
+    if first.kind == INITIAL:
+        sentences.append("Versions and devices draw other random numbers. Compare with --initial-variables.")
     before = max((value for step, value in found.by_step().items() if step < first.step), default=0.0)
     if before:
         sentences.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
-from npu_shim.rehearsal.recording.recorder import FEED, FETCH, INPUT, KINDS, PRINT, SUMMARY
+from npu_shim.rehearsal.recording.recorder import FEED, FETCH, INITIAL, INPUT, KINDS, PRINT, SUMMARY
 
 _ANY = (FEED, FETCH, SUMMARY)  # what a session fetches besides training may differ: these pair only if counts are equal
 
@@ -39,7 +39,7 @@ def match(original: Recording, migrated: Recording) -> Matches:
             pairs += zip(ours, theirs)
             continue
         by_name = {stream.name: stream for stream in theirs}
-        if kind == PRINT:  # texts of one script only mean nothing: paths, messages of npu_shim
+        if kind in (PRINT, INITIAL):  # those of one script only mean nothing: messages, slots, metrics
             pairs += [(stream, by_name[stream.name]) for stream in ours if stream.name in by_name]
             continue
         left = []

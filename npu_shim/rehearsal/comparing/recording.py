@@ -11,20 +11,38 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 import numpy as np
 
 from npu_shim.rehearsal.recording.digest import width
-from npu_shim.rehearsal.recording.recorder import FETCH, GRADIENT, LOG, LOSS, SUMMARY, TAPE
-from npu_shim.rehearsal.recording.writer import FILE
+from npu_shim.rehearsal.recording.recorder import FETCH, GRADIENT, INITIAL, LOG, LOSS, SUMMARY, TAPE
+from npu_shim.rehearsal.recording.writer import FILE, TENSORS
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
 
 
+class Whole(NamedTuple):
+    """The place of a whole tensor: a file, the type of its elements, and the offset of the first one."""
+
+    path: str
+    dtype: str
+    offset: int
+
+
 class Value(NamedTuple):
-    """One recorded value: its step, the seconds since the start of the run, its shape, and its digest."""
+    """One recorded value: step, seconds since the start of the run, shape, digest, and place of the tensor if kept."""
 
     step: int
     seconds: float
     shape: tuple[int, ...]
     digest: np.ndarray
+    whole: Whole | None = None
+
+    def tensor(self) -> np.ndarray | None:
+        """Return the tensor; None if it is not kept."""
+        if self.whole is None:
+            return None
+        with open(self.whole.path, "rb") as file:
+            file.seek(self.whole.offset)
+            count = int(np.prod(self.shape, dtype=np.int64))
+            return np.fromfile(file, np.dtype(self.whole.dtype), count).reshape(self.shape)
 
 
 @dataclass
@@ -114,6 +132,10 @@ def read(folder: str) -> Recording:
                 for stream in ahead:
                     stream.values.pop()
                 ahead = []
+            elif kind == "tensor":
+                values = found.streams[event["kind"], event["name"]].values
+                whole = Whole(os.path.join(folder, TENSORS), event["dtype"], event["offset"])
+                values[-1] = values[-1]._replace(whole=whole)
             elif kind == "seed":
                 found.seeds.append((event["call"], event["value"], event["line"]))
             elif kind == "line":
@@ -130,6 +152,16 @@ def read(folder: str) -> Recording:
     if not found.of_kind(GRADIENT):
         _count_tapes(found)
     return found
+
+
+def initial_variables(folder: str) -> list[tuple[str, np.ndarray]]:
+    """Return name and value of the variables before the first step, in the order of the recording in a folder."""
+    found = [
+        (value.seconds, stream.name, value.tensor())
+        for stream in read(folder).of_kind(INITIAL)
+        for value in stream.values
+    ]
+    return [(name, tensor) for _, name, tensor in sorted(found, key=lambda each: each[0]) if tensor is not None]
 
 
 def drop_overflows(rounded: Recording, others: Sequence[Recording]) -> None:

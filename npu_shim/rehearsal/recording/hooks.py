@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
+import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording
@@ -9,6 +12,7 @@ from npu_shim.cpu_kernels import forms
 from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.evaluation import watch_metrics
+from npu_shim.rehearsal.recording.initial import InitialVariables
 from npu_shim.rehearsal.recording.functions import without_xla
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
 from npu_shim.rehearsal.recording.limit import Limit
@@ -22,13 +26,21 @@ from npu_shim.rehearsal.recording.summaries import watch_summaries
 from npu_shim.rehearsal.recording.tapes import watch_tapes
 
 
-def install_all(recorder: Recorder, seed: int, by_call_site: bool) -> None:
+def install_all(
+    recorder: Recorder,
+    seed: int,
+    by_call_site: bool,
+    records_initial: bool,
+    given: Sequence[tuple[str, np.ndarray]] | None,
+) -> None:
     """Install all hooks in this process, in which TensorFlow is loaded.
 
     Args:
         recorder: receives the values.
         seed: of this run.
         by_call_site: True to derive the seeds of ops from their call sites.
+        records_initial: True to record the variables before the first step, too.
+        given: name and value of the variables to begin with; None to leave them to the script.
     """
     recorder.writer.event("note", tensorflow=tf.__version__)
     forms.use()  # for a script that does not import npu_shim, too
@@ -45,6 +57,8 @@ def install_all(recorder: Recorder, seed: int, by_call_site: bool) -> None:
     limit = None if recorder.limit is None else Limit(recorder, recording)
     if limit is not None:
         limit.watch_sessions()
+    if records_initial:
+        InitialVariables(recorder, given).watch()
     watch_optimizers(recording)
     for watch in (
         watch_tapes,

@@ -102,6 +102,11 @@ def _callback(recorder: Watcher) -> KerasCallback:
     class RecordingCallback(tf.keras.callbacks.Callback):
         """Record logs."""
 
+        def on_train_begin(self, logs: Logs = None) -> None:
+            """Take note of a model that is built now."""
+            for act in recorder.at_fit:
+                act(self.model)
+
         def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
             """Record the logs of a batch."""
             if recorder.ends_batch(batch):

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording
-from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER, plain_name
 from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, RATE, VARIABLE, Recorder
@@ -76,6 +76,8 @@ class Watch(UpdateHooks):
         if self._watched != before:
             return result
         self._watched += 1
+        if graph is not None:
+            updating.remember(graph, result)
         kept = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
         kept = kept if is_reduced else _reduced(kept)
         number = self.number(optimizer, graph)

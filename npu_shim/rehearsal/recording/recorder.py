@@ -24,10 +24,12 @@ INPUT, LOSS, TAPE, GRADIENT, RATE, VARIABLE = (
     "learning rate",
     "variable",
 )
+INITIAL = "initial variable"  # of recordings that travel
 FEED, FETCH, SUMMARY, LOG = "feed", "fetch", "summary", "log"
 CALL, RESULT = "model call", "metric result"  # in loops of the script
 METRIC, PREDICTION, FINAL, PRINT = "metric", "prediction", "final variable", "printed"
 KINDS = (
+    INITIAL,
     INPUT,
     FEED,
     LOSS,
@@ -65,6 +67,7 @@ class Watcher:
     records_tensors = True
 
     def __init__(self) -> None:
+        self.at_fit: list[Callable[[Any], None]] = []  # functions to call with a model when Keras' fit begins
         self.steps = self.final_step = 0
         self._inside = threading.local()
 

@@ -56,13 +56,13 @@ def watch_sessions(recorder: Recorder) -> None:
 
     def close(original: Function, session: Session) -> Result:
         if recorder.steps > recorder.final_step:
-            recorder.final(_variables(session))
+            recorder.final(variables_of(session))
         last.clear()
         return original(session)
 
     def at_end() -> None:
         if last and recorder.steps > recorder.final_step:
-            recorder.final(_variables(last[0]))
+            recorder.final(variables_of(last[0]))
 
     recorder.at_end.append(at_end)
 
@@ -98,7 +98,7 @@ def name_of(key: Any) -> str:
     return key if isinstance(key, str) else plain_name(key)
 
 
-def _variables(session: Session) -> Iterator[tuple[str, Any]]:
+def variables_of(session: Session) -> Iterator[tuple[str, Any]]:
     """Yield the variables that have a value."""
     variables = session.graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
     run = type(session).run

@@ -5,17 +5,25 @@ from __future__ import annotations
 import base64
 import json
 import os
+import sys
 import threading
 import time
-from typing import Any, Sequence, Tuple
+from typing import Any, Mapping, Sequence, Tuple
 
 import numpy as np
 
 from npu_shim.rehearsal.recording.digest import as_numbers, digest, is_numeric
 
 FILE = "recording.jsonl"
+TENSORS = "tensors.bin"
 KEPT = "kept.npy"
+SMALLER = "Record fewer steps with --steps, at every n-th step only with --every, or allow more with --most."
 Row = Tuple[str, str, np.ndarray]  # kind, name, value
+
+
+def gigabytes(size: float) -> str:
+    """Return a number of bytes as text."""
+    return f"{size / 1e9:.3g} GB"
 
 
 class Writer:
@@ -29,9 +37,17 @@ class Writer:
         folder: an existing folder; the file is ``recording.jsonl``.
         keep: kind, name and number of the value that is written as it is to the file KEPT. Then the process ends.
         until: the last step. The process ends before it writes a value of a later one.
+        whole: ``steps`` and ``kinds`` whose tensors are written to the file TENSORS, too, and ``bytes``, the most that
+            the recording may take; None to write digests only.
     """
 
-    def __init__(self, folder: str, keep: Sequence[Any] | None = None, until: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: str,
+        keep: Sequence[Any] | None = None,
+        until: int | None = None,
+        whole: Mapping[str, Any] | None = None,
+    ) -> None:
         self._folder = folder
         self._keep = tuple(keep or ("", "", 0))
         self._to_come = self._keep[2]
@@ -41,13 +57,18 @@ class Writer:
         self._pid = os.getpid()
         self._begin = time.monotonic()
         self._tables: dict[tuple[Any, ...], int] = {}
+        self._whole = whole or {"steps": (), "kinds": (), "bytes": float("inf")}
+        self._size = 0
+        self._tensors = open(os.path.join(folder, TENSORS), "wb") if whole else None  # noqa: SIM115 - as the file
 
     def event(self, event: str, **fields: Any) -> None:
         """Write one event with its fields. A forked child of the process writes nothing."""
         if os.getpid() != self._pid:
             return
         with self._lock:
-            self._file.write(json.dumps({"event": event, **fields}) + "\n")
+            line = json.dumps({"event": event, **fields}) + "\n"
+            self._grow(len(line), fields.get("step"))
+            self._file.write(line)
             self._file.flush()
 
     def rows(self, step: int, rows: Sequence[Row]) -> None:
@@ -70,7 +91,31 @@ class Writer:
                 seconds=self.seconds(),
                 values=base64.b64encode(numbers.astype("<f8").tobytes()).decode(),
             )
+            if self._tensors is not None and os.getpid() == self._pid:
+                self._write_whole(step, kept)
             self._keep_one(kept)
+
+    def _write_whole(self, step: int, rows: Sequence[Row]) -> None:
+        """Write the tensors that are wanted, and an event with the place of each."""
+        assert self._tensors is not None
+        for kind, name, value in rows:
+            if step in self._whole["steps"] or kind in self._whole["kinds"]:
+                array = as_numbers(value)
+                array = array.astype(array.dtype.newbyteorder("<"))
+                place = self._tensors.tell()
+                self._grow(array.nbytes, step)
+                self._tensors.write(array.tobytes())
+                self._tensors.flush()
+                self.event("tensor", kind=kind, name=name, dtype=array.dtype.str, offset=place)
+
+    def _grow(self, size: int, step: int | None) -> None:
+        """Count bytes, and end the process if they are too many."""
+        self._size += size
+        if self._size > self._whole["bytes"]:
+            where = "" if step is None else f" at step {step}"
+            text = f"npu-shim verify: the recording takes more than {gigabytes(self._whole['bytes'])}{where}. {SMALLER}"
+            print(text, file=sys.stderr, flush=True)
+            os._exit(1)
 
     def _keep_one(self, rows: Sequence[Row]) -> None:
         for kind, name, value in rows:

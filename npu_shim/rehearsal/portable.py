@@ -1,0 +1,176 @@
+"""A recording that travels: runs of an original in one folder, with a manifest, which stand for the original elsewhere.
+
+The folder has the files of a run as they are: ``recording.jsonl``, ``tensors.bin`` and ``output.log``, those of the
+second run in ``again``, and those of perturbed runs in ``perturbed_1`` and so on. ``manifest.json`` has the version of
+the format, the SHA-256 of each file, and the settings of the runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Iterator, Mapping
+
+import numpy as np
+
+import npu_shim
+from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.recording.writer import FILE, SMALLER, TENSORS, gigabytes
+from npu_shim.rehearsal.running import Run
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
+FORMAT, VERSION, MANIFEST = "npu-shim verify recording", 1, "manifest.json"
+_FILES = (FILE, TENSORS, "output.log")
+_FIELDS = ("script", "script_sha256", "arguments", "seed", "every", "steps", "environment", "exit_code", "files")
+
+
+class RecordingError(ValueError):
+    """A folder is no recording that can be compared with."""
+
+
+@dataclass(frozen=True)
+class Recorded(Run):
+    """An original that has run elsewhere.
+
+    Attributes:
+        manifest: of the recording.
+    """
+
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def starting(self) -> str:
+        """What start() does, as text."""
+        return f"reading the recording of {self.script}"
+
+    def start(self) -> int:
+        """Return the exit code of the script."""
+        return int(self.manifest["exit_code"])
+
+
+def problem_of_target(folder: str) -> str | None:
+    """Return why a recording cannot be written to a folder; None if it can. An older recording is replaced."""
+    if os.path.isdir(folder) and os.listdir(folder) and not os.path.isfile(os.path.join(folder, MANIFEST)):
+        return f"--record {folder} has other files in it. Name a new folder."
+    return f"--record {folder} is a file. Name a folder." if os.path.isfile(folder) else None
+
+
+def write(folder: str, run: Run, code: int, recorded: Recording, half: JsonObject | None, most: float) -> None:
+    """Write a recording.
+
+    Args:
+        folder: is made, or replaced.
+        run: of the original.
+        code: its exit code.
+        recorded: its recording.
+        half: of half precision, for verifying_half; None without it.
+        most: bytes that it may take.
+    Raises:
+        RecordingError: if it is larger.
+    """
+    names = sorted(_files(run.folder))
+    size = sum(os.path.getsize(os.path.join(run.folder, name)) for name in names)
+    if size > most:
+        raise RecordingError(f"the recording takes {gigabytes(size)}, more than {gigabytes(most)}. {SMALLER}")
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in names:
+        target = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copyfile(os.path.join(run.folder, name), target)
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "tool_version": npu_shim.__version__,
+        "script": os.path.basename(run.script),
+        "script_sha256": digest_of(run.script),
+        "arguments": list(run.arguments),
+        "seed": run.seed,
+        "every": run.every,
+        "steps": run.steps,
+        "tensors": list((run.whole or {}).get("steps", ())),
+        "deliberate": None if run.deliberate is None else {**run.deliberate, "places": {}},
+        "environment": {
+            "python": recorded.start.get("python"),
+            "tensorflow": recorded.notes.get("tensorflow"),
+            "numpy": np.__version__,
+            "platform": platform.platform(),
+        },
+        "exit_code": code,
+        "half": half,
+        "files": {name: digest_of(os.path.join(folder, name)) for name in names},
+    }
+    with open(os.path.join(folder, MANIFEST), "w", encoding="utf-8") as file:  # last, so that it stands for all files
+        file.write(json.dumps(manifest, indent=2) + "\n")
+
+
+def load(folder: str) -> Recorded:
+    """Read the manifest of a recording, and check its files.
+
+    Raises:
+        RecordingError: if the folder is no recording, or is damaged or of a later version.
+    """
+    path = os.path.join(folder, MANIFEST)
+    try:
+        with open(path, encoding="utf-8") as file:
+            manifest = json.load(file)
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror}. Name a folder of verify --record.") from None
+    except ValueError:
+        raise RecordingError(f"{path} is no JSON. Record again.") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise RecordingError(f"{path} is not of a recording. Name a folder of verify --record.")
+    if manifest.get("version") != VERSION:
+        raise RecordingError(
+            f"{path} has version {manifest.get('version')} of the format, and this release reads {VERSION}. Record "
+            "again with this release."
+        )
+    missing = [name for name in _FIELDS if name not in manifest]
+    if missing or not isinstance(manifest["files"], dict) or FILE not in manifest["files"]:
+        raise RecordingError(f"{path} lacks {', '.join(missing) or FILE}. Record again.")
+    for name, digest in manifest["files"].items():
+        _check(folder, name, digest)
+    return Recorded(
+        "original",
+        manifest["script"],
+        manifest["arguments"],
+        os.path.abspath(folder),
+        seed=manifest["seed"],
+        every=manifest["every"],
+        steps=manifest["steps"],
+        manifest=manifest,
+    )
+
+
+def digest_of(path: str) -> str:
+    """Return the SHA-256 of a file."""
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        for part in iter(lambda: file.read(1 << 20), b""):
+            found.update(part)
+    return found.hexdigest()
+
+
+def _check(folder: str, name: str, digest: str) -> None:
+    if os.path.basename(name) not in _FILES or os.path.isabs(name) or os.pardir in name.split("/"):
+        raise RecordingError(f"{folder} lists {name!r}, which is no file of a recording. Record again.")
+    path = os.path.join(folder, name)
+    try:
+        found = digest_of(path)
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror}. Copy the recording again.") from None
+    if found != digest:
+        raise RecordingError(f"{path} is damaged: its SHA-256 differs from the manifest. Copy the recording again.")
+
+
+def _files(folder: str) -> Iterator[str]:
+    """Yield the files of the run in a folder, of its second run and of the perturbed ones, from this folder."""
+    for each in ("", "again", *(name for name in os.listdir(folder) if name.startswith("perturbed_"))):
+        for name in _FILES:
+            if os.path.isfile(os.path.join(folder, each, name)):
+                yield os.path.join(each, name)

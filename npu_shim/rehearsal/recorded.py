@@ -1,0 +1,91 @@
+"""Write the recording of an original that has been verified, and compare a migrated script with such a recording."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from npu_shim.rehearsal import deliberate, portable, reproducing, result, verifying, verifying_half
+from npu_shim.rehearsal.comparing.comparison import compare
+from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.recording.recorder import KINDS, PRINT
+from npu_shim.rehearsal.running import Run
+from npu_shim.rehearsal.verifying import Report, Settings
+from npu_shim.rehearsal.verifying_half import Half
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
+
+def record(
+    folder: str, original: Run, migrated: Run, settings: Settings, half: Half | None, report: Report
+) -> result.Result:
+    """Verify a migration, run the original once more, and write its recording.
+
+    Args:
+        folder: receives the recording.
+        original, migrated: the runs. The original has ``whole``.
+        settings: of the comparison.
+        half: of half precision; None without it.
+        report: prints a line about the progress.
+    Returns:
+        The result. The original is not reproducible if it departs from itself.
+    Raises:
+        portable.RecordingError: if the recording is too large.
+    """
+    if half is None:
+        found = verifying.verify(original, migrated, settings, report)
+    else:
+        found = verifying_half.verify(original, migrated, settings, half, report)
+    part = found["original"]
+    if not part["completed"]:
+        return found
+    theirs = verifying.recordings(migrated)
+    ours = verifying.recordings(original)[0]
+    run, about = deliberate.given(original, theirs), None
+    if half is not None and theirs:
+        run = replace(run, half=half.of_run(0.0, theirs[0].skips))
+        ended = theirs[0].end.get("half")
+        about = {"precision": dict(half.precision), "perturbed": half.perturbed, "found": ended}
+    again = replace(run, whole=None, folder=os.path.join(run.folder, reproducing.AGAIN))
+    report("running the original script again, to compare it with itself")
+    os.makedirs(again.folder, exist_ok=True)
+    again.start()
+    _judge(found, ours, verifying.recordings(again), settings.tolerance)
+    assert original.whole is not None
+    portable.write(folder, run, part["exit_code"], ours, about, original.whole["bytes"])
+    report(f"wrote the recording {folder}")
+    return found
+
+
+def _judge(found: result.Result, ours: Recording, again: list[Recording], tolerance: float) -> None:
+    """Change the verdict if the original departs from itself."""
+    kinds = [kind for kind in KINDS if kind != PRINT]
+    first = compare(ours, again[0], tolerance, kinds).first if again else None
+    if first is not None and found["verdict"] == result.AGREE:
+        found["itself"] = reproducing.described(first, ours, again[0])
+        found["verdict"] = result.NOT_REPRODUCIBLE
+        found["problems"] += reproducing.sentences(found["itself"])
+
+
+def against(
+    original: portable.Recorded, migrated: Run, settings: Settings, report: Report, is_npu: bool
+) -> result.Result:
+    """Run a migrated script, and compare it with a recording.
+
+    Args:
+        original: the recording.
+        migrated: the run.
+        settings: of the comparison.
+        report: prints a line about the progress.
+        is_npu: True on a device that computes in 16 bits itself.
+    Returns:
+        The result.
+    """
+    given: JsonObject | None = original.manifest["half"]
+    if given is None:
+        return verifying.verify(original, migrated, settings, report)
+    precision: dict[str, Any] = given["precision"]
+    half = Half(precision, given["perturbed"], given["found"] if is_npu else None)
+    return verifying_half.verify(original, migrated, settings, half, report)

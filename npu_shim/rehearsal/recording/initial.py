@@ -1,0 +1,103 @@
+"""Record the variables before the first training step, or give them the values of a recording.
+
+In eager code a variable is taken when it is made, because models are built in their first step. In a graph they are
+taken before the first run that trains, when the script has initialized or restored them. A value is fed to the op that
+initializes the variable, so nothing is added to the graph.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim._tensorflow import tf_recording
+from npu_shim.rehearsal.recording import methods, updating
+from npu_shim.rehearsal.recording.names import plain_name
+from npu_shim.rehearsal.recording.recorder import INITIAL, Recorder
+from npu_shim.rehearsal.recording.sessions import pairs, variables_of
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Fetches, Function, Graph, KerasModel, Result, Session, Variable
+
+
+class InitialVariables:
+    """The functions around sessions, models and variables.
+
+    Args:
+        recorder: receives the values.
+        given: name and value of each variable of a recording, in its order; None to load none.
+    """
+
+    def __init__(self, recorder: Recorder, given: Sequence[tuple[str, np.ndarray]] | None) -> None:
+        self._recorder = recorder
+        self._left = None if given is None else list(given)
+        self._taken: list[Graph] = []
+        self._run: Function = tf_recording.BaseSession.run
+
+    def watch(self) -> None:
+        """Watch this process. Call it before the hooks that record sessions."""
+        methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
+        methods.wrap(tf.Variable, ("__init__",), self._init)
+        methods.wrap(tf.keras.Model, ("train_on_batch",), self._on_batch)
+        self._recorder.at_fit.append(self._fit)
+
+    def _session_run(self, original: Function, session: Session, fetches: Fetches, *args: Any, **kwargs: Any) -> Result:
+        if not self._recorder.is_inside("evaluate", "predict") and session.graph not in self._taken:
+            if updating.updates_in(session.graph, [fetch for fetch, _ in pairs(fetches, fetches)]):
+                self._of_session(session)
+        return original(session, fetches, *args, **kwargs)
+
+    def _fit(self, model: KerasModel) -> None:
+        if not tf.executing_eagerly() and model.weights:
+            self._of_session(tf.compat.v1.keras.backend.get_session())
+
+    def _on_batch(self, original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
+        if model.built:
+            self._fit(model)
+        return original(model, *args, **kwargs)
+
+    def _init(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
+        outermost = self._recorder.enter("init of an initial variable")
+        try:
+            original(variable, *args, **kwargs)
+        finally:
+            self._recorder.leave("init of an initial variable")
+        if outermost and tf.executing_eagerly() and hasattr(getattr(variable, "handle", None), "numpy"):
+            value = self._of_recording(variable)
+            if value is not None:
+                variable.assign(value)
+            self._recorder.values(INITIAL, [(plain_name(variable), np.asarray(variable.read_value()))], 0)
+
+    def _of_session(self, session: Session) -> None:
+        if self._recorder.steps or session.graph in self._taken:
+            return
+        self._taken.append(session.graph)
+        starts: dict[Any, Any] = {}
+        feeds: dict[Any, np.ndarray] = {}
+        for variable in session.graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES):
+            value = self._of_recording(variable)
+            if value is not None:
+                start = variable.initializer.inputs[1]
+                if start in feeds:  # two variables begin with one tensor
+                    self._run(session, variable.initializer, {start: value})
+                else:
+                    starts[start], feeds[start] = variable.initializer, value
+        if feeds:
+            self._run(session, list(starts.values()), feeds)
+        self._recorder.values(INITIAL, list(variables_of(session)), 0)
+
+    def _of_recording(self, variable: Variable) -> np.ndarray | None:
+        """Return the value of the recording for a variable, each once: of its name, or else of the last part of it."""
+        name = plain_name(variable)
+        same = [each for each in self._left or () if variable.shape.is_compatible_with(each[1].shape)]
+        found = [each for each in same if each[0] == name] or [each for each in same if _last(each[0]) == _last(name)]
+        if not found or self._left is None:
+            return None
+        self._left = [each for each in self._left if each is not found[0]]
+        return found[0][1].astype(variable.dtype.base_dtype.as_numpy_dtype)
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2]

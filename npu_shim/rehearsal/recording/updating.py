@@ -1,0 +1,54 @@
+"""Find out which runs of a session train, without an op for it in their graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Iterable
+
+import tensorflow as tf
+
+from npu_shim._tensorflow import tf_recording
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Graph, Operation, Result
+
+_UPDATES, _KNOWN = "npu_shim_update_ops", "npu_shim_fetches"  # attributes of a graph, so that they end with it
+
+
+def remember(graph: Graph, result: Result) -> None:
+    """Take note of an update that was added to a graph.
+
+    Args:
+        graph: that of a session; others are ignored.
+        result: what the method of the optimizer returns.
+    """
+    if not getattr(graph, "building_function", False):
+        parts = [each for each in tf.nest.flatten(result) if isinstance(each, (tf.Operation, tf.Tensor))]
+        ops = {each if isinstance(each, tf.Operation) else each.op for each in parts}
+        setattr(graph, _UPDATES, [*getattr(graph, _UPDATES, ()), ops])
+
+
+def updates_in(graph: Graph, fetches: Iterable[object]) -> tuple[int, ...]:
+    """Return the numbers of the updates that a run makes, found once for each set of fetches."""
+    updates: list[set[Operation]] = getattr(graph, _UPDATES, [])
+    if not updates:
+        return ()
+    ops = {op for op in (tf_recording.fetched_op(graph, fetch) for fetch in fetches) if op is not None}
+    key = len(updates), frozenset(ops)
+    known: dict[object, tuple[int, ...]] = getattr(graph, _KNOWN, None) or {}
+    if key not in known:
+        above = ancestors(ops)
+        known[key] = tuple(number for number, each in enumerate(updates) if each & above)
+        setattr(graph, _KNOWN, known)
+    return known[key]
+
+
+def ancestors(ops: Iterable[Operation]) -> set[Operation]:
+    """Return ops with all ops that they need."""
+    found: set[Operation] = set()
+    waiting = list(ops)
+    while waiting:
+        op = waiting.pop()
+        if op not in found:
+            found.add(op)
+            waiting += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+    return found
