@@ -15,10 +15,11 @@ import tempfile
 from typing import Any, Callable
 
 from npu_shim._host import host_device
+from npu_shim._host.packages import tensorflow_version
 from npu_shim.cli import USAGE_ERROR, _half, above_zero, parser, run, show
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal import portable
-from npu_shim.rehearsal.comparing import TOLERANCE
+from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
 from npu_shim.rehearsal.recording.recorder import FINAL, INITIAL
 from npu_shim.rehearsal.running import Run
 
@@ -54,17 +55,21 @@ def main(arguments: list[str]) -> int:
     try:
         for part in ("original", "migrated"):
             shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
-        settings = verifying.Settings(args.tolerance, args.seeds)
+        settings = verifying.Settings(args.tolerance or TOLERANCE, args.seeds)
         precision = _half.settings(args)
         half = verifying_half.Half(precision, args.perturbed or verifying_half.RUNS) if precision else None
         if args.against:
             reference = portable.load(args.against)
             migrated = _against(args, scripts_arguments, folder, reference)
             is_npu = host_device.look().is_npu
+            here = tensorflow_version() or ""
+            is_same = reference.manifest["environment"]["tensorflow"] == here and not is_npu
+            settings = verifying.Settings(args.tolerance or (TOLERANCE if is_same else ELSEWHERE))
             found = recorded.against(reference, migrated, settings, _progress, is_npu)
         elif args.record:
             original, migrated = _runs(args, scripts_arguments, folder)
-            found = recorded.record(args.record, original, migrated, settings, half, _progress)
+            runs = args.perturbed or verifying_half.RUNS
+            found = recorded.record(args.record, original, migrated, settings, half, runs, _progress)
         elif half:
             original, migrated = _runs(args, scripts_arguments, folder)
             found = verifying_half.verify(original, migrated, settings, half, _progress)
@@ -153,9 +158,9 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--tolerance",
         type=above_zero,
-        default=TOLERANCE,
         metavar="X",
-        help=f"relative difference allowed for float32 at the first step; by default {TOLERANCE:g} (docs/verify.md)",
+        help=f"relative difference allowed for float32 at the first step; by default {TOLERANCE:g}, and {ELSEWHERE:g} "
+        "against a recording of another version or device (docs/verify.md)",
     )
     made.add_argument(
         "--every",
@@ -189,7 +194,7 @@ def _parser() -> argparse.ArgumentParser:
         "--perturbed",
         type=_at_least(2),
         metavar="N",
-        help="with --half: the number of perturbed float32 runs from which the band follows; by default 4",
+        help="with --half or --record: the number of perturbed float32 runs from which the band follows; by default 4",
     )
     made.add_argument(
         "--strict",
@@ -266,8 +271,8 @@ def _problem(args: argparse.Namespace) -> str | None:
         return (
             f"--half compares runs of one process with equal random numbers, so it excludes {other}. Give one of them."
         )
-    if args.perturbed and not args.half:
-        return "--perturbed needs --half. Add it."
+    if args.perturbed and not (args.half or args.record):
+        return "--perturbed needs --half or --record. Add one of them."
     if args.ranks and args.seeds:
         return "--ranks compares one pair of runs, so it excludes --seeds. Give one of the two."
     return _half.problem(args)

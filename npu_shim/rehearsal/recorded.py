@@ -7,19 +7,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from npu_shim.rehearsal import deliberate, portable, reproducing, result, verifying, verifying_half
+from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import compare
-from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.recording.recorder import KINDS, PRINT
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
-from npu_shim.rehearsal.verifying_half import Half
+from npu_shim.rehearsal.verifying_half import ANY, Half
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
 
+_ROUNDING = 4 * half_band.ROUNDOFF["float32"]  # of an op whose sums are added in another order
+_PRECISION = {"dtype": "float16", "precision_mode": "allow_mix_precision", "mixlist": None}  # has the perturbed ops
+
 
 def record(
-    folder: str, original: Run, migrated: Run, settings: Settings, half: Half | None, report: Report
+    folder: str, original: Run, migrated: Run, settings: Settings, half: Half | None, perturbed: int, report: Report
 ) -> result.Result:
     """Verify a migration, run the original once more, and write its recording.
 
@@ -28,6 +33,7 @@ def record(
         original, migrated: the runs. The original has ``whole``.
         settings: of the comparison.
         half: of half precision; None without it.
+        perturbed: number of runs in float32 that follow what rounding does to this training.
         report: prints a line about the progress.
     Returns:
         The result. The original is not reproducible if it departs from itself.
@@ -48,15 +54,33 @@ def record(
         run = replace(run, half=half.of_run(0.0, theirs[0].skips))
         ended = theirs[0].end.get("half")
         about = {"precision": dict(half.precision), "perturbed": half.perturbed, "found": ended}
-    again = replace(run, whole=None, folder=os.path.join(run.folder, reproducing.AGAIN))
-    report("running the original script again, to compare it with itself")
-    os.makedirs(again.folder, exist_ok=True)
-    again.start()
+    again = _start(run, reproducing.AGAIN, "again, to compare it with itself", report)
     _judge(found, ours, verifying.recordings(again), settings.tolerance)
+    for number in range(1, 1 + perturbed) if half is None else ():
+        rounding = Half(_PRECISION).of_run(_ROUNDING, (), run.seed + number, True)
+        text = f"with values perturbed by rounding ({number} of {perturbed})"
+        _start(replace(run, half=rounding), f"perturbed_{number}", text, report)
     assert original.whole is not None
     portable.write(folder, run, part["exit_code"], ours, about, original.whole["bytes"])
     report(f"wrote the recording {folder}")
     return found
+
+
+def _start(run: Run, name: str, text: str, report: Report) -> Run:
+    """Run the original once more, in a folder of its own."""
+    more = replace(run, whole=None, folder=os.path.join(run.folder, name))
+    report(f"{run.starting} {text}")
+    os.makedirs(more.folder, exist_ok=True)
+    more.start()
+    return more
+
+
+def _band(original: portable.Recorded) -> Allowance:
+    """Return what another version or device may differ by, as it rounds differently."""
+    ours = read(original.folder)
+    folders = sorted(os.path.dirname(name) for name in original.manifest["files"] if name.startswith("perturbed_"))
+    perturbed = [read(os.path.join(original.folder, each)) for each in dict.fromkeys(folders)]
+    return half_band.band("float32", [compare(ours, each, ANY) for each in perturbed]) if perturbed else Limits()
 
 
 def _judge(found: result.Result, ours: Recording, again: list[Recording], tolerance: float) -> None:
@@ -85,7 +109,7 @@ def against(
     """
     given: JsonObject | None = original.manifest["half"]
     if given is None:
-        return verifying.verify(original, migrated, settings, report)
+        return verifying.verify(original, migrated, replace(settings, limits=_band(original)), report)
     precision: dict[str, Any] = given["precision"]
     half = Half(precision, given["perturbed"], given["found"] if is_npu else None)
     return verifying_half.verify(original, migrated, settings, half, report)

@@ -97,6 +97,7 @@ def result(
         "metrics": [],
         "final_variables": [],
         "undetermined_variables": [],
+        "redefined": [],
         "only_original": [],
         "only_migrated": [],
         "bands": [
@@ -160,6 +161,7 @@ def _compared(comparison: Comparison) -> JsonObject:
             if each.original.kind == FINAL
         ],
         "undetermined_variables": comparison.undetermined,
+        "redefined": comparison.redefined,
         "only_original": _names(comparison.matches.only_original),
         "only_migrated": _names(comparison.matches.only_migrated),
     }

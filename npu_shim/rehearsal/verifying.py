@@ -13,6 +13,7 @@ from npu_shim.rehearsal import deliberate, reproducing, result
 from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.recording.recorder import FINAL, INITIAL, PRINT
 from npu_shim.rehearsal.running import Run
@@ -37,10 +38,12 @@ class Settings:
     Attributes:
         tolerance: relative, for float32 at the first step.
         seeds: number of pairs of runs; None for one pair with equal random numbers.
+        limits: what is allowed beyond the tolerance for two runs in one process each.
     """
 
     tolerance: float = TOLERANCE
     seeds: int | None = None
+    limits: Allowance = Limits()
 
 
 def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> result.Result:
@@ -90,6 +93,7 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
             differences = _sentences(compared)
     if differences and not incomplete and not itself:
         differences += deliberate.unlike(original, theirs)
+        differences += _versions(ours[0], theirs[0])
     if differences and not settings.seeds and not incomplete and not itself:
         elements = largest_differences(compared, original, migrated, report)
     bands = []
@@ -189,7 +193,7 @@ def _compare(
     """Compare the runs, up to step ``until`` if one of them failed. Values of that step may be missing."""
     among = []
     if len(theirs) == 1:
-        found = comparing.compare(ours[0], theirs[0], settings.tolerance)
+        found = comparing.compare(ours[0], theirs[0], settings.tolerance, limits=settings.limits)
     else:
         found = ranks.compare_with_one(ours[0], list(theirs), settings.tolerance)
         among = ranks.compare_ranks(list(theirs), settings.tolerance) if until is None else []
@@ -218,6 +222,15 @@ def _sentences(found: Comparison) -> list[str]:
             "migrated script rounds differently on purpose, raise --tolerance."
         )
     return sentences
+
+
+def _versions(ours: Recording, theirs: Recording) -> list[str]:
+    one, other = [each.notes.get("tensorflow") for each in (ours, theirs)]
+    if one == other:
+        return []
+    return [
+        f"The recording is of TensorFlow {one}, the migrated script ran with {other}. Versions may differ on purpose."
+    ]
 
 
 def _rank_sentence(rank: int, first: Departure) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LOST = 5  # skipped steps in a row at the end, after which a loss scale counts as lost
 _KINDS = tuple(kind for kind in KINDS if kind != PRINT)  # printed numbers are those of other values
-_ANY = 1e300  # a tolerance that allows all but infinite differences
+ANY = 1e300  # a tolerance that allows all but infinite differences
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
         problems.append(verifying.NOTHING_RECORDED)
     is_complete = not problems
     drop_overflows(theirs, [ours, *perturbed])
-    bands = half_band.band(half.dtype, [compare(ours, each, _ANY) for each in perturbed]) if perturbed else None
+    bands = half_band.band(half.dtype, [compare(ours, each, ANY) for each in perturbed]) if perturbed else None
     compared = compare(ours, theirs, settings.tolerance, _KINDS, limits=bands) if bands else None
     differences = _differences(found, skips, compared)
     elements = []

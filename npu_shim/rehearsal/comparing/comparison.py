@@ -13,6 +13,7 @@ from npu_shim.rehearsal.comparing.matching import Matches, match
 from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
 from npu_shim.rehearsal.comparing.rounding import Rounding
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits, allowed, printed, relative
+from npu_shim.rehearsal.comparing.versions import drop_redefined
 from npu_shim.rehearsal.recording.digest import scalar_of
 from npu_shim.rehearsal.recording.recorder import (
     FINAL,
@@ -89,12 +90,14 @@ class Comparison:
         matches: the pairing, with the streams that only one of them has.
         departures: all values that depart, the first one first.
         undetermined: the variables whose gradients depart, but are zero but for rounding.
+        redefined: texts about values that the versions of TensorFlow define differently. They are not compared.
     """
 
     compared: list[Compared]
     matches: Matches
     departures: list[Departure]
     undetermined: list[str] = field(default_factory=list)
+    redefined: list[str] = field(default_factory=list)
 
     @property
     def first(self) -> Departure | None:
@@ -127,6 +130,7 @@ def compare(
         same_shapes: False to skip values of different shapes instead of reporting them.
         limits: what is allowed beyond the tolerance.
     """
+    redefined = drop_redefined(original, migrated)
     matches = match(original, migrated)
     pairs = [pair for pair in matches.pairs if pair[0].kind in kinds]
     rounding = Rounding(original, migrated, tolerance)
@@ -140,7 +144,8 @@ def compare(
             if stream.kind in _ESSENTIAL and stream.kind in kinds:
                 text = f"only the {has} script has it; the {lacks} one has no partner of this shape"
                 departures.append(_missing(stream, stream.values[0], text))
-    return Comparison(compared, matches, sorted(departures, key=lambda each: each.key), rounding.variables())
+    departures.sort(key=lambda each: each.key)
+    return Comparison(compared, matches, departures, rounding.variables(), redefined)
 
 
 def _compare(

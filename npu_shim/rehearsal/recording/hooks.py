@@ -12,8 +12,8 @@ from npu_shim.cpu_kernels import forms
 from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.evaluation import watch_metrics
-from npu_shim.rehearsal.recording.initial import InitialVariables
 from npu_shim.rehearsal.recording.functions import without_xla
+from npu_shim.rehearsal.recording.initial import InitialVariables
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
 from npu_shim.rehearsal.recording.limit import Limit
 from npu_shim.rehearsal.recording.optimizers import Recording, watch_optimizers

@@ -64,7 +64,7 @@ class InitialVariables:
             original(variable, *args, **kwargs)
         finally:
             self._recorder.leave("init of an initial variable")
-        if outermost and tf.executing_eagerly() and hasattr(getattr(variable, "handle", None), "numpy"):
+        if outermost and tf.executing_eagerly() and tf_recording.is_resource(variable):
             value = self._of_recording(variable)
             if value is not None:
                 variable.assign(value)

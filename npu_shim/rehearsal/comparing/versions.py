@@ -1,0 +1,29 @@
+"""Values that versions of TensorFlow define differently, so that recordings of both are not compared by them."""
+
+from __future__ import annotations
+
+from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.recording.recorder import LOG
+
+# the first version of the new meaning, kind and begin of the name, what differs
+_CHANGES = (((2, 2), LOG, "batch ", "logs of batches, which are means of the epoch from TensorFlow 2.2 on"),)
+
+
+def drop_redefined(original: Recording, migrated: Recording) -> list[str]:
+    """Drop the values that the versions of two recordings define differently. Return a text for each kind of them."""
+    one, other = _version(original), _version(migrated)
+    found = []
+    for version, kind, begin, text in _CHANGES:
+        if one and other and (one < version) != (other < version):
+            for streams in (original.streams, migrated.streams):
+                keys = [key for key in streams if key[0] == kind and key[1].startswith(begin)]
+                for key in keys:
+                    del streams[key]
+                found += [text] * bool(keys)
+    return list(dict.fromkeys(found))
+
+
+def _version(recording: Recording) -> tuple[int, ...]:
+    """Return the first two numbers of the version of TensorFlow; an empty tuple if it is unknown."""
+    version = recording.notes.get("tensorflow")
+    return tuple(map(int, version.split(".")[:2])) if version else ()

@@ -1,0 +1,156 @@
+"""Recordings that travel: format, checksums, limits and errors, without TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+
+from npu_shim.rehearsal import portable
+from npu_shim.rehearsal.comparing.comparison import compare
+from npu_shim.rehearsal.comparing.recording import initial_variables, read
+from npu_shim.rehearsal.comparing.versions import drop_redefined
+from npu_shim.rehearsal.recording.recorder import INITIAL, LOG, VARIABLE
+from npu_shim.rehearsal.recording.writer import TENSORS, Writer
+from npu_shim.rehearsal.running import Run
+from tests.recordings import recording
+
+KERNEL = np.arange(120, dtype="f4").reshape(40, 3)
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path) -> pathlib.Path:
+    """Return the folder of a recording."""
+    script = tmp_path / "train.py"
+    script.write_text("print(1)\n")
+    found = recording(tmp_path / "run")
+    (tmp_path / "run" / "output.log").write_text("1\n")
+    (tmp_path / "run" / "kept.npy").write_text("not for the recording")
+    recording(tmp_path / "run" / "again")
+    run = Run("original", str(script), ["--a={run}"], str(tmp_path / "run"), seed=7, steps=5)
+    portable.write(str(tmp_path / "r"), run, 0, found, None, 1e9)
+    return tmp_path / "r"
+
+
+def test_a_recording_stands_for_the_run(folder: pathlib.Path) -> None:
+    shutil.move(str(folder), str(folder.parent / "moved"))
+    folder = folder.parent / "moved"
+    run = portable.load(str(folder))
+    assert (run.script, run.arguments, run.seed, run.steps, run.start()) == ("train.py", ["--a={run}"], 7, 5, 0)
+    assert compare(read(run.folder), read(str(folder.parent / "run"))).first is None
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    assert files == ["again/recording.jsonl", "manifest.json", "output.log", "recording.jsonl"]
+
+
+def manifest(change: Callable[[Any], Any]) -> Callable[[pathlib.Path], None]:
+    """Return a function that changes the manifest in a folder."""
+
+    def act(folder: pathlib.Path) -> None:
+        path = folder / portable.MANIFEST
+        path.write_text(json.dumps(change(json.loads(path.read_text()))))
+
+    return act
+
+
+def cut(folder: pathlib.Path) -> None:
+    """Lose the last byte of the recording."""
+    path = folder / "recording.jsonl"
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize(
+    "damage, text",
+    [
+        (cut, "recording.jsonl is damaged: its SHA-256 differs from the manifest. Copy the recording again."),
+        (lambda folder: (folder / "output.log").unlink(), "output.log cannot be read: No such file or directory. Copy"),
+        (
+            lambda folder: (folder / "manifest.json").unlink(),
+            "cannot be read: No such file or directory. Name a folder",
+        ),
+        (lambda folder: (folder / "manifest.json").write_text("{"), "manifest.json is no JSON. Record again."),
+        (lambda folder: (folder / "manifest.json").write_bytes(b"\xff\xfe{}"), "manifest.json is no JSON."),
+        (manifest(lambda found: {}), "manifest.json is not of a recording. Name a folder of verify --record."),
+        (manifest(lambda found: [found]), "manifest.json is not of a recording."),
+        (manifest(lambda found: {**found, "version": 2}), "has version 2 of the format, and this release reads 1."),
+        (manifest(lambda found: {**found, "files": {}}), "manifest.json lacks recording.jsonl. Record again."),
+        (
+            manifest(lambda found: {**found, "files": {**found["files"], "../r/output.log": ""}}),
+            "no file of a recording",
+        ),
+        (manifest(lambda found: {**found, "files": {**found["files"], "/etc/passwd": ""}}), "no file of a recording"),
+        (manifest(lambda found: {k: v for k, v in found.items() if k != "seed"}), "manifest.json lacks seed."),
+    ],
+)
+def test_a_damaged_or_foreign_folder_is_one_error(
+    damage: Callable[[pathlib.Path], Any], text: str, folder: pathlib.Path
+) -> None:
+    damage(folder)
+    with pytest.raises(portable.RecordingError) as raised:
+        portable.load(str(folder))
+    assert text in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_folder_with_other_files_is_not_replaced(folder: pathlib.Path) -> None:
+    assert portable.problem_of_target(str(folder)) is None
+    assert portable.problem_of_target(str(folder.parent / "new")) is None
+    assert "has other files in it. Name a new folder." in str(portable.problem_of_target(str(folder.parent)))
+    assert "is a file. Name a folder." in str(portable.problem_of_target(str(folder / "manifest.json")))
+
+
+def test_a_recording_that_is_too_large_is_not_written(folder: pathlib.Path) -> None:
+    run = Run("original", str(folder.parent / "train.py"), [], str(folder.parent / "run"))
+    with pytest.raises(portable.RecordingError, match="more than 1e-06 GB. Record fewer steps with --steps"):
+        portable.write(str(folder.parent / "other"), run, 0, read(run.folder), None, 1000)
+    assert not (folder.parent / "other").exists()
+
+
+def test_whole_tensors_are_those_that_were_recorded(tmp_path: pathlib.Path) -> None:
+    writer = Writer(str(tmp_path), whole={"steps": [2], "kinds": [INITIAL], "bytes": 1e9})
+    values = [KERNEL, np.array([True, False]), np.float64(0.5), np.arange(3, dtype=">i4"), KERNEL.astype("f2")]
+    writer.rows(0, [(INITIAL, str(number), np.asarray(value)) for number, value in enumerate(values)])
+    for step in (1, 2, 3):
+        writer.rows(step, [(VARIABLE, "kernel", KERNEL + step)])
+    found = initial_variables(str(tmp_path))
+    assert [name for name, _ in found] == ["0", "1", "2", "3", "4"]
+    for (_, one), other in zip(found, values):
+        assert one.shape == np.shape(other) and one.dtype.name == np.asarray(other).dtype.name
+        np.testing.assert_array_equal(one, other)
+    tensors = [value.tensor() for value in read(str(tmp_path)).streams[VARIABLE, "kernel"].values]
+    assert tensors[0] is None and tensors[2] is None
+    np.testing.assert_array_equal(tensors[1], KERNEL + 2)
+
+
+LARGE = """
+import sys
+import numpy as np
+from npu_shim.rehearsal.recording.writer import Writer
+writer = Writer(sys.argv[1], whole={"steps": [1, 2, 3], "kinds": [], "bytes": 10000})
+for step in range(1, 9):
+    writer.rows(step, [("variable", "kernel", np.ones(1000, "f4"))])
+"""
+
+
+def test_a_process_ends_when_its_recording_is_too_large(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE, str(tmp_path)], cwd=str(repo_root), stderr=subprocess.PIPE, text=True
+    )
+    assert done.returncode == 1
+    assert "the recording takes more than 1e-05 GB at step 3. Record fewer steps with --steps" in done.stderr
+    assert (tmp_path / TENSORS).stat().st_size == 8000
+
+
+def test_values_that_versions_define_differently_are_dropped(tmp_path: pathlib.Path) -> None:
+    both = [recording(tmp_path / str(number)) for number in range(2)]
+    for each, version in zip(both, ("1.15.5", "2.6.5")):
+        each.notes["tensorflow"] = version
+    assert drop_redefined(*both) == []
+    for each in both:
+        each.streams[LOG, "batch loss"] = each.streams[LOG, "epoch loss"] = next(iter(each.streams.values()))
+    assert "TensorFlow 2.2" in drop_redefined(*both)[0]
+    assert [name for kind, name in both[0].streams if kind == LOG] == ["epoch loss"]
