@@ -13,7 +13,7 @@ import sysconfig
 from dataclasses import dataclass
 from typing import Any, Iterator, Mapping, Sequence
 
-from npu_shim._host import host_env
+from npu_shim._host import host_device, host_env
 from npu_shim.import_hook.tool import package_root
 
 PROCESS = "npu_shim.cli._recorded"  # the module that runs a script and records it
@@ -25,8 +25,14 @@ DEFAULTS = {  # what a user sets has precedence
     "TF_CPP_MIN_LOG_LEVEL": "2",
     "PYTHONUNBUFFERED": "1",
 }
+_OF_HOST = ("TF_DETERMINISTIC_OPS",)  # not set on a device, where a recording changes nothing that TensorFlow runs
 FILES = "files"  # the folder of a run for its own files
 RUN, SEED = "{run}", "{seed}"  # placeholders in arguments
+
+
+def _defaults() -> dict[str, str]:
+    is_npu = host_device.look().is_npu
+    return {name: value for name, value in DEFAULTS.items() if not (is_npu and name in _OF_HOST)}
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,7 @@ class Run:
         """
         for folder in (FILES, "tmp"):
             os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
-        environment = {**DEFAULTS, **host_env.process_environ(), "TMPDIR": os.path.abspath(f"{self.folder}/tmp")}
+        environment = {**_defaults(), **host_env.process_environ(), "TMPDIR": os.path.abspath(f"{self.folder}/tmp")}
         if package_root() not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
             paths = [environment.get("PYTHONPATH", ""), package_root()]
             environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)

@@ -18,6 +18,7 @@ from npu_shim.rehearsal.recording.digest import scalar_of
 from npu_shim.rehearsal.recording.recorder import (
     FINAL,
     GRADIENT,
+    HOST_KINDS,
     KINDS,
     LOSS,
     METRIC,
@@ -131,6 +132,8 @@ def compare(
         limits: what is allowed beyond the tolerance.
     """
     redefined = drop_redefined(original, migrated)
+    if migrated.notes.get("on_device"):
+        kinds = [kind for kind in kinds if kind in HOST_KINDS]
     matches = match(original, migrated)
     pairs = [pair for pair in matches.pairs if pair[0].kind in kinds]
     rounding = Rounding(original, migrated, tolerance)

@@ -149,7 +149,7 @@ def read(folder: str) -> Recording:
             else:
                 found.notes.update(event)
     found.streams = {key: stream for key, stream in found.streams.items() if stream.values}
-    if not found.of_kind(GRADIENT):
+    if not found.of_kind(GRADIENT) and not found.notes.get("on_device"):
         _count_tapes(found)
     return found
 

@@ -28,10 +28,14 @@ class InitialVariables:
     Args:
         recorder: receives the values.
         given: name and value of each variable of a recording, in its order; None to load none.
+        records: False to record none, because reading them is one more run of a session.
     """
 
-    def __init__(self, recorder: Recorder, given: Sequence[tuple[str, np.ndarray]] | None) -> None:
+    def __init__(
+        self, recorder: Recorder, given: Sequence[tuple[str, np.ndarray]] | None, records: bool = True
+    ) -> None:
         self._recorder = recorder
+        self._records = records
         self._left = None if given is None else list(given)
         self._taken: list[Graph] = []
         self._run: Function = tf_recording.BaseSession.run
@@ -68,7 +72,8 @@ class InitialVariables:
             value = self._of_recording(variable)
             if value is not None:
                 variable.assign(value)
-            self._recorder.values(INITIAL, [(plain_name(variable), np.asarray(variable.read_value()))], 0)
+            if self._records:
+                self._recorder.values(INITIAL, [(plain_name(variable), np.asarray(variable.read_value()))], 0)
 
     def _of_session(self, session: Session) -> None:
         if self._recorder.steps or session.graph in self._taken:
@@ -86,7 +91,8 @@ class InitialVariables:
                     starts[start], feeds[start] = variable.initializer, value
         if feeds:
             self._run(session, list(starts.values()), feeds)
-        self._recorder.values(INITIAL, list(variables_of(session)), 0)
+        if self._records:
+            self._recorder.values(INITIAL, list(variables_of(session)), 0)
 
     def _of_recording(self, variable: Variable) -> np.ndarray | None:
         """Return the value of the recording for a variable, each once: of its name, or else of the last part of it."""

@@ -15,7 +15,7 @@ import tensorflow as tf
 from npu_shim._tensorflow import tf_recording
 from npu_shim._tensorflow.tf_estimator import estimator_class
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.optimizers import Recording, optimizer_classes
+from npu_shim.rehearsal.recording.optimizers import Watch, optimizer_classes
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import name_of, pairs
 
@@ -42,7 +42,7 @@ class Limit:
         recording: knows the optimizers.
     """
 
-    def __init__(self, recorder: Recorder, recording: Recording) -> None:
+    def __init__(self, recorder: Recorder, recording: Watch) -> None:
         self._recorder = recorder
         self._recording = recording
         self._begins: list[tuple[object, frozenset[str]]] = []  # a function, model or graph, and what is fetched

@@ -47,6 +47,7 @@ KINDS = (
     FINAL,
     PRINT,
 )
+HOST_KINDS = (FEED, FETCH, SUMMARY, LOG, METRIC, PREDICTION, FINAL, PRINT)  # of a run on a device
 # Deliberate changes: those that a migrated script has, and one that the original is given.
 BATCH, POLICY, INPUT_FN, GIVEN = "static batch", "mixed policy", "static input", "given"
 POLICY_CODE = "NPU116"  # the rule for policies of Keras
@@ -119,6 +120,7 @@ class Recorder(Watcher):
         self.every = every
         self.script_line: Callable[[], str] = str  # of the script that is running; set when TensorFlow is imported
         self.at_end: list[Callable[[], None]] = []  # functions to call when the script has returned
+        self.counts_batches = False  # True on a device, where no op in the graph of Keras counts them
         self.graphs_of_tapes: weakref.WeakSet[Any] = weakref.WeakSet()  # whose inputs a tape records
         self.losses = Losses()
         self._counts: dict[int, int] = {}  # optimizer -> its updates
@@ -148,6 +150,12 @@ class Recorder(Watcher):
     def is_done(self) -> bool:
         """Return True if the script has made all steps that are wanted."""
         return self.limit is not None and self.steps >= self.limit
+
+    def ends_batch(self, batch: int) -> bool:
+        """Count a batch of Keras, if no update does. The logs of each are wanted."""
+        if self.counts_batches:
+            self.update(0, [])
+        return True
 
     def begins_step(self, optimizer: int) -> bool:
         """Return True if the next update of an optimizer begins a step."""

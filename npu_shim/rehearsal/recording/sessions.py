@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -19,10 +19,14 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Result, Session
 
 
-def watch_sessions(recorder: Recorder) -> None:
+def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[str, Any]]]) -> None:
     """Record each run of a session, and its variables when it closes after a training step.
 
     After Keras' fit they are not recorded again: a migrated script closes the session of Keras, an original may not.
+
+    Args:
+        recorder: receives the values.
+        read: returns name and value of each variable of a session.
     """
     unordered = UnorderedReads()
     last: list[Session] = []  # the last one that is open
@@ -56,13 +60,13 @@ def watch_sessions(recorder: Recorder) -> None:
 
     def close(original: Function, session: Session) -> Result:
         if recorder.steps > recorder.final_step:
-            recorder.final(variables_of(session))
+            recorder.final(read(session))
         last.clear()
         return original(session)
 
     def at_end() -> None:
         if last and recorder.steps > recorder.final_step:
-            recorder.final(variables_of(last[0]))
+            recorder.final(read(last[0]))
 
     recorder.at_end.append(at_end)
 

@@ -1,0 +1,72 @@
+"""Count the steps of a training on a device, where a recording adds no op to a graph and no seed to an op.
+
+What the host sees anyway is recorded: feeds, fetches, summaries, logs, metrics, predictions, printed numbers, and the
+variables at the end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Iterator
+
+import tensorflow as tf
+
+from npu_shim._tensorflow import tf_recording
+from npu_shim.rehearsal.recording import methods, updating
+from npu_shim.rehearsal.recording.names import plain_name
+from npu_shim.rehearsal.recording.optimizers import Watch
+from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.sessions import pairs, variables_of
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Fetches, Function, Optimizer, Result, Session
+    from npu_shim.rehearsal.recording.update_hooks import Pairs
+
+
+class HostUpdates(Watch):
+    """The functions around optimizers and sessions that count steps.
+
+    Args:
+        recorder: counts.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+        recorder.counts_batches = True
+        self._saved: tuple[str | None, int] = (None, 0)  # the last checkpoint, and the step in which it was written
+        methods.wrap(tf_recording.BaseSession, ("run",), self._run)
+        methods.wrap(tf.compat.v1.train.Saver, ("save",), self._save)
+
+    def variables_of(self, session: Session) -> Iterator[tuple[str, Any]]:
+        """Yield the variables at the end: of a checkpoint of the last step, else of one more run of the session."""
+        path, step = self._saved
+        if path is None or step != self._recorder.steps:
+            yield from variables_of(session)
+            return
+        reader = tf.train.load_checkpoint(path)
+        for variable in session.graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES):
+            if reader.has_tensor(plain_name(variable)):
+                yield plain_name(variable), reader.get_tensor(plain_name(variable))
+
+    def _save(self, original: Function, saver: Any, *args: object, **kwargs: object) -> Result:
+        result = original(saver, *args, **kwargs)
+        self._saved = (result, self._recorder.steps)
+        return result
+
+    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any], is_reduced: bool = False) -> Any:
+        before = self._watched
+        result = apply()
+        if self._watched == before:
+            self._watched += 1
+            if not tf.executing_eagerly():
+                updating.remember(tf.compat.v1.get_default_graph(), result)
+            elif not self._recorder.is_inside("fit", "train_on_batch"):  # which count themselves
+                self._recorder.update(self.number(optimizer, None), [])
+        return result
+
+    def _run(self, original: Function, session: Session, fetches: Fetches, *args: Any, **kwargs: Any) -> Result:
+        result = original(session, fetches, *args, **kwargs)
+        if not self._recorder.is_inside("evaluate", "predict"):
+            for number in updating.updates_in(session.graph, [fetch for fetch, _ in pairs(fetches, fetches)]):
+                self._recorder.update(number, [])
+        return result

@@ -1,0 +1,140 @@
+"""On a card a recording changes no graph: it has what the host sees anyway."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from conftest import FOLDER, HERE
+
+from npu_shim.rehearsal.comparing.recording import read
+from npu_shim.rehearsal.recording.recorder import FEED, FETCH, FINAL, LOG, PRINT
+from samples import training
+from tests.marks import of_version_1
+
+# Trains twice, before and after the hooks are installed, and prints if both graphs are equal.
+SCRIPT = """
+import sys
+
+folder, here, out, kind = sys.argv[1:]
+sys.path[:0] = [folder, here]
+import numpy as np
+import tensorflow as tf
+
+from npu_shim._host import host_device
+
+host_device.DEVICE_FILES = folder + "/davinci[0-9]*"
+from npu_shim.npu_init import NPUDistributedOptimizer, npu_config_proto, npu_ops, npu_unary_ops
+from npu_shim.rehearsal.recording import hooks
+from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.writer import Writer
+
+v1 = tf.compat.v1
+v1.disable_eager_execution()
+X = np.linspace(-1, 1, 32, dtype="f4").reshape(8, 4)
+
+
+def session():
+    x = v1.placeholder(tf.float32, [8, 4], "x")
+    w = v1.get_variable("w", [4, 1], initializer=v1.random_normal_initializer())
+    hidden = npu_unary_ops.gelu(tf.matmul(npu_ops.dropout(x, 0.9), w) + 0.1)
+    loss = tf.reduce_mean(tf.square(hidden - 1.0), name="loss")
+    train = NPUDistributedOptimizer(v1.train.MomentumOptimizer(0.1, 0.9)).minimize(loss)
+    v1.add_to_collection("loss", v1.summary.scalar("loss", loss))
+    saver = v1.train.Saver()
+    with v1.Session(config=npu_config_proto()) as session:
+        session.run(v1.global_variables_initializer())
+        for number in range(3):
+            session.run([train, loss], {x: X})
+        if kind == "saved":
+            saver.save(session, out + "/model")
+        runs.append("closes")
+
+
+def keras():
+    net = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(4,), name="dense")], name="net")
+    net.compile(tf.keras.optimizers.SGD(0.1), "mse")
+    net.fit(X, X[:, :1], batch_size=4, epochs=2, shuffle=False, verbose=0)
+
+
+def nodes(graph):
+    # Keras asks for variables of a set, in any order
+    return [str(node) for node in graph.node if node.op != "VarIsInitializedOp"]
+
+
+runs = []
+plain_run = v1.Session._do_run if hasattr(v1.Session, "_do_run") else None
+
+
+def do_run(self, handle, targets, fetches, *rest):
+    runs.append(sorted(map(str, list(targets) + list(fetches))))
+    return plain_run(self, handle, targets, fetches, *rest)
+
+
+v1.Session._do_run = do_run
+graphs = []
+
+
+def train():
+    runs.clear()
+    with tf.Graph().as_default() as graph:
+        v1.keras.backend.set_session(v1.Session(graph=graph))
+        (keras if kind == "keras" else session)()
+        graphs.append((graph.as_graph_def(), list(runs)))
+
+
+train()
+recorder = Recorder(Writer(out))
+hooks.install_all(recorder, 1, True, True, None)
+train()
+print("steps", recorder.steps)
+(one, before), (other, after) = graphs
+print("graphs equal", nodes(one) == nodes(other), len(nodes(one)) > 20)
+print("runs", len(after) - len(before), after[: len(before)] == before)
+sys.stdout.flush()
+recorder.writer.event("end", ended="returned")
+import os
+
+os._exit(0)  # sessions of Keras close without another run
+"""
+
+
+def recorded(folder: pathlib.Path, kind: str) -> tuple[str, Any]:
+    """Return the output of the script, and its recording."""
+    (folder / "train.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, "train.py", FOLDER, HERE, str(folder), kind],
+        cwd=str(folder),
+        env={**training.environment(), "NPU_SHIM_FALLBACK": "error"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return done.stdout, read(str(folder))
+
+
+def test_a_session_runs_what_it_runs_without_a_recording(tmp_path: pathlib.Path) -> None:
+    output, found = recorded(tmp_path, "saved")
+    assert "graphs equal True True" in output and "steps 3" in output, output
+    assert "runs 0 True" in output  # the variables at the end are those of the checkpoint
+    kinds = {kind for kind, _ in found.streams}
+    assert {FEED, FETCH, FINAL} <= kinds <= {FEED, FETCH, FINAL, PRINT}
+    assert [value.step for value in found.streams[FETCH, "loss"].values] == [1, 2, 3]
+    assert found.notes["on_device"] and len(found.streams[FINAL, "w"].values) == 1
+
+
+@pytest.mark.nightly
+def test_variables_without_a_checkpoint_are_one_more_run_at_the_end(tmp_path: pathlib.Path) -> None:
+    output, found = recorded(tmp_path, "unsaved")
+    assert "graphs equal True True" in output and "runs 1 True" in output, output
+    assert (FINAL, "w") in found.streams
+
+
+@of_version_1
+def test_keras_counts_batches_without_an_op(tmp_path: pathlib.Path) -> None:
+    output, found = recorded(tmp_path, "keras")
+    assert "graphs equal True True" in output and "steps 4" in output and "runs 1 " in output, output
+    assert (LOG, "batch loss") in found.streams and {kind for kind, _ in found.streams} <= {LOG, FINAL, FETCH, PRINT}
