@@ -46,7 +46,7 @@ class Recorded(Run):
 
     @property
     def starting(self) -> str:
-        """What start() does, as text."""
+        """Text about start() for the progress."""
         return f"reading the recording of {self.script}"
 
     def start(self) -> int:

@@ -89,7 +89,7 @@ class Run:
 
     @property
     def starting(self) -> str:
-        """What start() does, as text."""
+        """Text about start() for the progress."""
         return f"running the {self.name} script"
 
     def recordings(self) -> list[str]:

@@ -30,6 +30,10 @@ NOTHING_RECORDED = (
     "No training step, log, summary or session run was recorded. Check that the script trains with these arguments."
 )
 
+NOTHING_COMPARED = (
+    "Nothing was compared, because the script shows nothing to the host. Fetch or print the loss, or save a checkpoint."
+)
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -103,7 +107,7 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
         compared = None
     is_empty = bool(theirs[0].notes.get("on_device")) and compared is not None and not compared.by_step()
     if not incomplete and (is_empty or not ours[0].streams):
-        problems.append(NOTHING_RECORDED)
+        problems.append(NOTHING_COMPARED if is_empty else NOTHING_RECORDED)
         incomplete = parts
     verdict = result.NOT_RUN if incomplete else result.DIFFER if differences else result.AGREE
     if itself:

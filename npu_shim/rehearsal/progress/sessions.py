@@ -6,7 +6,7 @@ wanted. They are tensors that the graph has, and only those that the run compute
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple
 
 import tensorflow as tf
 
@@ -18,6 +18,7 @@ from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import FETCH, SUMMARY
 from npu_shim.rehearsal.recording.sessions import name_of, pairs
 from npu_shim.rehearsal.recording.summaries import scalars_of
+from npu_shim.rehearsal.recording.updating import ancestors
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Fetches, Function, Graph, Operation, Result, Session, Tensor
@@ -137,7 +138,7 @@ class Sessions:
 
     def _made(self, session: Session, fetches: Fetches, leaves: tuple[Any, ...], updates: list[Any]) -> _Plan:
         elements = tf_session.fetched_elements(session, fetches)
-        runs = _ancestors([each.op if isinstance(each, tf.Tensor) else each for each in elements])
+        runs = ancestors([each.op if isinstance(each, tf.Tensor) else each for each in elements])
         made = [update for update in updates if any(op in runs for op in update.ops)]
         shown: dict[tuple[str, str], Tensor] = {}
         for update in made:
@@ -159,18 +160,6 @@ def _leaves(fetches: Fetches) -> Iterator[Any]:
             yield from _leaves(value)
     else:
         yield fetches
-
-
-def _ancestors(ops: Iterable[Operation]) -> set[Operation]:
-    """Return ops with all ops that they need."""
-    found: set[Operation] = set()
-    waiting = list(ops)
-    while waiting:
-        op = waiting.pop()
-        if op not in found:
-            found.add(op)
-            waiting += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-    return found
 
 
 def _is_computed(op: Operation, runs: set[Operation]) -> bool:

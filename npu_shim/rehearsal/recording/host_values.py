@@ -15,7 +15,7 @@ from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.optimizers import Watch
 from npu_shim.rehearsal.recording.recorder import Recorder
-from npu_shim.rehearsal.recording.sessions import pairs, variables_of
+from npu_shim.rehearsal.recording.sessions import pairs
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Fetches, Function, Optimizer, Result, Session
@@ -32,16 +32,15 @@ class HostUpdates(Watch):
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
         self._recorder = recorder
-        recorder.counts_batches = True
+        recorder.records_tensors = False
         self._saved: tuple[str | None, int] = (None, 0)  # the last checkpoint, and the step in which it was written
         methods.wrap(tf_recording.BaseSession, ("run",), self._run)
         methods.wrap(tf.compat.v1.train.Saver, ("save",), self._save)
 
     def variables_of(self, session: Session) -> Iterator[tuple[str, Any]]:
-        """Yield the variables at the end: of a checkpoint of the last step, else of one more run of the session."""
+        """Yield the variables at the end, if there is a checkpoint of the last step. To read them is one more graph."""
         path, step = self._saved
         if path is None or step != self._recorder.steps:
-            yield from variables_of(session)
             return
         reader = tf.train.load_checkpoint(path)
         for variable in session.graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES):

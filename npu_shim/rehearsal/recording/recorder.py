@@ -120,7 +120,6 @@ class Recorder(Watcher):
         self.every = every
         self.script_line: Callable[[], str] = str  # of the script that is running; set when TensorFlow is imported
         self.at_end: list[Callable[[], None]] = []  # functions to call when the script has returned
-        self.counts_batches = False  # True on a device, where no op in the graph of Keras counts them
         self.graphs_of_tapes: weakref.WeakSet[Any] = weakref.WeakSet()  # whose inputs a tape records
         self.losses = Losses()
         self._counts: dict[int, int] = {}  # optimizer -> its updates
@@ -152,8 +151,8 @@ class Recorder(Watcher):
         return self.limit is not None and self.steps >= self.limit
 
     def ends_batch(self, batch: int) -> bool:
-        """Count a batch of Keras, if no update does. The logs of each are wanted."""
-        if self.counts_batches:
+        """Count a batch of Keras, if no op in its graph does. The logs of each are wanted."""
+        if not self.records_tensors:
             self.update(0, [])
         return True
 
