@@ -81,11 +81,6 @@ def test_a_recording_of_a_session_is_compared_elsewhere(tmp_path: pathlib.Path) 
     shutil.move(str(tmp_path / "r"), str(tmp_path / "there" / "r"))
     there = Host(tmp_path / "there")
     drawn = SESSION.replace("stddev=0.3", "stddev=0.4")  # as another version draws other numbers
-    found = there.verify(drawn, "--against", "r", "train.py")
-    first = found["first_departure"]
-    assert (found["code"], first["kind"], first["name"], first["step"]) == (1, "initial variable", "w", 0), there.output
-    assert len(first["elements"]) == 10  # a whole tensor of the recording, and one of the migrated script
-    assert "Compare with --initial-variables." in there.output
     found = there.verify(drawn, "--against", "r", "--initial-variables", "train.py")
     assert (found["code"], found["verdict"], found["migrated"]["steps"]) == (0, "agree", 4), there.output
     assert found["original"]["script"] == "train.py" and not found["migrated"]["converted_in_memory"]
@@ -98,10 +93,16 @@ def test_a_defect_is_found_with_the_elements_of_the_recorded_step(tmp_path: path
         host.verify(SESSION, "--record", "r", "--perturbed", "2", "--tensors", "3", "train.py", "--", "4")["code"] == 0
     )
     assert host.verify(SESSION, "--against", "r", "train.py")["migrated"]["converted_in_memory"]  # it is the original
+    drawn = SESSION.replace("stddev=0.3", "stddev=0.4")
     late = SESSION.replace("rand(8, 6)", "rand(8, 6) * (1.001 if number == 2 else 1)")
     found = host.verify(late, "--against", "r", "train.py")
     first = found["first_departure"]
     assert (found["code"], first["step"], first["kind"], len(first["elements"])) == (1, 3, "input", 10), host.output
+    found = host.verify(drawn, "--against", "r", "train.py")
+    first = found["first_departure"]
+    assert (found["code"], first["kind"], first["name"], first["step"]) == (1, "initial variable", "w", 0), host.output
+    assert len(first["elements"]) == 10  # a whole tensor of the recording, and one of the migrated script
+    assert "Compare with --initial-variables." in host.output
     recording = tmp_path / "r" / "recording.jsonl"
     recording.write_bytes(recording.read_bytes()[:-9])
     assert host.verify(SESSION, "--against", "r", "train.py")["code"] == 2
