@@ -5,7 +5,7 @@ with the TensorFlow of this Python, verifies each script against its conversion 
 list, as acceptance_tf1.tsv, and makes the table from all results. ``NAME ...`` verifies only the entries whose names
 contain one of these texts, ``--missing`` those without a result, ``--planted`` only the defects of entries that have a
 result. ``--table`` only makes the table. ``--list`` shows the entries. ``--keep FOLDER`` keeps projects and reports.
-With TensorFlow 1.15 the scripts need these packages besides: gym 0.17.3, keras 2.2.4, networkx, pandas, regex and tqdm.
+With TensorFlow 1.15 the scripts need these packages besides: gym 0.17.3, keras 2.2.4, networkx, regex and tqdm.
 """
 
 from __future__ import annotations

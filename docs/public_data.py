@@ -1,9 +1,8 @@
 """Write synthetic data of the shapes that the scripts of public_paths.py and of the acceptance lists read.
 
 ``python docs/public_data.py records FOLDER`` writes tokens as TFRecords, ``digits FOLDER TRAIN TEST [gz]`` images in
-the format of MNIST, ``libsvm FOLDER``, ``pictures FOLDER NUMBER HEIGHT WIDTH END``, ``cifar FOLDER``,
-``waves FOLDER NUMBER SECONDS``, ``news FOLDER LABELS``, ``insurance FOLDER``, ``census FOLDER``,
-``translation FOLDER``, ``encoded FOLDER NAMES`` and ``masked FOLDER`` what their names say.
+the format of MNIST, ``libsvm FOLDER``, ``pictures FOLDER NUMBER HEIGHT WIDTH END``, ``waves FOLDER
+NUMBER SECONDS``, ``news FOLDER LABELS``, ``census FOLDER``, ``translation FOLDER``, ``encoded FOLDER NAMES`` and ``masked FOLDER`` what their names say.
 """
 
 from __future__ import annotations
@@ -80,22 +79,6 @@ def pictures(folder: str, number: str, height: str, width: str, end: str) -> Non
                 stream.write(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)))
 
 
-def signs(folder: str, train: str, test: str) -> None:
-    """Write pictures of 64 x 64 into ``train_signs`` and ``dev_signs``."""
-    for name, number in (("train_signs", train), ("dev_signs", test)):
-        os.makedirs(os.path.join(folder, name))
-        pictures(os.path.join(folder, name), number, "64", "64", "jpg")
-
-
-def cifar(folder: str) -> None:
-    """Write 6 files of 1000 images in the binary format of CIFAR-10."""
-    random = np.random.RandomState(0)
-    for name in ("test_batch", *(f"data_batch_{number}" for number in range(1, 6))):
-        values = random.randint(0, 256, (1000, 3073)).astype(np.uint8)
-        values[:, 0] %= 10
-        values.tofile(os.path.join(folder, f"{name}.bin"))
-
-
 def waves(folder: str, number: str, seconds: str) -> None:
     """Write tones with noise as 16 kHz sound."""
     random = np.random.RandomState(0)
@@ -115,18 +98,6 @@ def news(folder: str, labels: str) -> None:
             for each in range(number):
                 text = "".join(chr(97 + letter) for letter in random.randint(0, 26, random.randint(20, 200)))
                 stream.write(f"{labels.split(',')[each % len(labels.split(','))]}\t{text}\n")
-
-
-def insurance(folder: str) -> None:
-    """Write tables with numeric columns as ``train.csv`` and ``test.csv``."""
-    random = np.random.RandomState(0)
-    columns = [f"ps_reg_0{each}" for each in (1, 2, 3)] + [f"ps_car_{each}" for each in (12, 13, 14, 15)]
-    for name, number in (("train", 2000), ("test", 100)):
-        with open(os.path.join(folder, f"{name}.csv"), "w", encoding="utf-8") as stream:
-            stream.write(",".join(["id", *(["target"] if name == "train" else []), *columns]) + "\n")
-            for each in range(number):
-                target = [str(random.randint(2))] if name == "train" else []
-                stream.write(",".join([str(each), *target, *(f"{value:.3f}" for value in random.rand(7))]) + "\n")
 
 
 def census(folder: str) -> None:
@@ -210,7 +181,7 @@ def masked(folder: str) -> None:
                 writer.write(example.SerializeToString())
 
 
-_ALL = (records, digits, libsvm, pictures, signs, cifar, waves, news, insurance, census, translation, encoded, masked)
+_ALL = (records, digits, libsvm, pictures, waves, news, census, translation, encoded, masked)
 KINDS = {each.__name__: each for each in _ALL}
 
 
