@@ -1,8 +1,9 @@
 """Write synthetic data of the shapes that the scripts of public_paths.py and of the acceptance lists read.
 
 ``python docs/public_data.py records FOLDER`` writes tokens as TFRecords, ``digits FOLDER TRAIN TEST [gz]`` images in
-the format of MNIST, ``libsvm FOLDER``, ``pictures FOLDER NUMBER HEIGHT WIDTH END``, ``waves FOLDER
-NUMBER SECONDS``, ``news FOLDER LABELS``, ``census FOLDER``, ``translation FOLDER``, ``encoded FOLDER NAMES`` and ``masked FOLDER`` what their names say.
+the format of MNIST, ``libsvm FOLDER``, ``pictures FOLDER NUMBER HEIGHT WIDTH END``, ``waves FOLDER NUMBER SECONDS``,
+``news FOLDER LABELS``, ``census FOLDER``, ``translation FOLDER``, ``encoded FOLDER NAMES`` and ``masked FOLDER`` what
+their names say.
 """
 
 from __future__ import annotations
