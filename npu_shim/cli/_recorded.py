@@ -16,6 +16,7 @@ from npu_shim.import_hook import script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.comparing.recording import initial_variables
 from npu_shim.rehearsal.recording import install, random_seeds
+from npu_shim.rehearsal.recording.random_seeds import Apart
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
 
@@ -26,7 +27,9 @@ def main(arguments: list[str]) -> int:
     Args:
         arguments: the settings as JSON, the script, and its arguments. The settings are ``folder``: where the recording
             goes; ``seed``; ``by_call_site``; ``every``; ``steps``: the number after which the script ends, or null;
-            ``ranks``: true for a rank of a job; ``keep``: kind, name and number of the value to keep, or null;
+            ``ranks``: true for a rank of a job; ``of_ranks``: true for such a rank and for the run that ranks are
+            compared with; ``apart``: null, or the global seeds of rank 0, to draw other numbers than rank 0 where the
+            script sets no other seed; ``keep``: kind, name and number of the value to keep, or null;
             ``until``: the last step to record, or null; ``deliberate``: for recording.deliberate, or null; ``convert``:
             the options of ``npu-shim run``, or null to run the script as it is; ``half``: that of
             half.recorded.Rehearsal, or null; ``whole``: tensors to write, for Writer, or null; ``initial``: the folder
@@ -44,15 +47,19 @@ def main(arguments: list[str]) -> int:
     writer = Writer(folder, settings.get("keep"), settings.get("until"), settings.get("whole"))
     writer.event("start", command=target, python=platform.python_version(), rank=rank)
     recorder = Recorder(writer, settings["every"], settings.get("steps"))
-    random_seeds.seed_python(settings["seed"], recorder.seed)
-    initial = settings.get("initial")
+    recorder.is_rank, recorder.of_ranks = rank is not None, bool(settings.get("of_ranks"))
+    known, initial = settings.get("apart"), settings.get("initial")
+    apart = Apart(rank, known) if rank and known is not None else None
+    seed = settings["seed"]
+    random_seeds.seed_python(apart.seed(seed) if apart else seed, recorder.seed)
     install.install(
         recorder,
-        settings["seed"],
+        seed,
         settings["by_call_site"],
         settings.get("deliberate"),
         initial is not None,
         initial_variables(initial) if initial else None,
+        apart,
     )
     begun = _rehearse(settings["half"], writer, folder) if settings.get("half") else []
     ended = "error"
@@ -71,7 +78,8 @@ def main(arguments: list[str]) -> int:
     finally:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         half = begun[0].end() if begun else None
-        writer.event("end", ended=ended, steps=recorder.steps, seconds=writer.seconds(), peak_bytes=peak, half=half)
+        last = {"peak_bytes": peak, "half": half, "reduced": recorder.reduced}
+        writer.event("end", ended=ended, steps=recorder.steps, seconds=writer.seconds(), **last)
     return 0
 
 

@@ -23,6 +23,8 @@ from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
 from npu_shim.rehearsal.recording.recorder import FINAL, INITIAL
 from npu_shim.rehearsal.running import Run
 
+# Rules about the data of ranks and the averaging of gradients.
+_RANK_CODES = ("NPU252", "NPU303", "NPU304", "NPU305", "NPU307", "NPU308", "NPU309")
 _CODES = {"agree": 0, "differ": 1, "not reproducible": 3}  # by verdict
 
 
@@ -55,7 +57,7 @@ def main(arguments: list[str]) -> int:
     try:
         for part in ("original", "migrated"):
             shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
-        settings = verifying.Settings(args.tolerance or TOLERANCE, args.seeds)
+        settings = verifying.Settings(args.tolerance or TOLERANCE, args.seeds, places=lambda: _places_of_ranks(args))
         precision = _half.settings(args)
         half = verifying_half.Half(precision, args.perturbed or verifying_half.RUNS) if precision else None
         if args.against:
@@ -331,6 +333,7 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
                 deliberate=places,
                 whole=whole if args.record and not is_migrated else None,
                 initial="" if args.record else None,
+                of_ranks=bool(args.ranks),
             )
         )
     return made[0], made[1]
@@ -344,6 +347,22 @@ def _deliberate(args: argparse.Namespace) -> dict[str, Any] | None:
 
     path = [os.path.dirname(os.path.realpath(args.original)), *sys.path]
     return {"places": deliberate.places(run.conversions([args.original], args, None, path).convert_all())}
+
+
+def _places_of_ranks(args: argparse.Namespace) -> list[str]:
+    """Return code and place of each finding about ranks in the migrated script, or in the original without one."""
+    from convert_tf2npu.engine.results import FINDING
+
+    if args.migrated and not args.distributed:  # the mode in which the tool converts what is not prepared for ranks
+        args = argparse.Namespace(**{**vars(args), "distributed": "tf_strategy"})
+    script = args.migrated or args.original
+    found = run.conversions([script], args, None, [os.path.dirname(os.path.realpath(script)), *sys.path])
+    return [
+        f"{each.code}, {os.path.relpath(path)}:{each.line}"
+        for path, result in found.convert_all()
+        for each in result.diagnostics
+        if each.kind == FINDING and each.code in _RANK_CODES
+    ]
 
 
 def _rule_options(args: argparse.Namespace) -> list[str]:

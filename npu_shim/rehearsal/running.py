@@ -61,6 +61,9 @@ class Run:
         whole: tensors that are written as they are, for recording.writer; None for digests only.
         initial: the folder of a recording whose initial variables are loaded; "" to record those of the script; None
             for neither.
+        of_ranks: True to record how ranks work together, or what they are compared with.
+        apart: None to draw equal numbers on all ranks where the script sets no seed. Else ranks draw their own, unless
+            the script sets one of these global seeds.
     """
 
     name: str
@@ -81,6 +84,8 @@ class Run:
     deliberate: Mapping[str, Any] | None = None
     whole: Mapping[str, Any] | None = None
     initial: str | None = None
+    of_ranks: bool = False
+    apart: Sequence[str] | None = None
 
     @property
     def log(self) -> str:
@@ -114,6 +119,8 @@ class Run:
             "deliberate": self.deliberate,
             "whole": self.whole,
             "initial": self.initial,
+            "of_ranks": self.of_ranks,
+            "apart": self.apart,
         }
         files = os.path.abspath(os.path.join(self.folder, FILES))
         arguments = [each.replace(RUN, files).replace(SEED, str(self.seed)) for each in self.arguments]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from npu_shim.rehearsal import deliberate, reproducing, result
-from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds
+from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds, together
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(npu_bridge|npu_device|hccl|horovod)[.']")
 
+_FINISHED = re.compile(r"rank (\d+) \(process \d+\) has exited \(its script finished\)")
 _TRIES = 3  # to make a script depart from itself that has threads of its own
 Report = Callable[[str], None]
 NOTHING_RECORDED = (
@@ -43,11 +44,13 @@ class Settings:
         tolerance: relative, for float32 at the first step.
         seeds: number of pairs of runs; None for one pair with equal random numbers.
         limits: what is allowed beyond the tolerance for two runs in one process each.
+        places: returns code and place of each finding of the tool about ranks in the migrated script.
     """
 
     tolerance: float = TOLERANCE
     seeds: int | None = None
     limits: Allowance = Limits()
+    places: Callable[[], Sequence[str]] = tuple
 
 
 def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> result.Result:
@@ -64,7 +67,7 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
     done: list[tuple[list[Recording], list[Recording]]] = []
     parts: list[JsonObject] = []
     for pair in pairs:
-        theirs, their_part = _run(pair[1], settings, report)
+        theirs, their_part, apart = _run_migrated(pair[1], settings, report)
         first = deliberate.given(pair[0], theirs)  # what the migrated script does on purpose is known now
         ours, our_part = _run(first, settings, report)
         original = first if pair is pairs[0] else original
@@ -75,14 +78,13 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
     if not all(ours and theirs for ours, theirs in done):
         return result.result(result.NOT_RUN, about(settings, original), parts[0], parts[1], None, problems)
     ours, theirs = done[0]
-    compared, differences = _compare(
-        ours, theirs, settings, min(part["steps"] for part in parts) if incomplete else None
-    )
+    until = min(part["steps"] for part in parts) if incomplete else None
+    compared, differences = _compare(ours, theirs, apart, settings, until)
     changes = deliberate.named(ours)
     again = None if not differences or settings.seeds or incomplete else deliberate.rounded(original, compared)
     if again is not None:
         recorded, _ = _run(again, settings, report)
-        other, left = _compare(recorded, theirs, settings, None) if recorded else (compared, differences)
+        other, left = _compare(recorded, theirs, apart, settings, None) if recorded else (compared, differences)
         if not left or (recorded and other.first and other.first.kind == PRINT):
             changes += deliberate.named_rounding(again, compared)
             compared, differences, original, ours = other, left, again, recorded
@@ -146,10 +148,28 @@ def _against_itself(
 
 def _run(run: Run, settings: Settings, report: Report) -> tuple[list[Recording], JsonObject]:
     os.makedirs(run.folder, exist_ok=True)
-    report(run.starting + (f", seed {run.seed}" if settings.seeds else ""))
+    apart = ", each rank with random numbers of its own" if run.apart is not None else ""
+    report(run.starting + (f", seed {run.seed}" if settings.seeds else apart))
     code = run.start()
     recorded = recordings(run)
     return recorded, result.run_part(run, code, recorded)
+
+
+def _run_migrated(run: Run, settings: Settings, report: Report) -> tuple[list[Recording], JsonObject, list[Recording]]:
+    """Run the migrated script; ranks once more, each with random numbers of its own, if they must draw them.
+
+    Returns:
+        The recordings whose values are compared, and their part of the result; the recordings that show the work of the
+        ranks. They are others if ranks begin with other variables and get those of rank 0 after the first step.
+    """
+    recorded, part = _run(run, settings, report)
+    if run.ranks is None or not part["completed"] or not together.must_draw_apart(recorded):
+        return recorded, part, recorded
+    again = replace(run, apart=together.global_seeds(recorded[0]), folder=os.path.join(run.folder, "apart"))
+    apart, apart_part = _run(again, settings, report)
+    if not together.has_broadcast(recorded):
+        return apart, apart_part, apart
+    return recorded, part, apart if apart_part["completed"] else recorded
 
 
 def about(settings: Settings, run: Run) -> JsonObject:
@@ -193,15 +213,22 @@ def recordings(run: Run) -> list[Recording]:
 
 
 def _compare(
-    ours: Sequence[Recording], theirs: Sequence[Recording], settings: Settings, until: int | None
+    ours: list[Recording], theirs: list[Recording], apart: list[Recording], settings: Settings, until: int | None
 ) -> tuple[Any, list[str]]:
-    """Compare the runs, up to step ``until`` if one of them failed. Values of that step may be missing."""
-    among = []
+    """Compare the runs, up to step ``until`` if one of them failed. Values of that step may be missing.
+
+    The ranks of ``apart`` are those of which the work together is judged.
+    """
+    among, sentences = [], together.saved_twice(apart)
     if len(theirs) == 1:
         found = comparing.compare(ours[0], theirs[0], settings.tolerance, limits=settings.limits)
     else:
-        found = ranks.compare_with_one(ours[0], list(theirs), settings.tolerance)
-        among = ranks.compare_ranks(list(theirs), settings.tolerance) if until is None else []
+        found = ranks.compare_with_one(ours[0], theirs, settings.tolerance)
+    if len(theirs) > 1 and until is None:
+        among = ranks.compare_ranks(theirs, settings.tolerance)
+        sentences += together.faults(ours[0], apart, settings.places)
+        if sentences or among or found.departures:
+            sentences += together.causes(ours[0], apart, not among, settings.places)
     if until is not None:
         found.departures = [
             each
@@ -210,7 +237,7 @@ def _compare(
         ]
         # A script that failed lacks what it did not reach.
         found.matches = found.matches._replace(only_original=[], only_migrated=[])
-    return found, _sentences(found) + [_rank_sentence(rank, each.departures[0]) for rank, each in among]
+    return found, sentences + _sentences(found) + [_rank_sentence(rank, each.departures[0]) for rank, each in among]
 
 
 def _sentences(found: Comparison) -> list[str]:
@@ -251,7 +278,7 @@ def not_completed(part: JsonObject) -> str:
         output = stream.read()
     return (
         f"{part['script']} ended with exit code {part['exit_code']} after {part['steps']} recorded steps. "
-        f"{_last_line(output)}{_missing_package(output)}See its output in {part['log']}."
+        f"{_last_line(output)}{_missing_package(output)}{_early_rank(output)}See its output in {part['log']}."
     )
 
 
@@ -259,6 +286,14 @@ def _last_line(output: str) -> str:
     """Return a sentence with the last line that a script printed, as the message of its error."""
     line = output.strip().rpartition("\n")[2]
     return f"Its last line: {textwrap.shorten(line, 300).rstrip('.')}. " if line else ""
+
+
+def _early_rank(output: str) -> str:
+    """Return the fix for a rank that makes fewer steps than one that waits for it; an empty string for others."""
+    found = _FINISHED.search(output)
+    if found is None:
+        return ""
+    return f"Rank {found.group(1)} finishes before another rank: give all the same number of steps. "
 
 
 def _missing_package(output: str) -> str:

@@ -10,7 +10,7 @@ from typing import Callable
 import pytest
 import tensorflow as tf
 
-from npu_shim.rehearsal.comparing import TOLERANCE, ranks
+from npu_shim.rehearsal.comparing import TOLERANCE, ranks, together
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.running import DEFAULTS
@@ -47,6 +47,7 @@ def settings(folder: pathlib.Path, converts: bool, in_ranks: bool) -> str:
             "every": 1,
             "convert": ["--no-shape-watch"] if converts else None,
             "ranks": in_ranks,
+            "of_ranks": True,
         }
     )
 
@@ -134,6 +135,7 @@ def test_two_ranks_agree_with_one_process_on_the_global_batch(
     found = ranks.compare_with_one(whole, both, TOLERANCE)
     assert found.departures == []
     assert ranks.compare_ranks(both, TOLERANCE) == []
+    assert together.faults(whole, both, tuple) == []
 
 
 @pytest.mark.parametrize("mutant", cases(RANK_MUTANTS))

@@ -34,8 +34,9 @@ def share_random_state() -> None:
     if not is_root():
         random.setstate((version, tuple(numbers[:count]), None))
         np.random.set_state((str(name), np.array(numbers[count:-3], np.uint32), numbers[-3], 0, 0.0))
-    if seed is None:
-        tf.random.set_seed(numbers[-1])
+    of_root = numbers[-1] if numbers[-2] < 0 else numbers[-2]
+    if seed != of_root:
+        tf.random.set_seed(of_root)
 
 
 def _fresh() -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Sequence
 
 import numpy as np
 
 from npu_shim.rehearsal.comparing.comparison import Comparison, compare
+from npu_shim.rehearsal.comparing.matching import match
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
 from npu_shim.rehearsal.comparing.tolerances import Limits
 from npu_shim.rehearsal.recording.digest import scalar_of
@@ -18,6 +20,7 @@ KINDS = (LOSS, TAPE, GRADIENT, RATE, VARIABLE, METRIC, PREDICTION, FINAL)
 # Ranks add in another order than one process. A ReLU or a maximum near a tie enlarges the rounding at once, by 1e-3
 # of a gradient in the samples, so after three steps only large differences count.
 _LIMITS = Limits(loose_from=4)
+_APART, _NEAR = 1e-3, 0.1  # metrics of shares: relative to their mean, and to the distance of two ranks
 _EQUAL = (GRADIENT, RATE, VARIABLE)  # on all ranks
 
 
@@ -27,15 +30,18 @@ def joined(ranks: list[Recording], whole: Recording) -> Recording:
     Replicas of a tf.distribute strategy divide their losses by the global batch size, so these and their gradients are
     added.
 
+    A script may evaluate a share of the data on each rank, and average the metrics after the last step.
+
     Args:
         ranks: the recordings of all ranks.
         whole: that of one process on the global batch.
     """
     first = ranks[0]
     factor = len(ranks) if _adds_losses(ranks, whole) else 1
+    shares = metrics_of_shares(whole, ranks) if first.end.get("reduced") else []
     streams = {
-        key: _mean([rank.streams[key] for rank in ranks if key in rank.streams], factor)
-        if stream.kind in _MEANS
+        key: _mean([rank.streams[key] for rank in ranks if key in rank.streams], factor if stream.kind in _MEANS else 1)
+        if stream.kind in _MEANS or (stream.kind == METRIC and stream.name in shares)
         else stream
         for key, stream in first.streams.items()
     }
@@ -50,6 +56,21 @@ def _adds_losses(ranks: list[Recording], whole: Recording) -> bool:
             first, *parts = (scalar_of(each.streams[key].values[0].digest) for each in (whole, *ranks))
             return bool(abs(sum(parts) - first) < abs(sum(parts) / len(parts) - first))
     return False
+
+
+def metrics_of_shares(whole: Recording, ranks: Sequence[Recording]) -> list[str]:
+    """Return the metrics, by their names in rank 0, that differ between ranks and whose mean is that of one process."""
+    found = []
+    for one, other in match(whole, ranks[0]).pairs:
+        several = [rank.streams.get((METRIC, other.name)) for rank in ranks]
+        if one.kind != METRIC or one.values[-1].shape or not all(several):
+            continue
+        numbers = [scalar_of(each.values[-1].digest) for each in several if each]
+        spread = max(numbers) - min(numbers)
+        distance = abs(np.mean(numbers) - scalar_of(one.values[-1].digest))
+        if spread > _APART * abs(np.mean(numbers)) and distance < _NEAR * spread:
+            found.append(other.name)
+    return found
 
 
 def compare_with_one(whole: Recording, ranks: list[Recording], tolerance: float) -> Comparison:

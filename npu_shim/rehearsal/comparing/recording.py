@@ -76,6 +76,7 @@ class Recording:
         lines: by kind and name, the line of the script that makes the values.
         skips: number of the optimizer, from 0, and its step, from 1, of each step that the loss scale skipped.
         deliberate: the events of recording.deliberate.
+        saved: path and line of each checkpoint that a rank writes.
     """
 
     streams: dict[tuple[str, str], Stream]
@@ -86,6 +87,7 @@ class Recording:
     seeds: list[tuple[str, str, str]] = field(default_factory=list)
     lines: dict[tuple[str, str], str] = field(default_factory=dict)
     deliberate: list[JsonObject] = field(default_factory=list)
+    saved: dict[str, str] = field(default_factory=dict)
 
     def of_kind(self, kind: str) -> list[Stream]:
         """Return the streams of a kind in the order of the run."""
@@ -140,6 +142,8 @@ def read(folder: str) -> Recording:
                 found.seeds.append((event["call"], event["value"], event["line"]))
             elif kind == "line":
                 found.lines[event["kind"], event["name"]] = event["line"]
+            elif kind == "saved":
+                found.saved.setdefault(event["path"], event["line"])
             elif kind == "deliberate":
                 found.deliberate.append(event)
             elif kind == "start":

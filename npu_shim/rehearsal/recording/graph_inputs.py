@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, Iterable, List, Sequence, Tuple
+
+import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording
 
@@ -12,6 +14,12 @@ if TYPE_CHECKING:
     Found = List[Tuple[str, Tensor]]
 
 _SOURCES = ("IteratorGetNext", "IteratorGetNextSync", "Placeholder", "PlaceholderWithDefault")
+_DRAWS = (  # types of random ops
+    *("RandomUniform", "RandomStandardNormal", "RandomGamma", "RandomPoisson", "TruncatedNormal", "Multinomial"),
+    *("ParameterizedTruncatedNormal", "StatelessRandom", "StatelessTruncated", "StatelessMultinomial"),
+    *("StatefulUniform", "StatefulStandardNormal", "StatefulTruncatedNormal"),
+)
+_FEW = 16
 _RATES = ("lr", "alpha", "learning_rate")  # arguments of the ops that update variables
 
 
@@ -27,22 +35,9 @@ def inputs_of(tensors: Iterable[Tensor], graph: Graph) -> Found:
         Names and tensors of numbers in the order of the graph: ``batch 0``, ``batch 1`` ... of iterators and queues,
         and the names of fed values and arguments.
     """
-    seen: set[Operation] = set()
-    waiting = [tensor.op for tensor in tensors if tensor.graph is graph]
-    found = []
-    while waiting:
-        op = waiting.pop()
-        if op in seen:
-            continue
-        seen.add(op)
-        if op.type in _SOURCES or op.type.startswith("QueueDequeue"):
-            found.append(op)
-        waiting += [tensor.op for tensor in op.inputs]
-    place = {op: number for number, op in enumerate(graph.get_operations()) if op in seen}
     outputs = [
         output
-        for op in sorted(found, key=place.__getitem__)
-        if tf_recording.is_reachable(op, graph)
+        for op in _above(tensors, graph, lambda op: op.type in _SOURCES or op.type.startswith("QueueDequeue"))
         for output in op.outputs
         if output.dtype.is_floating or output.dtype.is_integer or output.dtype.is_bool
     ]
@@ -50,6 +45,18 @@ def inputs_of(tensors: Iterable[Tensor], graph: Graph) -> Found:
     return [
         (f"{name} {names[:n].count(name)}" if name == "batch" else name, outputs[n]) for n, name in enumerate(names)
     ]
+
+
+def draws_of(tensors: Iterable[Tensor], graph: Graph) -> Found:
+    """Return the first numbers of the random ops from which tensors are computed, such as masks of dropout."""
+    found = [
+        (output.op.name, output)
+        for op in _above(tensors, graph, lambda op: op.type.startswith(_DRAWS))
+        for output in op.outputs
+        if output.dtype.is_floating or output.dtype.is_integer
+    ]
+    with tf.compat.v1.name_scope("npu_shim_verify"):  # names of the script's ops stay
+        return [(name, tf.reshape(output, [-1])[:_FEW]) for name, output in found]
 
 
 def rates_of(ops: Sequence[Operation], graph: Graph) -> Found:
@@ -73,3 +80,16 @@ def rates_of(ops: Sequence[Operation], graph: Graph) -> Found:
         ("learning_rate" if not number else f"learning_rate {number}", tensor)
         for number, tensor in enumerate(found.values())
     ]
+
+
+def _above(tensors: Iterable[Tensor], graph: Graph, is_wanted: Callable[[Operation], bool]) -> list[Operation]:
+    """Return the wanted ops from which tensors are computed, in the order of the graph."""
+    seen: set[Operation] = set()
+    waiting = [tensor.op for tensor in tensors if tensor.graph is graph]
+    while waiting:
+        op = waiting.pop()
+        if op not in seen:
+            seen.add(op)
+            waiting += [tensor.op for tensor in op.inputs]
+    wanted = [op for op in graph.get_operations() if op in seen and is_wanted(op)]
+    return [op for op in wanted if tf_recording.is_reachable(op, graph)]

@@ -24,6 +24,7 @@ from npu_shim.rehearsal.recording.prints import watch_prints
 from npu_shim.rehearsal.recording.queues import order_queues
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import variables_of, watch_sessions
+from npu_shim.rehearsal.recording.sharing import watch_checkpoints, watch_collectives
 from npu_shim.rehearsal.recording.summaries import watch_summaries
 from npu_shim.rehearsal.recording.tapes import watch_tapes
 
@@ -34,6 +35,7 @@ def install_all(
     by_call_site: bool,
     records_initial: bool,
     given: Sequence[tuple[str, np.ndarray]] | None,
+    apart: random_seeds.Apart | None = None,
 ) -> None:
     """Install all hooks in this process, in which TensorFlow is loaded.
 
@@ -43,14 +45,16 @@ def install_all(
         by_call_site: True to derive the seeds of ops from their call sites.
         records_initial: True to record the variables before the first step, too.
         given: name and value of the variables to begin with; None to leave them to the script.
+        apart: see install().
     """
     on_device = host_device.look().is_npu
     recorder.writer.event("note", tensorflow=tf.__version__, on_device=on_device)
     recorder.script_line = tf_recording.script_line
     watches = [watch_prints, watch_summaries, watch_keras_models, watch_estimators]
     if not on_device:
-        _control(recorder, seed, by_call_site)
+        _control(recorder, seed, by_call_site, apart)
         watches[:0] = [watch_tapes, watch_metrics]
+        watches += [watch_collectives, watch_checkpoints] if recorder.is_rank else []
     counting = HostUpdates(recorder) if on_device else Recording(recorder)
     limit = None if recorder.limit is None else Limit(recorder, counting)
     if limit is not None:
@@ -65,11 +69,11 @@ def install_all(
         limit.watch()
 
 
-def _control(recorder: Recorder, seed: int, by_call_site: bool) -> None:
+def _control(recorder: Recorder, seed: int, by_call_site: bool, apart: random_seeds.Apart | None) -> None:
     """Make the run reproducible. Graphs change by seeds and by forms of ops."""
     forms.use()  # for a script that does not import npu_shim, too
     if by_call_site:
-        random_seeds.seed_ops_by_call_site(seed, recorder.seed)
+        random_seeds.seed_ops_by_call_site(seed, recorder.seed, apart)
     else:
         random_seeds.seed_graphs(seed)
     without_xla()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import weakref
 import zlib
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Collection
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from npu_shim.rehearsal.recording.entropy import Entropy, Note, is_from_clock
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Result
+
+_RANKS_APART = 1009
 
 
 def seed_python(seed: int, note: Note) -> None:
@@ -32,7 +34,24 @@ def seed_python(seed: int, note: Note) -> None:
     Entropy(seed, note).install()
 
 
-def seed_ops_by_call_site(seed: int, note: Note) -> None:
+class Apart:
+    """The random numbers of a rank other than 0 where it does not set the seeds of rank 0.
+
+    Args:
+        rank: its number.
+        known: the global seeds that rank 0 sets, as text.
+    """
+
+    def __init__(self, rank: int, known: Collection[str]) -> None:
+        self._rank = rank
+        self._known = known
+
+    def seed(self, seed: int, given: int | None = None) -> int:
+        """Return the seed of the run on this rank, from that on rank 0 and the global seed that the script has set."""
+        return seed if str(given) in self._known else seed + _RANKS_APART * self._rank
+
+
+def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> None:
     """Give each random op, and each shuffled dataset, without a seed of its own one that follows from its call site.
 
     A seed from the clock counts as none. Call it after TensorFlow is imported.
@@ -40,10 +59,11 @@ def seed_ops_by_call_site(seed: int, note: Note) -> None:
     Args:
         seed: changes all these seeds.
         note: receives the global seeds that the script sets.
+        apart: of this rank, or None.
     """
     from npu_shim._tensorflow import tf_recording
 
-    next_seed = _call_sites(seed)
+    next_seed = _call_sites(lambda: apart.seed(seed, tf_recording.global_seed()) if apart else seed)
     noted: set[int] = set()
 
     def make(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -61,7 +81,8 @@ def seed_ops_by_call_site(seed: int, note: Note) -> None:
     tf_recording.replace_get_seed(make)
     tf_recording.seed_generators(lambda: next_seed("Generator "))
     tf_recording.seed_random_boxes(lambda: next_seed("boxes "))
-    tf_recording.set_default_seed()  # else ranks that share a random state set another one
+    if apart is None:  # share_random_state() sets that of rank 0
+        tf_recording.set_default_seed()  # else ranks that share a random state set another one
 
 
 def seed_graphs(seed: int) -> None:
@@ -71,7 +92,7 @@ def seed_graphs(seed: int) -> None:
     """
     from npu_shim._tensorflow import tf_recording
 
-    next_seed = _call_sites(seed)
+    next_seed = _call_sites(lambda: seed)
 
     def make(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def get_seed(op_seed: Any = None) -> Result:
@@ -87,7 +108,7 @@ def seed_graphs(seed: int) -> None:
     tf_recording.set_default_seed()
 
 
-def _call_sites(seed: int) -> Callable[[str], int]:
+def _call_sites(seed: Callable[[], int]) -> Callable[[str], int]:
     """Return a function that returns the seed of the next random op of a kind that a function of the script makes."""
     from npu_shim._tensorflow import tf_recording
 
@@ -97,7 +118,7 @@ def _call_sites(seed: int) -> Callable[[str], int]:
         function = kind + tf_recording.script_function()
         made = counts.setdefault(tf_recording.graph_of_op(), {})
         made[function] = made.get(function, 0) + 1
-        return call_site_seed(seed, function, made[function])
+        return call_site_seed(seed(), function, made[function])
 
     return next_seed
 

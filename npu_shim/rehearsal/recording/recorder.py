@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, AbstractSet, Any, Callable, Iterable
 import numpy as np
 
 from npu_shim.rehearsal.recording.losses import Losses
+from npu_shim.rehearsal.recording.row_sums import sum_of_rows
 from npu_shim.rehearsal.recording.writer import Row, Writer
 
 if TYPE_CHECKING:
@@ -48,12 +49,20 @@ KINDS = (
     PRINT,
 )
 HOST_KINDS = (FEED, FETCH, SUMMARY, LOG, METRIC, PREDICTION, FINAL, PRINT)  # of a run on a device
+# How ranks work together; not compared as the values of others are.
+ROWS, DRAW, REDUCED = "rows", "draw", "reduced elements"
 # Deliberate changes: those that a migrated script has, and one that the original is given.
 BATCH, POLICY, INPUT_FN, GIVEN = "static batch", "mixed policy", "static input", "given"
 POLICY_CODE = "NPU116"  # the rule for policies of Keras
 LIBRARY_CODE = "NPU123"  # the rule for imports of the package keras
 _MOST_SEEDS = 1000
-_EACH_STEP = (INPUT, LOSS, RATE)  # recorded at each step, also if tensors are recorded at every n-th step only
+_EACH_STEP = (
+    INPUT,
+    LOSS,
+    RATE,
+    DRAW,
+    REDUCED,
+)  # recorded at each step, also if tensors are recorded at every n-th step only
 
 
 class Watcher:
@@ -118,13 +127,17 @@ class Recorder(Watcher):
         self.limit = limit
         self.writer = writer
         self.every = every
+        self.is_rank = False  # True in a process of a job
+        self.of_ranks = False  # True to record how ranks work together; for the run that they are compared with, too
+        self.has_broadcast = False
+        self.reduced = 0  # elements of floats that collectives have reduced or gathered since the last update
         self.script_line: Callable[[], str] = str  # of the script that is running; set when TensorFlow is imported
         self.at_end: list[Callable[[], None]] = []  # functions to call when the script has returned
         self.graphs_of_tapes: weakref.WeakSet[Any] = weakref.WeakSet()  # whose inputs a tape records
         self.losses = Losses()
         self._counts: dict[int, int] = {}  # optimizer -> its updates
         self._updated: dict[int, set[str]] = {}  # optimizer -> its variables, if it has updated them in this step
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._seeds = 0
         self._lines: set[tuple[str, str]] = set()
 
@@ -170,13 +183,15 @@ class Recorder(Watcher):
             optimizer: its number, from 0.
             rows: kind, name and value of its loss, gradients, rates and variables.
         """
-        with self._lock:
+        with self.lock:
             count = self._counts[optimizer] = self._counts.get(optimizer, 0) + 1
             if optimizer in self._updated or not self.steps:
                 self.steps += 1
                 self._updated.clear()
             self._updated[optimizer] = {name for kind, name, _ in rows if kind == VARIABLE}
-            step = self.steps
+            step, reduced, self.reduced = self.steps, self.reduced, 0
+        if self.of_ranks:
+            rows = [*rows, (REDUCED, "elements", np.asarray(reduced))]
         if count > 10 and count % self.every:
             rows = [row for row in rows if row[0] in _EACH_STEP]
         self._write(step, rows)
@@ -188,7 +203,7 @@ class Recorder(Watcher):
             rows: kind, name and value of each.
             variables: their names. If one was updated in this step, or there are none, the update begins the next step.
         """
-        with self._lock:
+        with self.lock:
             is_next = not self.steps or not variables or any(variables & each for each in self._updated.values())
             step = self.steps + is_next
         self._write(step, rows)
@@ -200,10 +215,15 @@ class Recorder(Watcher):
     def _rows(self, step: int, rows: list[Row]) -> None:
         for kind, name, _ in rows:
             self.line(kind, name)
-        self.writer.rows(step, rows)
+        self.writer.rows(step, rows + _sums(rows) if self.of_ranks else rows)
 
     def takes_inputs(self, graph: Graph) -> bool:
         """Return True if a tape in a tf.function records its inputs, so that its optimizer does not."""
         if getattr(graph, "building_function", False):
             self.graphs_of_tapes.add(graph)
         return graph in self.graphs_of_tapes
+
+
+def _sums(rows: list[Row]) -> list[Row]:
+    """Return the checksums of the rows of inputs."""
+    return [(ROWS, name, sum_of_rows(value)) for kind, name, value in rows if kind == INPUT and value.ndim]

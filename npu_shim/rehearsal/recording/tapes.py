@@ -10,11 +10,11 @@ import tensorflow as tf
 from npu_shim._tensorflow import script_frames, tf_recording
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.evaluation import FinalVariables, arrays, record_call
-from npu_shim.rehearsal.recording.graph_inputs import inputs_of
+from npu_shim.rehearsal.recording.graph_inputs import draws_of, inputs_of
 from npu_shim.rehearsal.recording.losses import FIRST
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.optimizers import dense
-from npu_shim.rehearsal.recording.recorder import INPUT, LOSS, TAPE, Recorder
+from npu_shim.rehearsal.recording.recorder import DRAW, INPUT, LOSS, TAPE, Recorder
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, GradientTape, KerasModel, Result, Structure
@@ -49,7 +49,8 @@ def watch_tapes(recorder: Recorder) -> None:
             rows += [(TAPE, name + mark, tensor) for tensor in _tensors(value)]
         if graph is not None and recorder.takes_inputs(graph):
             found = inputs_of([value for _, _, value in rows], graph)
-            rows = [(INPUT, name, value) for name, value in found] + rows
+            draws = draws_of([value for _, _, value in rows], graph) if recorder.of_ranks else []
+            rows = [(INPUT, *each) for each in found] + [(DRAW, *each) for each in draws] + rows
         names = [(kind, name) for kind, name, _ in rows]
         for kind, name, value in rows if graph is not None else ():
             recorder.line(kind, name, tf_recording.line_of(value.op))

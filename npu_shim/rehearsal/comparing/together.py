@@ -1,0 +1,225 @@
+"""The work of the ranks of a job together: the rows that each trains on, what they average, the files that they write.
+
+Ranks that all do everything compute what one process computes, so a comparison of values cannot see them.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Iterator, NamedTuple, Sequence
+
+import numpy as np
+
+from npu_shim.rehearsal.comparing.matching import match
+from npu_shim.rehearsal.comparing.ranks import metrics_of_shares
+from npu_shim.rehearsal.comparing.recording import Recording, Stream
+from npu_shim.rehearsal.recording.digest import few_elements, scalar_of
+from npu_shim.rehearsal.recording.recorder import DRAW, GRADIENT, INPUT, LOSS, REDUCED, ROWS
+from npu_shim.rehearsal.recording.row_sums import MODULUS
+
+Places = Callable[[], Sequence[str]]
+
+_SEED = "tf.random.set_seed"
+_FIGURES = 16  # elements that scripts average for their logs; gradients have more
+
+
+class Rows(NamedTuple):
+    """Rows of an input: how many, and the sum of their checksums."""
+
+    number: int
+    checksum: int
+
+    def __add__(self, other: Rows) -> Rows:  # type: ignore[override]
+        return Rows(self.number + other.number, (self.checksum + other.checksum) % MODULUS)
+
+
+def must_draw_apart(ranks: Sequence[Recording]) -> bool:
+    """Return True if a script must run again with random numbers of its own on each rank, to see what ranks do.
+
+    A recording gives all ranks the same random numbers where the script sets no seed, and does not use the global seed
+    of the script. That hides variables that nobody broadcasts, and data that each rank shuffles by itself.
+    """
+    if ranks[0].notes.get("on_device"):
+        return False  # the seeds are those of the script
+    seeds = [global_seeds(rank) for rank in ranks]
+    return (
+        not has_broadcast(ranks)
+        or compute_alike(ranks)
+        or bool(equal_draws(ranks))
+        or any(s != seeds[0] for s in seeds)
+    )
+
+
+def has_broadcast(ranks: Sequence[Recording]) -> bool:
+    """Return True if the ranks have broadcast numbers, such as their variables."""
+    return all(rank.notes.get("broadcast") for rank in ranks)
+
+
+def global_seeds(recording: Recording) -> list[str]:
+    """Return the global seeds of TensorFlow that a script sets."""
+    return sorted({value for call, value, _ in recording.seeds if call == _SEED})
+
+
+def compute_alike(ranks: Sequence[Recording]) -> bool:
+    """Return True if all ranks compute the same losses from the same inputs, bit by bit."""
+    losses, inputs = (_equal(ranks, kind) for kind in (LOSS, INPUT))
+    if not losses or not all(losses.values()) or not all(inputs.values()):
+        return False
+    return bool(inputs) or not averages(ranks[0])  # else the loss may be the mean over the ranks
+
+
+def averages(recording: Recording) -> bool:
+    """Return True if collectives of a rank reduce more in a step than a few figures for the log."""
+    most = max((reduced for reduced, _ in _reduced(recording)), default=0.0)
+    elements = sum(int(np.prod(stream.values[0].shape)) for stream in recording.of_kind(GRADIENT))
+    return most >= elements or most > _FIGURES
+
+
+def equal_draws(ranks: Sequence[Recording]) -> list[str]:
+    """Return the random ops of a step of which all ranks draw the same numbers."""
+    found = _equal(ranks, DRAW)
+    return [name for name in found if found[name] and ranks[0].streams[DRAW, name].values[0].shape != (1,)]
+
+
+def faults(whole: Recording, ranks: Sequence[Recording], places: Places) -> list[str]:
+    """Return what is wrong with the work of the ranks, as sentences, also if all values agree with the original.
+
+    Args:
+        whole: the recording of one process.
+        ranks: the recordings of all ranks.
+        places: returns code and place of each finding of the tool about ranks in the migrated script.
+    """
+    found = []
+    steps = [max((step for _, step in _reduced(rank)), default=rank.steps) for rank in ranks]
+    other = next((number for number, each in enumerate(steps) if each != steps[0]), 0)
+    if other:
+        found.append(
+            f"Rank 0 makes {steps[0]} training steps, rank {other} makes {steps[other]}. Give all the same number."
+        )
+    if compute_alike(ranks):
+        who = "Both ranks" if len(ranks) == 2 else f"All {len(ranks)} ranks"
+        counts = [_rows(stream)[0].number for stream in ranks[0].of_kind(ROWS)]
+        rows = f"{max(counts)} rows" if counts else "data"
+        found.append(f"{who} train on the same {rows}; {_averaging(ranks[0])}{_at(places)}.")
+    if not ranks[0].end.get("reduced"):  # after the last step
+        for name in metrics_of_shares(whole, ranks):
+            found.append(
+                f"Metric {name!r} of rank 0 is that of its share; the mean over the ranks is right. Average it."
+            )
+    return found
+
+
+def saved_twice(ranks: Sequence[Recording]) -> list[str]:
+    """Return a sentence about each checkpoint that several ranks write."""
+    found = []
+    for path, line in ranks[0].saved.items():
+        also = [str(number) for number, rank in enumerate(ranks) if path in rank.saved]
+        if len(also) > 1:
+            found.append(f"Ranks {' and '.join(also)} write {path} ({line}). Save on rank 0 only.")
+    return found
+
+
+def causes(whole: Recording, ranks: Sequence[Recording], are_equal: bool, places: Places) -> list[str]:
+    """Return what explains a difference between ranks and one process, as sentences.
+
+    Args:
+        whole: the recording of one process.
+        ranks: those of all ranks.
+        are_equal: True if gradients and variables are equal on all ranks.
+        places: as for faults().
+    """
+    sentences = []
+    if compute_alike(ranks):
+        return []
+    if not are_equal and not averages(ranks[0]):
+        sentences.append(f"{_averaging(ranks[0]).capitalize()}{_at(places)}.")
+    sentences += _about_rows(whole, ranks, are_equal)
+    equal = equal_draws(ranks)
+    own = [stream.name for stream in ranks[0].of_kind(DRAW) if stream.values[0].shape != (1,)]
+    for names, text in (
+        (equal, "All ranks draw the same random numbers in a step: {}. Seed them by rank."),
+        (
+            [name for name in own if name not in equal],
+            "Each rank draws its own random numbers in a step: {}. Turn them off to compare.",
+        ),
+    ):
+        if names:
+            sentences.append(text.format(f"{names[0]!r} ({ranks[0].lines.get((DRAW, names[0]), '')})"))
+    return sentences
+
+
+def _averaging(rank: Recording) -> str:
+    if averages(rank):
+        return "their average is the gradient of one rank"
+    return "the gradients are not averaged" if any(reduced for reduced, _ in _reduced(rank)) else "nothing is averaged"
+
+
+def _at(places: Places) -> str:
+    found = places()
+    return f" ({'; '.join(found)})" if found else ""
+
+
+def _about_rows(whole: Recording, ranks: Sequence[Recording], are_equal: bool) -> Iterator[str]:
+    """Yield a sentence about the first input of which the ranks together do not read the rows of the original."""
+    for one, other in match(whole, ranks[0]).pairs:
+        key = ROWS, other.name
+        if one.kind != INPUT or (ROWS, one.name) not in whole.streams or not all(key in rank.streams for rank in ranks):
+            continue
+        ours = _rows(whole.streams[ROWS, one.name])
+        each = [_rows(rank.streams[key]) for rank in ranks]
+        if all(rows[0] == each[0][0] for rows in each) or one.values[0].shape[1:] != other.values[0].shape[1:]:
+            continue  # every rank has it, as a rate, or slices it in the step; or its rows are along another axis
+        first = _sum([rows[0] for rows in each])
+        if first.number != ours[0].number:
+            yield (
+                f"At step 1 the ranks train on {first.number} rows together, the original on {ours[0].number}. Set the "
+                "batch sizes with --original-arguments and --migrated-arguments."
+            )
+        elif first != ours[0]:
+            is_order = _sum(ours) == _sum([part for rows in each for part in rows])
+            order = " but those of the whole run are" if is_order else ""
+            equal = " The ranks average their gradients and stay equal." if are_equal and averages(ranks[0]) else ""
+            yield (
+                f"At step 1 the rows of all ranks together are not those of the original,{order}: input {one.name!r}."
+                f"{equal} Shuffle alike on all ranks, then shard."
+            ).replace(",:", ":")
+        else:
+            continue
+        return
+
+
+def _rows(stream: Stream) -> list[Rows]:
+    """Return the rows of each step."""
+    found: dict[int, Rows] = {}
+    for value in stream.values:
+        elements = few_elements(value.digest, value.shape)
+        assert elements is not None
+        found[value.step] = found.get(value.step, Rows(0, 0)) + Rows(*map(int, elements))
+    return list(found.values())
+
+
+def _sum(rows: Sequence[Rows]) -> Rows:
+    total = Rows(0, 0)
+    for each in rows:
+        total += each
+    return total
+
+
+def _equal(ranks: Sequence[Recording], kind: str) -> dict[str, bool]:
+    """Return for each stream of a kind if its values are the same bytes on all ranks."""
+    found = {}
+    for stream in ranks[0].of_kind(kind):
+        others = [rank.streams.get((kind, stream.name)) for rank in ranks[1:]]
+        mine = [(value.shape, value.digest[3]) for value in stream.values]
+        found[stream.name] = all(
+            other is not None and mine == [(value.shape, value.digest[3]) for value in other.values] for other in others
+        )
+    return found
+
+
+def _reduced(recording: Recording) -> list[tuple[float, int]]:
+    """Return the elements that collectives reduce in each step, and the step."""
+    totals: dict[int, float] = {}
+    for stream in recording.of_kind(REDUCED):
+        for value in stream.values:
+            totals[value.step] = totals.get(value.step, 0.0) + scalar_of(value.digest)
+    return [(total, step) for step, total in totals.items()]
