@@ -20,7 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -65,16 +65,17 @@ class Training:
         folder: of the script.
         model: which, and with which flags.
         more: flags and, as NAME=VALUE without dashes, variables.
+        before: arguments of Python before the script.
     """
 
-    def __init__(self, folder: pathlib.Path, model: Model, *more: str) -> None:
+    def __init__(self, folder: pathlib.Path, model: Model, *more: str, before: Sequence[str] = ()) -> None:
         env = {name: value for name, value in os.environ.items() if not name.startswith(_SETS)}
         env.update(PYTHONPATH=str(ROOT), NPU_SHIM_FALLBACK="silent", TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")
         env.update(part.split("=", 1) for part in more if not part.startswith("--"))
         flags = [*model.flags, *(part for part in more if part.startswith("--"))]
         self._errors = tempfile.TemporaryFile("w+")
         self._process = subprocess.Popen(
-            [sys.executable, str(folder / (model.script + ".py")), *flags],
+            [sys.executable, *before, str(folder / (model.script + ".py")), *flags],
             env=env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -13,14 +13,30 @@ ARITHMETIC = re.compile(r"(Conv2D|MatMul)")
 
 
 def train(sess, loss, train_op):
-    """Trains as many steps as each line of standard input says, or traces one, and answers with a line of JSON."""
+    """Trains in the windows of standard input; the word trace asks for a share of the time instead."""
+    asked = windows(lambda: arithmetic_share(sess, [loss, train_op]))
+    next(asked)
+    while True:
+        try:
+            asked.send(float(sess.run([loss, train_op])[0]))
+        except StopIteration:
+            return
+
+
+def windows(share=None):
+    """A generator that takes the loss of each step, and ends with standard input.
+
+    It reads how many steps a window has from a line, and answers with a line of JSON.
+    """
     print(json.dumps({}), flush=True)  # ready
     for line in sys.stdin:
         if line.strip() == "trace":
-            answer = {"share": arithmetic_share(sess, [loss, train_op])}
+            answer = {"share": share()}
         else:
             begin, processor = time.perf_counter(), time.process_time()
-            losses = [float(sess.run([loss, train_op])[0]) for _ in range(int(line))]
+            losses = []
+            for _ in range(int(line)):
+                losses.append((yield))
             answer = {
                 "seconds": (time.perf_counter() - begin) / len(losses),
                 "cpu_seconds": (time.process_time() - processor) / len(losses),

@@ -15,6 +15,7 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from npu_shim._host import host_device, host_env
 from npu_shim.import_hook.tool import package_root
+from npu_shim.rehearsal.progress.recorded import shown
 
 PROCESS = "npu_shim.cli._recorded"  # the module that runs a script and records it
 DEFAULTS = {  # what a user sets has precedence
@@ -142,7 +143,14 @@ class Run:
         if package_root() not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
             paths = [environment.get("PYTHONPATH", ""), package_root()]
             environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
-        with open(self.log, "wb") as log, self._directory() as directory:
+        steps = self.steps if self.until is None else self.until
+        with shown(self.name, self.recordings(), steps) as end, self._directory() as directory:
+            code = self._run(environment, directory)
+            end(code)
+        return code
+
+    def _run(self, environment: Mapping[str, str], directory: str) -> int:
+        with open(self.log, "wb") as log:
             try:
                 return subprocess.run(
                     self.command(),

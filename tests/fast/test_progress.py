@@ -13,6 +13,7 @@ import threading
 import time
 from typing import Any, Callable
 
+import numpy as np
 import pytest
 
 from npu_shim import cli
@@ -20,8 +21,10 @@ from npu_shim.distributed.collectives.transport import GroupBackend, Transport
 from npu_shim.launching.progress import board
 from npu_shim.launching.progress.region import Region
 from npu_shim.launching.progress.status import Status, decode, encode
+from npu_shim.rehearsal.progress.recorded import RecordedRun
 from npu_shim.rehearsal.progress.waits import Waits
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.writer import Writer
 from tests.terminal import Screen, Terminal
 
 pytestmark = pytest.mark.once
@@ -104,6 +107,58 @@ def test_time_in_collectives_that_overlap_counts_once() -> None:
     for thread in threads:
         thread.join()
     assert 0.2 <= waits.total() <= time.monotonic() - begin and waits.collective() == ""
+
+
+# --- runs of npu-shim verify ---------------------------------------------------
+RUN = """
+import os, sys, time
+import numpy as np
+from npu_shim.rehearsal.progress.recorded import shown
+from npu_shim.rehearsal.recording.writer import Writer
+writer = Writer(sys.argv[1])
+with shown("original", [sys.argv[1]], 100) as end:
+    for step in range(1, 11):
+        rows = [("input", "x", np.ones([4, 3])), ("loss", "loss", np.float32(2.5) / step), ("loss", "loss 2", np.ones(()))]
+        writer.rows(step, rows)
+        time.sleep(0.1)
+    time.sleep({seconds})
+    end({code})
+print("after")
+"""
+
+
+def test_run_of_verify_is_shown_by_its_recording(tmp_path: pathlib.Path) -> None:
+    run = RecordedRun("migrated", 1, str(tmp_path), 40)
+    assert board.lines([run.status()]) == ["migrated, rank 1  no step yet  0 s"]
+    writer = Writer(str(tmp_path))
+    writer.rows(1, [("input", "x", np.ones([4, 3])), ("loss", "loss", np.array(2.0))])
+    assert (run.status().step, run.status().loss, run.status().left_s) == (1, 2.0, None)
+    time.sleep(0.2)
+    writer.rows(2, [("gradient", "w", np.ones([4, 3])), ("learning rate", "rate", np.array(0.1))])
+    writer.rows(11, [("input", "x", np.ones([4, 3])), ("loss", "loss", np.array(-1.5))])
+    status = run.status()
+    assert (status.step, status.loss) == (11, -1.5) and 0 < status.left_s <= 29 / status.rate <= 29
+    assert board.lines([Status(0, 11, 3.2, 50.0, loss=-1.5, name="migrated", left_s=0.58)]) == [
+        "migrated  step 11  50.0 steps/s  loss -1.5  3 s  1 s left"
+    ]
+    assert run.status(1).left_s is None and board.lines([run.status(1)])[0].endswith("failed with exit code 1")
+
+
+def test_run_of_verify_gets_a_line_in_a_pipe(tmp_path: pathlib.Path) -> None:
+    script = RUN.format(seconds=0, code=0)
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "after\n"), done.stderr
+    assert re.fullmatch(
+        r"npu-shim verify: original  step 10  [\d.]+ steps/s  loss 0.25  finished after \d+ s\n", done.stderr
+    )
+
+
+def test_run_of_verify_is_a_line_at_the_bottom_of_a_terminal(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    script = RUN.format(seconds=1.5, code=0)
+    terminal = Terminal([sys.executable, "-c", script, str(tmp_path)], 6, 80, os.environ, str(repo_root))
+    terminal.read_until(lambda screen: re.match(r"original  step 10 .* loss 0.25  \d s  \d+ s left", screen.lines[5]))
+    assert terminal.end() == 0
+    assert [line.split("  ")[0].strip() for line in terminal.screen.lines[:2]] == ["npu-shim verify: original", "after"]
 
 
 # --- the bottom of a terminal ------------------------------------------------

@@ -55,6 +55,17 @@ def test_types_with_numbers_have_a_digest(dtype: str) -> None:
     assert not is_numeric(np.array([b"text"])) and not is_numeric(np.array([None]))
 
 
+@pytest.mark.parametrize("size", [2, 9, 70_001, 600_000])
+def test_checksum_shows_any_change_of_bytes(size: int) -> None:
+    one = np.arange(size, dtype="u1")
+    changed = {0: one.copy(), size // 2: one.copy(), size - 1: one.copy()}
+    for place, other in changed.items():
+        other[place] ^= 1
+    swapped = np.concatenate([one[1::-1], one[2:]])
+    checksums = {digest(each)[3] for each in (one, swapped, *changed.values())}
+    assert len(checksums) == 2 + len(changed) and digest(one.copy())[3] == digest(one)[3]
+
+
 def test_inf_and_nan_are_counted_and_make_an_infinite_distance() -> None:
     finite, infinite = np.array([1.0, 2.0]), np.array([np.inf, 2.0])
     assert digest(infinite)[2] == 1 and digest(infinite)[0] == 2

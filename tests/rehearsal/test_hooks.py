@@ -120,7 +120,7 @@ def test_methods_of_later_subclasses_and_beside_the_class_are_wrapped() -> None:
 
 
 def test_a_recorded_update_waits_for_all_gradients(tmp_path: pathlib.Path) -> None:
-    watch = Recording(Recorder(Writer(str(tmp_path))))
+    watch = Recording(Recorder(Writer(str(tmp_path))), after_eager=lambda: None)
     with tf.Graph().as_default():
         first, second = (v1.get_variable(name, [2, 2], use_resource=False) for name in ("first", "second"))
         loss = tf.reduce_sum(tf.matmul(tf.matmul(tf.ones([2, 2]), first), second))

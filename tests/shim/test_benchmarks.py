@@ -47,6 +47,12 @@ def test_steps_are_measured_with_npu_shim_and_without(repo_root):
     ]
 
 
+def test_recordings_are_measured(repo_root):
+    kinds = ["session"] + ["fit", "loop"] * hasattr(tf.keras.utils, "set_random_seed")
+    rows = table(repo_root, "recording")
+    assert [row[1] for row in rows] == kinds and all(float(row[3]) > 0 for row in rows)
+
+
 def test_differing_sides_are_reported(repo_root, monkeypatch):
     monkeypatch.syspath_prepend(str(repo_root))
     from benchmarks import turns

@@ -81,11 +81,13 @@ def _joined(rows: Sequence[Sequence[str]], remarks: Sequence[str]) -> list[str]:
 
 def _cells(status: Status) -> list[str]:
     return [
-        f"rank {status.rank}",
+        status.name or f"rank {status.rank}",
         "no step yet" if status.step is None else f"step {status.step}",
         "" if status.rate is None else f"{_number(status.rate)} steps/s",
         "" if status.loss is None else f"loss {status.loss:.4g}",
         "" if status.memory_bytes is None else _memory(status.memory_bytes),
+        f"{status.seconds:.0f} s" if status.name and status.code is None else "",
+        "" if status.left_s is None else f"{status.left_s:.0f} s left",
     ]
 
 

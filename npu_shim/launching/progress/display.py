@@ -125,7 +125,7 @@ class _Drawing:
 
     def _update(self, status: Status) -> None:
         known = self._ranks.get(status.rank)
-        if known is not None and status.code is not None:  # from the launcher, which knows the exit code only
+        if known is not None and status.code is not None and not status.name:  # the launcher knows the code only
             status = replace(known, code=status.code)
         self._ranks[status.rank] = status
 

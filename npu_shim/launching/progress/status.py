@@ -16,11 +16,13 @@ class Status:
 
     Attributes:
         rank: its rank.
+        name: shown in place of the rank, with the time of the run; empty for a rank of a job.
         step: number of training steps so far; None before the first one.
         seconds: since its start.
         rate: steps per second in the last seconds; None if it is unknown.
         own_step_s: seconds per step that it does not wait in a collective; None if it is unknown.
         loss: the last loss that was logged, summarised or returned; None if it is unknown.
+        left_s: seconds until its last step; None if it is unknown.
         memory_bytes: resident memory of its process.
         idle_s: seconds since its last step, or since its start.
         place: the line of the script that it is at, if it is idle.
@@ -39,6 +41,8 @@ class Status:
     place: str = ""
     collective: str = ""
     code: int | None = None
+    name: str = ""
+    left_s: float | None = None
 
 
 _NAMES = {field.name for field in fields(Status)}

@@ -25,12 +25,16 @@ from npu_shim.rehearsal.recording.recorder import (
     PREDICTION,
     PRINT,
     RESULT,
+    SUMMARY,
     TAPE,
+    UNTRAINED,
     VARIABLE,
 )
 
 # Without a partner, a stream of these kinds is a difference. Others are reported as notes.
 _ESSENTIAL = (GRADIENT, VARIABLE, RESULT, METRIC, PREDICTION)
+# A session may make several steps in one run, and a migration may change how often a summary is written.
+_BY_STEP = (UNTRAINED, SUMMARY)
 
 
 class Departure(NamedTuple):
@@ -156,7 +160,7 @@ def _compare(
 ) -> Compared:
     found = Compared(one, other)
     largest = 0.0
-    pairs = list(zip(one.values, other.values))
+    pairs = _by_step(one, other) if one.kind in _BY_STEP else list(zip(one.values, other.values))
     if one.kind == FINAL:  # of each model or session; the last one counts
         pairs = [(one.values[-1], other.values[-1])]
     if one.kind in (LOSS, TAPE):
@@ -182,11 +186,19 @@ def _compare(
             found.departures.append(
                 Departure(a.step, one.kind, one.name, _values(a, b, is_line), difference, limit, one.order, number)
             )
-    if one.kind != FINAL and len(one.values) != len(other.values):
+    if one.kind not in (FINAL, *_BY_STEP) and len(one.values) != len(other.values):
         longer = max(one.values, other.values, key=len)
         text = f"{len(one.values)} and {len(other.values)} values"
         found.departures.append(_missing(one, longer[min(len(one.values), len(other.values))], text))
     return found
+
+
+def _by_step(one: Stream, other: Stream) -> list[tuple[Value, Value]]:
+    """Return the pairs of values of equal steps."""
+    by_step: dict[int, list[Value]] = {}
+    for value in other.values:
+        by_step.setdefault(value.step, []).append(value)
+    return [(value, by_step[value.step].pop(0)) for value in one.values if by_step.get(value.step)]
 
 
 def _without_loss_scale(pairs: list[tuple[Value, Value]]) -> list[tuple[Value, Value]]:

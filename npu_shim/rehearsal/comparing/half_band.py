@@ -41,6 +41,7 @@ from npu_shim.rehearsal.recording.recorder import (
     RATE,
     RESULT,
     SUMMARY,
+    UNTRAINED,
     VARIABLE,
 )
 
@@ -134,6 +135,7 @@ def band(dtype: str, perturbed: Sequence[Comparison]) -> HalfBand:
         found[key] = quantile(len(perturbed)) * np.sqrt(np.mean(largest**2, axis=0))
     names = [name for kind, name in streams if kind == VARIABLE and dtype != "float32"]
     updated = {(VARIABLE, name) for name in names}
+    updated |= {key for key in streams if key[0] == UNTRAINED and dtype != "float32"}
     updated |= {key for key in streams if key[0] == FINAL and any(f"/{name}/" in f"/{key[1]}/" for name in names)}
     return HalfBand(found, ROUNDOFF[dtype], frozenset(in_steps), frozenset(updated))
 

@@ -23,7 +23,7 @@ from typing import Dict, Tuple
 
 from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER
-from npu_shim.rehearsal.recording.recorder import FINAL, GRADIENT, TAPE, VARIABLE
+from npu_shim.rehearsal.recording.recorder import FINAL, GRADIENT, TAPE, UNTRAINED, VARIABLE
 
 _ENLARGED = 10.0
 _Norms = Dict[Tuple[str, int], float]  # by kind and step
@@ -51,8 +51,12 @@ class Rounding:
 
     def factor(self, stream: Stream, step: int) -> float:
         """Return what is allowed for a value, in multiples of the allowance of other values."""
-        is_enlarged = stream.kind == VARIABLE and self._inexact.get(stream.name, math.inf) <= step
-        return _ENLARGED if is_enlarged else 1.0
+        first = math.inf
+        if stream.kind == VARIABLE:
+            first = self._inexact.get(stream.name, math.inf)
+        elif stream.kind == UNTRAINED:  # an average of variables, or a statistic of what they compute
+            first = min(self._inexact.values(), default=math.inf)
+        return _ENLARGED if first <= step else 1.0
 
     def decides(self, stream: Stream, a: Value, b: Value) -> bool:
         """Return True if a departure is that of a gradient that is zero but for rounding, or follows from such ones.
@@ -73,6 +77,8 @@ class Rounding:
             return is_zero
         if stream.kind == VARIABLE:
             return self._first.get(stream.name, math.inf) <= a.step < self._last.get(stream.name, math.inf)
+        if stream.kind == UNTRAINED:
+            return min(self._first.values(), default=math.inf) <= a.step
         if stream.kind == FINAL:  # slots of an optimizer have the name of their variable as a part of theirs
             return any(f"/{name}/" in f"/{stream.name}/" for name in self.variables())
         return False

@@ -1,17 +1,50 @@
-"""Run tf.functions and Keras models without XLA, which compiles no op that records."""
+"""Record calls of tf.functions, and run them and Keras models without XLA, which compiles no op that records."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from npu_shim._tensorflow import script_frames
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.evaluation import record_call
+from npu_shim.rehearsal.recording.recorder import TAPES, Recorder
+from npu_shim.rehearsal.recording.variables import EagerVariables
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, KerasModel, Result
+
+
+_CALL = "call of a function"
+
+
+def watch_functions(recorder: Recorder, known: EagerVariables) -> None:
+    """Record the calls of tf.functions in eager code: the variables after those that train, the values of others."""
+
+    def call(original: Function, function: Any, *args: object, **kwargs: object) -> Result:
+        if not tf.executing_eagerly():
+            return original(function, *args, **kwargs)
+        outermost = recorder.enter(_CALL)
+        before = recorder.steps, recorder.tapes
+        try:
+            result = original(function, *args, **kwargs)
+        finally:
+            recorder.leave(_CALL)
+        if outermost and (recorder.steps, recorder.tapes) != before:
+            known.record_untrained()
+        elif outermost and not recorder.is_inside(TAPES) and script_frames.is_made_by_script():
+            name = getattr(function.python_function, "__name__", "function")
+            record_call(recorder, name, (args, kwargs), result)
+        return result
+
+    methods.wrap(type(tf.function(_nothing)), ("__call__",), call)
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 def without_xla() -> None:

@@ -13,7 +13,7 @@ from npu_shim.cpu_kernels import forms
 from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.evaluation import watch_metrics
-from npu_shim.rehearsal.recording.functions import without_xla
+from npu_shim.rehearsal.recording.functions import watch_functions, without_xla
 from npu_shim.rehearsal.recording.host_values import HostUpdates
 from npu_shim.rehearsal.recording.initial import InitialVariables
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
@@ -27,6 +27,7 @@ from npu_shim.rehearsal.recording.sessions import variables_of, watch_sessions
 from npu_shim.rehearsal.recording.sharing import watch_checkpoints, watch_collectives
 from npu_shim.rehearsal.recording.summaries import watch_summaries
 from npu_shim.rehearsal.recording.tapes import watch_tapes
+from npu_shim.rehearsal.recording.variables import EagerVariables
 
 
 def install_all(
@@ -53,9 +54,10 @@ def install_all(
     watches = [watch_prints, watch_summaries, watch_keras_models, watch_estimators]
     if not on_device:
         _control(recorder, seed, by_call_site, apart)
-        watches[:0] = [watch_tapes, watch_metrics]
+        watches.insert(0, watch_metrics)
         watches += [watch_collectives, watch_checkpoints] if recorder.is_rank else []
-    counting = HostUpdates(recorder) if on_device else Recording(recorder)
+    variables = None if on_device else EagerVariables(recorder)
+    counting = HostUpdates(recorder) if variables is None else Recording(recorder, variables.record_untrained)
     limit = None if recorder.limit is None else Limit(recorder, counting)
     if limit is not None:
         limit.watch_sessions()
@@ -63,6 +65,9 @@ def install_all(
         InitialVariables(recorder, given, not on_device).watch()
     watch_optimizers(counting)
     watch_sessions(recorder, counting.variables_of if isinstance(counting, HostUpdates) else variables_of)
+    if variables is not None:
+        watch_tapes(recorder, variables)
+        watch_functions(recorder, variables)
     for watch in watches:
         watch(recorder)
     if limit is not None:

@@ -11,7 +11,7 @@ import tensorflow as tf
 from npu_shim._tensorflow import tf_keras
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
-from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, Watcher
+from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, UNTRAINED, Watcher
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, JsonObject, KerasCallback, KerasModel, Logs, Result
@@ -111,6 +111,9 @@ def _callback(recorder: Watcher) -> KerasCallback:
             """Record the logs of a batch."""
             if recorder.ends_batch(batch):
                 recorder.values(LOG, _logged("batch", logs))
+            if not tf.executing_eagerly() and recorder.begins_sample():
+                rest = list(self.model.non_trainable_weights)
+                recorder.values(UNTRAINED, zip(map(plain_name, rest), tf.keras.backend.batch_get_value(rest)))
             if recorder.is_done():
                 self.model.stop_training = True
 

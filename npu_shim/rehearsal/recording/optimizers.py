@@ -142,19 +142,24 @@ class Recording(Watch):
 
     Args:
         recorder: receives the values.
+        after_eager: called after each update in eager code.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, after_eager: Callable[[], None]) -> None:
         super().__init__()
         self._recorder = recorder
+        self._after_eager = after_eager
 
     def eager(self, optimizer: Optimizer, number: int, kept: Pairs) -> None:
         """Record the update."""
         rows = _rows(number, kept) + _marked(number, rate_of(optimizer)) + _variables(kept)
+        self._recorder.trains(variable for _, variable in kept)
         self._recorder.update(number, [(kind, name, np.asarray(value)) for kind, name, value in rows])
+        self._after_eager()
 
     def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Result) -> Any:
         """Add an op that records the update wherever it runs."""
+        self._recorder.trains(variable for _, variable in kept)
         rows = _rows(number, kept)
         sources = [value for _, _, value in rows]
         losses = self.losses_of(graph, kept)

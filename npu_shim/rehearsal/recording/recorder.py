@@ -13,17 +13,18 @@ from npu_shim.rehearsal.recording.row_sums import sum_of_rows
 from npu_shim.rehearsal.recording.writer import Row, Writer
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph
+    from npu_shim._tensorflow.types import Graph, Variable
 
 
 # Kinds of values. Their order is that of a training step: the first kind that departs is nearest to the cause.
-INPUT, LOSS, TAPE, GRADIENT, RATE, VARIABLE = (
+INPUT, LOSS, TAPE, GRADIENT, RATE, VARIABLE, UNTRAINED = (
     "input",
     "loss",
     "gradient of the tape",
     "gradient",
     "learning rate",
     "variable",
+    "untrained variable",
 )
 INITIAL = "initial variable"  # of recordings that travel
 FEED, FETCH, SUMMARY, LOG = "feed", "fetch", "summary", "log"
@@ -38,6 +39,7 @@ KINDS = (
     GRADIENT,
     RATE,
     VARIABLE,
+    UNTRAINED,
     FETCH,
     SUMMARY,
     LOG,
@@ -55,6 +57,7 @@ ROWS, DRAW, REDUCED = "rows", "draw", "reduced elements"
 BATCH, POLICY, INPUT_FN, GIVEN = "static batch", "mixed policy", "static input", "given"
 POLICY_CODE = "NPU116"  # the rule for policies of Keras
 LIBRARY_CODE = "NPU123"  # the rule for imports of the package keras
+TAPES = "tape"  # a block in which a tape records
 _MOST_SEEDS = 1000
 _EACH_STEP = (
     INPUT,
@@ -93,6 +96,10 @@ class Watcher:
         """Take the variables of a model or a session that has been trained."""
         self.final_step = self.steps
         self.values(FINAL, values)
+
+    def begins_sample(self) -> bool:
+        """Return True once for each step at which variables without an optimizer are wanted."""
+        return False
 
     def ends_batch(self, batch: int) -> bool:
         """Return True if the logs of this batch of Keras' fit are wanted."""
@@ -133,10 +140,13 @@ class Recorder(Watcher):
         self.reduced = 0  # elements of floats that collectives have reduced or gathered since the last update
         self.script_line: Callable[[], str] = str  # of the script that is running; set when TensorFlow is imported
         self.at_end: list[Callable[[], None]] = []  # functions to call when the script has returned
+        self.tapes = 0  # the number of values that tapes have recorded, to see if a call differentiates
         self.graphs_of_tapes: weakref.WeakSet[Any] = weakref.WeakSet()  # whose inputs a tape records
         self.losses = Losses()
         self._counts: dict[int, int] = {}  # optimizer -> its updates
         self._updated: dict[int, set[str]] = {}  # optimizer -> its variables, if it has updated them in this step
+        self._trained: dict[int, Any] = {}  # weak references to the variables of optimizers, by id
+        self._sampled = 0  # the step of the last variables without an optimizer
         self.lock = threading.Lock()
         self._seeds = 0
         self._lines: set[tuple[str, str]] = set()
@@ -196,6 +206,26 @@ class Recorder(Watcher):
             rows = [row for row in rows if row[0] in _EACH_STEP]
         self._write(step, rows)
 
+    def trains(self, variables: Iterable[Variable]) -> None:
+        """Take note of variables that an optimizer updates."""
+        self._trained.update((id(each), weakref.ref(each)) for each in variables)
+
+    def is_trained(self, variable: Variable) -> bool:
+        """Return True for a variable that an optimizer updates."""
+        known = self._trained.get(id(variable))
+        return known is not None and known() is variable
+
+    def begins_sample(self) -> bool:
+        """Return True once for each step at which variables without an optimizer are wanted."""
+        step, last = self.steps, self._sampled
+        self._sampled = step
+        return (
+            self.records_tensors
+            and step > last
+            and not (step > 10 and step % self.every)
+            and (self.limit is None or step <= self.limit)
+        )
+
     def tensors(self, rows: list[Row], variables: AbstractSet[str] = frozenset()) -> None:
         """Record values that belong to the next update of variables.
 
@@ -203,6 +233,7 @@ class Recorder(Watcher):
             rows: kind, name and value of each.
             variables: their names. If one was updated in this step, or there are none, the update begins the next step.
         """
+        self.tapes += 1
         with self.lock:
             is_next = not self.steps or not variables or any(variables & each for each in self._updated.values())
             step = self.steps + is_next

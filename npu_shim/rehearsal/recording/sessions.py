@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
 
 import numpy as np
@@ -11,12 +12,13 @@ import tensorflow as tf
 from npu_shim._tensorflow import script_frames, tf_recording, tf_session
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
-from npu_shim.rehearsal.recording.recorder import FEED, FETCH, SUMMARY, Recorder
+from npu_shim.rehearsal.recording.recorder import FEED, FETCH, SUMMARY, UNTRAINED, Recorder
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import UnorderedReads
+from npu_shim.rehearsal.recording.variables import few_elements
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Result, Session
+    from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Graph, Operation, Result, Session, Tensor
 
 
 def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[str, Any]]]) -> None:
@@ -28,7 +30,7 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
         recorder: receives the values.
         read: returns name and value of each variable of a session.
     """
-    unordered = UnorderedReads()
+    unordered, untrained = UnorderedReads(), Untrained()
     last: list[Session] = []  # the last one that is open
 
     def run(
@@ -49,6 +51,8 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
             op = tf_recording.unordered_op(session.graph)
             if op is not None:
                 recorder.writer.event("note", unordered_op=op.type, unordered_line=tf_recording.line_of(op))
+        if threading.current_thread() is threading.main_thread() and recorder.begins_sample():
+            recorder.values(UNTRAINED, _read(session, few_elements(untrained.of(session.graph))))
         recorder.values(FEED, list(fed_arrays(session, feed_dict)))
         by_chance = unordered.among(session.graph, [fetch for fetch, _ in found])
         kept = [pair for pair, skip in zip(found, by_chance) if pair[1] is not None and not skip]
@@ -102,20 +106,50 @@ def name_of(key: Any) -> str:
     return key if isinstance(key, str) else plain_name(key)
 
 
+class Untrained:
+    """The variables of graphs that no optimizer updates, found once for each graph."""
+
+    def __init__(self) -> None:
+        self._known: weakref.WeakKeyDictionary[Any, tuple[int, list[tuple[str, Any]]]] = weakref.WeakKeyDictionary()
+
+    def of(self, graph: Graph) -> list[tuple[str, Any]]:
+        """Return their names and tensors. The slots of an optimizer are not among them."""
+        ops, known = graph.get_operations(), self._known.get(graph, (0, []))
+        if len(ops) != known[0]:
+            updated = {tensor.op for op in ops if "Apply" in op.type for tensor in op.inputs}
+            found = [(name, each) for name, each in _variables(graph) if not _sources(each) & updated]
+            known = self._known[graph] = (len(ops), found)
+        return known[1]
+
+
+def _sources(value: Tensor) -> set[Operation]:
+    """Return the op of a variable's value, and those from which it reads."""
+    return {value.op, *(tensor.op for tensor in value.op.inputs)}
+
+
 def variables_of(session: Session) -> Iterator[tuple[str, Any]]:
     """Yield the variables that have a value."""
-    variables = session.graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
+    return _read(session, _variables(session.graph))
+
+
+def _variables(graph: Graph) -> list[tuple[str, Any]]:
+    variables = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
+    return [(plain_name(variable), tf_recording.graph_element(variable)) for variable in variables]
+
+
+def _read(session: Session, variables: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of the variables that have one."""
     run = type(session).run
     read = getattr(run, "npu_shim_original", run)
     try:
-        values = read(session, [tf_recording.graph_element(variable) for variable in variables])
+        values = read(session, [tensor for _, tensor in variables])
     except tf.errors.OpError:  # some have none
-        for variable in variables:
+        for name, tensor in variables:
             try:
-                yield plain_name(variable), read(session, tf_recording.graph_element(variable))
+                yield name, read(session, tensor)
             except tf.errors.OpError:
                 continue
         return
     except RuntimeError:  # the session is closed
         return
-    yield from zip(map(plain_name, variables), values)
+    yield from zip([name for name, _ in variables], values)

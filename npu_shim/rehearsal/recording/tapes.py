@@ -9,27 +9,26 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_recording
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.evaluation import FinalVariables, arrays, record_call
+from npu_shim.rehearsal.recording.evaluation import arrays, record_call
 from npu_shim.rehearsal.recording.graph_inputs import draws_of, inputs_of
 from npu_shim.rehearsal.recording.losses import FIRST
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.optimizers import dense
-from npu_shim.rehearsal.recording.recorder import DRAW, INPUT, LOSS, TAPE, Recorder
+from npu_shim.rehearsal.recording.recorder import DRAW, INPUT, LOSS, TAPE, TAPES, Recorder
+from npu_shim.rehearsal.recording.variables import EagerVariables
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, GradientTape, KerasModel, Result, Structure
 
-_TAPE, _CALL = "tape", "call of a model"
+_CALL = "call of a model"
 
 
-def watch_tapes(recorder: Recorder) -> None:
+def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
     """Record each call of ``GradientTape.gradient``, in eager code and in each run of a tf.function.
 
     In a tf.function the inputs are its arguments and the batches it reads. In eager code they are what the outermost
     Keras model is called with while a tape records.
     """
-
-    final = FinalVariables(recorder)
 
     def gradient(
         original: Function, tape: GradientTape, target: Any, sources: Any, *args: object, **kwargs: object
@@ -69,11 +68,11 @@ def watch_tapes(recorder: Recorder) -> None:
             )
 
     def enter(original: Function, tape: GradientTape) -> Result:
-        recorder.enter(_TAPE)
+        recorder.enter(TAPES)
         return original(tape)
 
     def leave(original: Function, tape: GradientTape, *error: Any) -> Result:
-        recorder.leave(_TAPE)
+        recorder.leave(TAPES)
         return original(tape, *error)
 
     def call(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
@@ -81,12 +80,12 @@ def watch_tapes(recorder: Recorder) -> None:
         try:
             result = original(model, *args, **kwargs)  # may build the model; before that it has no variables
             if outermost:
-                final.model(model)
-                if not recorder.is_inside(_TAPE):
-                    record_call(recorder, model, (args, kwargs), result)
+                known.calls(model)
+                if not recorder.is_inside(TAPES):
+                    record_call(recorder, model.name, (args, kwargs), result)
         finally:
             recorder.leave(_CALL)
-        if outermost and tf.executing_eagerly() and recorder.is_inside(_TAPE):
+        if outermost and tf.executing_eagerly() and recorder.is_inside(TAPES):
             rows = [(INPUT, f"{model.name} {n}", value) for n, value in enumerate(arrays((args, kwargs)))]
             recorder.tensors(rows, {plain_name(variable) for variable in model.trainable_variables})
         return result

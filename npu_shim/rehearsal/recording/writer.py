@@ -12,7 +12,7 @@ from typing import Any, Mapping, Sequence, Tuple
 
 import numpy as np
 
-from npu_shim.rehearsal.recording.digest import as_numbers, digest, is_numeric
+from npu_shim.rehearsal.recording.digest import Digests, as_numbers, is_numeric
 
 FILE = "recording.jsonl"
 TENSORS = "tensors.bin"
@@ -60,6 +60,7 @@ class Writer:
         self._whole = whole or {"steps": (), "kinds": (), "bytes": float("inf")}
         self._size = 0
         self._tensors = open(os.path.join(folder, TENSORS), "wb") if whole else None  # noqa: SIM115 - as the file
+        self._digests = Digests()
 
     def event(self, event: str, **fields: Any) -> None:
         """Write one event with its fields. A forked child of the process writes nothing."""
@@ -77,8 +78,8 @@ class Writer:
         if not kept:
             return
         key = tuple((kind, name, value.dtype.name, value.shape) for kind, name, value in kept)
-        numbers = np.concatenate([digest(value) for _, _, value in kept])
         with self._lock:
+            numbers = np.concatenate([self._digests.of(value) for _, _, value in kept])
             if self._until is not None and step > self._until:
                 os._exit(0)
             if key not in self._tables:

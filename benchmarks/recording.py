@@ -1,0 +1,99 @@
+"""Training steps that npu-shim verify records, against the same steps without a recording.
+
+    python benchmarks/recording.py            prints a table; takes about two minutes
+    python benchmarks/recording.py --write    and puts it into benchmarks/RESULTS.md and results.json
+
+A session, Keras' fit and a loop over a gradient tape train a CNN whose step takes 50 ms or more. Each script runs in
+two processes, plain and recorded, and in a third one that is plain, too, and shows how much is chance. They train a
+window of steps each in turns.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import statistics
+import sys
+import tempfile
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import results, turns  # noqa: E402
+from benchmarks.rehearsal import SCRIPTS, Model, Training  # noqa: E402
+
+NAMES = ("plain", "recorded", "again")
+WINDOW_SECONDS = 1.0
+MODELS = {
+    "session": Model("cnn", "batch", ("--dropout=0",)),
+    "fit": Model("keras_cnn", "batch", ()),
+    "loop": Model("keras_cnn", "batch", ("--loop",)),
+}
+SIZES = {True: ("--batch_size=4", "--size=8", "--channels=4"), False: ("--batch_size=32",)}
+
+
+def row_of(kind: str, quick: bool, rounds: int) -> dict[str, Any]:
+    """The row of a kind of training."""
+    import tensorflow as tf
+
+    model = MODELS[kind]._replace(flags=(*MODELS[kind].flags, *SIZES[quick]))
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {"folder": folder, "seed": 1, "by_call_site": True, "every": 1, "convert": None, "ranks": False}
+        recorded = ("-m", "npu_shim.cli._recorded", json.dumps(settings))
+        sides = {name: Training(SCRIPTS, model, before=recorded if name == "recorded" else ()) for name in NAMES}
+        for training in sides.values():
+            training.answer()
+            training.answer(3)
+        steps = 1 if quick else max(1, round(WINDOW_SECONDS / sides["plain"].answer(3)["seconds"]))
+        windows: dict[str, list[dict[str, Any]]] = {name: [] for name in sides}
+        for number in range(rounds):
+            for name in sorted(sides, reverse=number % 2 == 1):
+                windows[name].append(sides[name].answer(steps))
+        for training in sides.values():
+            training.end()
+        size = (pathlib.Path(folder) / "recording.jsonl").stat().st_size
+    assert size, "nothing was recorded"
+    row: dict[str, Any] = {"TensorFlow": tf.__version__, "kind": kind, "steps": steps * rounds}
+    for what in ("seconds", "cpu_seconds"):
+        taken = {name: [window[what] for window in found] for name, found in windows.items()}
+        row["plain " + what] = statistics.median(taken["plain"])
+        for name in NAMES[1:]:
+            row[f"{name} {what}"] = 1 / turns.ratio(taken["plain"], taken[name])
+    return row
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """For people."""
+    head = ("TensorFlow", "training", "CPU time of a plain step, ms", "recorded", "plain, again")
+    return results.markdown(
+        head,
+        [
+            (
+                row["TensorFlow"],
+                row["kind"],
+                "{:.3g}".format(row["plain cpu_seconds"] * 1e3),
+                "{:.2f}".format(row["recorded cpu_seconds"]),
+                "{:.2f}".format(row["again cpu_seconds"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+def main(argv: list[str]) -> int:
+    """Measures, and says or writes what it found."""
+    import tensorflow as tf
+
+    kinds = [kind for kind in MODELS if kind == "session" or hasattr(tf.keras.utils, "set_random_seed")]
+
+    def measured(quick: bool) -> list[dict[str, Any]]:
+        return [row_of(kind, quick, 1 if quick else 5) for kind in kinds]
+
+    return results.run(
+        "recording", __doc__ or "", argv, "one step of small models: to see that it works", measured, table
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

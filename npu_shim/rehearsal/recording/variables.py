@@ -1,0 +1,112 @@
+"""Record the variables of eager code: at the end all of them, during the run those that no optimizer updates.
+
+Moving statistics, averages of weights, copies of models and counters change the loss late, or evaluation only.
+"""
+
+from __future__ import annotations
+
+import collections
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Iterator
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim._tensorflow import script_frames, tf_recording
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.names import plain_name
+from npu_shim.rehearsal.recording.recorder import UNTRAINED, Recorder
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, KerasModel, Variable
+
+_NAME = "npu_shim_name"  # attribute of a variable, so that it ends with it
+_MOST_VARIABLES = 1000
+_MOST_ELEMENTS = 1 << 20  # of the variables that are recorded at a step; the end has all
+
+
+class EagerVariables:
+    """The variables of the models of eager code, and those that the script makes itself.
+
+    Args:
+        recorder: receives their values.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._models: list[Callable[[], Any]] = []  # weak references
+        self._called: dict[int, KerasModel] = {}
+        self._own: list[Variable] = []
+        self._used: collections.Counter[str] = collections.Counter()  # names
+        recorder.at_end.append(self._record_all)
+        methods.wrap(tf.Variable, ("__init__",), self._init)
+        methods.wrap(tf.keras.Model, ("__init__",), self._init_model)
+
+    def calls(self, model: KerasModel) -> None:
+        """Keep a model that the script calls: its last variables are recorded, also if the script drops it."""
+        self._called.setdefault(id(model), model)
+
+    def record_untrained(self) -> None:
+        """Record the variables that no optimizer has updated so far, once for each training step."""
+        recorder = self._recorder
+        if recorder.begins_sample():
+            found = [(name, each) for name, each in self._all() if not recorder.is_trained(each)]
+            recorder.values(UNTRAINED, [(name, _value(each)) for name, each in few_elements(found)])
+
+    def _init(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
+        outermost = self._recorder.enter("init of a variable")
+        try:
+            original(variable, *args, **kwargs)
+        finally:
+            self._recorder.leave("init of a variable")
+        if (
+            outermost
+            and tf_recording.is_resource(variable)
+            and len(self._own) < _MOST_VARIABLES
+            and script_frames.is_made_by_script()
+        ):
+            self._own.append(variable)
+
+    def _init_model(self, original: Function, model: KerasModel, *args: object, **kwargs: object) -> None:
+        original(model, *args, **kwargs)
+        if tf.executing_eagerly() and all(each() is not model for each in self._models):
+            self._models.append(weakref.ref(model))
+
+    def _all(self) -> Iterator[tuple[str, Variable]]:
+        """Yield each variable that has a value, with a name of its own."""
+        models = [model for model in (each() for each in self._models) if model is not None]
+        seen: set[int] = set()
+        for variable in [*(each for model in (*models, *self._called.values()) for each in model.weights), *self._own]:
+            if id(variable) not in seen and hasattr(getattr(variable, "handle", None), "numpy"):  # none of a graph
+                seen.add(id(variable))
+                yield self._name(variable), variable
+
+    def _name(self, variable: Variable) -> str:
+        name: str | None = getattr(variable, _NAME, None)
+        if name is None:
+            name = plain_name(variable)
+            self._used[name] += 1
+            name = f"{name} ({self._used[name]})" if self._used[name] > 1 else name
+            setattr(variable, _NAME, name)
+        return name
+
+    def _record_all(self) -> None:
+        rows = [(name, _value(variable)) for name, variable in self._all()] if self._recorder.steps else []
+        if rows:
+            self._recorder.final(rows)
+
+
+def few_elements(variables: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Return the smallest of some named variables, a million elements of them."""
+    sizes = [int(np.prod(each.shape)) if each.shape.rank is not None else 0 for _, each in variables]
+    left, kept = _MOST_ELEMENTS, set()
+    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
+        left -= sizes[place]
+        if left < 0:
+            break
+        kept.add(place)
+    return [each for place, each in enumerate(variables) if place in kept]
+
+
+def _value(variable: Variable) -> np.ndarray:
+    return np.asarray(variable.numpy())
