@@ -2,19 +2,22 @@
 
 ``python docs/public_data.py records FOLDER`` writes tokens as TFRecords, ``digits FOLDER TRAIN TEST [gz]`` images in
 the format of MNIST, ``libsvm FOLDER``, ``pictures FOLDER NUMBER HEIGHT WIDTH END``, ``waves FOLDER NUMBER SECONDS``,
-``news FOLDER LABELS``, ``census FOLDER``, ``translation FOLDER``, ``encoded FOLDER NAMES`` and ``masked FOLDER`` what
-their names say.
+``news FOLDER LABELS``, ``census FOLDER``, ``translation FOLDER``, ``encoded FOLDER NAMES``, ``masked FOLDER``,
+``folders FOLDER NUMBER SIZE NAME ...`` (pictures in each of the named folders) and ``cells FOLDER NOTEBOOK`` (its code
+as a script) what their names say.
 """
 
 from __future__ import annotations
 
 import gzip
+import json
 import os
+import re
 import struct
 import sys
 import wave
 import zlib
-from typing import Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -182,7 +185,50 @@ def masked(folder: str) -> None:
                 writer.write(example.SerializeToString())
 
 
-_ALL = (records, digits, libsvm, pictures, waves, news, census, translation, encoded, masked)
+def folders(folder: str, number: str, size: str, *names: str) -> None:
+    """Write pictures with noise around a colour for each folder."""
+    for seed, name in enumerate(names):
+        random = np.random.RandomState(seed)
+        os.makedirs(os.path.join(folder, name), exist_ok=True)
+        for each in range(int(number)):
+            colour = random.randint(60, 190, 3)
+            _write(
+                os.path.join(folder, name, f"{each:04}.jpg"),
+                colour + random.randint(-60, 60, (int(size), int(size), 3)),
+            )
+
+
+def _write(path: str, image: Any) -> None:
+    import tensorflow as tf
+
+    with open(path, "wb") as stream:
+        stream.write(tf.io.encode_jpeg(np.clip(image, 0, 255).astype(np.uint8)).numpy())
+
+
+def cells(folder: str, notebook: str) -> None:
+    """Write the code cells of a notebook as a script beside it, without commands of the shell and of IPython."""
+    path = os.path.join(folder, notebook)
+    with open(path, encoding="utf-8") as stream:
+        read = json.load(stream)["cells"]
+    code = ["".join(each["source"]) for each in read if each["cell_type"] == "code"]
+    with open(re.sub(r"\.ipynb$", ".py", path), "w", encoding="utf-8") as stream:
+        stream.write(re.sub(r"(?m)^([!%].*|\s*[!%]\w.*)$", "", "\n\n".join(code)) + "\n")
+
+
+_ALL: Sequence[Callable[..., None]] = (
+    records,
+    digits,
+    libsvm,
+    pictures,
+    waves,
+    news,
+    census,
+    translation,
+    encoded,
+    masked,
+    folders,
+    cells,
+)
 KINDS = {each.__name__: each for each in _ALL}
 
 

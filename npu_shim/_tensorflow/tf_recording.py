@@ -61,7 +61,7 @@ def seed_random_boxes(next_seed: Callable[[], int]) -> None:
         return sample
 
     name = "sample_distorted_bounding_box"
-    for owner in {tf.image, tf.compat.v1.image}:
+    for owner in {tf.image, tf.compat.v1.image, tf.compat.v2.image}:
         setattr(owner, name, make(getattr(owner, name)))
 
 

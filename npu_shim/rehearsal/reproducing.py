@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Callable
 from npu_shim.rehearsal.comparing import comparison as comparing
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, read
-from npu_shim.rehearsal.recording.recorder import FETCH, KINDS, PRINT
+from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, KINDS, PRINT
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def run_again(first: Departure, original: Run, report: Callable[[str], None]) ->
         original,
         folder=os.path.join(original.folder, AGAIN),
         keep=keep,
-        until=None if is_printed else first.step,
+        until=None if first.kind in (PRINT, FINAL) else first.step,  # the last final value counts
     )
     os.makedirs(again.folder, exist_ok=True)
     again.start()
@@ -91,6 +91,14 @@ def departure_from_itself(
     itself = comparing.compare(recorded, again, tolerance, [kind for kind in KINDS if kind != PRINT])
     first = found.first
     assert first is not None
+    # The last final value of a variable counts. The second run may end before it.
+    itself.compared = [
+        each
+        for each in itself.compared
+        if each.original.kind != FINAL or len(each.original.values) == len(each.migrated.values)
+    ]
+    whole = {(each.original.kind, each.original.name) for each in itself.compared}
+    itself.departures = [each for each in itself.departures if (each.kind, each.name) in whole]
     # The second run ends at the departure, so it lacks values.
     departed = [each for each in itself.departures if each.step <= first.step and each.number is not None]
     departed += [each for each in _parts(itself, first) if not departed]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(npu_bridge|npu_device|hccl|horovod)[.']")
 
 _FINISHED = re.compile(r"rank (\d+) \(process \d+\) has exited \(its script finished\)")
+_MOST_LINES = 10  # of the message of an error; after more lines, the last one says more
 _TRIES = 3  # to make a script depart from itself that has threads of its own
 Report = Callable[[str], None]
 NOTHING_RECORDED = (
@@ -283,9 +284,17 @@ def not_completed(part: JsonObject) -> str:
 
 
 def _last_line(output: str) -> str:
-    """Return a sentence with the last line that a script printed, as the message of its error."""
-    line = output.strip().rpartition("\n")[2]
-    return f"Its last line: {textwrap.shorten(line, 300).rstrip('.')}. " if line else ""
+    """Return a sentence with the error that ends the output of a script, or else with the last line that it printed."""
+    _, mark, rest = output.strip().rpartition("Traceback (most recent call last):\n")
+    lines = rest.splitlines()
+    message = [number for number, line in enumerate(lines) if not line.startswith((" ", "\t"))][:1]
+    if mark and message and len(lines) - message[0] <= _MOST_LINES:
+        return f"Its error: {_short(' '.join(lines[message[0] :]))}. "
+    return f"Its last line: {_short(lines[-1])}. " if lines else ""
+
+
+def _short(text: str) -> str:
+    return textwrap.shorten(text, 300).rstrip(".")
 
 
 def _early_rank(output: str) -> str:

@@ -145,6 +145,12 @@ def test_a_script_that_fails_is_an_error_with_its_log(tmp_path: pathlib.Path, ca
     assert "train.py ended with exit code 7 after 0 recorded steps. Its last line: no data. See its output in" in out
 
 
+def test_the_error_of_a_script_is_shown_from_its_first_line(tmp_path: pathlib.Path, capsys: Any) -> None:
+    (tmp_path / "train.py").write_text("raise ValueError('no data.\\nSee the notes')\n")
+    assert main(["verify", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2
+    assert "Its error: ValueError: no data. See the notes. See its output in" in capsys.readouterr().out
+
+
 def test_half_precision_needs_a_script_with_tensorflow(tmp_path: pathlib.Path, capsys: Any) -> None:
     (tmp_path / "train.py").write_text("print('no TensorFlow')\n")
     assert main(["verify", "--half", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2

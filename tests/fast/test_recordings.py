@@ -18,13 +18,23 @@ import pytest
 from npu_shim.rehearsal import elements, reproducing
 from npu_shim.rehearsal.comparing import ranks, seeds
 from npu_shim.rehearsal.comparing.comparison import compare
-from npu_shim.rehearsal.comparing.recording import read
+from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.comparing.tolerances import allowed, distance, printed
 from npu_shim.rehearsal.recording.digest import HEAD, digest, few_elements, is_numeric, scalar_of, width
 from npu_shim.rehearsal.recording.entropy import is_from_clock
 from npu_shim.rehearsal.recording.printed_numbers import numbers_of
 from npu_shim.rehearsal.recording.random_seeds import call_site_seed
-from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, METRIC, PREDICTION, PRINT, VARIABLE, Recorder
+from npu_shim.rehearsal.recording.recorder import (
+    GRADIENT,
+    INPUT,
+    LOSS,
+    METRIC,
+    PREDICTION,
+    PRINT,
+    RATE,
+    VARIABLE,
+    Recorder,
+)
 from npu_shim.rehearsal.recording.writer import FILE, KEPT, Writer
 from npu_shim.rehearsal.reports import write_all
 from npu_shim.rehearsal.reports.text import to_text
@@ -113,6 +123,23 @@ def test_at_one_step_the_kind_nearest_to_the_cause_comes_first(tmp_path: pathlib
 
     first = compare(recording(tmp_path / "a"), recording(tmp_path / "b", change)).first
     assert first is not None and (first.kind, first.name) == (GRADIENT, "second/kernel")
+
+
+def test_of_two_updates_in_one_step_the_earlier_one_comes_first(tmp_path: pathlib.Path) -> None:
+    """The rate of a critic departs, and so does what the actor is called with after that update."""
+
+    def run(name: str, rate: float) -> Recording:
+        (tmp_path / name).mkdir()
+        writer = Writer(str(tmp_path / name))
+        recorder = Recorder(writer)
+        recorder.update(0, [(RATE, "critic", np.float32(rate)), (VARIABLE, "critic/kernel", np.float32(1 - rate))])
+        recorder.tensors([(INPUT, "actor", np.float32(1 - rate))], {"actor/kernel"})
+        recorder.update(1, [(RATE, "actor", np.float32(0.1)), (VARIABLE, "actor/kernel", np.float32(2 - rate))])
+        writer.event("end", ended="returned", steps=1, seconds=1.0, peak_bytes=1)
+        return read(str(tmp_path / name))
+
+    found = compare(run("original", 0.1), run("migrated", 0.102))
+    assert [each.name for each in found.departures] == ["critic", "critic/kernel", "actor", "actor/kernel"]
 
 
 def test_a_loss_scale_is_no_difference_but_scaled_gradients_are(tmp_path: pathlib.Path) -> None:
@@ -422,6 +449,23 @@ def test_a_departure_from_itself_explains_the_comparison(
     )
     found = reproducing.departure_from_itself(compare(ours, theirs), ours, itself, 1e-5)
     assert (found and (found["step"], found["kind"])) == departs
+
+
+def test_a_second_run_that_ends_before_the_last_final_variables_is_no_departure(tmp_path: pathlib.Path) -> None:
+    """The script restores its best weights after the training, and so after the departure."""
+
+    def run(name: str, loss: float, *finals: float) -> Recording:
+        (tmp_path / name).mkdir()
+        recorder = Recorder(Writer(str(tmp_path / name)))
+        recorder.update(0, [(LOSS, "loss", np.float32(loss)), (GRADIENT, "kernel", np.ones(3))])
+        for value in finals:
+            recorder.final([("kernel", np.float32(value))])
+        return read(str(tmp_path / name))
+
+    ours = run("original", 1.0, 5.0, 4.0)
+    found = compare(ours, run("migrated", 1.1, 5.0, 4.0))
+    assert reproducing.departure_from_itself(found, ours, run("again", 1.0, 5.0), 1e-5) is None
+    assert reproducing.departure_from_itself(found, ours, run("other", 1.0, 5.0, 3.0), 1e-5) is not None
 
 
 def test_the_cause_of_a_departure_from_itself_is_named(tmp_path: pathlib.Path) -> None:

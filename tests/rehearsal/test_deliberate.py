@@ -154,6 +154,32 @@ finally:
     print("finally")
 """
 
+BY_SCRIPT = """
+import numpy as np
+import tensorflow as tf
+
+random = np.random.RandomState(0)
+weight, bias = tf.Variable(random.randn(4, 3).astype("f4")), tf.Variable(np.zeros(3, "f4"))
+
+
+def gradients(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((x @ weight + bias - y) ** 2)
+    return tape.gradient(loss, [weight, bias])
+
+
+made = 0
+try:
+    while True:
+        pair = tf.constant(random.randn(8, 4).astype("f4")), tf.constant(random.randn(8, 3).astype("f4"))
+        parts = [gradients(*pair), gradients(*pair)]  # two parts of a batch are one step
+        for number, variable in enumerate((weight, bias)):
+            variable.assign_sub(0.05 * (parts[0][number] + parts[1][number]))
+        made += 1
+finally:
+    print("made", made)
+"""
+
 
 COST = "4 of 100 examples of each epoch (4 %)"
 BY_HAND = (".batch(32)", ".batch(32, drop_remainder=True)")
@@ -235,6 +261,10 @@ if IS_TF2:
         "script, output",
         [
             (EAGER, "after 6\nfinally\n"),
+            (BY_SCRIPT, "made 7\n"),
+            pytest.param(
+                BY_SCRIPT.replace("def grad", "@tf.function\ndef grad"), "made 7\n", marks=pytest.mark.nightly
+            ),
             pytest.param(LOOP.replace("range(2)", "range(100)"), "", marks=pytest.mark.nightly),
             pytest.param(FIT.replace("epochs=2", "epochs=100"), "", marks=pytest.mark.nightly),
         ],

@@ -133,14 +133,15 @@ def test_a_recorded_update_waits_for_all_gradients(tmp_path: pathlib.Path) -> No
         assert all({gradient.op for gradient in gradients} <= ops_above(update) for update in updates)
 
 
-def test_random_boxes_without_a_seed_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("api", [tf, tf.compat.v2], ids=["tf", "tf.compat.v2"])
+def test_random_boxes_without_a_seed_get_one(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def box() -> list[int]:
         with tf.Graph().as_default(), v1.Session() as session:
             return list(
-                session.run(tf.image.sample_distorted_bounding_box([9999, 9999, 3], [[[0.0, 0.0, 1.0, 1.0]]])[0])
+                session.run(api.image.sample_distorted_bounding_box([9999, 9999, 3], [[[0.0, 0.0, 1.0, 1.0]]])[0])
             )
 
-    for owner in {tf.image, v1.image}:
+    for owner in {tf.image, v1.image, tf.compat.v2.image}:
         monkeypatch.setattr(owner, "sample_distorted_bounding_box", owner.sample_distorted_bounding_box)
     assert box() != box()
     tf_recording.seed_random_boxes(lambda: 7)

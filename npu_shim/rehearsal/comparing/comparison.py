@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Collection, NamedTuple
 
@@ -16,6 +17,8 @@ from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits, allowed, 
 from npu_shim.rehearsal.comparing.versions import drop_redefined
 from npu_shim.rehearsal.recording.digest import scalar_of
 from npu_shim.rehearsal.recording.recorder import (
+    FEED,
+    FETCH,
     FINAL,
     GRADIENT,
     HOST_KINDS,
@@ -24,6 +27,7 @@ from npu_shim.rehearsal.recording.recorder import (
     METRIC,
     PREDICTION,
     PRINT,
+    RATE,
     RESULT,
     SUMMARY,
     TAPE,
@@ -48,6 +52,7 @@ class Departure(NamedTuple):
         allowed: the difference that is allowed there.
         order: the place among all streams of the original.
         number: the place of the value in its stream; None without a partner.
+        updates: the number of updates in this step before the value.
     """
 
     step: int
@@ -58,11 +63,15 @@ class Departure(NamedTuple):
     allowed: float
     order: int
     number: int | None = None
+    updates: int = 0
 
     @property
-    def key(self) -> tuple[int, int, int, int]:
-        """The order of departures: printed ones last, by step, by kind in the order of a training step, by creation."""
-        return int(self.kind == PRINT), self.step, KINDS.index(self.kind), self.order
+    def key(self) -> tuple[int, int, int, int, int]:
+        """The order of departures: printed ones last, by step, by kind in the order of a training step, by creation.
+
+        If several optimizers update in a step, what comes before an update is ahead of what follows it.
+        """
+        return int(self.kind == PRINT), self.step, self.updates, KINDS.index(self.kind), self.order
 
 
 @dataclass
@@ -142,6 +151,9 @@ def compare(
     pairs = [pair for pair in matches.pairs if pair[0].kind in kinds]
     rounding = Rounding(original, migrated, tolerance)
     compared = [_compare(one, other, rounding, tolerance, same_shapes, limits) for one, other in pairs]
+    updates = _updates(original)
+    for each in compared:
+        each.departures = [_placed(departure, each.original, updates) for departure in each.departures]
     departures = [departure for each in compared for departure in each.departures]
     for has, lacks, streams in (
         ("original", "migrated", matches.only_original),
@@ -153,6 +165,27 @@ def compare(
                 departures.append(_missing(stream, stream.values[0], text))
     departures.sort(key=lambda each: each.key)
     return Comparison(compared, matches, departures, rounding.variables(), redefined)
+
+
+def _updates(recording: Recording) -> dict[int, list[float]]:
+    """Return the times of the updates in each step; none with sessions, whose values come at the end of a run."""
+    found: dict[int, set[float]] = {}
+    if not recording.of_kind(FEED) and not recording.of_kind(FETCH):
+        for stream in recording.of_kind(RATE) + recording.of_kind(GRADIENT):
+            for value in stream.values:
+                found.setdefault(value.step, set()).add(value.seconds)
+    return {step: sorted(times) for step, times in found.items()}
+
+
+def _placed(departure: Departure, stream: Stream, updates: dict[int, list[float]]) -> Departure:
+    """Return the departure with the number of updates before it. Values that follow the training step have all."""
+    times = updates.get(departure.step, [])
+    if KINDS.index(departure.kind) > KINDS.index(VARIABLE):
+        return departure._replace(updates=len(times))
+    number = departure.number
+    return (
+        departure if number is None else departure._replace(updates=bisect_left(times, stream.values[number].seconds))
+    )
 
 
 def _compare(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 import numpy as np
 
 from npu_shim.rehearsal.recording.digest import width
-from npu_shim.rehearsal.recording.recorder import FETCH, GRADIENT, INITIAL, LOG, LOSS, SUMMARY, TAPE
+from npu_shim.rehearsal.recording.recorder import FETCH, GRADIENT, INITIAL, LOG, LOSS, SUMMARY, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.writer import FILE, TENSORS
 
 if TYPE_CHECKING:
@@ -153,7 +153,8 @@ def read(folder: str) -> Recording:
             else:
                 found.notes.update(event)
     found.streams = {key: stream for key, stream in found.streams.items() if stream.values}
-    if not found.of_kind(GRADIENT) and not found.notes.get("on_device"):
+    counted = found.of_kind(GRADIENT) or found.of_kind(VARIABLE)
+    if not counted and not found.notes.get("on_device"):
         _count_tapes(found)
     return found
 
@@ -205,7 +206,7 @@ def _add(found: Recording, rows: list[Any], event: JsonObject) -> list[Stream]:
 
 
 def _count_tapes(found: Recording) -> None:
-    """Number the steps of a script without an optimizer by its gradient tapes."""
+    """Number the steps of a script by its gradient tapes if neither it nor an optimizer updates their variables."""
     tapes = [stream for stream in found.streams.values() if stream.kind in (LOSS, TAPE)]
     losses = [[value.seconds for value in stream.values] for stream in tapes if stream.kind == LOSS]
     times = max(losses, key=len, default=[])

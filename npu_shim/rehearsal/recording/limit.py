@@ -20,7 +20,7 @@ from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import name_of, pairs
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Function, Optimizer, Result, Session
+    from npu_shim._tensorflow.types import Fetches, Function, GradientTape, Optimizer, Result, Session
 
 _CALL = "call that trains"
 _NO_LOOP = ("fit", "evaluate", "predict", "monitored", _CALL)
@@ -65,6 +65,7 @@ class Limit:
             methods.wrap(base, ("train",), self._train)
         for owner in optimizer_classes():
             methods.wrap(owner, ("apply_gradients", "apply"), self._apply)
+        methods.wrap(tf.GradientTape, ("gradient",), self._gradient)
 
     def _session_run(self, original: Function, session: Session, fetches: Fetches, *args: Any, **kwargs: Any) -> Result:
         names = {name_of(fetch) for fetch, _ in pairs(fetches, fetches)} if self._is_in_loop() else ()
@@ -83,6 +84,12 @@ class Limit:
             if self._recorder.begins_step(self._recording.number(optimizer, None)):
                 self._end_if_done()
         return original(optimizer, *args, **kwargs)
+
+    def _gradient(self, original: Function, tape: GradientTape, *args: object, **kwargs: object) -> Result:
+        result = original(tape, *args, **kwargs)  # notices that the script has updated the variables itself
+        if tf.executing_eagerly() and self._is_in_loop() and not self._recorder.has_optimizer():
+            self._end_if_done()
+        return result
 
     def _monitored(self, original: Function, session: Any, *args: object, **kwargs: object) -> None:
         call = inspect.signature(original).bind(session, *args, **kwargs)

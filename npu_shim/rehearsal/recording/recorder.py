@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+import zlib
 from typing import TYPE_CHECKING, AbstractSet, Any, Callable, Iterable
 
 import numpy as np
@@ -147,6 +148,7 @@ class Recorder(Watcher):
         self._updated: dict[int, set[str]] = {}  # optimizer -> its variables, if it has updated them in this step
         self._trained: dict[int, Any] = {}  # weak references to the variables of optimizers, by id
         self._sampled = 0  # the step of the last variables without an optimizer
+        self._own: dict[AbstractSet[str], tuple[int, int]] = {}  # variables -> their number, and a checksum
         self.lock = threading.Lock()
         self._seeds = 0
         self._lines: set[tuple[str, str]] = set()
@@ -190,7 +192,7 @@ class Recorder(Watcher):
         updates are in the steps in which they run.
 
         Args:
-            optimizer: its number, from 0.
+            optimizer: its number, from 0; a negative one for the script itself.
             rows: kind, name and value of its loss, gradients, rates and variables.
         """
         with self.lock:
@@ -225,6 +227,30 @@ class Recorder(Watcher):
             and not (step > 10 and step % self.every)
             and (self.limit is None or step <= self.limit)
         )
+
+    def has_optimizer(self) -> bool:
+        """Return True if an optimizer of TensorFlow or Keras has updated variables."""
+        return any(number >= 0 for number in self._counts)
+
+    def update_by_script(self, read: Callable[[], list[Row]]) -> None:
+        """Record an update if the script itself has changed the variables of a gradient since it computed the last one.
+
+        So the steps of loops without an optimizer count: with `assign_sub`, SciPy's optimizers, or those of a library.
+
+        Args:
+            read: returns kind, name and value of the variables.
+        """
+        if self.has_optimizer():
+            return
+        rows = read()
+        names = frozenset(name for _, name, _ in rows)
+        checksum = 0
+        for _, _, value in rows:
+            checksum = zlib.crc32(np.ascontiguousarray(value).tobytes(), checksum)
+        number, before = self._own.setdefault(names, (-1 - len(self._own), checksum))
+        self._own[names] = number, checksum
+        if checksum != before:
+            self.update(number, rows)
 
     def tensors(self, rows: list[Row], variables: AbstractSet[str] = frozenset()) -> None:
         """Record values that belong to the next update of variables.

@@ -14,7 +14,7 @@ from npu_shim.rehearsal.recording.graph_inputs import draws_of, inputs_of
 from npu_shim.rehearsal.recording.losses import FIRST
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.optimizers import dense
-from npu_shim.rehearsal.recording.recorder import DRAW, INPUT, LOSS, TAPE, TAPES, Recorder
+from npu_shim.rehearsal.recording.recorder import DRAW, INPUT, LOSS, TAPE, TAPES, VARIABLE, Recorder
 from npu_shim.rehearsal.recording.variables import EagerVariables
 
 if TYPE_CHECKING:
@@ -54,7 +54,12 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
         for kind, name, value in rows if graph is not None else ():
             recorder.line(kind, name, tf_recording.line_of(value.op))
 
+        own = [each for each in tf.nest.flatten(sources) if hasattr(each, "assign")]
+        reads = bool(own) and tf.compat.v1.executing_eagerly_outside_functions()
+
         def record(*arrays: np.ndarray) -> np.ndarray:
+            if reads:
+                recorder.update_by_script(lambda: [(VARIABLE, plain_name(each), each.numpy()) for each in own])
             recorder.tensors([name + (np.asarray(array),) for name, array in zip(names, arrays)], variables)
             return np.zeros((), np.int64)
 
