@@ -20,7 +20,6 @@ KERNELS = ("compiled", "plain")
 MEMORY = ("kept", "returned")
 ALIAS_VARIABLE = "NPU_SHIM_ALIAS"
 ALIASES = ("0", "1")
-OBS_VARIABLE = "NPU_SHIM_OBS"
 REHEARSAL_VARIABLE = "NPU_SHIM_REHEARSAL"
 REHEARSALS = ("0", "1")
 DEFAULT_JOB_ID = "local"
@@ -44,7 +43,6 @@ VARIABLES = (
     "NPU_SHIM_KERNELS",
     "NPU_SHIM_MEMORY",
     "NPU_SHIM_COMMITS",
-    OBS_VARIABLE,
     REHEARSAL_VARIABLE,
     "NPU_SHIM_COLLECTIVE_TIMEOUT",
     "HCCL_CONNECT_TIMEOUT",
@@ -193,7 +191,7 @@ def alias() -> bool:
 
 def obs_folder() -> str | None:
     """Return the folder NPU_SHIM_OBS, which has the buckets of OBS (``npu_shim.moxing``), None if it is not set."""
-    return _Reader(process_environ()).text(OBS_VARIABLE)
+    return _Reader(process_environ()).text("NPU_SHIM_OBS")
 
 
 def export_ranks() -> None:
