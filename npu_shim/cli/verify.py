@@ -12,16 +12,17 @@ import shlex
 import shutil
 import sys
 import tempfile
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from npu_shim._host import host_device
 from npu_shim._host.packages import tensorflow_version
 from npu_shim.cli import USAGE_ERROR, _half, above_zero, parser, run, show
 from npu_shim.import_hook import tool
-from npu_shim.rehearsal import portable
 from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
-from npu_shim.rehearsal.recording.recorder import FINAL, INITIAL
 from npu_shim.rehearsal.running import Run
+
+if TYPE_CHECKING:
+    from npu_shim.rehearsal import portable
 
 # Rules about the data of ranks and the averaging of gradients.
 _RANK_CODES = ("NPU252", "NPU303", "NPU304", "NPU305", "NPU307", "NPU308", "NPU309")
@@ -43,7 +44,7 @@ def main(arguments: list[str]) -> int:
         return _error(str(error))
     from convert_tf2npu.cli.config import ConfigError
 
-    from npu_shim.rehearsal import recorded, verifying, verifying_half
+    from npu_shim.rehearsal import portable, recorded, verifying, verifying_half
     from npu_shim.rehearsal.reports import write_all
     from npu_shim.rehearsal.reports.text import to_text
 
@@ -220,8 +221,7 @@ def _at_least(low: int) -> Callable[[str], int]:
 
 
 def _steps(text: str) -> list[int]:
-    steps = [_at_least(1)(each) for each in text.split(",")]
-    return steps
+    return [_at_least(1)(each) for each in text.split(",")]
 
 
 def _problem_of_recording(args: argparse.Namespace) -> str | None:
@@ -233,6 +233,8 @@ def _problem_of_recording(args: argparse.Namespace) -> str | None:
     if args.record:
         if args.seeds:
             return "--record writes one run, so it excludes --seeds. Give one of the two."
+        from npu_shim.rehearsal import portable
+
         return portable.problem_of_target(args.record)
     if not args.against:
         return None
@@ -286,6 +288,8 @@ def _is_outside(path: str) -> bool:
 
 def _against(args: argparse.Namespace, arguments: list[str], folder: str, reference: portable.Recorded) -> Run:
     """Return the run of the migrated script that is compared with a recording."""
+    from npu_shim.rehearsal import portable
+
     own = os.path.join(folder, "migrated")
     os.makedirs(own, exist_ok=True)
     is_original = portable.digest_of(args.original) == reference.manifest["script_sha256"]
@@ -308,6 +312,8 @@ def _against(args: argparse.Namespace, arguments: list[str], folder: str, refere
 
 
 def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run, Run]:
+    from npu_shim.rehearsal.recording.recorder import FINAL, INITIAL
+
     made: list[Run] = []
     whole = {"steps": args.tensors or [], "kinds": [INITIAL, FINAL], "bytes": (args.most or 1) * 1e9}
     places = _deliberate(args)

@@ -6,21 +6,19 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from npu_shim.rehearsal import deliberate, portable, reproducing, result, verifying, verifying_half
+from npu_shim.rehearsal import deliberate, enlarged, portable, reproducing, result, verifying, verifying_half
 from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import compare
+from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.recording.recorder import KINDS, PRINT
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
-from npu_shim.rehearsal.verifying_half import ANY, Half
+from npu_shim.rehearsal.verifying_half import Half
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
-
-_ROUNDING = 4 * half_band.ROUNDOFF["float32"]  # of an op whose sums are added in another order
-_PRECISION = {"dtype": "float16", "precision_mode": "allow_mix_precision", "mixlist": None}  # has the perturbed ops
 
 
 def record(
@@ -54,25 +52,17 @@ def record(
         run = replace(run, half=half.of_run(0.0, theirs[0].skips))
         ended = theirs[0].end.get("half")
         about = {"precision": dict(half.precision), "perturbed": half.perturbed, "found": ended}
-    again = _start(run, reproducing.AGAIN, "again, to compare it with itself", report)
+    again = replace(run, whole=None, folder=os.path.join(run.folder, reproducing.AGAIN))
+    report(f"{run.starting} again, to compare it with itself")
+    os.makedirs(again.folder, exist_ok=True)
+    again.start()
     _judge(found, ours, verifying.recordings(again), settings.tolerance)
     for number in range(1, 1 + perturbed) if half is None else ():
-        rounding = Half(_PRECISION).of_run(_ROUNDING, (), run.seed + number, True)
-        text = f"with values perturbed by rounding ({number} of {perturbed})"
-        _start(replace(run, half=rounding), f"perturbed_{number}", text, report)
+        enlarged.run_perturbed(run, number, perturbed, report)
     assert original.whole is not None
     portable.write(folder, run, part["exit_code"], ours, about, original.whole["bytes"])
     report(f"wrote the recording {folder}")
     return found
-
-
-def _start(run: Run, name: str, text: str, report: Report) -> Run:
-    """Run the original once more, in a folder of its own."""
-    more = replace(run, whole=None, folder=os.path.join(run.folder, name))
-    report(f"{run.starting} {text}")
-    os.makedirs(more.folder, exist_ok=True)
-    more.start()
-    return more
 
 
 def _band(original: portable.Recorded) -> Allowance:

@@ -63,6 +63,7 @@ def result(
     itself: JsonObject | None = None,
     unsteady: Sequence[str] = (),
     deliberate: Sequence[JsonObject] = (),
+    enlarged: bool = False,
 ) -> Result:
     """Return the result.
 
@@ -77,6 +78,7 @@ def result(
         itself: the departure of the original from itself.
         unsteady: the printed numbers that the original does not repeat.
         deliberate: the changes that both scripts have, because the migration makes them on purpose.
+        enlarged: True if the scripts depart no further than rounding lets the original depart from itself.
     """
     made: Result = {
         "schema_version": 1,
@@ -91,6 +93,7 @@ def result(
         "first_departure": None,
         "itself": itself,
         "unsteady_prints": list(unsteady),
+        "enlarged_rounding": enlarged,
         "streams": [],
         "curve": [],
         "losses": [],

@@ -15,7 +15,6 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from npu_shim._host import host_device, host_env
 from npu_shim.import_hook.tool import package_root
-from npu_shim.rehearsal.progress.recorded import shown
 
 PROCESS = "npu_shim.cli._recorded"  # the module that runs a script and records it
 DEFAULTS = {  # what a user sets has precedence
@@ -137,6 +136,8 @@ class Run:
         Returns:
             The exit code; 124 after the timeout; -N if signal N ended it.
         """
+        from npu_shim.rehearsal.progress.recorded import shown  # needs NumPy, which the list of commands does not
+
         for folder in (FILES, "tmp"):
             os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
         environment = {**_defaults(), **host_env.process_environ(), "TMPDIR": os.path.abspath(f"{self.folder}/tmp")}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Mapping
 from npu_shim.rehearsal import deliberate, half_result, result, verifying
 from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import Comparison, compare
-from npu_shim.rehearsal.comparing.half_band import RUNS
+from npu_shim.rehearsal.comparing.half_band import ANY, RUNS
 from npu_shim.rehearsal.comparing.recording import Recording, drop_overflows
 from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.recording.recorder import KINDS, PRINT
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _LOST = 5  # skipped steps in a row at the end, after which a loss scale counts as lost
 _KINDS = tuple(kind for kind in KINDS if kind != PRINT)  # printed numbers are those of other values
-ANY = 1e300  # a tolerance that allows all but infinite differences
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,20 @@ for number in range(6):
 """
 
 
+CHAOS = """
+import tensorflow as tf
+
+w = tf.Variable([[0.1], [0.2], [0.3], [0.4]])
+for number in range(40):
+    with tf.GradientTape() as tape:
+        y = tf.matmul(tf.eye(4), w)
+        net = y
+        loss = tf.reduce_sum(tf.stop_gradient(net - 3.99 * y * (1 - y)) * y)
+    gradient = tape.gradient(loss, w)
+    tf.keras.optimizers.SGD(1.0).apply_gradients([(gradient, w)])
+"""
+
+
 OWN_FIT = """
 import numpy as np
 import tensorflow as tf
@@ -290,6 +304,18 @@ if tf.executing_eagerly():
         assert re.match(
             r"numpy.random.seed gets \d+ and \d+ at original.py:8, from the clock", found["itself"]["cause"]
         )
+
+    @pytest.mark.smoke
+    def test_rounding_that_training_enlarges_is_no_difference(tmp_path: pathlib.Path) -> None:
+        """A step is w = 3.99 w (1 - w), which doubles a difference, so rounding decides after 25 steps."""
+        other = CHAOS.replace("3.99 * y * (1 - y)", "3.99 * y - 3.99 * y * y")
+        found = verify(tmp_path, CHAOS, other)
+        assert (found["verdict"], found["enlarged_rounding"]) == ("agree", True)
+        assert max(each["largest_difference"] for each in found["streams"]) > 0.1
+        found = verify(tmp_path, CHAOS, other.replace("SGD(1.0)", "SGD(1.0 + 1e-4 * (number == 20))"))
+        assert (found["verdict"], found["first_departure"]["kind"]) == ("differ", "learning rate")
+        found = verify(tmp_path, CHAOS, CHAOS.replace("net - ", "net * (1 + (number == 10) * 1e-3) - "))
+        assert (found["verdict"], found["first_departure"]["step"]) == ("differ", 11)
 
     def test_an_eager_loop_and_a_function_agree_but_for_the_key_bias(tmp_path: pathlib.Path) -> None:
         found = verify(tmp_path, EAGER, EAGER.replace("def step", "@tf.function\ndef step"))

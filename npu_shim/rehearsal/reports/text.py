@@ -81,6 +81,8 @@ def _lines(result: Result) -> Iterator[str]:
         yield f"not compared, gradients are zero but for rounding: {_listed(result['undetermined_variables'])}"
     for text in result.get("redefined", ()):
         yield f"not compared: {text}"
+    if result.get("enlarged_rounding"):
+        yield "rounding explains the differences: perturbed by it, the original departs from itself as far"
     if result.get("unsteady_prints"):
         yield f"not compared, the original prints other numbers each time: {_listed(result['unsteady_prints'])}"
     if result["first_departure"]:

@@ -1,0 +1,92 @@
+"""Rounding that training enlarges: how far an original departs from itself if its values are perturbed by rounding.
+
+A sum in another order differs by 1e-7. Training can enlarge this to any size: a ReLU near a tie, or Adam, which turns
+the rounding of a gradient near zero into a whole step. A departure that follows smaller differences is therefore
+compared with what perturbed runs of the original depart by (comparing.half_band).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Callable
+
+from npu_shim.rehearsal.comparing import half_band
+from npu_shim.rehearsal.comparing.comparison import Comparison, Departure, compare
+from npu_shim.rehearsal.comparing.half_band import ANY
+from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.running import Run
+
+ROUNDING = 4 * half_band.ROUNDOFF["float32"]  # of an op whose sums are added in another order
+_PRECISION = {"dtype": "float16", "precision_mode": "allow_mix_precision", "mixlist": None}  # has the perturbed ops
+_TOO_SMALL = 0.02  # of the departure: if one run departs by less, three more hardly explain it
+
+
+def explains(
+    found: Comparison,
+    original: Run,
+    ours: Recording,
+    theirs: Recording,
+    tolerance: float,
+    report: Callable[[str], None],
+) -> bool:
+    """Return True if perturbed runs of the original depart from it as far as the migrated script does.
+
+    Then the departures are removed from the comparison. Nothing runs if no smaller difference comes before them.
+
+    Args:
+        found: the comparison of original and migrated script.
+        original: the run of the original.
+        ours, theirs: the recordings.
+        tolerance: of the comparison.
+        report: prints a line about the progress.
+    """
+    first = found.first
+    if first is None or first.number is None:
+        return False
+    if not any(difference for step, difference in found.by_step().items() if step < first.step):
+        return False
+    runs: list[Comparison] = []
+    for number in range(1, 1 + half_band.RUNS):
+        perturbed = run_perturbed(original, number, half_band.RUNS, report)
+        if perturbed is None:
+            return False
+        runs.append(compare(ours, perturbed, ANY))
+        if _at(runs[0], first) < _TOO_SMALL * first.difference:
+            return False
+    banded = compare(ours, theirs, tolerance, limits=half_band.band("float32", runs))
+    if banded.first is not None:
+        return False
+    found.departures = []
+    for each in found.compared:
+        each.departures.clear()
+    return True
+
+
+def run_perturbed(run: Run, number: int, count: int, report: Callable[[str], None]) -> Recording | None:
+    """Run the original with values perturbed by rounding; return the recording, None if it did not run to its end.
+
+    Args:
+        run: of the original.
+        number: of this run, from 1; its folder has it, and the perturbation follows from it.
+        count: of all runs, for the progress.
+        report: prints a line about the progress.
+    """
+    half = {"precision": _PRECISION, "size": ROUNDING, "skips": [], "seed": run.seed + number, "everywhere": True}
+    again = replace(run, whole=None, half=half, folder=os.path.join(run.folder, f"perturbed_{number}"))
+    report(f"{run.starting} with values perturbed by rounding ({number} of {count})")
+    os.makedirs(again.folder, exist_ok=True)
+    if again.start():
+        return None
+    try:
+        return read(again.folder)
+    except OSError:
+        return None
+
+
+def _at(perturbed: Comparison, first: Departure) -> float:
+    """Return how far a perturbed run departs at the value of a departure."""
+    for each in perturbed.compared:
+        if (each.original.kind, each.original.name) == (first.kind, first.name):
+            return max((difference for step, difference in each.differences if step <= first.step), default=0.0)
+    return 0.0
