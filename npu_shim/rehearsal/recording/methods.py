@@ -49,6 +49,8 @@ def _around(original: Function, around: Around) -> Function:
     def method(self: Any, *args: object, **kwargs: object) -> Result:
         return around(original, self, *args, **kwargs)
 
+    # Keras 3 asks for it with and without unwrapping, and the two must be equal
+    method.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
     method.npu_shim_original = original  # type: ignore[attr-defined]
     # a mark against wrapping twice with the same function
     method.npu_shim_arounds = (around, *getattr(original, "npu_shim_arounds", ()))  # type: ignore[attr-defined]
