@@ -22,17 +22,17 @@ _PRECISION = {"dtype": "float16", "precision_mode": "allow_mix_precision", "mixl
 _TOO_SMALL = 0.02  # of the departure: if one run departs by less, three more hardly explain it
 
 
-def explains(
+def within_band(
     found: Comparison,
     original: Run,
     ours: Recording,
     theirs: Recording,
     tolerance: float,
     report: Callable[[str], None],
-) -> bool:
-    """Return True if perturbed runs of the original depart from it as far as the migrated script does.
+) -> Comparison | None:
+    """Compare two scripts within the band of perturbed runs of the original.
 
-    Then the departures are removed from the comparison. Nothing runs if no smaller difference comes before them.
+    Nothing runs if no smaller difference comes before the first departure.
 
     Args:
         found: the comparison of original and migrated script.
@@ -40,27 +40,27 @@ def explains(
         ours, theirs: the recordings.
         tolerance: of the comparison.
         report: prints a line about the progress.
+    Returns:
+        The comparison, with the departures beyond the band; None if rounding does not explain the first departure.
     """
     first = found.first
     if first is None or first.number is None:
-        return False
+        return None
     if not any(difference for step, difference in found.by_step().items() if step < first.step):
-        return False
+        return None
     runs: list[Comparison] = []
     for number in range(1, 1 + half_band.RUNS):
         perturbed = run_perturbed(original, number, half_band.RUNS, report)
         if perturbed is None:
-            return False
+            return None
         runs.append(compare(ours, perturbed, ANY))
         if _at(runs[0], first) < _TOO_SMALL * first.difference:
-            return False
+            return None
     banded = compare(ours, theirs, tolerance, limits=half_band.band("float32", runs))
-    if banded.first is not None:
-        return False
-    found.departures = []
-    for each in found.compared:
-        each.departures.clear()
-    return True
+    is_there = any(
+        (each.step, each.kind, each.name) == (first.step, first.kind, first.name) for each in banded.departures
+    )
+    return None if is_there else banded
 
 
 def run_perturbed(run: Run, number: int, count: int, report: Callable[[str], None]) -> Recording | None:

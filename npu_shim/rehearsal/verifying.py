@@ -100,8 +100,9 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
             differences = _sentences(compared)
     is_rounding = False
     if differences and not settings.seeds and not incomplete and not itself and _may_be_rounding(original, theirs):
-        is_rounding = enlarged.explains(compared, original, ours[0], theirs[0], settings.tolerance, report)
-        differences = [] if is_rounding else differences
+        banded = enlarged.within_band(compared, original, ours[0], theirs[0], settings.tolerance, report)
+        if banded is not None:
+            compared, differences, is_rounding = banded, _sentences(banded), banded.first is None
     if differences and not incomplete and not itself:
         differences += deliberate.unlike(original, theirs)
         differences += _versions(ours[0], theirs[0])

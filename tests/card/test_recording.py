@@ -80,7 +80,8 @@ graphs = []
 def train():
     runs.clear()
     with tf.Graph().as_default() as graph:
-        v1.keras.backend.set_session(v1.Session(graph=graph))
+        if kind == "keras":
+            v1.keras.backend.set_session(v1.Session(graph=graph))
         (keras if kind == "keras" else session)()
         graphs.append((graph.as_graph_def(), list(runs)))
 

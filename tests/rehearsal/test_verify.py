@@ -47,13 +47,14 @@ CHAOS = """
 import tensorflow as tf
 
 w = tf.Variable([[0.1], [0.2], [0.3], [0.4]])
+optimizer = tf.keras.optimizers.SGD(1.0)
 for number in range(40):
     with tf.GradientTape() as tape:
         y = tf.matmul(tf.eye(4), w)
         net = y
-        loss = tf.reduce_sum(tf.stop_gradient(net - 3.99 * y * (1 - y)) * y)
+        loss = tf.reduce_sum(tf.stop_gradient(net - (3.99 * y * (1 - y))) * y)
     gradient = tape.gradient(loss, w)
-    tf.keras.optimizers.SGD(1.0).apply_gradients([(gradient, w)])
+    optimizer.apply_gradients([(gradient, w)])
 """
 
 
@@ -312,7 +313,13 @@ if tf.executing_eagerly():
         found = verify(tmp_path, CHAOS, other)
         assert (found["verdict"], found["enlarged_rounding"]) == ("agree", True)
         assert max(each["largest_difference"] for each in found["streams"]) > 0.1
-        found = verify(tmp_path, CHAOS, other.replace("SGD(1.0)", "SGD(1.0 + 1e-4 * (number == 20))"))
+
+    @pytest.mark.nightly
+    def test_a_defect_beyond_enlarged_rounding_is_found(tmp_path: pathlib.Path) -> None:
+        other = CHAOS.replace("3.99 * y * (1 - y)", "3.99 * y - 3.99 * y * y")
+        found = verify(
+            tmp_path, CHAOS, other.replace("    o", "    optimizer.learning_rate = 1 + 1e-4 * (number == 20)\n    o")
+        )
         assert (found["verdict"], found["first_departure"]["kind"]) == ("differ", "learning rate")
         found = verify(tmp_path, CHAOS, CHAOS.replace("net - ", "net * (1 + (number == 10) * 1e-3) - "))
         assert (found["verdict"], found["first_departure"]["step"]) == ("differ", 11)
