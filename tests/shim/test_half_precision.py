@@ -88,6 +88,16 @@ def test_values_and_gradients_are_those_of_rounded_ops(run: str, dtype: str) -> 
     assert rehearsal.rounded["Tanh"] == 1 and "Mean" not in rehearsal.rounded
 
 
+def test_an_op_in_16_bits_updates_a_variable_by_reference() -> None:
+    """As the moving averages of batch normalization do in TensorFlow 1."""
+    arguments = dict(precision_mode="force_fp16")
+    with npu_shim.rehearsal.half_precision("float16", **arguments), tf.Graph().as_default(), v1.Session() as session:
+        w = v1.get_variable("w", initializer=W, use_resource=False)
+        added = v1.assign_add(w, tf.square(w))
+        session.run(v1.global_variables_initializer())
+        np.testing.assert_allclose(session.run(added), W + W * W, rtol=2e-3, atol=2e-3)
+
+
 def test_numbers_are_float32_again_after_the_rehearsal() -> None:
     with npu_shim.rehearsal.half_precision():
         rounded = in_a_session()[0]

@@ -114,8 +114,8 @@ class Rounding(tf_op_creation.OpHook):
             if value.dtype.base_dtype != tf.float32:
                 return value
             value = tf.convert_to_tensor(value)
-        if not _is_float32(value) or _is_rounded(value):
-            return value
+        if not _is_float32(value) or value.dtype != tf.float32 or _is_rounded(value):
+            return value  # a reference is what the op updates
         is_cast = not _is_half(value)
         self.casts[bool(MATRIX.match(op_type))] += is_cast
         return self.input(value, op_type, is_cast)
