@@ -332,4 +332,23 @@ SCRIPTS: tuple[Script, ...] = (
             Edit("hyperparams.py", "num_blocks = 6", "num_blocks = 1"),
         ],
     ),
+    Script(
+        "PetarV-/GAT",
+        "5af87e7",
+        "session, attention on a graph",
+        "1.15",
+        "",
+        "execute_cora.py",
+        edits=[Edit("execute_cora.py", r"n_heads = \[8, 1\]", "n_heads = [2, 1]")],
+    ),
+    Script(
+        "carpedm20/DCGAN-tensorflow",
+        "62c9a2a",
+        "GAN with three updates",
+        "1.15",
+        "",
+        "main.py",
+        arguments="--dataset mnist --input_height=28 --output_height=28 --train --batch_size=16",
+        data=["digits", "data/mnist", "60000", "10000"],
+    ),
 )
