@@ -170,7 +170,7 @@ def test_layers_of_contrib_and_their_checkpoints(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, session.run(wanted), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("mode", ["lstm", "gru"])
+@pytest.mark.parametrize("mode", ["lstm", pytest.param("gru", marks=pytest.mark.nightly)])
 def test_a_skipped_input_takes_the_place_of_its_product_with_a_matrix(mode: str) -> None:
     random, gates = np.random.RandomState(5), GATES[mode]
     value = random.uniform(-1, 1, [STEPS, BATCH, UNITS]).astype(np.float32)

@@ -72,7 +72,7 @@ def test_functions_of_an_imported_graph(build: Callable[[], Any]) -> None:
     np.testing.assert_allclose(run(graph_def), expected(), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("dilation", [1, pytest.param(2, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("data_format", ["NCHW", "NHWC"])
 def test_groups_of_an_imported_graph_without_shapes(data_format: str, dilation: int) -> None:
     """Its gradients, too, with respect to the input, to the filter, and of the second order."""

@@ -306,7 +306,7 @@ if tf.executing_eagerly():
             r"numpy.random.seed gets \d+ and \d+ at original.py:8, from the clock", found["itself"]["cause"]
         )
 
-    @pytest.mark.smoke
+    @pytest.mark.nightly
     def test_rounding_that_training_enlarges_is_no_difference(tmp_path: pathlib.Path) -> None:
         """A step is w = 3.99 w (1 - w), which doubles a difference, so rounding decides after 25 steps."""
         other = CHAOS.replace("3.99 * y * (1 - y)", "3.99 * y - 3.99 * y * y")

@@ -1,0 +1,70 @@
+"""Departures within what rounding does to a training, without TensorFlow: perturbed runs are recordings made here."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+
+from npu_shim.rehearsal import enlarged
+from npu_shim.rehearsal.comparing.comparison import Comparison, compare
+from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.recording.recorder import GRADIENT, LOSS, RATE, VARIABLE
+from npu_shim.rehearsal.running import Run
+from tests.recordings import recording
+
+pytestmark = pytest.mark.once
+TOLERANCE = 1e-5
+Change = Callable[[int, str, str, np.ndarray], Any]
+
+
+def departing(size: float, seed: int, before: float = 1e-7, rate: float = 1.0) -> Change:
+    """Return a change by rounding before step 3, by ``size`` from then on, and of the learning rate at step 3."""
+    random = np.random.RandomState(seed)
+
+    def change(step: int, kind: str, name: str, value: np.ndarray) -> Any:
+        if kind == RATE and step == 3:
+            return value * np.float32(rate)
+        if kind not in (LOSS, GRADIENT, VARIABLE):
+            return value
+        relative = size if step >= 3 else before
+        return value * (1 + relative * random.choice([-1, 1]) * np.float32(random.uniform(0.5, 1)))
+
+    return change
+
+
+def within(
+    folder: pathlib.Path, theirs: Change, size: float, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Comparison | None, int]:
+    """Return the comparison within the band of runs that depart by ``size``, and the number of these runs."""
+    runs: list[int] = []
+
+    def run_perturbed(run: Run, number: int, count: int, report: Callable[[str], None]) -> Recording:
+        runs.append(number)
+        return recording(folder / f"perturbed_{number}", departing(size, 10 + number))
+
+    monkeypatch.setattr(enlarged, "run_perturbed", run_perturbed)
+    ours, other = recording(folder / "ours"), recording(folder / "theirs", theirs)
+    found = compare(ours, other, TOLERANCE)
+    run = Run("original", "train.py", [], str(folder), None, 1, True, 1, None, None, None)
+    return enlarged.within_band(found, run, ours, other, TOLERANCE, lambda text: None), len(runs)
+
+
+def test_a_departure_within_the_band_is_none(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, runs = within(tmp_path, departing(1e-3, 1), 1e-3, monkeypatch)
+    assert found is not None and found.first is None and runs == 4
+
+
+def test_a_departure_is_not_that_of_rounding(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, runs = within(tmp_path / "larger", departing(1e-1, 1), 1e-3, monkeypatch)
+    assert found is None and runs == 1  # one run shows it
+    found, runs = within(tmp_path / "first", departing(1e-3, 1, before=0.0), 1e-3, monkeypatch)
+    assert found is None and runs == 0  # nothing rounds before it
+
+
+def test_a_defect_beside_enlarged_rounding_is_named(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, _ = within(tmp_path, departing(1e-3, 1, rate=1.001), 1e-3, monkeypatch)
+    assert found is not None and found.first is not None
+    assert (found.first.step, found.first.kind) == (3, RATE)
