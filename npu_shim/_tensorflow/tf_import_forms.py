@@ -180,7 +180,9 @@ def _form_of(node: Message, form: Form, known: Operation | None, body: _Body, re
         try:
             formed = in_graph(form, node.op, _RESULT, {**asked.attributes, **asked.inputs}, list)
         except (NotImplementedError, ValueError):
-            return []  # a function that nobody calls may have such a node: the op itself reports it when it runs
+            if not body.is_function:
+                raise
+            return []  # nobody may call the function: the op itself reports it when it runs
     if formed is None:
         return []
 

@@ -112,3 +112,13 @@ def test_a_function_that_nobody_calls_may_have_a_layer_of_unknown_size() -> None
     graph_def = as_written(build)
     assert [each.signature.name for each in graph_def.library.function] == ["for_gpus"]
     np.testing.assert_array_equal(run(graph_def), IMAGES)
+
+
+def test_an_imported_op_of_gpus_is_one_clear_error() -> None:
+    graph_def = v1.GraphDef()
+    graph_def.node.add(name="x", op="Placeholder").attr["dtype"].type = tf.float32.as_datatype_enum
+    node = graph_def.node.add(name="sum", op="NcclAllReduce", input=["x"])
+    node.attr["T"].type = tf.float32.as_datatype_enum
+    node.attr["reduction"].s, node.attr["num_devices"].i, node.attr["shared_name"].s = b"sum", 2, b"s"
+    with tf.Graph().as_default(), pytest.raises(NotImplementedError, match="NcclAllReduce runs on GPUs only. Use one"):
+        v1.import_graph_def(graph_def)
