@@ -112,12 +112,19 @@ def trains_itself(context: Context) -> bool:
 
 def only_predicts(context: Context) -> bool:
     """Return True if a file that no other imports predicts or evaluates, and neither it nor what it imports trains."""
+    project, path = context.names.project, context.names.path
+    is_imported = project is not None and path in project.paths and bool(project.importers(path))
+    return _calls(context.names, _PREDICTS) and not is_imported and never_trains(context)
+
+
+def never_trains(context: Context) -> bool:
+    """Return True if nothing trains in a file, in the files that it imports, and in those that import it."""
     names, project, path = context.names, context.names.project, context.names.path
-    if not _calls(names, _PREDICTS) or trains_itself(context) or _calls(names, _TRAINS):
+    if trains_itself(context) or _calls(names, _TRAINS):
         return False
     if project is None or path not in project.paths:
         return True
-    return not project.importers(path) and not project.once(_training) & project.reached(path)
+    return project.once(_training).isdisjoint({*project.reached(path), *project.importers(path)})
 
 
 def updating(project: ModuleIndex) -> frozenset[str]:

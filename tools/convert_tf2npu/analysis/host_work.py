@@ -1,4 +1,4 @@
-"""Recognise scripts that use TensorFlow on the host only: they code images, build TensorRT graphs or show datasets."""
+"""Recognise scripts that use TensorFlow on the host only: they code images, freeze graphs or show datasets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ..project.context import Context
 from ..semantics.model import Where
 from ..semantics.tf_types import Type
 from .device_placement import trains_itself
+from .freezing import only_freezes
 
 _CODECS = tuple(f"tensorflow.{home}.{way}code_" for home in ("image", "io") for way in ("de", "en"))
 _TENSORRT = (
@@ -40,7 +41,9 @@ _SHOWING = frozenset({"print", "len", "str", "repr", "format", "type", "list", "
 
 
 def is_on_host(context: Context, node: ast.AST) -> bool:
-    """Return True if a session runs nothing on the NPU: its file codes images, or its code builds TensorRT graphs.
+    """Return True if a session runs nothing on the NPU.
+
+    Its file codes images, or its code builds TensorRT graphs, or it only restores variables that are frozen.
 
     Args:
         context: the file.
@@ -53,7 +56,7 @@ def is_on_host(context: Context, node: ast.AST) -> bool:
         return any(_outermost(context, call) is place for call in converters) and not (
             place is None and trains_itself(context)
         )
-    return (
+    return only_freezes(context, node) or (
         any(name.startswith(_CODECS) for name in called)
         and all(name.startswith(_AROUND) for name in called)
         and _imported(context.names.tree) <= PLAIN_MODULES
