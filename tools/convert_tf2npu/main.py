@@ -18,6 +18,7 @@ if not __package__:  # run by its path: sys.path has this folder instead of the 
 
 from convert_tf2npu.cli.arguments import conflict, parser  # noqa: E402
 from convert_tf2npu.cli.config import ConfigError  # noqa: E402
+from convert_tf2npu.cli.language_option import language  # noqa: E402
 from convert_tf2npu.files.errors import UsageError  # noqa: E402
 from convert_tf2npu.files.signals import ENDING  # noqa: E402
 
@@ -41,14 +42,15 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(argv: list[str] | None) -> int:
-    made = parser()
+    say = language(sys.argv[1:] if argv is None else argv, os.environ)
+    made = parser(say)
     args = made.parse_args(argv)
     from convert_tf2npu.cli import commands as command  # only here: --help needs none of it
 
     if args.list_rules:
-        return command.list_rules()
+        return command.list_rules(say)
     if args.explain:
-        return command.explain(args.explain)
+        return command.explain(args.explain, say)
     problem = conflict(args)
     if problem:
         made.error(problem)
@@ -61,21 +63,22 @@ def _run(argv: list[str] | None) -> int:
     except ValueError:
         pass  # only the main thread may set handlers
     try:
-        code = command.convert_standard_input(args) if args.input == "-" else command.migrate(args)
+        code = command.convert_standard_input(args, say) if args.input == "-" else command.migrate(args, say)
         sys.stdout.flush()
         return code
     except (UsageError, ConfigError) as error:
-        print(f"convert_tf2npu: error: {error}", file=sys.stderr)
+        print(f"convert_tf2npu: {say('error')}: {say(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("convert_tf2npu: interrupted", file=sys.stderr)
+        print(f"convert_tf2npu: {say('interrupted')}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of the diff, such as head, has ended
         _close_output()
         return 141
     except OSError as error:  # a full disk behind standard output, or a file that has vanished
         _close_output()
-        print(f"convert_tf2npu: error: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
+        reason = say(error.strerror or str(error))
+        print(f"convert_tf2npu: {say('error')}: {error.filename or say('output')}: {reason}", file=sys.stderr)
         return 2
     finally:
         for number, handler in before.items():

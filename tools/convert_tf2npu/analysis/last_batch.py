@@ -24,7 +24,7 @@ from .train_phase import Phase, phase_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
-BY_MASK = "and its mask"  # in the messages on datasets that feed no training
+BY_MASK = "and its mask"  # part of the messages below on datasets that feed no training
 _STATIC = frozenset({"npu_shim.data.pad_last_batch", "npu_shim.data.enforce_static_batch"})
 
 
@@ -127,15 +127,16 @@ def _message(context: Context, node: ast.Call, phase: Phase, given: bool, static
 
     def drop(condition: str) -> str:
         if not static.flag:
-            return "use " + static.drop.replace("%s", shown) + ("" if condition == "True" else f" if {condition}")
-        return f"pass {static.flag}={condition}" + (" instead of False" if given else "")
+            fix = static.drop.replace("%s", shown)
+            return f"use {fix}" if condition == "True" else f"use {fix} if {condition}"
+        return f"pass {static.flag}={condition} instead of False" if given else f"pass {static.flag}={condition}"
 
     if phase.name == TRAIN:
         return f"{feeds}. {_sentence(drop('True'))}"
     if phase.phases and phase.complete and TRAIN not in phase.phases:
         if phase.name == PREDICT:
-            return f"{feeds}. Without NPUEstimator, use {pad} {BY_MASK}"
-        return f"{feeds}. Use {pad} {BY_MASK}"
+            return f"{feeds}. Without NPUEstimator, use {pad} and its mask"
+        return f"{feeds}. Use {pad} and its mask"
     flag = training_flag(context, node)
     if flag:
         evidence = f" (see {phase.because})" if len(phase.phases) > 1 else ""
@@ -153,7 +154,12 @@ def _sentence(text: str) -> str:
 
 
 def _listed(phase: Phase) -> str:
-    return " and ".join(sorted(phase.phases, key=(TRAIN, EVAL, PREDICT).index))
+    return {
+        frozenset({TRAIN, EVAL}): "training and evaluation",
+        frozenset({TRAIN, PREDICT}): "training and prediction",
+        frozenset({EVAL, PREDICT}): "evaluation and prediction",
+        frozenset({TRAIN, EVAL, PREDICT}): "training, evaluation and prediction",
+    }.get(phase.phases, "".join(phase.phases))
 
 
 def brief(context: Context, node: ast.AST) -> str:

@@ -25,7 +25,7 @@ from .tensorflow_evidence import Evidence, FileEvidence, evidence_of
 class Version(enum.Enum):
     """The answer."""
 
-    ONE, TWO, BOTH, UNKNOWN = "TensorFlow 1", "TensorFlow 2", "TensorFlow 1 and 2", "TensorFlow 1 or 2"
+    ONE, TWO, BOTH, UNKNOWN = "1", "2", "1 and 2", "1 or 2"
 
 
 class Verdict(NamedTuple):

@@ -10,17 +10,34 @@ from typing import NoReturn
 
 from .. import __version__
 from ..engine.settings import Settings
+from ..report.language import ENGLISH, Language
 from .config import Config, check_codes, check_jobs
+from .language_option import NAMES
 
 
 class _Parser(argparse.ArgumentParser):
+    say = ENGLISH
+
     def error(self, message: str) -> NoReturn:
         """Exit with one line, without the usage, which --help prints."""
-        self.exit(2, f"{self.prog}: error: {message}\n")
+        self.exit(2, f"{self.prog}: {self.say('error')}: {self.say(message)}\n")
+
+    def speak(self, say: Language) -> None:
+        """Translate the help."""
+        from .wide_help import WideHelp  # only here: English needs none of it
+
+        self.say = say
+        self.formatter_class = functools.partial(WideHelp, width=_width(), say=say)
+        for action in self._actions:
+            action.help = say(action.help or "")
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the arguments."""
+def parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
+    """Return the parser of the arguments.
+
+    Args:
+        say: the language of the help and the errors.
+    """
     made = _Parser(
         prog="convert_tf2npu",
         formatter_class=functools.partial(argparse.HelpFormatter, width=_width()),
@@ -65,6 +82,11 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each place of a finding")
     made.add_argument("--statistics", action="store_true", help="count findings and rewrites per rule")
+    made.add_argument(
+        "--language",
+        choices=NAMES,
+        help="the language of help, messages and reports; default: that of LC_ALL, LC_MESSAGES or LANG",
+    )
     made.add_argument("--version", action="version", version=f"convert_tf2npu {__version__}")
     made.add_argument("--list-rules", action="store_true", help="list the rules")
     made.add_argument("--explain", metavar="CODE", help="explain a rule")
@@ -82,6 +104,8 @@ def parser() -> argparse.ArgumentParser:
         help="the scripts use tf.compat.v1; not needed, the tool recognizes it",
     )
     vendor.add_argument("-l", "--list", metavar="FILE", help="a list of supported APIs; ignored, the tool has its own")
+    if say is not ENGLISH:
+        made.speak(say)
     return made
 
 

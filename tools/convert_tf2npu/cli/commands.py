@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..engine.remembered import Memory, cache_folder
 from ..engine.run import Exclude, Run, convert_source, recover_in_place, replace, write
 from ..report import text
+from ..report.language import Language
 from ..report.terminal import Terminal
 from .arguments import notes, rule_settings
 from .config import find_config, no_rule
@@ -20,36 +21,39 @@ if TYPE_CHECKING:
     from ..rules.registry import Registry
 
 
-def list_rules() -> int:
+def list_rules(say: Language) -> int:
     """Print the rules.
 
     Returns:
         the exit code.
     """
     for rule in _rules().rules:
-        print(f"{rule.code}  {rule.title}")
+        print(f"{rule.code}  {text.title_of(rule.title, say)}{say('.')}")
     return 0
 
 
-def explain(code: str) -> int:
+def explain(code: str, say: Language) -> int:
     """Print the help of a rule."""
+    from ..report import explanation
+
     rules = _rules()
     rule = rules.by_code(code)
     if rule is None:
-        print(f"convert_tf2npu: error: {no_rule(code, [rule.code for rule in rules.rules])}", file=sys.stderr)
+        problem = no_rule(code, [rule.code for rule in rules.rules])
+        print(f"convert_tf2npu: {say('error')}: {say(problem)}", file=sys.stderr)
         return 2
-    print(f"{rule.code}: {rule.doc}")
+    print(f"{rule.code}: {explanation.in_language(rule.doc, say)}")
     return 0
 
 
-def migrate(args: argparse.Namespace) -> int:
+def migrate(args: argparse.Namespace, say: Language) -> int:
     """Migrate a file or folder, and print the results."""
     config = find_config(args.input)
     exclude = Exclude(config.exclude or (), config.folder) if args.exclude is None else Exclude(args.exclude)
     if args.in_place:
         recover_in_place(args.input)
     settings = rule_settings(args, config)
-    progress = Progress(sys.stderr)
+    progress = Progress(sys.stderr, say)
     try:
         run = convert_source(
             args.input,
@@ -64,7 +68,7 @@ def migrate(args: argparse.Namespace) -> int:
         progress.close()
     # Written now, because --in-place replaces the files that the reports show; published last.
     code = 2 if run.unreadable else 1 if args.check and run.said else 0
-    reports = _reports(run, args.report, code, settings.compat_v1) if args.report else None
+    reports = _reports(run, args.report, code, settings.compat_v1, say) if args.report else None
     try:
         missing: list[str] = []
         if args.output:
@@ -80,17 +84,17 @@ def migrate(args: argparse.Namespace) -> int:
     written = bool(args.output or args.in_place)
     if not written and not args.check:
         _print_diff(run)
-    terminal = Terminal(sys.stdout if written or args.check else sys.stderr)
-    _print_report(run, args, terminal)
+    terminal = Terminal(sys.stdout if written or args.check else sys.stderr, say)
+    _print_report(run, args, terminal, say)
     for relative in missing:
-        Terminal(sys.stderr).say(f"{relative}: unreadable, and missing in {args.output}")
+        Terminal(sys.stderr).say(say("{0}: unreadable, and missing in {1}").format(relative, args.output))
     return code
 
 
-def _reports(run: Run, folder: str, code: int, compat_v1: bool) -> Reports:
+def _reports(run: Run, folder: str, code: int, compat_v1: bool, say: Language) -> Reports:
     from ..report.writers import Reports  # only here: few runs need reports
 
-    return Reports(run, folder, code, compat_v1)
+    return Reports(run, folder, code, compat_v1, say)
 
 
 def _rules() -> Registry:
@@ -99,7 +103,7 @@ def _rules() -> Registry:
     return Registry()
 
 
-def convert_standard_input(args: argparse.Namespace) -> int:
+def convert_standard_input(args: argparse.Namespace, say: Language) -> int:
     """Migrate a script from standard input to standard output."""
     from ..engine.converter import Converter
 
@@ -108,7 +112,7 @@ def convert_standard_input(args: argparse.Namespace) -> int:
     if not args.check:
         sys.stdout.buffer.write(raw if result.new is None else result.new)
         sys.stdout.buffer.flush()
-    _print_results([("<stdin>", result)], args, Terminal(sys.stderr))
+    _print_results([("<stdin>", result)], args, Terminal(sys.stderr, say), say)
     return 2 if result.unreadable else 1 if args.check and result.diagnostics else 0
 
 
@@ -120,22 +124,23 @@ def _print_diff(run: Run) -> None:
                 terminal.write_diff(text.diff(entry.relative, stream.read(), result.new))
 
 
-def _print_report(run: Run, args: argparse.Namespace, terminal: Terminal) -> None:
+def _print_report(run: Run, args: argparse.Namespace, terminal: Terminal, say: Language) -> None:
     if run.tree.left_out:
-        terminal.say(f"not part of the migration: {', '.join(run.tree.left_out)}")
+        terminal.say(say("not part of the migration: {0}").format(", ".join(run.tree.left_out)))
     if run.excluded:
-        terminal.say(f"excluded from the migration: {text.count(len(run.excluded), 'file')}")
-    _print_results([(entry.path, result) for entry, result in run.results], args, terminal)
+        terminal.say(say("excluded from the migration: {0}").format(text.count(len(run.excluded), "file", say)))
+    _print_results([(entry.path, result) for entry, result in run.results], args, terminal, say)
     if args.report:
-        terminal.say(f"Reports: {os.path.join(args.report, 'report.html')}, also as .json, .sarif and .txt.")
+        page = os.path.join(args.report, "report.html")
+        terminal.say(say("Reports: {0}, also as .json, .sarif and .txt.").format(page))
 
 
-def _print_results(results: list[text.Named], args: argparse.Namespace, terminal: Terminal) -> None:
+def _print_results(results: list[text.Named], args: argparse.Namespace, terminal: Terminal, say: Language) -> None:
     for note in notes(args):
-        terminal.say(note)
+        terminal.say(say(note))
     terminal.say_results(results, args.verbose or args.check)
     if args.statistics:
-        for line in text.statistics(results, _rules()):
+        for line in text.statistics(results, _rules(), say):
             terminal.say(line)
-    for line in text.summary(results):
+    for line in text.summary(results, say):
         terminal.say(line)

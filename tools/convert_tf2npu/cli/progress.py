@@ -6,6 +6,8 @@ import os
 import time
 from typing import TextIO
 
+from ..report.language import ENGLISH, Language
+
 _WIDTH = 30
 _WAIT_S = 0.5  # a shorter run needs no bar
 _STEP_S = 0.1
@@ -16,10 +18,12 @@ class Progress:
 
     Args:
         stream: where to draw, usually standard error.
+        say: the language.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, say: Language = ENGLISH) -> None:
         self._stream = stream
+        self._language = say
         self._shown = False
         self._active = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._next_s = time.monotonic() + _WAIT_S
@@ -30,7 +34,7 @@ class Progress:
             self._next_s = time.monotonic() + _STEP_S
             filled = _WIDTH * done // total
             bar = "#" * filled + "." * (_WIDTH - filled)
-            self._stream.write(f"\r[{bar}] {done} of {total} files")
+            self._stream.write(f"\r[{bar}] " + self._language("{0} of {1} files").format(done, total))
             self._stream.flush()
             self._shown = True
 

@@ -121,9 +121,9 @@ def _put(staging: Staging, target: str, tree: Tree, whole: bool, force: bool) ->
             pairs.append((written, place))
             changed += [entry.relative] if os.path.lexists(place) else []
     if changed and not force:
+        differ = "1 file that differs" if len(changed) == 1 else f"{len(changed)} files that differ"
         raise UsageError(
-            f"{target} has {len(changed)} {'file that differs' if len(changed) == 1 else 'files that differ'} "
-            f"({', '.join(changed[:3])}{', ...' if len(changed) > 3 else ''}). "
+            f"{target} has {differ} ({', '.join(changed[:3])}{', ...' if len(changed) > 3 else ''}). "
             "Choose another folder, or replace with --force"
         )
     put_in_place(pairs, staging.journal, [target] + [os.path.join(target, folder) for folder in tree.folders])

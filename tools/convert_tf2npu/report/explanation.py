@@ -6,9 +6,14 @@ import html
 import re
 from typing import NamedTuple
 
+from .language import ENGLISH, Language
+from .translation import wrapped
+
+_COLUMNS = 100
+
 
 class Block(NamedTuple):
-    """A piece of a docstring: ``kind`` is ``text``, ``heading``, ``list`` or ``code``."""
+    """A piece of a docstring: ``kind`` is ``text``, ``heading``, ``list``, ``table`` or ``code``."""
 
     kind: str
     text: str
@@ -28,12 +33,37 @@ def blocks(doc: str) -> list[Block]:
             found.append(Block("code", code))
         elif re.match(r"[*-] ", paragraph):
             found.append(Block("list", paragraph))
+        elif paragraph.startswith("|"):
+            found.append(Block("table", paragraph))
         elif re.match(r"\w[\w ,]*::\Z", paragraph):
             found.append(Block("heading", paragraph[:-2]))
         else:
             text = " ".join(line.strip() for line in paragraph.split("\n"))
             found.append(Block("text", text[:-1] if text.endswith("::") else text))
     return found
+
+
+def in_language(doc: str, say: Language) -> str:
+    """Return a docstring in another language: its title, then its paragraphs; the code stays."""
+    if say is ENGLISH:
+        return doc
+    made = [say(doc.split("\n", 1)[0].rstrip(".")) + say(".")]
+    for block in blocks(doc):
+        if block.kind == "code":
+            made.append("\n".join(f"    {line}".rstrip() for line in block.text.split("\n")))
+        elif block.kind == "list":
+            items = ["\n  ".join(wrapped(say(item), _COLUMNS - 2)) for item in items_of(block)]
+            made.append("\n".join(f"* {item}" for item in items))
+        elif block.kind == "table":
+            made.append("\n".join(map(say, block.text.split("\n"))))
+        else:
+            made.append("\n".join(wrapped(say(block.text), _COLUMNS)) + (say("::") if block.kind == "heading" else ""))
+    return "\n\n".join(made)
+
+
+def items_of(block: Block) -> list[str]:
+    """Return the texts of a list, each on one line."""
+    return [" ".join(item[2:].split()) for item in re.split(r"\n(?=[*-] )", block.text)]
 
 
 def markdown(doc: str) -> str:
@@ -50,8 +80,9 @@ def plain(doc: str) -> str:
     return next((block.text.replace("``", "") for block in blocks(doc) if block.kind == "text"), "")
 
 
-def as_html(doc: str) -> str:
+def as_html(doc: str, say: Language = ENGLISH) -> str:
     """Return a docstring, without its title, as HTML: Before and After in two columns, Untouched folded."""
+    before, after, unchanged = say("Before"), say("After"), say("Untouched")
     made: list[str] = []
     untouched: list[str] = []
     found = blocks(doc)
@@ -62,32 +93,36 @@ def as_html(doc: str) -> str:
             untouched.append(_code(code.text))
         elif code and block.text == "Before" and len(found) > 1 and found[0].text == "After":
             made.append(
-                f'<div class="pair"><div><h4>Before</h4>{_code(code.text)}</div>'
-                f"<div><h4>After</h4>{_code(found[1].text)}</div></div>"
+                f'<div class="pair"><div><h4>{before}</h4>{_code(code.text)}</div>'
+                f"<div><h4>{after}</h4>{_code(found[1].text)}</div></div>"
             )
             del found[:2]
         else:
-            made.append(_block(block))
+            made.append(_block(block, say))
             made += [_code(code.text)] if code else []
     if untouched:
         made.append(
-            f'<details class="untouched"><summary>Untouched: {len(untouched)} examples</summary>'
+            f'<details class="untouched"><summary>{say("Untouched: {0} examples").format(len(untouched))}</summary>'
             f"{''.join(untouched)}</details>"
             if len(untouched) > 1
-            else "<h4>Untouched</h4>" + untouched[0]
+            else f"<h4>{unchanged}</h4>" + untouched[0]
         )
     return "\n".join(made)
 
 
-def _block(block: Block) -> str:
+def _block(block: Block, say: Language) -> str:
     if block.kind == "code":
         return _code(block.text)
     if block.kind == "heading":
-        return f"<h4>{_inline(block.text)}</h4>"
+        return f"<h4>{_inline(say(block.text))}</h4>"
+    if block.kind == "table":
+        rows = [say(row).strip("| ").split(" | ") for row in block.text.split("\n") if not row.startswith("| ---")]
+        return "<table>{}</table>".format(
+            "".join(f"<tr>{''.join(f'<td>{_inline(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        )
     if block.kind == "list":
-        items = re.split(r"\n(?=[*-] )", block.text)
-        return "<ul>{}</ul>".format("".join(f"<li>{_inline(item[2:])}</li>" for item in items))
-    return f"<p>{_inline(block.text)}</p>"
+        return "<ul>{}</ul>".format("".join(f"<li>{_inline(say(item))}</li>" for item in items_of(block)))
+    return f"<p>{_inline(say(block.text))}</p>"
 
 
 def _code(text: str) -> str:

@@ -15,10 +15,11 @@ from ..rules.registry import Registry
 from ..syntax.expressions import last_part
 from .api_table import ApiUse, api_table
 from .file_text import FileText
+from .language import ENGLISH, Language
 from .support import TF1, TF2
 from .text import printable
 
-_NOT_READ_DOC = """Unreadable files.
+NOT_READ_DOC = """Unreadable files.
 
 The tool copies a file unchanged if it is not Python 3, or not a valid notebook, and reports the place and the reason.
 Convert Python 2 with 2to3 first."""
@@ -86,6 +87,7 @@ class Report(NamedTuple):
     left_out: tuple[str, ...]
     excluded: tuple[str, ...]
     exit_code: int = 0
+    say: Language = ENGLISH
 
     @property
     def calls(self) -> Calls:
@@ -102,13 +104,14 @@ class Report(NamedTuple):
         return sum(1 for d in self.said if d.kind == kind)
 
 
-def report_of(run: Run, compat_v1: bool, exit_code: int = 0) -> Report:
+def report_of(run: Run, compat_v1: bool, exit_code: int = 0, say: Language = ENGLISH) -> Report:
     """Return the content of the reports of a run.
 
     Args:
         run: the run, with its TensorFlow calls listed.
         compat_v1: True if its scripts are to run on TensorFlow 2.
         exit_code: the exit code of the command.
+        say: the language of the reports for people, which are the text and the HTML.
     """
     calling = [result for _, result in run.results if result.listed]
     tensorflow = TF2 if compat_v1 or calling and all(result.is_two for result in calling) else TF1
@@ -124,6 +127,7 @@ def report_of(run: Run, compat_v1: bool, exit_code: int = 0) -> Report:
         tuple(name_of(path) for path in run.tree.left_out),
         tuple(name_of(p) for p in run.excluded),
         exit_code,
+        say,
     )
 
 
@@ -149,7 +153,7 @@ def _explanations(run: Run) -> tuple[Explanation, ...]:
 
 
 def _explanation(code: str, rule: Rule | None, rewrites: int, findings: int, errors: int) -> Explanation:
-    doc = rule.doc if rule else _NOT_READ_DOC
+    doc = rule.doc if rule else NOT_READ_DOC
     assert rule or code == NOT_READ
     module = last_part(rule.module.__name__) if rule else "not_read"
     name = "".join(word.capitalize() for word in module.split("_"))

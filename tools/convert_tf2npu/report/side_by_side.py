@@ -13,7 +13,7 @@ _CONTEXT = 3
 Row = Tuple[str, Optional[int], str, Optional[int], str]
 
 
-def table(old: list[str], new: list[str]) -> str:
+def table(old: list[str], new: list[str], label: str = "Before and after") -> str:
     """Return a table with the changed lines of a file and the lines around them."""
     rows = []
     for kind, old_line, left, new_line, right in _rows(old, new):
@@ -27,9 +27,9 @@ def table(old: list[str], new: list[str]) -> str:
                 )
             )
     return (
-        '<table class="diff" aria-label="Before and after"><colgroup><col class="no"><col><col class="no"><col>'
+        '<table class="diff" aria-label="{}"><colgroup><col class="no"><col><col class="no"><col>'
         "</colgroup><tbody>\n{}\n</tbody></table>"
-    ).format("\n".join(rows))
+    ).format(label, "\n".join(rows))
 
 
 def _rows(old: list[str], new: list[str]) -> Iterator[Row]:

@@ -8,6 +8,7 @@ from typing import Iterable, TextIO
 
 from ..engine.results import CHANGE, ERROR, FINDING, Diagnostic
 from . import text
+from .language import ENGLISH, Language
 
 _COLOURS: dict[str, str] = {CHANGE: "32", FINDING: "33", ERROR: "31", "place": "1"}
 _DIFF_COLOURS = ((b"+++", b"1"), (b"---", b"1"), (b"@@", b"36"), (b"+", b"32"), (b"-", b"31"))
@@ -20,10 +21,12 @@ class Terminal:
 
     Args:
         stream: usually standard output or standard error.
+        say: the language.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, say: Language = ENGLISH) -> None:
         self._stream = stream
+        self._language = say
         self._coloured = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
     def say(self, line: str) -> None:
@@ -52,13 +55,17 @@ class Terminal:
         """Print a diagnostic and the number of others with the same message, which is negative if it was printed."""
         if others < 0:
             return
-        where, message = text.diagnostic_parts(path, diagnostic)
+        where, message = text.diagnostic_parts(path, diagnostic, self._language)
         self._print(
             "{} {} {}{}".format(
                 self._paint("place", text.printable(where)),
                 self._paint(diagnostic.kind, diagnostic.code),
                 text.printable(message),
-                f" (and in {text.count(others, 'other place')}, which -v lists)" if others else "",
+                self._language(" (and in {0}, which -v lists)").format(
+                    text.count(others, "other place", self._language)
+                )
+                if others
+                else "",
             )
         )
 

@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Iterator, Sequence, Tuple
 
 from ..engine.results import CHANGE, ERROR, FINDING, Calls, Diagnostic, FileResult
+from .language import ENGLISH, Language
 
 if TYPE_CHECKING:
     from ..rules.registry import Registry
@@ -16,93 +17,112 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
 Named = Tuple[str, FileResult]  # a file's path and its result
 
 
-def place(diagnostic: Diagnostic) -> str:
+def place(diagnostic: Diagnostic, say: Language = ENGLISH) -> str:
     """Return ``line:col``, or ``cell 2:line:col`` in a notebook, without the parts that are unknown."""
-    parts = [f"cell {diagnostic.cell}"] if diagnostic.cell else []
+    parts = [say("cell {0}").format(diagnostic.cell)] if diagnostic.cell else []
     if diagnostic.line:
         parts += [str(n) for n in (diagnostic.line, diagnostic.col) if n]
     return ":".join(parts)
 
 
-def message(diagnostic: Diagnostic) -> str:
+def message(diagnostic: Diagnostic, say: Language = ENGLISH) -> str:
     """Return the message, with a prefix unless the code was rewritten."""
     kind = {CHANGE: "", FINDING: "not converted: ", ERROR: "unreadable, not converted: "}[diagnostic.kind]
-    return kind + diagnostic.message
+    return say(kind) + say(diagnostic.message)
 
 
-def diagnostic_parts(path: str, diagnostic: Diagnostic) -> tuple[str, str]:
+def diagnostic_parts(path: str, diagnostic: Diagnostic, say: Language = ENGLISH) -> tuple[str, str]:
     """Return ``path:line:col:`` and the message."""
-    where = place(diagnostic)
-    return (path + ":" + where if where else path) + ":", message(diagnostic)
+    where = place(diagnostic, say)
+    return (path + ":" + where if where else path) + ":", message(diagnostic, say)
 
 
-def diagnostic_line(path: str, diagnostic: Diagnostic) -> str:
+def diagnostic_line(path: str, diagnostic: Diagnostic, say: Language = ENGLISH) -> str:
     """Return ``path:line:col: CODE message``."""
-    where, said = diagnostic_parts(path, diagnostic)
+    where, said = diagnostic_parts(path, diagnostic, say)
     return f"{where} {diagnostic.code} {said}"
 
 
-def statistics(results: Sequence[Named], registry: Registry) -> Iterator[str]:
+def statistics(results: Sequence[Named], registry: Registry, say: Language = ENGLISH) -> Iterator[str]:
     """Return a line with the number of diagnostics for each rule, the most frequent first."""
     said = [d for _, result in results for d in result.diagnostics]
     rewrites = Counter(d.code for d in said if d.kind == CHANGE)
     for code, number in sorted(Counter(d.code for d in said).items(), key=lambda i: (-i[1], i[0])):
         rule = registry.by_code(code)
-        title = rule.title.rstrip(".") if rule else "Unreadable files"
-        kinds = f" ({rewrites[code]} rewritten, {number - rewrites[code]} not converted)" if rule else ""
+        title = title_of(rule.title, say) if rule else say("Unreadable files")
+        kinds = (
+            say(" ({0} rewritten, {1} not converted)").format(rewrites[code], number - rewrites[code]) if rule else ""
+        )
         yield f"{number:6}  {code}  {title}{kinds}"
 
 
+def title_of(title: str, say: Language = ENGLISH) -> str:
+    """Return the title of a rule without its full stop."""
+    return say(title.rstrip("."))
+
+
 _ON_CPU = {
-    "script": "No script opens the NPU for {}: TensorFlow 2 runs there on the CPU. "
+    "script": "No script opens the NPU for {0}: TensorFlow 2 runs there on the CPU. "
     "Write npu.open().as_default() in the script that starts the program.",
-    "module": "No script imports {}. Write npu.open().as_default() in the program that does: "
+    "module": "No script imports {0}. Write npu.open().as_default() in the program that does: "
     "TensorFlow 2 runs on the CPU without it.",
 }
 
 
-def summary(results: Sequence[Named]) -> list[str]:
+def summary(results: Sequence[Named], say: Language = ENGLISH) -> list[str]:
     """Return sentences about a run: its TensorFlow calls, its files, and those that the NPU does not run."""
     calls = Calls.sum(result.calls for _, result in results)
     said = [d for _, result in results for d in result.diagnostics]
-    parts = [count(len(results), "Python file"), f"{sum(1 for _, r in results if r.new is not None)} changed"]
     unreadable = sum(1 for _, r in results if r.unreadable)
-    if unreadable:
-        parts.append(f"{unreadable} unreadable")
     rewrites, findings = (sum(1 for d in said if d.kind == kind) for kind in (CHANGE, FINDING))
-    places = f"{count(findings, 'place')} {_needs(findings)} a manual change"
+    need = (
+        "{0}, {1} changed{2}; {3}, {4} needs a manual change."
+        if findings == 1
+        else "{0}, {1} changed{2}; {3}, {4} need a manual change."
+    )
     lines = [
-        calls_sentence(calls, sum(1 for _, r in results if r.calls.total)) + ".",
-        f"{', '.join(parts)}; {count(rewrites, 'rewrite')}, {places}.",
+        calls_sentence(calls, sum(1 for _, r in results if r.calls.total), say) + say("."),
+        say(need).format(
+            count(len(results), "Python file", say),
+            sum(1 for _, r in results if r.new is not None),
+            say(", {0} unreadable").format(unreadable) if unreadable else "",
+            count(rewrites, "rewrite", say),
+            count(findings, "place", say),
+        ),
     ]
-    return lines + on_cpu(results)
+    return lines + on_cpu(results, say)
 
 
-def on_cpu(results: Sequence[Named]) -> list[str]:
+def on_cpu(results: Sequence[Named], say: Language = ENGLISH) -> list[str]:
     """Return sentences about the files of TensorFlow 2 that no script runs on the NPU: scripts, and modules of none."""
     lines = []
     for kind, sentence in _ON_CPU.items():
         found = [path for path, result in results if result.on_cpu == kind]
         if found:
-            whole = printable(found[0]) + (f" and {count(len(found) - 1, 'other file')}" if len(found) > 1 else "")
-            lines.append(sentence.format(whole))
+            others = say(" and {0}").format(count(len(found) - 1, "other file", say)) if len(found) > 1 else ""
+            lines.append(say(sentence).format(printable(found[0]) + others))
     return lines
 
 
-def calls_sentence(calls: Calls, files: int) -> str:
+def calls_sentence(calls: Calls, files: int, say: Language = ENGLISH) -> str:
     """Return ``41 TensorFlow calls in 13 files: 33 fine, 6 rewritten, 2 need a manual change``."""
-    total = f"{count(calls.total, 'TensorFlow call')} in {count(files, 'file')}"
-    manual = f"{calls.left} {_needs(calls.left)} a manual change"
-    return f"{total}: {calls.fine} fine, {calls.rewritten} rewritten, {manual}"
+    need = (
+        "{0} in {1}: {2} fine, {3} rewritten, {4} needs a manual change"
+        if calls.left == 1
+        else "{0} in {1}: {2} fine, {3} rewritten, {4} need a manual change"
+    )
+    return say(need).format(
+        count(calls.total, "TensorFlow call", say),
+        count(files, "file", say),
+        calls.fine,
+        calls.rewritten,
+        calls.left,
+    )
 
 
-def _needs(number: int) -> str:
-    return "needs" if number == 1 else "need"
-
-
-def count(number: int, noun: str) -> str:
-    """Return ``1 file``, ``2 files``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def count(number: int, noun: str, say: Language = ENGLISH) -> str:
+    """Return ``1 file``, ``2 files``. Only English has a plural."""
+    return f"{number} {say(noun)}{'' if number == 1 or say is not ENGLISH else 's'}"
 
 
 def printable(text: str) -> str:

@@ -8,8 +8,9 @@ from ..engine.results import CHANGE, ERROR, FINDING
 from . import text
 from .model import Report
 from .support import STATUSES
+from .translation import width
 
-_SECTIONS = ((FINDING, "Manual changes"), (ERROR, "Unreadable"), (CHANGE, "Rewritten"))
+SECTIONS = ((FINDING, "Manual changes"), (ERROR, "Unreadable"), (CHANGE, "Rewritten"))
 _QUIET = ("supported", "migrated")  # only counted here; the HTML and JSON reports list all
 
 
@@ -20,22 +21,23 @@ def to_text(report: Report) -> Iterator[str]:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    yield f"Migration of {report.source} to Ascend NPUs"
+    say = report.say
+    yield say("Migration of {0} to Ascend NPUs").format(report.source)
     yield ""
-    yield from text.summary([(file.name, file.result) for file in report.files])
-    for kind, title in _SECTIONS:
-        yield from _section(report, kind, title)
+    yield from text.summary([(file.name, file.result) for file in report.files], say)
+    for kind, title in SECTIONS:
+        yield from _section(report, kind, say(title))
     yield from _apis(report)
     for paths, title in (
         (report.excluded, "Excluded from the migration"),
         (report.left_out, "Not part of the migration"),
     ):
-        yield from _headed(title, len(paths)) + list(paths) if paths else []
+        yield from _headed(say(title), len(paths)) + list(paths) if paths else []
 
 
 def _headed(title: str, number: int) -> list[str]:
     head = f"{title}: {number}"
-    return ["", "", head, "=" * len(head)]
+    return ["", "", head, "=" * width(head)]
 
 
 def _section(report: Report, kind: str, title: str) -> Iterator[str]:
@@ -51,21 +53,22 @@ def _section(report: Report, kind: str, title: str) -> Iterator[str]:
         ]
         if said:
             yield ""
-            yield f"{rule.code}  {rule.title} ({len(said)})"
+            yield f"{rule.code}  {text.title_of(rule.title, report.say)} ({len(said)})"
             for name, diagnostic in said:
-                yield text.diagnostic_line(name, diagnostic)
+                yield text.diagnostic_line(name, diagnostic, report.say)
 
 
 def _apis(report: Report) -> Iterator[str]:
     if not report.apis:
         return
-    yield from _headed(f"API support on TensorFlow {report.tensorflow}, distinct APIs", len(report.apis))
-    width = max(len(use.short_name) for use in report.apis)
+    say = report.say
+    yield from _headed(say("API support on TensorFlow {0}, distinct APIs").format(report.tensorflow), len(report.apis))
+    longest = max(len(use.short_name) for use in report.apis)
     for status, (label, advice) in STATUSES.items():
         uses = [use for use in report.apis if use.status == status]
         if uses:
             yield ""
-            yield f"{label} ({len(uses)}): {advice}"
+            yield f"{say(label)} ({len(uses)}): {say(advice)}"
             if status not in _QUIET:
                 for use in uses:
-                    yield f"  {use.short_name.ljust(width)}  {text.count(use.calls.total, 'call')}"
+                    yield f"  {use.short_name.ljust(longest)}  {text.count(use.calls.total, 'call', say)}"

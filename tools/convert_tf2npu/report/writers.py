@@ -11,6 +11,7 @@ from ..files.staging import SUFFIX, Staging
 from ..files.transaction import put_in_place
 from .html.page import to_html
 from .json_report import to_json
+from .language import ENGLISH, Language
 from .model import Report, report_of
 from .sarif import to_sarif
 from .text_report import to_text
@@ -32,15 +33,16 @@ class Reports:
         folder: the folder of the reports.
         exit_code: the exit code of the command, if no error follows.
         compat_v1: True if the scripts are to run on TensorFlow 2.
+        say: the language of the text and the HTML; JSON and SARIF are always English.
 
     Raises:
         UsageError: they cannot be written.
     """
 
-    def __init__(self, run: Run, folder: str, exit_code: int, compat_v1: bool) -> None:
+    def __init__(self, run: Run, folder: str, exit_code: int, compat_v1: bool, say: Language = ENGLISH) -> None:
         self._folder = os.path.abspath(folder)
         self._waiting: Staging | None = None
-        self._report = report_of(run, compat_v1, exit_code)
+        self._report = report_of(run, compat_v1, exit_code, say)
         try:
             above = self._folder
             while not os.path.lexists(above):

@@ -72,9 +72,10 @@ class Source:
                 warnings.simplefilter("ignore")  # do not report invalid escapes
                 tree = ast.parse(self.text)
         except SyntaxError as error:
-            message = f"not Python {sys.version_info[0]}.{sys.version_info[1]}: {error.msg}"
+            version = "{}.{}".format(*sys.version_info)
+            message = f"not Python {version}: {error.msg}"
             if _PYTHON2_HINT.search("{} {}".format(error.msg, error.text or "")):
-                message += " (Python 2? convert it with 2to3 first)"
+                message = f"not Python {version}: {error.msg} (Python 2? convert it with 2to3 first)"
             raise SourceError(message, error.lineno or 0, error.offset or 0)
         except (RecursionError, MemoryError):
             raise SourceError("its code is nested too deeply for the Python parser")

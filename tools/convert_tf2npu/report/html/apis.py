@@ -6,12 +6,13 @@ import json
 from typing import Any, Iterator
 
 from ..api_table import ApiUse
+from ..language import Language
 from ..model import Report
 from ..support import STATUSES
 from .parts import clean, section_head
 from .rules import anchor
 
-_COLUMNS = (
+COLUMNS = (
     ("API", "text"),
     ("Calls", "number"),
     ("Files", "number"),
@@ -27,36 +28,43 @@ _MOST_LINES = 60_000  # with more calls the places have no source lines
 
 def apis(report: Report) -> Iterator[str]:
     """Return the table of all APIs that are called; the page's script shows the places of a row."""
+    say = report.say
     head = "".join(
-        f'<th scope="col" data-sort="{sort}"><button type="button">{title}</button></th>' for title, sort in _COLUMNS
+        f'<th scope="col" data-sort="{sort}"><button type="button">{say(title)}</button></th>'
+        for title, sort in COLUMNS
     )
     statuses = [status for status in STATUSES if any(use.status == status for use in report.apis)]
     legend = "".join(
-        f'<dt><span class="support {status}">{STATUSES[status].label}</span></dt><dd>{STATUSES[status].advice}</dd>'
+        f'<dt><span class="support {status}">{say(STATUSES[status].label)}</span></dt>'
+        f"<dd>{say(STATUSES[status].advice)}</dd>"
         for status in statuses
     )
-    yield section_head("apis", "API support", len(report.apis))
+    yield section_head("apis", say("API support"), len(report.apis))
     if not report.apis:
-        yield '<p class="quiet">No TensorFlow API is called.</p>\n</section>'
+        yield f'<p class="quiet">{say("No TensorFlow API is called.")}</p>\n</section>'
         return
-    yield f'<details class="aside legend"><summary>Meaning of the support labels</summary><dl>{legend}</dl></details>'
-    yield '<p class="quiet" id="unscripted">The places of the calls are in report.json.</p>'
+    meaning = say("Meaning of the support labels")
+    yield f'<details class="aside legend"><summary>{meaning}</summary><dl>{legend}</dl></details>'
+    yield f'<p class="quiet" id="unscripted">{say("The places of the calls are in report.json.")}</p>'
+    note = say(
+        "Every TensorFlow, Keras and Horovod call, by API. Support is from the vendor's list for TensorFlow {0} "
+        "and from the rules."
+    )
     yield (
-        '<p class="quiet" id="apis-note">Every TensorFlow, Keras and Horovod call, by API. '
-        f"Support is from the vendor's list for TensorFlow {report.tensorflow} and from the rules.</p>"
-        '<div class="scroll card" tabindex="0" role="group" aria-label="API support">'
-        '<table class="apis" aria-label="API support" aria-describedby="apis-note"><thead>'
+        f'<p class="quiet" id="apis-note">{note.format(report.tensorflow)}</p>'
+        f'<div class="scroll card" tabindex="0" role="group" aria-label="{say("API support")}">'
+        f'<table class="apis" aria-label="{say("API support")}" aria-describedby="apis-note"><thead>'
         f"<tr>{head}</tr></thead><tbody>"
     )
     codes = {rule.code for rule in report.rules}
     for number, use in enumerate(report.apis):
-        yield _row(number, use, codes)
+        yield _row(number, use, codes, say)
     yield "</tbody></table></div>"
     yield f'<script type="application/json" id="places">{_places(report)}</script>'
     yield "</section>"
 
 
-def _row(number: int, use: ApiUse, codes: set[str]) -> str:
+def _row(number: int, use: ApiUse, codes: set[str], say: Language) -> str:
     status = STATUSES[use.status]
     name = clean(use.name)
     rules = " ".join(
@@ -76,9 +84,10 @@ def _row(number: int, use: ApiUse, codes: set[str]) -> str:
     return (
         f'<tr id="api-{name}" data-api="{number}" data-name="{name}" data-support="{use.status}"><th scope="row">'
         f'<button type="button" class="expand" aria-expanded="false">{label}</button>'
-        f'<a class="permalink" href="#api-{name}" aria-label="Link to {name}">#</a></th>{numbers}'
+        f'<a class="permalink" href="#api-{name}" aria-label="{say("Link to {0}").format(name)}">#</a></th>{numbers}'
         f'<td data-rank="{list(STATUSES).index(use.status)}">'
-        f'<span class="support {use.status}" title="{status.advice}">{status.label}</span></td><td>{rules}</td></tr>'
+        f'<span class="support {use.status}" title="{say(status.advice)}">{say(status.label)}</span></td>'
+        f"<td>{rules}</td></tr>"
     )
 
 

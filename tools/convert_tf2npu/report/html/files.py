@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...engine.results import CHANGE, ERROR, FINDING
+from ..language import Language
 from ..model import Report, ReportFile
 from ..side_by_side import table
 from ..text import count, place
@@ -17,50 +18,55 @@ _MOST_DIFF_BYTES = 30_000_000
 
 def files(report: Report) -> Iterator[str]:
     """Return the section of all files with diagnostics."""
+    say = report.say
     reported = [file for file in report.files if file.result.diagnostics]
-    yield section_head("files", "Files", len(reported))
+    yield section_head("files", say("Files"), len(reported))
     left_bytes = _MOST_DIFF_BYTES
     for file in reported:
-        yield from _said(file)
-        difference, left_bytes = _difference(file, left_bytes)
+        yield from _said(file, say)
+        difference, left_bytes = _difference(file, left_bytes, say)
         yield difference
         yield "</details>"
     if len(reported) < len(report.files):
-        yield '<p class="quiet">{}: nothing to do.</p>'.format(count(len(report.files) - len(reported), "other file"))
+        others = count(len(report.files) - len(reported), "other file", say)
+        yield f'<p class="quiet">{say("{0}: nothing to do.").format(others)}</p>'
     yield "</section>"
 
 
-def _said(file: ReportFile) -> Iterator[str]:
+def _said(file: ReportFile, say: Language) -> Iterator[str]:
     said = file.result.diagnostics
     name = clean(file.name)
-    counts = badges((k, sum(1 for d in said if d.kind == k)) for k in (FINDING, ERROR, CHANGE))
+    counts = badges(((k, sum(1 for d in said if d.kind == k)) for k in (FINDING, ERROR, CHANGE)), say)
     yield (
         f'<details class="item file" id="{file_id(file)}"><summary><span class="title">{name}</span> {counts}'
-        f'<a class="permalink" href="#{file_id(file)}" aria-label="Link to {name}">#</a></summary>\n<ul class="said">'
+        f'<a class="permalink" href="#{file_id(file)}" aria-label="{say("Link to {0}").format(name)}">#</a></summary>'
+        '\n<ul class="said">'
     )
     for d in said:
         yield (
             '<li {}><span class="place">{}</span> <a class="code" href="#{}">{}</a> <span class="message">{}'
             "</span>{}</li>".format(
                 data(file, d),
-                clean(place(d)),
+                clean(place(d, say)),
                 anchor(d.code, d.kind != CHANGE),
                 d.code,
-                message(d.message),
+                message(d.message, say),
                 "" if d.kind == CHANGE else " " + source_line(file, d),
             )
         )
     yield "</ul>"
 
 
-def _difference(file: ReportFile, left_bytes: int) -> tuple[str, int]:
+def _difference(file: ReportFile, left_bytes: int, say: Language) -> tuple[str, int]:
     new = file.new_text()
     if new is None:
         return "", left_bytes
     if left_bytes <= 0:
-        return '<p class="quiet">Diff omitted to keep the page small. Run the command without -o to print it.</p>', 0
-    made = table(file.text().lines, new.lines)
+        omitted = say("Diff omitted to keep the page small. Run the command without -o to print it.")
+        return f'<p class="quiet">{omitted}</p>', 0
+    made = table(file.text().lines, new.lines, say("Before and after"))
+    label = say("Changes of {0}").format(clean(file.name))
     return (
-        f'<div class="scroll" tabindex="0" role="group" aria-label="Changes of {clean(file.name)}">{made}</div>',
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{label}">{made}</div>',
         left_bytes - len(made),
     )

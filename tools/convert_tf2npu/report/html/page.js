@@ -8,7 +8,9 @@
   const totals = all('main section .number').map(shown => ({
     shown, total: shown.textContent, inside: '#' + shown.closest('section').id + ' '
   }));
-  const plural = (number, one, many) => number + ' ' + (number === 1 ? one : many);
+  const words = JSON.parse(document.body.dataset.words || '{}');
+  const say = text => words[text] || text;
+  const plural = (number, one, many) => number + ' ' + say(number === 1 ? one : many);
 
   // --- what is searched: a text for each line of an item, and for each row of the table
   const groups = items.map(item => ({
@@ -50,12 +52,12 @@
       if (spots.has(row)) { spots.get(row).hidden = !fits || !isExpanded(row); }
       counted.apis += fits ? 1 : 0;
     }
-    byId('shown').textContent = isFiltered() ? plural(counted.places, 'place', 'places') + ' in ' +
+    byId('shown').textContent = isFiltered() ? plural(counted.places, 'place', 'places') + say(' in ') +
       plural(counted.files, 'file', 'files') + ', ' + plural(counted.apis, 'API', 'APIs') : '';
     for (const {shown, total, inside} of totals) {
       const each = inside + (inside === '#files ' ? '.file' : inside === '#apis ' ? '.apis tr[id]' : '.said > li');
       const visible = all(each + ':not([hidden])').length;
-      shown.textContent = isFiltered() ? visible + ' of ' + total : total;
+      shown.textContent = isFiltered() ? visible + say(' of ') + total : total;
     }
     label();
   }
@@ -148,7 +150,7 @@
       }
       const [entry, where, code] = ['li', 'span', 'code'].map(tag => document.createElement(tag));
       entry.className = outcome;
-      where.textContent = (lines[line][0] ? 'cell ' + lines[line][0] + ':' : '') + lines[line][1];
+      where.textContent = (lines[line][0] ? say('cell {0}').replace('{0}', lines[line][0]) + ':' : '') + lines[line][1];
       code.textContent = lines[line][2];
       entry.append(where, code);
       list.append(entry);
@@ -201,7 +203,7 @@
   const shownItems = () => items.filter(item => !item.hidden);
 
   function label() {
-    toggle.textContent = shownItems().some(item => !item.open) ? 'Open all' : 'Close all';
+    toggle.textContent = shownItems().some(item => !item.open) ? say('Open all') : say('Close all');
   }
 
   function toggleAll() {
@@ -230,7 +232,7 @@
       document.execCommand('copy');
       area.remove();
     }
-    byId('copied').textContent = 'Copied: ' + text;
+    byId('copied').textContent = say('Copied: ') + text;
     clearTimeout(telling);
     telling = setTimeout(() => { byId('copied').textContent = ''; }, 2000);
   }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Iterator
 
 from ... import __version__
 from ...engine.results import CHANGE, ERROR, FINDING, Calls
+from ..language import ENGLISH, Language
 from ..model import Report
 from ..support import STATUSES
 from ..text import calls_sentence, on_cpu
@@ -17,23 +19,23 @@ from .rules import manual_changes, rewritten
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _START = """<!DOCTYPE html>
-<html lang="en">
+<html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
 script-src 'unsafe-inline'">
-<title>Migration of {source} to Ascend NPUs</title>
+<title>{title}</title>
 <style>
 {style}</style>
 </head>
-<body>
+<body{words}>
 <header>
 <div>
-<h1>Migration to Ascend NPUs</h1>
+<h1>{heading}</h1>
 <p class="source">{source}</p>
 </div>
-<button type="button" id="help" aria-haspopup="dialog" aria-label="Keys">?</button>
+<button type="button" id="help" aria-haspopup="dialog" aria-label="{keys}">?</button>
 </header>
 <main>
 """
@@ -47,7 +49,7 @@ _END = """
 </body>
 </html>
 """
-_KEYS = (
+KEYS = (
     ("/", "search"),
     ("j", "next rule, file or API"),
     ("k", "previous rule, file or API"),
@@ -62,22 +64,60 @@ _KEYS = (
 )
 
 
+# The words that page.js shows.
+SCRIPT_WORDS = (
+    "place",
+    "places",
+    " in ",
+    "file",
+    "files",
+    "API",
+    "APIs",
+    " of ",
+    "Open all",
+    "Close all",
+    "Copied: ",
+    "cell {0}",
+)
+
+
 def to_html(report: Report) -> Iterator[str]:
     """Return the HTML page of a run, in pieces."""
+    say = report.say
     keys = (
-        '<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">Keys</h2><dl>{}</dl><p>Click '
-        "code in a message to copy it. The address contains the search and filters; # beside a name links to it.</p>"
-        '<form method="dialog"><button>Close</button></form></dialog>'.format(
-            "".join("<dt><kbd>{}</kbd></dt><dd>{}</dd>".format(*key) for key in _KEYS)
+        '<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">{}</h2><dl>{}</dl><p>{}</p>'
+        '<form method="dialog"><button>{}</button></form></dialog>'.format(
+            say("Keys"),
+            "".join(f"<dt><kbd>{key}</kbd></dt><dd>{say(meaning)}</dd>" for key, meaning in KEYS),
+            say(
+                "Click code in a message to copy it. The address contains the search and filters; "
+                "# beside a name links to it."
+            ),
+            say("Close"),
         )
     )
-    yield _START.format(source=clean(report.source), style=_read("page.css"))
+    yield _START.format(
+        source=clean(report.source),
+        style=_read("page.css"),
+        language=say.tag,
+        title=clean(say("Migration of {0} to Ascend NPUs").format(report.source)),
+        heading=say("Migration to Ascend NPUs"),
+        keys=say("Keys"),
+        words=_words(report),
+    )
     yield _overview(report) + "\n" + _toolbar(report)
     for section in (manual_changes, rewritten, files, apis):
         for piece in section(report):
             yield "\n"
             yield piece
     yield _END.format(script=_read("page.js"), keys=keys, version=__version__)
+
+
+def _words(report: Report) -> str:
+    """Return the words that the page's script shows, as an attribute; none in English."""
+    say = report.say
+    words = {word: say(word) for word in SCRIPT_WORDS}
+    return "" if say is ENGLISH else f' data-words="{clean(json.dumps(words, ensure_ascii=False))}"'
 
 
 def _read(name: str) -> str:
@@ -88,23 +128,24 @@ def _read(name: str) -> str:
 def _overview(report: Report) -> str:
     changed = sum(1 for f in report.files if f.result.new is not None)
     unreadable = sum(1 for f in report.files if f.result.unreadable)
-    cards: list[tuple[int, str, str, str]] = [
-        (report.count(FINDING), "manual change|manual changes", FINDING, "manual-changes"),
-        (report.count(CHANGE), "rewrite|rewrites", CHANGE, "rewritten"),
-        (changed, "file changed, of {0}|files changed, of {0}".format(len(report.files)), "", "files"),
-        (len(report.apis), "API called|APIs called", "", "apis"),
+    say = report.say
+    cards: list[tuple[int, tuple[str, str], str, str]] = [
+        (report.count(FINDING), ("manual change", "manual changes"), FINDING, "manual-changes"),
+        (report.count(CHANGE), ("rewrite", "rewrites"), CHANGE, "rewritten"),
+        (changed, ("file changed, of {0}", "files changed, of {0}"), "", "files"),
+        (len(report.apis), ("API called", "APIs called"), "", "apis"),
     ]
     if unreadable:
-        cards.insert(1, (unreadable, "unreadable file|unreadable files", ERROR, "unreadable"))
+        cards.insert(1, (unreadable, ("unreadable file", "unreadable files"), ERROR, "unreadable"))
     made = [
-        '<section id="overview" aria-label="Overview">',
-        _bar(report.calls, sum(1 for f in report.files if f.result.calls.total)),
-        *(f'<p class="calls">{clean(line)}</p>' for line in on_cpu([(f.name, f.result) for f in report.files])),
+        f'<section id="overview" aria-label="{say("Overview")}">',
+        _bar(report.calls, sum(1 for f in report.files if f.result.calls.total), say),
+        *(f'<p class="calls">{clean(line)}</p>' for line in on_cpu([(f.name, f.result) for f in report.files], say)),
         '<div class="cards">',
     ]
     made += [
         f'<a class="card {kind if number else ""}" href="#{section}"><strong>{number}</strong>'
-        f"<span>{labels.split('|')[number != 1]}</span></a>"
+        f"<span>{say(labels[number != 1]).format(len(report.files))}</span></a>"
         for number, labels, kind, section in cards
     ]
     made.append("</div>")
@@ -114,14 +155,16 @@ def _overview(report: Report) -> str:
     ):
         if paths:
             listed = "".join(f"<li><code>{clean(p)}</code></li>" for p in paths)
-            made.append(f'<details class="aside"><summary>{label}: {len(paths)}</summary><ul>{listed}</ul></details>')
+            made.append(
+                f'<details class="aside"><summary>{say(label)}: {len(paths)}</summary><ul>{listed}</ul></details>'
+            )
     return "\n".join(made + ["</section>"])
 
 
-def _bar(calls: Calls, number_of_files: int) -> str:
+def _bar(calls: Calls, number_of_files: int, say: Language) -> str:
     if not calls.total:
-        return '<p class="calls">No TensorFlow call was found.</p>'
-    text = calls_sentence(calls, number_of_files)
+        return f'<p class="calls">{say("No TensorFlow call was found.")}</p>'
+    text = calls_sentence(calls, number_of_files, say)
     pieces = "".join(
         f'<span class="{kind}" style="flex-grow:{number}"></span>'
         for number, kind in ((calls.left, FINDING), (calls.rewritten, CHANGE), (calls.fine, "fine"))
@@ -131,24 +174,26 @@ def _bar(calls: Calls, number_of_files: int) -> str:
 
 
 def _toolbar(report: Report) -> str:
+    say = report.say
     kinds = [k for k in (FINDING, ERROR, CHANGE) if report.count(k)]
     chips = "".join(
-        f'<button type="button" class="chip {k}" data-kind="{k}" aria-pressed="true">{LABEL[k]} '
+        f'<button type="button" class="chip {k}" data-kind="{k}" aria-pressed="true">{say(LABEL[k])} '
         f"<b>{report.count(k)}</b></button>"
         for k in kinds
     )
-    rules = "".join(f'<option value="{r.code}">{r.code}: {clean(r.title)}</option>' for r in report.rules)
+    rules = "".join(f'<option value="{r.code}">{r.code}: {clean(say(r.title))}</option>' for r in report.rules)
+    any_support = say("any support")
     support = "".join(
-        f'<option value="{name}">{status.label}</option>'
+        f'<option value="{name}">{say(status.label)}</option>'
         for name, status in STATUSES.items()
         if any(use.status == name for use in report.apis)
     )
-    return f"""<nav id="toolbar" aria-label="Search and filter">
-<input id="search" type="search" placeholder="Search files, rules, APIs, code  ( / )" aria-label="Search" \
-autocomplete="off" spellcheck="false">
-<select id="rule" aria-label="Rule"><option value="">all rules</option>{rules}</select>
-<select id="support" aria-label="Support of APIs"><option value="">any support</option>{support}</select>
+    return f"""<nav id="toolbar" aria-label="{say("Search and filter")}">
+<input id="search" type="search" placeholder="{say("Search files, rules, APIs, code")}  ( / )" \
+aria-label="{say("Search")}" autocomplete="off" spellcheck="false">
+<select id="rule" aria-label="{say("Rule")}"><option value="">{say("all rules")}</option>{rules}</select>
+<select id="support" aria-label="{say("Support of APIs")}"><option value="">{any_support}</option>{support}</select>
 {chips}
-<button type="button" id="toggle">Open all</button>
+<button type="button" id="toggle">{say("Open all")}</button>
 <output id="shown" aria-live="polite"></output>
 </nav>"""

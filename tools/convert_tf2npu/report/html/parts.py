@@ -8,10 +8,12 @@ from typing import Iterable, Iterator
 
 from ...engine.results import CHANGE, ERROR, FINDING, Diagnostic
 from ..file_text import name_at
+from ..language import Language
 from ..model import ReportFile
 from ..text import place
 
 LABEL = {CHANGE: "rewritten", FINDING: "manual change", ERROR: "unreadable"}
+LABELS = {**LABEL, FINDING: "manual changes"}
 LONGEST = 500  # characters of a line that are shown
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _HEAD = re.compile(r"(?<![\w.'])(?:from [\w.]+ import [\w.]+|[A-Za-z_]\w*(?:\.\w+)*|'[\w/:.-]+'(?!\w))")
@@ -32,10 +34,10 @@ def section_head(name: str, title: str, number: int) -> str:
     )
 
 
-def badges(counts: Iterable[tuple[str, int]]) -> str:
+def badges(counts: Iterable[tuple[str, int]], say: Language) -> str:
     """Return the counts of diagnostics, by kind."""
     return "".join(
-        f'<span class="badge {kind}">{number} {LABEL[kind]}{"s" if kind == FINDING and number > 1 else ""}</span>'
+        f'<span class="badge {kind}">{number} {say(LABELS[kind] if number > 1 else LABEL[kind])}</span>'
         for kind, number in counts
         if number
     )
@@ -52,9 +54,9 @@ def data(file: ReportFile, diagnostic: Diagnostic) -> str:
     return f'class="{kind}" data-kind="{kind}" data-rule="{diagnostic.code}" data-path="{path}"'
 
 
-def where(file: ReportFile, diagnostic: Diagnostic) -> str:
+def where(file: ReportFile, diagnostic: Diagnostic, say: Language) -> str:
     """Return a file and a place in it as text."""
-    found = place(diagnostic)
+    found = place(diagnostic, say)
     return clean(file.name + (":" + found if found else ""))
 
 
@@ -76,13 +78,14 @@ def source_line(file: ReportFile, diagnostic: Diagnostic) -> str:
     )
 
 
-def message(text: str) -> str:
+def message(text: str, say: Language) -> str:
     """Return a message, with the code in it as buttons that copy it."""
+    text = say(text)
     made, done = [], 0
     for start, end in code_in(text):
         made += [
             clean(text[done:start]),
-            f'<button type="button" class="piece" title="Copy">{clean(text[start:end])}</button>',
+            f'<button type="button" class="piece" title="{say("Copy")}">{clean(text[start:end])}</button>',
         ]
         done = end
     return "".join(made) + clean(text[done:])

@@ -6,6 +6,7 @@ from typing import Iterator, Sequence, Tuple
 
 from ...engine.results import CHANGE, ERROR, FINDING, Diagnostic
 from ..explanation import as_html
+from ..language import Language
 from ..model import Explanation, Report, ReportFile
 from .parts import badges, clean, data, file_id, message, section_head, source_line, where
 
@@ -15,7 +16,11 @@ _Place = Tuple[ReportFile, Diagnostic]
 def manual_changes(report: Report) -> Iterator[str]:
     """Return the sections of the findings, by rule, and of the unreadable files."""
     yield from _section(
-        "manual-changes", "Manual changes", report, FINDING, '<p class="quiet">The tool found none.</p>'
+        "manual-changes",
+        "Manual changes",
+        report,
+        FINDING,
+        f'<p class="quiet">{report.say("The tool found none.")}</p>',
     )
     if report.count(ERROR):
         yield from _section("unreadable", "Unreadable", report, ERROR)
@@ -33,7 +38,7 @@ def anchor(code: str, manual: bool) -> str:
 
 def _section(name: str, title: str, report: Report, kind: str, nothing: str = "") -> Iterator[str]:
     number = report.count(kind)
-    yield section_head(name, title, number)
+    yield section_head(name, report.say(title), number)
     if nothing and not number:
         yield nothing
     yield from _items(report, kind)
@@ -48,22 +53,26 @@ def _items(report: Report, kind: str) -> Iterator[str]:
                 places.setdefault(diagnostic.code, []).append((file, diagnostic))
     for rule in report.rules:
         if rule.code in places:
-            yield from _item(rule, kind, places[rule.code])
+            yield from _item(rule, kind, places[rule.code], report.say)
 
 
-def _item(rule: Explanation, kind: str, places: Sequence[_Place]) -> Iterator[str]:
+def _item(rule: Explanation, kind: str, places: Sequence[_Place], say: Language) -> Iterator[str]:
     by_message: dict[str, list[_Place]] = {}
     for file, diagnostic in places:
         by_message.setdefault(diagnostic.message, []).append((file, diagnostic))
     name = anchor(rule.code, kind != CHANGE)
     yield (
         f'<details class="item rule" id="{name}"><summary><code class="code">{rule.code}</code> '
-        f'<span class="title">{clean(rule.title)}</span> {badges([(kind, len(places))])}'
-        f'<a class="permalink" href="#{name}" aria-label="Link to {rule.code}">#</a></summary>'
+        f'<span class="title">{clean(say(rule.title))}</span> {badges([(kind, len(places))], say)}'
+        f'<a class="permalink" href="#{name}" aria-label="{say("Link to {0}").format(rule.code)}">#</a></summary>'
     )
     for text, said in by_message.items():
-        yield f'<div class="block"><p class="message">{message(text)}</p><ul class="said">'
+        yield f'<div class="block"><p class="message">{message(text, say)}</p><ul class="said">'
         for file, d in said:
-            yield f'<li {data(file, d)}><a href="#{file_id(file)}">{where(file, d)}</a> {source_line(file, d)}</li>'
+            link = f'<a href="#{file_id(file)}">{where(file, d, say)}</a>'
+            yield f"<li {data(file, d)}>{link} {source_line(file, d)}</li>"
         yield "</ul></div>"
-    yield f'<details class="explanation"><summary>About the rule</summary>\n{as_html(rule.doc)}\n</details></details>'
+    yield (
+        f'<details class="explanation"><summary>{say("About the rule")}</summary>\n{as_html(rule.doc, say)}\n'
+        "</details></details>"
+    )

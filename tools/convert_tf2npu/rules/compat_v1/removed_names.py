@@ -84,7 +84,6 @@ _ADVICE = {
     "examples.tutorials.mnist": "Use tf.keras.datasets.mnist.load_data()",
 }
 _COPY = "Copy its source from TensorFlow 1.15, or remove it"
-_ENDINGS = {1: "st", 2: "nd", 3: "rd"}  # of ordinal numbers
 
 
 def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[Result]:
@@ -194,8 +193,7 @@ def _private(node: ast.AST, name: str) -> Iterator[_Removed]:
 def _order(call: ast.Call, rest: str) -> str:
     fine, gone = CHANGED[rest]
     if len(call.args) > fine and not any(isinstance(a, ast.Starred) for a in call.args):
-        number = f"{fine + 1}{_ENDINGS.get(fine + 1, 'th')}"
-        return f"the arguments of tf.{rest} changed in TensorFlow 2. Pass them by name from the {number} on"
+        return f"the arguments of tf.{rest} changed in TensorFlow 2. Pass them by name from number {fine + 1} on"
     given = [keyword.arg for keyword in call.keywords if keyword.arg in gone.split()]
     return f"tf.{rest} has no argument {given[0]} in TensorFlow 2. Remove it" if given else ""
 

@@ -51,9 +51,12 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     for part in ("input", "output"):
         keep = given.args.get(part + "_keep_prob")
         if keep is not None and (constant(keep) or (None,))[0] not in (1, 1.0):
-            dropped.append(f"npu_ops.dropout({part}s, keep_prob={one_line(context.source.segment(keep))})")
+            dropped.append(f"{part}s, keep_prob={one_line(context.source.segment(keep))}")
     if dropped:
+        first, last = dropped[0], dropped[-1]
+        whole = f"npu_ops.dropout({first})"
+        if first is not last:
+            whole = f"npu_ops.dropout({first}) and npu_ops.dropout({last})"
         yield Finding(
-            call.node,
-            "this drops in each time step. Use the cell itself, and for the whole layer write " + " and ".join(dropped),
+            call.node, f"this drops in each time step. Use the cell itself, and for the whole layer write {whole}"
         )

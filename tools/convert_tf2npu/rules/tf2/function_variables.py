@@ -138,12 +138,12 @@ _INITIAL = frozenset({"__init__", "build"})
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    yield from _created(context, call, "{}. Create it {}")
+    yield from _created(context, call)
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     if isinstance(call.node.func, ast.Attribute) and getattr(call.node.func.value, "id", "") == "self":
-        yield from _created(context, call, "{}. Call it in build()")
+        yield from _created(context, call, "Call it in build()")
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -155,7 +155,7 @@ def check_file(context: Context) -> Iterator[Result]:
             if any(function in inside for function in functions_around(names, call.node)):
                 made = names.definition(call.node.func, call.where)
                 if made is not None and _has_variables(made):
-                    yield from _created(context, call, "{}. Create it {}")
+                    yield from _created(context, call)
 
 
 def _has_variables(made: Definition) -> bool:
@@ -173,7 +173,7 @@ def _has_variables(made: Definition) -> bool:
     )
 
 
-def _created(context: Context, call: Call, text: str) -> Iterator[Result]:
+def _created(context: Context, call: Call, fix: str = "") -> Iterator[Result]:
     names = context.names
     inside = names.once(layer_calls)
     in_layer = any(function in inside for function in functions_around(names, call.node))
@@ -182,8 +182,9 @@ def _created(context: Context, call: Call, text: str) -> Iterator[Result]:
     if _may_be_elsewhere(context, call) or in_test(context, call.node) or not is_two(context):
         return
     short = last_name(call.node.func)
-    where, fix = ("each call of its layer", "in __init__()") if in_layer else ("a tf.function", "before the function")
-    yield Finding(call.node, f"{short} creates variables in " + text.format(where, fix))
+    where = "each call of its layer" if in_layer else "a tf.function"
+    fix = fix or ("Create it in __init__()" if in_layer else "Create it before the function")
+    yield Finding(call.node, f"{short} creates variables in {where}. {fix}")
 
 
 def _may_be_elsewhere(context: Context, call: Call) -> bool:

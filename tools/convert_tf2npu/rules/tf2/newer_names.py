@@ -138,11 +138,8 @@ def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterato
             if last in ARGUMENTS.get(owner, "").split() or last in ARGUMENT_NAMES.get(owner, ())
             else f"tf.{found}"
         )
-        yield Finding(
-            call.node,
-            f"TensorFlow 2.6, which runs on the NPU, lacks {what}. "
-            + (f"Use {instead}" if instead else "Write it without this name"),
-        )
+        fix = f"Use {instead}" if instead else "Write it without this name"
+        yield Finding(call.node, f"TensorFlow 2.6, which runs on the NPU, lacks {what}. {fix}")
 
 
 def _uncalled(context: Context) -> Iterator[Result]:

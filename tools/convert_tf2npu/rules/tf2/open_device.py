@@ -282,8 +282,8 @@ def check_file(context: Context) -> Iterator[Result]:
 
 def _why(context: Context, version: Version, evidence: Evidence | None) -> str:
     if evidence is None:
-        return f"{version.value}, Keras"
+        return f"TensorFlow {version.value}, Keras"
     where = f"line {evidence.line}" if evidence.path == context.names.path else evidence.path.replace("\\", "/")
     if evidence.path != context.names.path:
         where = f"{where.rpartition('/')[2]}:{evidence.line}"
-    return f"{version.value}, {evidence.name} in {where}"
+    return f"TensorFlow {version.value}, {evidence.name} in {where}"

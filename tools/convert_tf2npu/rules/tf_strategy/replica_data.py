@@ -126,7 +126,7 @@ def _message(context: Context, call: Call) -> str | None:
         return None
     if name.endswith(".list_files"):
         return f"each rank trains on all of these files. After they are read, write dataset = dataset.{_SHARD}"
-    return "each rank trains on all of this data. Shard it before it is shuffled: dataset = dataset." + _SHARD
+    return f"each rank trains on all of this data. Shard it before it is shuffled: dataset = dataset.{_SHARD}"
 
 
 def _one_file(context: Context, call: Call) -> str | None:

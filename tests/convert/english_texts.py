@@ -1,0 +1,154 @@
+"""The English texts of the tool's source, as the keys of a catalogue: ``{0}``, ``{1}`` stand for values."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import errno
+import itertools
+import os
+import pathlib
+import re
+from typing import Iterator
+
+import convert_tf2npu
+from convert_tf2npu.engine.results import NOT_READ
+from convert_tf2npu.report import explanation, model, support, text_report
+from convert_tf2npu.report.html import apis, page, parts
+from convert_tf2npu.rules.registry import Registry
+
+FOLDER = pathlib.Path(convert_tf2npu.__file__).parent
+_VALUE = re.compile(r"\{\w*\}|%(?:\(\w+\))?[rsd]")
+_PROSE = re.compile(r"[A-Za-z]\w*'?,? [a-z]+\b|\w: \Z|[a-z] \Z")
+_CODE = re.compile(r"from [\w.{}]+ import|import [\w.{}]+( as \w+)?\Z|.*<[/!a-z]|.*=\"|print\||return \Z", re.DOTALL)
+_ARGUMENTS = re.compile(r"(?<=[\w.])\([^()]*\)")
+# Tables of names, and words that only other code reads.
+_NAMES_ONLY = (
+    "analysis/last_batch.py:and its mask",
+    "semantics",
+    "syntax/py37",
+    "syntax/walk.py",
+    "tf_api",
+    "rules/compat_v1/contrib/import_lines.py",
+    "rules/compat_v1/contrib/replacements.py",
+    "rules/horovod/horovod_import.py:horovod as horovod",
+    "rules/compat_v1/lift_names.py: as tensorflow",
+    "rules/compat_v1/removed_names.py:call of ",
+    "analysis/gelu_formula.py",
+    "analysis/slices.py",
+    "analysis/gradient_sources.py",
+    "analysis/optimizers.py",
+    "report/model.py",
+    "files/staging.py:convert_tf2npu, process ",
+    "files/git_status.py:not a git repository",
+    "files/git_status.py:must be run in a work tree",
+)
+
+
+def key_of(node: ast.AST) -> str | None:
+    """Return a string of the source as a key; None for other code."""
+    number = itertools.count()
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return _VALUE.sub(lambda _: f"{{{next(number)}}}", node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(
+            str(part.value).replace("{", "{{").replace("}", "}}")
+            if isinstance(part, ast.Constant)
+            else f"{{{next(number)}}}"
+            for part in node.values
+        )
+    return None
+
+
+def is_prose(text: str) -> bool:
+    """Return True if words of English stand in a text outside of the arguments of calls."""
+    while _ARGUMENTS.search(text):
+        text = _ARGUMENTS.sub("", text)
+    return bool(_PROSE.search(text))
+
+
+def messages() -> dict[str, str]:
+    """Return the keys that a catalogue must have, and the file of each."""
+    found: dict[str, str] = {}
+    for path in sorted(FOLDER.rglob("*.py")):
+        relative = path.relative_to(FOLDER).as_posix()
+        for key in _messages_in(path, relative):
+            found.setdefault(key, relative)
+    for key in _words():
+        found.setdefault(key, "report")
+    for code, key in docs():
+        found.setdefault(key, code)
+    return found
+
+
+def everything() -> set[str]:
+    """Return all keys that the source could have, those of argparse and of errors of the system included."""
+    found = set(messages())
+    paths = [*FOLDER.rglob("*.py"), pathlib.Path(argparse.__file__)]
+    for path in paths:
+        found |= {key for node in ast.walk(_tree(path)) for key in [key_of(node)] if key}
+    return found | set(map(os.strerror, errno.errorcode)) | {"optional arguments"}  # of argparse before Python 3.10
+
+
+def docs() -> Iterator[tuple[str, str]]:
+    """Return the titles and the paragraphs of the rules, each with the code of its rule."""
+    for code, doc in [(rule.code, rule.doc) for rule in Registry().rules] + [(NOT_READ, model.NOT_READ_DOC)]:
+        yield code, doc.split("\n")[0].rstrip(".")
+        for block in explanation.blocks(doc):
+            if block.kind == "list":
+                yield from ((code, item) for item in explanation.items_of(block))
+            elif block.kind == "table":
+                yield from ((code, row) for row in block.text.split("\n") if not row.startswith("| ---"))
+            elif block.kind != "code":
+                yield code, block.text
+
+
+def _words() -> Iterator[str]:
+    """Return the words of tables, which are too short to be recognized as messages."""
+    yield from (word for status in support.STATUSES.values() for word in status)
+    yield from [*parts.LABEL.values(), *parts.LABELS.values(), *page.SCRIPT_WORDS]
+    yield from (meaning for _, meaning in page.KEYS)
+    yield from (title for title, _ in apis.COLUMNS)
+    yield from (title for _, title in text_report.SECTIONS)
+
+
+def _messages_in(path: pathlib.Path, relative: str) -> Iterator[str]:
+    tree = _tree(path)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and re.fullmatch(
+            r"(.*\.)?say|self\._language|(text\.)?count", _dotted(node.func)
+        ):
+            for first in node.args[:2]:
+                each = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
+                yield from (key for key in map(key_of, each) if key and key.strip())
+    if not relative.startswith(tuple(name for name in _NAMES_ONLY if ":" not in name)):
+        others = set(_no_messages(tree))
+        for node in ast.walk(tree):
+            key = None if node in others else key_of(node)
+            if key and is_prose(key) and not _CODE.match(key) and f"{relative}:{key}" not in _NAMES_ONLY:
+                yield key
+
+
+def _tree(path: pathlib.Path) -> ast.AST:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _dotted(node: ast.AST) -> str:
+    return f"{_dotted(node.value)}.{node.attr}" if isinstance(node, ast.Attribute) else _name(node)
+
+
+def _name(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _no_messages(tree: ast.AST) -> Iterator[ast.AST]:
+    """Return the docstrings, the parts of f-strings, the lists of names that are split, and the words of rules."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr):
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield from (part for part in node.values if isinstance(part, ast.Constant))
+        elif isinstance(node, ast.Attribute) and node.attr == "split":
+            yield node.value
+        elif isinstance(node, ast.Assign) and _name(node.targets[0]) == "DELIBERATE":  # for npu-shim verify
+            yield node.value

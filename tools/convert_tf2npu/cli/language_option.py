@@ -1,0 +1,36 @@
+"""The language that the command speaks: that of ``--language``, else that of the locale."""
+
+from __future__ import annotations
+
+from typing import Mapping, Sequence
+
+from ..report.language import ENGLISH, Language
+
+NAMES = "en", "zh"
+
+
+def language(arguments: Sequence[str], environment: Mapping[str, str]) -> Language:
+    """Return the language that a command line asks for with ``--language``, else the locale.
+
+    Args:
+        arguments: the command line; it may be wrong, as its error is printed in this language.
+        environment: the environment variables.
+    """
+    name = _option(arguments)
+    if not name:
+        locale = next((environment[key] for key in ("LC_ALL", "LC_MESSAGES", "LANG") if environment.get(key)), "")
+        name = "zh" if locale.startswith("zh_CN") else "en"
+    if name != "zh":
+        return ENGLISH
+    from ..report.translation import Translation, read_catalogue  # only here: a run in English needs neither
+
+    return Translation("zh-CN", read_catalogue(name))
+
+
+def _option(arguments: Sequence[str]) -> str:
+    found = ""
+    for number, argument in enumerate(arguments):
+        option, equals, value = argument.partition("=")
+        if option == "--language":
+            found = value if equals else "".join(arguments[number + 1 : number + 2])
+    return found
