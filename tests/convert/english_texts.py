@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import errno
+import functools
 import itertools
 import os
 import pathlib
@@ -67,6 +68,7 @@ def is_prose(text: str) -> bool:
     return bool(_PROSE.search(text))
 
 
+@functools.lru_cache(maxsize=None)
 def messages() -> dict[str, str]:
     """Return the keys that a catalogue must have, and the file of each."""
     found: dict[str, str] = {}
