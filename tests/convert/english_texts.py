@@ -20,7 +20,10 @@ from convert_tf2npu.rules.registry import Registry
 
 FOLDER = pathlib.Path(convert_tf2npu.__file__).parent
 _VALUE = re.compile(r"\{\w*\}|%(?:\(\w+\))?[rsd]")
-_PROSE = re.compile(r"[A-Za-z]\w*'?,? [a-z]+\b|\w: \Z|[a-z] \Z")
+_PROSE = re.compile(
+    r"[A-Za-z]\w*'?,? [a-z]+\b|\w: \Z|[a-z] \Z|\A\{0\} [a-z]{3,}\Z"
+    r"|\A(?!(?:def|as|if|import|from|class|with|return|print) )[A-Za-z][a-z]+ (?:\{|\w+\()"
+)
 _CODE = re.compile(r"from [\w.{}]+ import|import [\w.{}]+( as \w+)?\Z|.*<[/!a-z]|.*=\"|print\||return \Z", re.DOTALL)
 _ARGUMENTS = re.compile(r"(?<=[\w.])\([^()]*\)")
 # Tables of names, and words that only other code reads.
@@ -36,7 +39,8 @@ _NAMES_ONLY = (
     "rules/compat_v1/lift_names.py: as tensorflow",
     "rules/compat_v1/removed_names.py:call of ",
     "analysis/gelu_formula.py",
-    "analysis/slices.py",
+    "analysis/slices.py:empty full ones zeros random.normal random.uniform",
+    "analysis/slices.py:fill ones zeros random.normal random.truncated_normal random.uniform",
     "analysis/gradient_sources.py",
     "analysis/optimizers.py",
     "report/model.py",

@@ -139,8 +139,10 @@ def _message(context: Context, node: ast.Call, phase: Phase, given: bool, static
         return f"{feeds}. Use {pad} and its mask"
     flag = training_flag(context, node)
     if flag:
-        evidence = f" (see {phase.because})" if len(phase.phases) > 1 else ""
-        return f"this dataset feeds training and evaluation{evidence}. {_sentence(drop(flag))}"
+        feeds = "this dataset feeds training and evaluation"
+        if len(phase.phases) > 1:
+            feeds = f"this dataset feeds training and evaluation (see {phase.because})"
+        return f"{feeds}. {_sentence(drop(flag))}"
     if phase.phases and phase.complete:
         function = next((p.name for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)), "its function")
         return f"{feeds}. Add an is_training argument to {function} and {drop('is_training')}"

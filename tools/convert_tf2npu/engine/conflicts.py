@@ -19,18 +19,20 @@ def checked(context: Context, change: Change, replaced: Sequence[tuple[int, int]
         replaced: the parts of the text (start, end) that other changes replace.
     """
     reason = _reason(context, change, replaced)
-    return Finding(change.node, f"{reason}: {change.message}") if reason else change
+    return Finding(change.node, reason) if reason else change
 
 
 def _reason(context: Context, change: Change, replaced: Sequence[tuple[int, int]]) -> str:
     name = taken(change.uses, context.names)
     if name:
-        return f"this file uses the name {name} for something else. Rename it and run again"
+        return f"this file uses the name {name} for something else. Rename it and run again: {change.message}"
     if any(broken_string(context.source, context.names, edit) for edit in change.edits):
-        return "the code is inside an f-string. Move it to a line of its own and run again"
+        return f"the code is inside an f-string. Move it to a line of its own and run again: {change.message}"
     if loses_comment(context.source, change.edits):
-        return "a comment stands inside the code to replace. Put it before the statement and run again"
+        return (
+            f"a comment stands inside the code to replace. Put it before the statement and run again: {change.message}"
+        )
     for edit in change.edits:
         if any(edit.start < end and start < edit.end or start < edit.start < end for start, end in replaced):
-            return "another rule replaces the code around it. Convert it by hand"
+            return f"another rule replaces the code around it. Convert it by hand: {change.message}"
     return ""
