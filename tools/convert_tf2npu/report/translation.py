@@ -16,8 +16,10 @@ from typing import Mapping, Match, Pattern, Sequence
 from .language import Language
 
 _RULES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "rules")
-_VALUE = re.compile(r"\{(\d+)\??\}")  # with a question mark in a translation if the value may be one word of English
+_VALUE = re.compile(r"\{(\d+)\}")
+_FIELD = re.compile(r"\{\{|\}\}|\{(\d+)\??\}")  # of a translation; {0?} is a value that may be one word of English
 _PIECE = re.compile(r"\s+|[!-~]+[\u3001\u3002\uff01-\uff1f]*|.[\u3001\u3002\uff01-\uff1f]*", re.DOTALL)
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _LEAST = 4  # letters of a key that a value is matched with; shorter keys fit too much
 
 
@@ -49,19 +51,22 @@ class Translation(Language):
             if _letters(key) < least:
                 break
             match = _longest(key) in text and _pattern(key).fullmatch(text)
-            if match:
+            if match and all(map(_is_whole, match.groups())):
                 return self._filled(self._entries[key], match.groups())
         lower = text[:1].lower() + text[1:]
         found = self._translated(lower, least) if lower != text else text
         return text if found == lower else found
 
     def _filled(self, template: str, values: Sequence[str]) -> str:
-        def value(found: Match[str]) -> str:
-            text = values[int(found.group(1))]
+        def filled(found: Match[str]) -> str:
+            number = found.group(1)
+            if not number:
+                return found.group()[0]  # {{ or }}
+            value = values[int(number)]
             # A value of one word is a name of the script, and no English, unless the template says otherwise.
-            return self._translated(text, _LEAST) if " " in text or "?" in found.group() else text
+            return self._translated(value, _LEAST) if " " in value or "?" in found.group() else value
 
-        return _plain(_VALUE.sub(value, template.replace("{{", "\0").replace("}}", "\1")))
+        return _FIELD.sub(filled, template)
 
 
 def read_catalogue(name: str) -> dict[str, str]:
@@ -109,5 +114,11 @@ def _pattern(key: str) -> Pattern[str]:
     return re.compile("(.*?)".join(map(re.escape, _parts(key))), re.DOTALL)
 
 
-def _plain(text: str) -> str:
-    return text.replace("\0", "{").replace("\1", "}")
+def _is_whole(value: str) -> bool:
+    """Return True if each bracket of a value is closed in it: otherwise the key was matched at a wrong place."""
+    depth = 0
+    for letter in _QUOTED.sub("", value):
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth < 0:
+            break
+    return not depth

@@ -57,11 +57,10 @@ CALLS = frozenset(
         "tensorflow.python.ops.array_ops.boolean_mask",
     }
 )
-_WEIGHTS = "weights = tf.cast(mask, x.dtype) and tf.reduce_sum(x * weights)"
 # The reductions of the selected rows, written with a mask of static shape.
 _REDUCED = {
-    "reduce_sum": _WEIGHTS,
-    "reduce_mean": _WEIGHTS + " / tf.reduce_sum(weights)",
+    "reduce_sum": "weights = tf.cast(mask, x.dtype) and tf.reduce_sum(x * weights)",
+    "reduce_mean": "weights = tf.cast(mask, x.dtype) and tf.reduce_sum(x * weights) / tf.reduce_sum(weights)",
     "reduce_max": "tf.reduce_max(tf.where(mask, x, tf.fill(tf.shape(x), x.dtype.min)))",
     "reduce_min": "tf.reduce_min(tf.where(mask, x, tf.fill(tf.shape(x), x.dtype.max)))",
 }
