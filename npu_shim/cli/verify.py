@@ -179,6 +179,11 @@ def _parser() -> argparse.ArgumentParser:
         help="end both scripts after N training steps like an early stop: finally blocks, hooks and checkpoints run",
     )
     made.add_argument(
+        "--predict",
+        action="store_true",
+        help="compare predictions and metrics only: both scripts end where they would begin to train",
+    )
+    made.add_argument(
         "--ranks",
         type=_at_least(2),
         metavar="N",
@@ -245,6 +250,7 @@ def _problem_of_recording(args: argparse.Namespace) -> str | None:
         "seed",
         "every",
         "steps",
+        "predict",
         "seeds",
         "strict",
         "original_arguments",
@@ -253,7 +259,7 @@ def _problem_of_recording(args: argparse.Namespace) -> str | None:
         "perturbed",
     )
     for name in names:
-        if getattr(args, name) != defaults.get(name, False if name == "strict" else None):
+        if getattr(args, name) != defaults.get(name, False if name in ("strict", "predict") else None):
             return f"--{name.replace('_', '-')} comes from the recording. Leave it out with --against."
     return None
 
@@ -275,6 +281,9 @@ def _problem(args: argparse.Namespace) -> str | None:
         return (
             f"--half compares runs of one process with equal random numbers, so it excludes {other}. Give one of them."
         )
+    for name in ("steps", "seeds", "ranks", "half"):
+        if args.predict and getattr(args, name):
+            return f"--predict compares runs that do not train, so it excludes --{name}. Give one of the two."
     if args.perturbed and not (args.half or args.record):
         return "--perturbed needs --half or --record. Add one of them."
     if args.ranks and args.seeds:
@@ -335,7 +344,7 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
                 args.ranks if is_migrated else None,
                 args.timeout,
                 folder if args.copy else None,
-                steps=args.steps,
+                steps=0 if args.predict else args.steps,
                 deliberate=places,
                 whole=whole if args.record and not is_migrated else None,
                 initial="" if args.record else None,

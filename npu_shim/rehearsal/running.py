@@ -56,7 +56,8 @@ class Run:
         keep: kind, name and number of a value whose elements are written to KEPT, after which the script ends; None to
             run it to its end.
         until: the last step, after which the script ends; None to run it to its end.
-        steps: the number of training steps after which the script ends; None to run it to its own end.
+        steps: the number of training steps after which the script ends, 0 to end it before the first one; None to run
+            it to its own end.
         deliberate: the settings of recording.deliberate; None to note and make no deliberate changes.
         whole: tensors that are written as they are, for recording.writer; None for digests only.
         initial: the folder of a recording whose initial variables are loaded; "" to record those of the script; None

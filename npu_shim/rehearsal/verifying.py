@@ -15,7 +15,7 @@ from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.elements import largest_differences
-from npu_shim.rehearsal.recording.recorder import FINAL, INITIAL, PRINT
+from npu_shim.rehearsal.recording.recorder import CALL, FETCH, FINAL, INITIAL, METRIC, PREDICTION, PRINT, RESULT
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ Report = Callable[[str], None]
 NOTHING_RECORDED = (
     "No training step, log, summary or session run was recorded. Check that the script trains with these arguments."
 )
-
+NOTHING_PREDICTED = (
+    "No prediction or metric was recorded before the first training step. Pass the arguments with which the script "
+    "predicts or evaluates, such as -- --mode=predict."
+)
 NOTHING_COMPARED = (
     "Nothing was compared, because the script shows nothing to the host. Fetch or print the loss, or save a checkpoint."
 )
@@ -114,8 +117,10 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
         differences = [_outside(band) for band in bands if not band.is_inside]
         compared = None
     is_empty = bool(theirs[0].notes.get("on_device")) and compared is not None and not compared.by_step()
-    if not incomplete and (is_empty or not ours[0].streams):
-        problems.append(NOTHING_COMPARED if is_empty else NOTHING_RECORDED)
+    lacks_prediction = original.steps == 0 and not _predicts(ours[0])
+    if not incomplete and (is_empty or lacks_prediction or not ours[0].streams):
+        nothing = NOTHING_PREDICTED if lacks_prediction else NOTHING_RECORDED
+        problems.append(NOTHING_COMPARED if is_empty else nothing)
         incomplete = parts
     verdict = result.NOT_RUN if incomplete else result.DIFFER if differences else result.AGREE
     if itself:
@@ -134,6 +139,12 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
         changes,
         is_rounding,
     )
+
+
+def _predicts(recorded: Recording) -> bool:
+    """Return True if a recording has what a trained model returns."""
+    kinds = {kind for kind, _ in recorded.streams}
+    return not kinds.isdisjoint((PREDICTION, METRIC, RESULT, CALL, FETCH))
 
 
 def _may_be_rounding(original: Run, theirs: list[Recording]) -> bool:

@@ -39,6 +39,11 @@ from npu_shim.cli import main
             ["--against", "r", "--seed", "2", "train.py"],
             "--seed comes from the recording. Leave it out with --against.",
         ),
+        (
+            ["--predict", "--steps", "3", "train.py"],
+            "--predict compares runs that do not train, so it excludes --steps.",
+        ),
+        (["--against", "r", "--predict", "train.py"], "--predict comes from the recording. Leave it out"),
         (["--saturate", "train.py"], "--saturate needs --half. Add it."),
         (["--half=float8", "train.py"], "invalid choice: 'float8'"),
         (["--half", "--mixlist", "missing.json", "train.py"], "missing.json: No such file or directory."),

@@ -196,6 +196,24 @@ for epoch in range(2):
     print(f"mean {metric.result():.4f}, right {right}, clock {time.time() % 100}")
 """
 
+PREDICTS_AND_TRAINS = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_eager_execution()
+rows = np.random.RandomState(0).rand(30, 4).astype(np.float32)
+x = tf.placeholder(tf.float32, [None, 4])
+scores = tf.reduce_sum(x * tf.get_variable("w", [4], initializer=tf.constant_initializer(0.5)), 1)
+train_op = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(scores ** 2))
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for begin in range(0, 30, 8):
+        sess.run(scores, {x: rows[begin:begin + 8]})
+    for _ in range(5):
+        sess.run(train_op, {x: rows})
+        sess.run(scores, {x: rows})
+"""
+
 
 def verify(folder: pathlib.Path, original: str, migrated: str, *arguments: str) -> Any:
     """Return the result of verify for two scripts."""
@@ -233,6 +251,14 @@ def test_seeds_show_a_dropout_that_does_nothing(keep: float, verdict: str, tmp_p
     assert found["verdict"] == verdict
     [loss] = [band for band in found["bands"] if band["kind"] == "loss"]
     assert loss["inside"] == (verdict == "agree") and loss["original"] > loss["band"]
+
+
+def test_predictions_are_compared_without_training(tmp_path: pathlib.Path) -> None:
+    migrated = PREDICTS_AND_TRAINS.replace("range(0, 30", "range(0, 24").replace("Optimizer(0.1)", "Optimizer(0.2)")
+    found = verify(tmp_path, PREDICTS_AND_TRAINS, migrated, "--predict")
+    first = found["first_departure"]
+    assert (found["verdict"], first["step"], first["kind"]) == ("differ", 0, "feed")
+    assert {each["kind"] for each in found["streams"]} == {"feed", "fetch"}
 
 
 def test_variables_of_a_session_that_stays_open_are_compared(tmp_path: pathlib.Path) -> None:

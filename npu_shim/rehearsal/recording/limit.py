@@ -122,6 +122,8 @@ class Limit:
             result = call()
         finally:
             recorder.leave(_CALL)
+        if recorder.steps > before and recorder.limit == 0:
+            self._end_if_done()
         if recorder.steps > before and (owner, names) not in self._begins:
             self._begins.append((owner, names))
         return result

@@ -127,7 +127,7 @@ class Recorder(Watcher):
     Args:
         writer: writes the values.
         every: record gradients and variables at each step that this number divides, and at the first ten.
-        limit: the number of steps after which the script ends; None for no limit.
+        limit: the number of steps after which the script ends; 0 to record nothing of training; None for no limit.
     """
 
     def __init__(self, writer: Writer, every: int = 1, limit: int | None = None) -> None:
@@ -270,6 +270,8 @@ class Recorder(Watcher):
             self._rows(step, rows)
 
     def _rows(self, step: int, rows: list[Row]) -> None:
+        if self.limit == 0 and self.steps:
+            return  # a session has trained before it could be ended; what follows is no prediction from the checkpoint
         for kind, name, _ in rows:
             self.line(kind, name)
         self.writer.rows(step, rows + _sums(rows) if self.of_ranks else rows)
