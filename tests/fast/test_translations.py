@@ -12,6 +12,7 @@ pytestmark = pytest.mark.once
 _PAGES = (
     "assess",
     "cookbook",
+    "distributed",
     "from-npu-bridge",
     "from-tpuestimator",
     "horovod",
@@ -20,10 +21,12 @@ _PAGES = (
     "migrate-tf1",
     "migrate-tf2",
     "on_a_card",
+    "porting",
     "precision",
     "start",
     "static-shapes",
     "tensorflow2",
+    "vendor-differences",
 )
 PAIRS = {
     "README.zh-CN.md": "README.md",
