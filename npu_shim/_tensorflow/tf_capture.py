@@ -106,6 +106,8 @@ def components(values: Structure) -> Sequence[Tensor]:
 
 def import_alone(definition: GraphDef) -> Graph:
     """Return a new graph with the nodes of a definition, whose shapes TensorFlow infers."""
+    copied = type(definition)()
+    copied.CopyFrom(definition)  # TensorFlow adds attributes to what it imports
     with tf.Graph().as_default() as graph:
-        tf.import_graph_def(definition, name="")
+        tf.import_graph_def(copied, name="")
     return graph

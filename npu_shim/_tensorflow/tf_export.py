@@ -1,0 +1,72 @@
+"""Private parts of TensorFlow for exported models: graph optimizers, formats of saved models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Sequence
+
+import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2, meta_graph_pb2, rewriter_config_pb2, saved_model_pb2
+from tensorflow.python.framework import meta_graph as _meta_graph
+from tensorflow.python.grappler import tf_optimizer
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import GraphDef
+
+v1 = tf.compat.v1
+MetaGraphDef = meta_graph_pb2.MetaGraphDef
+_LOWER = "_lower_using_switch_merge"
+_NESTED = {"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase"}
+SavedModel = saved_model_pb2.SavedModel
+
+
+def optimized(graph: GraphDef, kept: Sequence[str], optimizers: Sequence[str]) -> GraphDef:
+    """Return a graph after TensorFlow's graph optimizers.
+
+    Args:
+        graph: nodes and functions.
+        kept: names of tensors that must stay.
+        optimizers: names, like "function" and "constfold".
+    """
+    for function in graph.library.function:
+        for name in ("api_implements", "_noinline"):
+            function.attr.pop(name, None)
+    with tf.Graph().as_default() as made:
+        tf.import_graph_def(graph, name="")
+        meta = v1.train.export_meta_graph(graph_def=graph, graph=made)
+    meta.collection_def["train_op"].node_list.value.extend(kept)
+    config = config_pb2.ConfigProto()
+    rewrite = config.graph_options.rewrite_options
+    rewrite.min_graph_nodes = -1  # small graphs, too
+    rewrite.meta_optimizer_iterations = rewriter_config_pb2.RewriterConfig.ONE
+    rewrite.constant_folding = rewriter_config_pb2.RewriterConfig.AGGRESSIVE  # shapes of placeholders hold
+    rewrite.fail_on_optimizer_errors = True
+    rewrite.optimizers.extend(optimizers)
+    return tf_optimizer.OptimizeGraph(config, meta, verbose=False)
+
+
+def inlined(graph: GraphDef, kept: Sequence[str]) -> GraphDef:
+    """Return a graph without calls of functions. Loops and branches become those of TensorFlow 1.
+
+    TensorFlow inlines no call of a function with such a loop. So calls come first, then one level of loops after the
+    other.
+    """
+    for node in [*graph.node, *(node for function in graph.library.function for node in function.node_def)]:
+        node.attr.pop(_LOWER, None)
+    stateful = {node.name for node in graph.node if node.op in ("StatefulPartitionedCall", "While", "If")}
+    for node in graph.node:  # TensorFlow wants to see that what the function does happens
+        node.input.extend(sorted({f"^{name}" for name in stateful & {each.split(":")[0] for each in node.input}}))
+    graph = optimized(graph, kept, ["function"])
+    while True:
+        nested = [node for node in graph.node if node.op in _NESTED and not node.attr[_LOWER].b]
+        if not nested:
+            return graph
+        for node in nested:
+            node.attr[_LOWER].b = True
+        graph = optimized(graph, kept, ["function"])
+
+
+def strip_defaults(graph: GraphDef) -> GraphDef:
+    """Return a graph without attributes that have their default value, which older versions may not know."""
+    meta = MetaGraphDef(graph_def=graph)
+    _meta_graph.strip_graph_default_valued_attrs(meta)
+    return meta.graph_def

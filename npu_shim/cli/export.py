@@ -1,0 +1,146 @@
+"""Export a trained model for inference, and prove that it computes what the source does.
+
+The source becomes one frozen graph in its form for inference. Then the graph is written for a target, and run beside the
+source on the same inputs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Callable
+
+from npu_shim.cli import USAGE_ERROR, parser, show
+
+if TYPE_CHECKING:
+    from npu_shim.exporting.ports import Asked, Port
+
+TARGETS = ("tensorflow",)
+_DIFFERS = 1
+
+
+def main(arguments: list[str]) -> int:
+    """Export a model.
+
+    Args:
+        arguments: the source and options.
+    Returns:
+        0 if the exported model equals the source, 1 if it differs, 2 if there is no model to run.
+    """
+    made = _parser()
+    args = made.parse_args(arguments)
+    if not os.path.exists(args.source) and not os.path.exists(args.source + ".index"):
+        made.error(f"can't find {args.source!r}. Give a SavedModel, checkpoint, Keras file or frozen graph")
+    if not args.list and not args.out:
+        made.error("missing folder for the exported model. Give -o OUT, or --list")
+    if args.range[0] >= args.range[1]:
+        made.error(f"--range {args.range[0]:g} {args.range[1]:g} is empty. Give the lower bound first")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow warns of attributes that it has set itself
+    from npu_shim._tensorflow import tf_api
+    from npu_shim.exporting.nodes import ExportError
+
+    tf_api.logging.set_verbosity(tf_api.logging.ERROR)
+    try:
+        return _list(args) if args.list else _export(args)
+    except ExportError as error:
+        print(f"npu-shim export: error: {error}", file=sys.stderr)
+        return USAGE_ERROR
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = parser(
+        "export",
+        "Writes a trained model in its form for inference: one frozen graph with named inputs and outputs. Then it runs "
+        "source and export on the same inputs. Exit code: 0 equal, 1 different, 2 not exported.",
+    )
+    made.add_argument("source", help="SavedModel, checkpoint with .meta or its folder, Keras file, or frozen .pb")
+    made.add_argument("-o", "--out", metavar="OUT", help="folder for the exported model")
+    made.add_argument("--for", dest="target", choices=TARGETS, default=TARGETS[0], help="default: %(default)s")
+    made.add_argument("--list", action="store_true", help="print signatures and candidates for inputs and outputs")
+    port = "[KEY=]TENSOR[:SHAPE]"
+    made.add_argument("--inputs", nargs="+", default=[], metavar=port, help="like images:8,224,224,3; ? for any size")
+    made.add_argument("--outputs", nargs="+", default=[], metavar="[KEY=]TENSOR", help="like prob")
+    made.add_argument("--signature", metavar="NAME", help="signature of the source (default: serving_default)")
+    made.add_argument("--tags", default="serve", help="tags of the SavedModel, with commas (default: %(default)s)")
+    made.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="constants in place of placeholders")
+    made.add_argument("--name", default="model", help="name of the files (default: %(default)s)")
+    made.add_argument("--data", metavar="FILE.npz", help="inputs of the proof, an array for each; else they are drawn")
+    made.add_argument(
+        "--range", nargs=2, type=float, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="of drawn inputs (0 1)"
+    )
+    return made
+
+
+def _asked(texts: list[str], read: Callable[[str], Asked]) -> list[Asked]:
+    from npu_shim.exporting.nodes import ExportError
+
+    try:
+        return [read(part) for text in texts for part in text.split(";") if part]
+    except ValueError as error:
+        raise ExportError(str(error)) from error
+
+
+def _constants(texts: list[str]) -> dict[str, Any]:
+    import ast
+
+    from npu_shim.exporting.nodes import ExportError
+
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        try:
+            found[name.replace(":0", "")] = ast.literal_eval({"true": "True", "false": "False"}.get(value, value))
+        except (ValueError, SyntaxError):
+            equals = ""
+        if not equals:
+            raise ExportError(
+                f"--set {text} is not allowed. Write NAME=VALUE with a number or True, like keep_prob=1.0."
+            )
+    return found
+
+
+def _list(args: argparse.Namespace) -> int:
+    from npu_shim._tensorflow import tf_capture
+    from npu_shim.exporting import ports, sources
+
+    source = sources.open_source(args.source, args.tags)
+    graph = tf_capture.import_alone(source.graph)
+    lines = [f"{source.path}: {source.kind}"]
+    for name in source.signatures:
+        inputs, outputs = ports.choose(source, graph, name)
+        lines += ["", f"signature {name}", *_side("inputs", inputs), *_side("outputs", outputs)]
+    if not source.signatures:
+        outputs = ports.candidate_outputs(graph)
+        inputs = ports.candidate_inputs(source.graph, graph, [port.tensor for port in outputs])
+        lines += ["", "candidates", *_side("inputs", inputs), *_side("outputs", outputs)]
+    return show("\n".join(lines))
+
+
+def _side(title: str, ports: list[Port]) -> list[str]:
+    return [f"  {title}", *(f"    {port.text()}" for port in ports)] if ports else [f"  {title}: none"]
+
+
+def _export(args: argparse.Namespace) -> int:
+    from npu_shim._tensorflow import tf_capture
+    from npu_shim.exporting import model, ports, proof, sources, targets
+
+    source = sources.open_source(args.source, args.tags)
+    asked_in, asked_out = _asked(args.inputs, ports.asked), _asked(args.outputs, ports.asked_output)
+    constants = _constants(args.set)
+    graph = tf_capture.import_alone(source.graph)
+    inputs, outputs = ports.choose(source, graph, args.signature, asked_in, asked_out, constants)
+    made = model.make(source, inputs, outputs, constants)
+    values = proof.load(args.data, made.inputs) if args.data else proof.draw(made.inputs, *args.range)
+    os.makedirs(args.out, exist_ok=True)
+    options = targets.Options(args.name)
+    written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(made, args.out, options)
+    lines = [f"{source.path}: {source.kind}, {len(made.graph.node)} nodes", *_side("inputs", made.inputs)]
+    lines += [*_side("outputs", made.outputs), *(f"  {note}" for note in made.notes + written.lines)]
+    lines += [f"  wrote {path}" for path in written.files]
+    found = proof.compare(proof.reference(made)(values), written.run(values))
+    lines += [f"  {each.key}: largest difference {each.largest:.1e}" for each in found]
+    equal = all(each.largest <= proof.TOLERANCE for each in found)
+    lines.append("equal to the source" if equal else f"differs from the source by more than {proof.TOLERANCE:g}")
+    return show("\n".join(lines), 0 if equal else _DIFFERS)

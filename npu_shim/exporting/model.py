@@ -1,0 +1,134 @@
+"""A source in its form for inference: one frozen graph with named inputs and outputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from npu_shim._tensorflow import tf_api, tf_capture, tf_export
+from npu_shim.exporting import branches, freezing, inference, plain_ops
+from npu_shim.exporting.nodes import ExportError, add, by_name, rewire, split, subgraph, unused
+from npu_shim.exporting.ports import FED, Port
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from npu_shim._tensorflow.types import Graph, GraphDef
+    from npu_shim.exporting.sources import Source
+
+tf = tf_api.tf
+_CALLS = {"PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "While", "StatelessWhile", "Case"}
+_FOLD = ("function", "pruning", "loop", "constfold", "dependency", "pruning")
+_LATER = {"BatchMatMulV3": "BatchMatMulV2"}  # ops that 1.15 has under an older name
+
+
+class Model(NamedTuple):
+    """An exported model.
+
+    Attributes:
+        graph: frozen.
+        inputs, outputs: their tensors are those of this graph; placeholders have the asked shapes.
+        reference: the graph of the source, with variables, whose inputs and outputs have the same names.
+        values: of the variables of the reference.
+        notes: lines for the user.
+    """
+
+    graph: GraphDef
+    inputs: list[Port]
+    outputs: list[Port]
+    reference: GraphDef
+    values: dict[str, np.ndarray]
+    notes: list[str]
+
+
+def make(source: Source, inputs: list[Port], outputs: list[Port], constants: dict[str, Any]) -> Model:
+    """Bring a source to its form for inference.
+
+    Args:
+        source: the source.
+        inputs, outputs: of the source.
+        constants: values of placeholders that are no inputs.
+    """
+    part = subgraph(source.graph, [port.tensor for port in outputs], [port.tensor for port in inputs])
+    inputs = [_as_placeholder(part, port) for port in inputs]
+    outputs = [_as_node(part, port) for port in outputs]
+    kept = [port.tensor for port in outputs]
+    notes = inference.bind(part, constants)
+    part = subgraph(part, kept)
+    if any(node.op in _CALLS for node in part.node):
+        part = tf_export.inlined(part, [*kept, *(port.tensor for port in inputs)])
+    branches.without_dead_branches(part)
+    part = subgraph(part, kept)
+    notes += inference.for_inference(part, source.graph)
+    part = subgraph(part, kept)
+    _refuse_missing(part, inputs)
+    values = source.read(freezing.variables(part)) if freezing.variables(part) else {}
+    reference = _copy(part)
+    inputs = [port for port in inputs if split(port.tensor)[0] in by_name(part)]
+
+    if plain_ops.write_plain(part):
+        notes.append("gelu is written with TensorFlow's ops")
+    graph = subgraph(part, kept)
+    inference.refuse_leftovers(graph)
+    graph.library.Clear()
+    freezing.freeze(graph, values)
+    freezing.refuse_what_stays(graph)
+    graph = tf_export.optimized(graph, [*kept, *(port.tensor for port in inputs)], _FOLD)
+    graph = _portable(subgraph(graph, [*kept, *(port.tensor for port in inputs)]))
+    made = tf_capture.import_alone(graph)
+    outputs = [port._replace(shape=_sizes(made.get_tensor_by_name(port.tensor))) for port in outputs]
+    return Model(graph, inputs, outputs, reference, values, notes)
+
+
+def _copy(graph: GraphDef) -> GraphDef:
+    made = tf_api.GraphDef()
+    made.CopyFrom(graph)
+    return made
+
+
+def _sizes(tensor: Any) -> list[int | None] | None:
+    return tensor.shape.as_list() if tensor.shape.rank is not None else None
+
+
+def _as_placeholder(part: GraphDef, port: Port) -> Port:
+    """Make the tensor of an input a placeholder with the asked shape, and return its port."""
+    nodes = by_name(part)
+    node, index = split(port.tensor)
+    name = node if index == 0 and node not in nodes else unused(part, port.key)
+    made = part.node.add(name=name, op="Placeholder")
+    made.attr["dtype"].type = port.dtype.as_datatype_enum
+    made.attr["shape"].shape.CopyFrom(tf.TensorShape(port.shape).as_proto())
+    if name != node:
+        rewire(part, {(node, index): name})
+    return port._replace(tensor=f"{name}:0")
+
+
+def _as_node(part: GraphDef, port: Port) -> Port:
+    """Give an output a node of its own where it is one of several results, or of a function."""
+    node, index = split(port.tensor)
+    if index or by_name(part)[node].op in _CALLS:
+        node = add(part, "Identity", port.key, [f"{node}:{index}"], T=port.dtype)
+    return port._replace(tensor=f"{node}:0")
+
+
+def _refuse_missing(part: GraphDef, inputs: list[Port]) -> None:
+    given = {split(port.tensor)[0] for port in inputs}
+    for node in part.node:
+        if node.op in FED and node.name not in given and node.op != "PlaceholderWithDefault":
+            raise ExportError(
+                f"the outputs need {node.name} ({node.op}). Give it with --inputs {node.name}:SHAPE, or a constant with "
+                f"--set {node.name}=VALUE."
+            )
+
+
+def _portable(graph: GraphDef) -> GraphDef:
+    """Return a graph that older versions of TensorFlow load, too."""
+    for node in graph.node:
+        if node.op in _LATER:
+            node.op = _LATER[node.op]
+            node.attr["T"].type = node.attr["Ta"].type
+            for name in ("Ta", "Tb", "Tout"):
+                node.attr.pop(name, None)
+        for name in [name for name in node.attr if name.startswith("_")]:
+            node.attr.pop(name)
+    graph.library.Clear()
+    return tf_export.strip_defaults(graph)

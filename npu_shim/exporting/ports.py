@@ -1,0 +1,175 @@
+"""Inputs and outputs of a model: from the command, from a signature, or candidates of the graph."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Iterable, NamedTuple
+
+from npu_shim._tensorflow import tf_api
+from npu_shim.exporting.inference import is_mode
+from npu_shim.exporting.nodes import ExportError, join, split, subgraph
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import DType, Graph, GraphDef
+    from npu_shim.exporting.sources import Source
+
+tf = tf_api.tf
+_SPEC = re.compile(r"^(?:(?P<key>[\w.\-]+)=)?(?P<tensor>[^:=;\s]+(?::\d+(?=:)|:0$)?)(?::(?P<shape>[\d,?\-\s]*))?$")
+_ITERATORS = ("IteratorGetNext", "IteratorGetNextSync", "IteratorV2", "OneShotIterator")
+_QUEUES = ("QueueDequeueV2", "QueueDequeueManyV2", "QueueDequeueUpToV2", "ReaderReadV2")
+FED = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault", *_ITERATORS[:2], *_QUEUES)
+_NO_RESULT = re.compile(r"^(gradients|save|report_uninitialized|init|training|Adam|Momentum|GradientDescent)(_\d+)?/")
+_LIKELY = re.compile(r"softmax|logits|prob|predict|output|sigmoid|score|argmax|boxes|embedding", re.I)
+_MOST_LISTED = 20
+
+
+class Port(NamedTuple):
+    """An input or output of the exported model.
+
+    Attributes:
+        key: its name in signatures and data files.
+        tensor: its name in the source.
+        dtype: its type.
+        shape: its sizes, None for unknown ones; None if even their number is unknown.
+    """
+
+    key: str
+    tensor: str
+    dtype: DType
+    shape: list[int | None] | None
+
+    def text(self) -> str:
+        """Return it as ``--inputs`` takes it, with its type."""
+        sizes = "?" if self.shape is None else ",".join("?" if size is None else str(size) for size in self.shape)
+        name = self.tensor if self.key == split(self.tensor)[0] else f"{self.key}={self.tensor}"
+        return f"{re.sub(':0$', '', name)}:{sizes}  {self.dtype.name}"
+
+
+class Asked(NamedTuple):
+    """An input or output in the words of the command: ``[KEY=]TENSOR[:SHAPE]``."""
+
+    key: str | None
+    tensor: str
+    shape: list[int | None] | None
+
+
+def asked(text: str) -> Asked:
+    """Read ``images:8,224,224,3``, ``images=IteratorGetNext:0:8,224,224,3`` or ``prob``.
+
+    Raises:
+        ValueError: it has another form.
+    """
+    found = _SPEC.match(text)
+    sizes = found.group("shape") if found else None
+    parts = [part.strip() for part in sizes.split(",")] if sizes else []
+    if not found or any(not re.match(r"^(\d+|\?|-1)$", part) or part == "0" for part in parts):
+        raise ValueError(f"{text!r} is not allowed. Write [KEY=]TENSOR[:SHAPE], like images:8,224,224,3")
+    shape = None if sizes is None else [int(part) if part.isdigit() else None for part in parts]
+    return Asked(found.group("key"), found.group("tensor"), shape)
+
+
+def asked_output(text: str) -> Asked:
+    """Read ``prob``, ``split:1`` or ``prob=Softmax:0``."""
+    key, equals, tensor = text.rpartition("=")
+    return Asked(key if equals else None, tensor, None)
+
+
+def choose(
+    source: Source,
+    graph: Graph,
+    signature: str | None,
+    inputs: Iterable[Asked] = (),
+    outputs: Iterable[Asked] = (),
+    constants: Iterable[str] = (),
+) -> tuple[list[Port], list[Port]]:
+    """Return the inputs and outputs of the model.
+
+    Args:
+        source, graph: the source and its graph.
+        signature: its name, or None for the default one.
+        inputs, outputs: what the command names; outputs decide which inputs are needed.
+        constants: placeholders that are no inputs.
+    """
+    names_in, names_out = _signature(source, signature)
+    outs = [_port(graph, each, names_out) for each in outputs]
+    outs = outs or [_port(graph, Asked(key, tensor, None), {}) for key, tensor in names_out.items()]
+    if not outs:
+        found = "\n".join(f"  {port.text()}" for port in candidate_outputs(graph))
+        raise ExportError(f"{source.path} has no signature. Give --outputs. Candidates:\n{found or '  none'}")
+    given = [_port(graph, each, names_in) for each in inputs]
+    rest = [_port(graph, Asked(key, tensor, None), {}) for key, tensor in names_in.items()]
+    if not names_in:
+        rest = [port for port in candidate_inputs(source.graph, graph, [out.tensor for out in outs], given)]
+    taken = {port.tensor for port in given}
+    needed = {node.name for node in subgraph(source.graph, [port.tensor for port in outs], taken).node}
+    needed -= set(constants)
+    return given + [port for port in rest if port.tensor not in taken and split(port.tensor)[0] in needed], outs
+
+
+def _signature(source: Source, name: str | None) -> tuple[dict[str, str], dict[str, str]]:
+    there = source.signatures
+    if name is not None and name not in there:
+        raise ExportError(f"{source.path} has no signature {name}. It has: {', '.join(there) or 'none'}.")
+    if name is None:
+        name = "serving_default" if "serving_default" in there else next(iter(there), None)
+    return there[name] if name is not None else ({}, {})
+
+
+def _port(graph: Graph, given: Asked, keys: dict[str, str]) -> Port:
+    """Return the port of a tensor, or of a key of the signature."""
+    key = given.key or (given.tensor if given.tensor in keys else None)
+    key = key or next((key for key, tensor in keys.items() if split(tensor) == split(given.tensor)), None)
+    node, index = split(keys.get(given.tensor, given.tensor))
+    try:
+        tensor = graph.get_tensor_by_name(f"{node}:{index}")
+    except (KeyError, ValueError) as error:
+        raise ExportError(
+            f"the graph has no tensor {node}:{index}. Choose one that npu-shim export --list prints."
+        ) from error
+    shape = tensor.shape.as_list() if tensor.shape.rank is not None else None
+    if given.shape is not None:
+        if not tensor.shape.is_compatible_with(given.shape):
+            raise ExportError(f"{given.tensor} has the shape {tensor.shape}, not {given.shape}. Give one that fits.")
+        shape = given.shape
+    return Port(key or _key(node, index), f"{node}:{index}", tensor.dtype.base_dtype, shape)
+
+
+def _key(node: str, index: int) -> str:
+    return join(node, index).replace(":", "_")
+
+
+# --- candidates
+
+
+def candidate_inputs(definition: GraphDef, graph: Graph, outputs: list[str], given: Iterable[Port] = ()) -> list[Port]:
+    """Return what outputs need and is fed or read: placeholders, elements of iterators, of queues."""
+    part = subgraph(definition, outputs, [port.tensor for port in given])
+    used = {split(name) for node in part.node for name in node.input} | {split(name) for name in outputs}
+    names = [
+        f"{node.name}:{index}"
+        for node in part.node
+        if node.op in FED and node.op != "PlaceholderWithDefault" and not is_mode(node)
+        for index in range(len(graph.get_operation_by_name(node.name).outputs))
+        if (node.name, index) in used
+    ]
+    return [_port(graph, Asked(None, name, None), {}) for name in names]
+
+
+def candidate_outputs(graph: Graph) -> list[Port]:
+    """Return likely outputs: float or integer results that depend on an input and that nothing but training uses."""
+    fed = {op.name for op in graph.get_operations() if op.type in FED}
+    depends: set[str] = set()
+    found = []
+    for op in graph.get_operations():
+        if op.name in fed or any(tensor.op.name in depends for tensor in op.inputs):
+            depends.add(op.name)
+            if op.outputs and op.name not in fed and not _NO_RESULT.match(op.name):
+                found.append(op)
+    results = []
+    for op in found:
+        consumers = [each for each in op.outputs[0].consumers() if not _NO_RESULT.match(each.name)]
+        is_number = op.outputs[0].dtype.is_floating or op.outputs[0].dtype.is_integer
+        if is_number and (not consumers or _LIKELY.search(op.name.rpartition("/")[2])):
+            results.append(op)
+    results.sort(key=lambda op: not _LIKELY.search(op.name))
+    return [_port(graph, Asked(None, f"{op.name}:0", None), {}) for op in results[:_MOST_LISTED]]

@@ -1,0 +1,123 @@
+"""Run source and exported model on the same inputs, and compare their outputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+
+import numpy as np
+
+from npu_shim._tensorflow import tf_api, tf_capture
+from npu_shim.exporting.nodes import ExportError, split
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import GraphDef
+    from npu_shim.exporting.model import Model
+    from npu_shim.exporting.ports import Port
+
+tf, v1 = tf_api.tf, tf_api.v1
+TOLERANCE = 1e-5
+_EXAMPLES = 2  # for a batch of any size
+Values = Any  # dict of arrays by key
+Run = Callable[[Values], Values]
+
+
+class Difference(NamedTuple):
+    """How far an output departs from the source's.
+
+    Attributes:
+        key: of the output.
+        largest: the largest difference, relative to the largest value of the source; for integers the share that differs.
+    """
+
+    key: str
+    largest: float
+
+
+def draw(inputs: list[Port], low: float, high: float, seed: int = 0) -> Values:
+    """Return inputs drawn by shape and range; integers are at least 0 and below ``high``, or 2."""
+    random, found = np.random.RandomState(seed), {}
+    for port in inputs:
+        if port.shape is None:
+            raise ExportError(f"{port.key} has no known rank. Give its shape with --inputs {port.key}:SHAPE.")
+        shape = [_EXAMPLES if size is None else size for size in port.shape]
+        if port.dtype == tf.string:
+            raise ExportError(f"{port.key} is a string, and no values can be drawn. Give --data FILE.npz.")
+        if port.dtype.is_floating:
+            value = random.uniform(low, high, shape)
+        elif port.dtype == tf.bool:
+            value = random.uniform(size=shape) < 0.5
+        else:
+            value = random.randint(max(0, int(low)), max(2, int(high)), shape)
+        found[port.key] = np.asarray(value).astype(port.dtype.as_numpy_dtype)
+    return found
+
+
+def load(path: str, inputs: list[Port]) -> Values:
+    """Read inputs from a file of arrays, by key or name of a tensor."""
+    try:
+        with np.load(path) as stream:
+            there = dict(stream)
+    except (OSError, ValueError) as error:
+        raise ExportError(f"{path}: {error}. Give a file that numpy.savez wrote.") from error
+    found = {}
+    for port in inputs:
+        names = [name for name in (port.key, port.tensor, split(port.tensor)[0]) if name in there]
+        if not names:
+            raise ExportError(f"{path} has no array {port.key}, only {', '.join(there)}. Name one {port.key}.")
+        value = there[names[0]].astype(port.dtype.as_numpy_dtype)
+        if not tf.TensorShape(port.shape).is_compatible_with(value.shape):
+            raise ExportError(f"{path}: {port.key} has the shape {value.shape}, not {port.shape}. Give that shape.")
+        found[port.key] = value
+    return found
+
+
+def run_graph(definition: GraphDef, variables: Values, inputs: list[Port], outputs: list[Port]) -> Run:
+    """Return a function that runs a graph with the given values of variables."""
+
+    def run(values: Values) -> Values:
+        with tf_capture.import_alone(definition).as_default() as graph, v1.Session() as session:
+            for name, value in variables.items():
+                _set(session, graph.get_tensor_by_name(f"{name}:0"), value)
+            feed = {port.tensor: values[port.key] for port in inputs}
+            return dict(session.run({port.key: port.tensor for port in outputs}, feed))
+
+    return run
+
+
+def _set(session: Any, variable: Any, value: Any) -> None:
+    given = v1.placeholder(value.dtype, value.shape)
+    if variable.dtype == tf.resource:
+        assign = tf.raw_ops.AssignVariableOp(resource=variable, value=given)
+    else:
+        assign = v1.assign(variable, given)
+    session.run(assign.op if hasattr(assign, "op") else assign, {given: value})
+
+
+def reference(model: Model) -> Run:
+    """Return a function that runs the source."""
+    return run_graph(model.reference, model.values, model.inputs, model.outputs)
+
+
+def exported(model: Model) -> Run:
+    """Return a function that runs the frozen graph."""
+    return run_graph(model.graph, {}, model.inputs, model.outputs)
+
+
+def compare(expected: Values, got: Values) -> list[Difference]:
+    """Return the difference of each output."""
+    found = []
+    for key, one in expected.items():
+        one, two = np.asarray(one), np.asarray(got[key])
+        if one.shape != two.shape:
+            raise ExportError(f"{key} has the shape {two.shape} in the exported model, and {one.shape} in the source.")
+        if not np.issubdtype(one.dtype, np.floating):
+            found.append(Difference(key, float(np.mean(one != two)) if one.size else 0.0))
+            continue
+        same = (one == two) | (np.isnan(one) & np.isnan(two))
+        finite = np.abs(one[np.isfinite(one)].astype(np.float64))
+        scale = finite.max() if finite.size and finite.max() > 0 else 1.0
+        with np.errstate(invalid="ignore"):
+            apart = np.where(same, 0.0, np.abs(one.astype(np.float64) - two.astype(np.float64)))
+        largest = apart.max() if apart.size else 0.0
+        found.append(Difference(key, float("inf") if np.isnan(largest) else float(largest / scale)))
+    return found

@@ -1,0 +1,195 @@
+"""``npu-shim export`` with TensorFlow: small models, and the same models built for inference."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from npu_shim import cli
+from npu_shim.exporting import freezing, ports, proof
+from npu_shim.ops.gelu import gelu
+
+v1 = tf.compat.v1
+SHAPE = [4, 6, 6, 3]
+
+
+def batch_norm(x: Any, name: str, training: Any, fused: bool) -> Any:
+    """Batch normalization as layers write it, with the updates of its averages in UPDATE_OPS."""
+    size = [int(x.shape[-1])]
+    with v1.variable_scope(name):
+        gamma, beta = v1.get_variable("gamma", size), v1.get_variable("beta", size)
+        mean = v1.get_variable("mean", size, trainable=False, initializer=v1.zeros_initializer())
+        variance = v1.get_variable("variance", size, trainable=False, initializer=v1.ones_initializer())
+        if training is False:
+            return tf.nn.batch_normalization(x, mean, variance, beta, gamma, 1e-3)
+        if fused:
+            y, now, spread = v1.nn.fused_batch_norm(x, gamma, beta, epsilon=1e-3, is_training=True)[:3]
+        else:
+            now, spread = tf.nn.moments(x, [0])
+            y = tf.nn.batch_normalization(x, now, spread, beta, gamma, 1e-3)
+        for average, value in ((mean, now), (variance, spread)):
+            v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, v1.assign_sub(average, (average - value) * 0.2))
+        if training is True:
+            return y
+        averaged = tf.nn.batch_normalization(x, mean, variance, beta, gamma, 1e-3)
+        return v1.cond(training, lambda: y, lambda: averaged)
+
+
+def network(x: Any, training: Any) -> Any:
+    """A convolution, both kinds of batch normalization, gelu, dropout."""
+    h = tf.nn.conv2d(x, v1.get_variable("kernel", [3, 3, 3, 8]), strides=[1, 1, 1, 1], padding="SAME")
+    h = tf.nn.relu(batch_norm(h, "fused", training, True))
+    h = tf.matmul(tf.reshape(h, [-1, 6 * 6 * 8]), v1.get_variable("dense", [6 * 6 * 8, 16]))
+    h = gelu(batch_norm(h, "by_hand", training, False))
+    if training is True:
+        h = v1.nn.dropout(h, rate=0.4)
+    elif training is not False:
+        h = v1.cond(training, lambda: v1.nn.dropout(h, rate=0.4), lambda: h)
+    return tf.nn.softmax(tf.matmul(h, v1.get_variable("logits", [16, 5])), name="prob")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A folder with a checkpoint of training, of a graph with a mode, a SavedModel, inputs and expected outputs."""
+    folder = tmp_path_factory.mktemp("trained")
+    images = np.random.RandomState(1).rand(20, 6, 6, 3).astype(np.float32)
+    np.savez(folder / "data.npz", images=images[:4])
+    with tf.Graph().as_default(), v1.Session() as session:
+        data = v1.data.Dataset.from_tensor_slices(images).repeat().batch(4)
+        prob = network(v1.data.make_one_shot_iterator(data).get_next(), True)
+        with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+            loss = -tf.reduce_mean(tf.math.log(prob[:, 0]))
+            step = v1.train.GradientDescentOptimizer(0.05).minimize(loss)
+        session.run(v1.global_variables_initializer())
+        for _ in range(5):
+            session.run(step)
+        v1.train.Saver().save(session, str(folder / "train" / "model.ckpt"))
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, *SHAPE[1:]], "images")
+        prob = network(x, v1.placeholder(tf.bool, [], "is_training"))
+        saver = v1.train.Saver()
+        saver.restore(session, str(folder / "train" / "model.ckpt"))
+        saver.save(session, str(folder / "mode" / "model.ckpt"))
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, *SHAPE[1:]], "images")
+        prob = network(x, False)
+        v1.train.Saver().restore(session, str(folder / "train" / "model.ckpt"))
+        np.save(folder / "expected.npy", session.run(prob, {x: images[:4]}))
+        v1.saved_model.simple_save(session, str(folder / "saved"), {"images": x}, {"prob": prob})
+    return folder
+
+
+def read(path: pathlib.Path) -> Any:
+    return v1.GraphDef.FromString((path / "model.pb").read_bytes())
+
+
+def run(path: pathlib.Path, values: Any) -> Any:
+    """Return the outputs of an exported graph, by the names that are written beside it."""
+    names = json.loads((path / "model.json").read_text())
+    with tf.Graph().as_default(), v1.Session() as session:
+        tf.import_graph_def(read(path), name="")
+        feed = {port["tensor"]: values[key] for key, port in names["inputs"].items()}
+        return session.run({key: port["tensor"] for key, port in names["outputs"].items()}, feed)
+
+
+SOURCES = {
+    "train": ["--outputs", "prob", "--inputs", "images=IteratorGetNext:0:4,6,6,3"],
+    "mode": ["--outputs", "prob", "--inputs", "images:?,6,6,3"],
+    "saved": [],
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_export_is_the_graph_built_for_inference(
+    source: str, trained: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = str(trained / "data.npz")
+    assert cli.main(["export", str(trained / source), "-o", str(tmp_path), "--data", data, *SOURCES[source]]) == 0
+    shown = capsys.readouterr().out
+    assert "equal to the source" in shown
+    assert ("1 dropout replaced" in shown, "2 batch norms use moving averages" in shown) == (source == "train",) * 2
+    expected = np.load(trained / "expected.npy")
+    np.testing.assert_allclose(run(tmp_path, np.load(data))["prob"], expected, atol=1e-5)
+    graph = read(tmp_path)
+    types = {node.op for node in graph.node}
+    assert "Tanh" in types and not graph.library.function
+    assert not types & {"Switch", "Merge", "RandomUniform", "IdentityN", "VariableV2", "VarHandleOp", "MulNoNan"}
+    assert all("data_format" not in node.attr for node in graph.node), "defaults, which older versions may not know"
+
+
+def test_a_keras_model_with_two_inputs_and_a_loop(tmp_path: pathlib.Path) -> None:
+    layers = tf.keras.layers
+    images, words = tf.keras.Input((6, 6, 3), name="images"), tf.keras.Input((5,), dtype="int32", name="words")
+    h = layers.Dropout(0.5)(layers.BatchNormalization()(layers.Conv2D(4, 3, name="conv")(images)))
+    both = layers.Concatenate()([layers.Flatten()(h), layers.LSTM(3)(layers.Embedding(9, 4)(words))])
+    tf.keras.Model([images, words], layers.Dense(2, name="scores")(both)).save(str(tmp_path / "m.h5"))
+    out = tmp_path / "out"
+    given = ["--inputs", "images:2,6,6,3", "words:2,5", "--range", "0", "9"]
+    assert cli.main(["export", str(tmp_path / "m.h5"), "-o", str(out), *given]) == 0
+    assert json.loads((out / "model.json").read_text())["outputs"]["scores"]["shape"] == [2, 2]
+    assert cli.main(["export", str(out / "model.pb"), "-o", str(tmp_path / "again"), "--outputs", "scores"]) == 2
+    assert not read(out).library.function
+    tf.keras.backend.clear_session()
+
+
+def test_list_shows_signatures_and_candidates(trained: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["export", str(trained / "saved"), "--list"]) == 0
+    shown = capsys.readouterr().out
+    assert "signature serving_default" in shown and "images:?,6,6,3  float32" in shown and "prob:?,5  float32" in shown
+    assert cli.main(["export", str(trained / "train"), "--list"]) == 0
+    shown = capsys.readouterr().out
+    assert "IteratorGetNext:?,6,6,3  float32" in shown and "prob:?,5  float32" in shown and "gradients" not in shown
+
+
+def test_a_model_that_computes_something_else_is_reported(
+    trained: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = freezing.freeze
+    monkeypatch.setattr(freezing, "freeze", lambda graph, values: real(graph, {k: v * 1.01 for k, v in values.items()}))
+    assert cli.main(["export", str(trained / "saved"), "-o", str(tmp_path)]) == 1
+    assert "differs from the source by more than 1e-05" in capsys.readouterr().out
+
+
+def test_what_has_no_form_for_inference_is_an_error(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [4, 3], "x")
+        tf.identity(x + tf.random.normal([4, 3]), "noisy")
+        mean, variance = tf.nn.moments(x, [0])
+        tf.nn.batch_normalization(x, mean, variance, None, None, 1e-3, name="of_batch")
+        tf.add(x, v1.placeholder(tf.float32, [], "rate"), name="fed")
+        v1.py_func(lambda value: value, [x], tf.float32, name="python")
+    path = tmp_path / "graph.pb"
+    path.write_bytes(graph.as_graph_def().SerializeToString())
+    for arguments, message in (
+        (["--outputs", "noisy"], "makes the outputs random. Make it an input"),
+        (["--outputs", "of_batch/add_1"], "is the variance of a batch, and has no moving average. Build the graph"),
+        (["--outputs", "fed", "--inputs", "x"], "rate"),
+        (["--outputs", "python"], "calls Python"),
+        ([], "has no signature. Give --outputs. Candidates:"),
+        (["--outputs", "nothing"], "the graph has no tensor nothing:0"),
+        (["--outputs", "fed", "--inputs", "x:4,4"], "x has the shape (4, 3), not [4, 4]"),
+        (["--outputs", "fed", "--inputs", "x:0,3"], "is not allowed. Write [KEY=]TENSOR[:SHAPE]"),
+        (["--outputs", "fed", "--signature", "other"], "has no signature other"),
+        (["--outputs", "fed", "--set", "rate"], "--set rate is not allowed"),
+        (["--outputs", "fed", "--data", str(tmp_path / "none.npz")], "Give a file that numpy.savez wrote"),
+    ):
+        expected = 0 if message == "rate" else 2
+        assert cli.main(["export", str(path), "-o", str(tmp_path / "out"), *arguments]) == expected, arguments
+        shown = capsys.readouterr()
+        assert message in shown.out + shown.err
+    assert cli.main(["export", str(path), "-o", str(tmp_path), "--outputs", "fed", "--set", "rate=0.5"]) == 0
+    assert run(tmp_path, {"x": np.zeros([4, 3])})["fed"].tolist() == [[0.5] * 3] * 4
+
+
+def test_names_of_inputs_and_differences() -> None:
+    assert ports.asked("images=IteratorGetNext:0:8,?,3") == ("images", "IteratorGetNext:0", [8, None, 3])
+    assert ports.asked("x:8") == (None, "x", [8]) and ports.asked("a/b:1:") == (None, "a/b:1", [])
+    ((key, largest),) = proof.compare({"y": np.array([0.0, 4.0])}, {"y": np.array([0.0, 5.0])})
+    assert (key, largest) == ("y", 0.25)
+    assert proof.compare({"y": np.array([np.nan])}, {"y": np.array([0.0])})[0].largest == float("inf")
+    assert proof.compare({"y": np.array([1, 2])}, {"y": np.array([1, 3])})[0].largest == 0.5
