@@ -1,6 +1,6 @@
 """Export a trained model for inference, and prove that it computes what the source does.
 
-The source becomes one frozen graph in its form for inference. Then the graph is written for a target, and run beside the
+The source becomes one frozen graph in its form for inference. That graph is written for a target, and run beside the
 source on the same inputs.
 """
 
@@ -12,6 +12,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Callable
 
+from npu_shim._host.host_env import process_environ
 from npu_shim.cli import USAGE_ERROR, parser, show
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> int:
         made.error("missing folder for the exported model. Give -o OUT, or --list")
     if args.range[0] >= args.range[1]:
         made.error(f"--range {args.range[0]:g} {args.range[1]:g} is empty. Give the lower bound first")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow warns of attributes that it has set itself
+    process_environ().setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow warns of attributes that it has set itself
     from npu_shim._tensorflow import tf_api
     from npu_shim.exporting.nodes import ExportError
 
@@ -52,7 +53,7 @@ def main(arguments: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     made = parser(
         "export",
-        "Writes a trained model in its form for inference: one frozen graph with named inputs and outputs. Then it runs "
+        "Writes a trained model in its form for inference, one frozen graph with named inputs and outputs, and runs "
         "source and export on the same inputs. Exit code: 0 equal, 1 different, 2 not exported.",
     )
     made.add_argument("source", help="SavedModel, checkpoint with .meta or its folder, Keras file, or frozen .pb")

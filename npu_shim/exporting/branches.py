@@ -17,8 +17,8 @@ _SWITCHES, _MERGES = ("Switch", "RefSwitch"), ("Merge", "RefMerge")
 def without_dead_branches(graph: GraphDef) -> None:
     """Replace Switch and Merge with a constant predicate, in place."""
     nodes = by_name(graph)
-    sides = {node.name: _known(nodes, node.input[1]) for node in graph.node if node.op in _SWITCHES}
-    sides = {name: side for name, side in sides.items() if side is not None}
+    known = {node.name: _known(nodes, node.input[1]) for node in graph.node if node.op in _SWITCHES}
+    sides = {name: side for name, side in known.items() if side is not None}
     if not sides:
         return
     dead = _dead(graph, sides)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from npu_shim._tensorflow.types import GraphDef
-    from npu_shim.exporting.sources import Read
 
 tf = tf_api.tf
 VARIABLES = ("VariableV2", "Variable", "VarHandleOp", "AutoReloadVariable")

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 tf = tf_api.tf
 _BUILD = (
-    "Build the graph for inference (training=False, is_training=False or ModeKeys.PREDICT), restore the checkpoint there, "
-    "and export that graph."
+    "Build the graph for inference (training=False, is_training=False or ModeKeys.PREDICT), restore the checkpoint "
+    "there, and export that graph."
 )
 _PASS = ("Identity", "StopGradient", "Cast", "Reshape", "Squeeze", "ExpandDims", "PreventGradient", "CheckNumerics")
 _MASKS = (*_PASS, "Floor", "GreaterEqual", "Greater", "Less", "LessEqual", "Add", "AddV2", "Sub", "Mul", "LogicalNot")
@@ -104,7 +104,7 @@ def _replace_dropouts(graph: GraphDef) -> int:
             instead[(node.name, 0)] = source
     for name, source in instead.items():  # the name stays, because it may be an output
         node = nodes[name[0]]
-        dtype = tf.as_dtype((node.attr["T"].list.type[0] if node.op == "IdentityN" else node.attr["T"].type))
+        dtype = tf.as_dtype(node.attr["T"].list.type[0] if node.op == "IdentityN" else node.attr["T"].type)
         set_identity(node, source, dtype)
     return len(instead)
 

@@ -12,7 +12,7 @@ from npu_shim.exporting.ports import FED, Port
 if TYPE_CHECKING:
     import numpy as np
 
-    from npu_shim._tensorflow.types import Graph, GraphDef
+    from npu_shim._tensorflow.types import GraphDef
     from npu_shim.exporting.sources import Source
 
 tf = tf_api.tf
@@ -115,8 +115,8 @@ def _refuse_missing(part: GraphDef, inputs: list[Port]) -> None:
     for node in part.node:
         if node.op in FED and node.name not in given and node.op != "PlaceholderWithDefault":
             raise ExportError(
-                f"the outputs need {node.name} ({node.op}). Give it with --inputs {node.name}:SHAPE, or a constant with "
-                f"--set {node.name}=VALUE."
+                f"the outputs need {node.name} ({node.op}). Give it with --inputs {node.name}:SHAPE, or as a constant "
+                f"with --set {node.name}=VALUE."
             )
 
 

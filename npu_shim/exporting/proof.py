@@ -22,11 +22,11 @@ Run = Callable[[Values], Values]
 
 
 class Difference(NamedTuple):
-    """How far an output departs from the source's.
+    """The difference of an output from the source's.
 
     Attributes:
         key: of the output.
-        largest: the largest difference, relative to the largest value of the source; for integers the share that differs.
+        largest: the largest difference, relative to the largest value; for integers the share that differs.
     """
 
     key: str
@@ -42,6 +42,7 @@ def draw(inputs: list[Port], low: float, high: float, seed: int = 0) -> Values:
         shape = [_EXAMPLES if size is None else size for size in port.shape]
         if port.dtype == tf.string:
             raise ExportError(f"{port.key} is a string, and no values can be drawn. Give --data FILE.npz.")
+        value: Any
         if port.dtype.is_floating:
             value = random.uniform(low, high, shape)
         elif port.dtype == tf.bool:

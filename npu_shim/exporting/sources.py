@@ -24,7 +24,7 @@ KINDS = (
 
 
 class Source(NamedTuple):
-    """What is exported.
+    """A trained model.
 
     Attributes:
         path: the user's.

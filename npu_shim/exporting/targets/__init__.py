@@ -5,7 +5,7 @@ Each module has ``write(model, folder, options)``, which writes the files and re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from npu_shim.exporting.proof import Run
