@@ -198,8 +198,10 @@ def _keras(path: str) -> Source:
         names = outputs if len(outputs) == len(made) else [f"output_{number}" for number in range(len(made))]
         return dict(zip(names, made))
 
+    saved = tf.Module()  # not the model, of which TensorFlow would trace every layer
+    saved.weights = [each if isinstance(each, tf.Variable) else each.value for each in model.variables]
     with tempfile.TemporaryDirectory(prefix="npu_shim_export_") as folder:
-        tf.saved_model.save(model, folder, signatures={"serving_default": predict})
+        tf.saved_model.save(saved, folder, signatures={"serving_default": predict})
         return _saved_model(folder, "serve", path, kind)
 
 

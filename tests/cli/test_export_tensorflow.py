@@ -131,8 +131,9 @@ def test_a_keras_model_with_two_inputs_and_a_loop(tmp_path: pathlib.Path) -> Non
     out = tmp_path / "out"
     given = ["--inputs", "images:2,6,6,3", "words:2,5", "--range", "0", "9"]
     assert cli.main(["export", str(tmp_path / "m.h5"), "-o", str(out), *given]) == 0
-    assert json.loads((out / "model.json").read_text())["outputs"]["scores"]["shape"] == [2, 2]
-    again = ["--outputs", "scores", "--range", "0", "9"]
+    scores = json.loads((out / "model.json").read_text())["outputs"]["scores"]
+    assert scores["shape"] == [2, 2]
+    again = ["--outputs", f"scores={scores['tensor']}", "--range", "0", "9"]
     assert cli.main(["export", str(out / "model.pb"), "-o", str(tmp_path / "again"), *again]) == 0
     assert not read(out).library.function
     tf.keras.backend.clear_session()
