@@ -26,10 +26,9 @@ sys.path.insert(0, HERE)
 import acceptance_tf1  # noqa: E402
 import acceptance_tf2  # noqa: E402
 from acceptance import Script  # noqa: E402
-from make_paths import read, run  # noqa: E402
+from make_paths import put, read, run  # noqa: E402
 from make_public_paths import TOOL, edit, prepare  # noqa: E402
 
-PAGE = os.path.join(HERE, "verify.md")
 LISTS = (acceptance_tf1, acceptance_tf2)
 STEPS = 20
 _BEGIN, _END = "<!-- made by docs/make_acceptance.py -->\n", "<!-- end of acceptance -->\n"
@@ -187,11 +186,8 @@ def table() -> str:
 
 
 def write() -> None:
-    """Put the table into the page."""
-    with open(PAGE, encoding="utf-8") as stream:
-        before, rest = stream.read().split(_BEGIN)
-    with open(PAGE, "w", encoding="utf-8", newline="\n") as stream:
-        stream.write(before + _BEGIN + table() + _END + rest.split(_END, 1)[1])
+    """Put the table into the pages."""
+    put(table(), _BEGIN, _END)
 
 
 def chosen(version: str, names: Sequence[str], missing: bool) -> list[tuple[Any, Script]]:

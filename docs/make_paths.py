@@ -15,7 +15,7 @@ from typing import Any, Container, NamedTuple, Sequence
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-PAGE = os.path.join(HERE, "verify.md")
+PAGES = os.path.join(HERE, "verify.md"), os.path.join(HERE, "zh", "verify.md")
 _BEGIN, _END = "<!-- made by docs/make_paths.py -->\n", "<!-- end -->\n"
 _STEPS = "--steps=12"
 
@@ -189,12 +189,18 @@ def main() -> int:
     for sample in SAMPLES:
         with tempfile.TemporaryDirectory() as folder:
             rows.append(measure(sample, folder))
-    with open(PAGE, encoding="utf-8") as stream:
-        page = stream.read()
-    before, rest = page.split(_BEGIN)
-    with open(PAGE, "w", encoding="utf-8", newline="\n") as stream:
-        stream.write(before + _BEGIN + table(rows) + _END + rest.split(_END)[1])
+    put(table(rows), _BEGIN, _END)
     return 0
+
+
+def put(text: str, begin: str, end: str) -> None:
+    """Put a table between two comments, into the page and its Chinese form."""
+    for page in PAGES:
+        with open(page, encoding="utf-8") as stream:
+            before, rest = stream.read().split(begin)
+        made = text.replace("](../", "](../../") if os.path.dirname(page) != HERE else text
+        with open(page, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(before + begin + made + end + rest.split(end, 1)[1])
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ _PAGES = (
     "static-shapes",
     "tensorflow2",
     "vendor-differences",
+    "verify",
 )
 PAIRS = {
     "README.zh-CN.md": "README.md",
