@@ -23,6 +23,7 @@ _PAGES = (
     "on_a_card",
     "porting",
     "precision",
+    "reference",
     "start",
     "static-shapes",
     "tensorflow2",
