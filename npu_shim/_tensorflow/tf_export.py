@@ -52,10 +52,15 @@ def inlined(graph: GraphDef, kept: Sequence[str]) -> GraphDef:
     """
     for node in [*graph.node, *(node for function in graph.library.function for node in function.node_def)]:
         node.attr.pop(_LOWER, None)
-    stateful = {node.name for node in graph.node if node.op in ("StatefulPartitionedCall", "While", "If")}
+    calls = {node.name for node in graph.node if node.op == "StatefulPartitionedCall"}
+    consumers = {node.name for node in graph.node if calls & {each.split(":")[0] for each in node.input}}
     for node in graph.node:  # TensorFlow wants to see that what the function does happens
-        node.input.extend(sorted({f"^{name}" for name in stateful & {each.split(":")[0] for each in node.input}}))
+        if node.name in consumers:
+            node.input.extend(sorted(f"^{name}" for name in calls & {each.split(":")[0] for each in node.input}))
     graph = optimized(graph, kept, ["function"])
+    for node in graph.node:
+        if node.name in consumers:
+            node.input[:] = [each for each in node.input if not each.startswith("^")]
     while True:
         nested = [node for node in graph.node if node.op in _NESTED and not node.attr[_LOWER].b]
         if not nested:

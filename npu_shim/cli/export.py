@@ -18,7 +18,7 @@ from npu_shim.cli import USAGE_ERROR, parser, show
 if TYPE_CHECKING:
     from npu_shim.exporting.ports import Asked, Port
 
-TARGETS = ("tensorflow",)
+TARGETS = ("tensorflow", "atc")
 _DIFFERS = 1
 
 
@@ -38,14 +38,19 @@ def main(arguments: list[str]) -> int:
         made.error("missing folder for the exported model. Give -o OUT, or --list")
     if args.range[0] >= args.range[1]:
         made.error(f"--range {args.range[0]:g} {args.range[1]:g} is empty. Give the lower bound first")
+    if args.target == "atc" and not args.soc_version:
+        made.error("--for atc needs the processor. Give --soc-version, like Ascend310P3")
+    if args.dynamic_batch and not (len(args.dynamic_batch) > 1 and min(args.dynamic_batch) > 0):
+        made.error("--dynamic-batch needs two sizes or more above 0. Give them like 1 2 4 8")
     process_environ().setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow warns of attributes that it has set itself
     from npu_shim._tensorflow import tf_api
     from npu_shim.exporting.nodes import ExportError
+    from npu_shim.import_hook.tool import ToolMissing
 
     tf_api.logging.set_verbosity(tf_api.logging.ERROR)
     try:
         return _list(args) if args.list else _export(args)
-    except ExportError as error:
+    except (ExportError, ToolMissing) as error:
         print(f"npu-shim export: error: {error}", file=sys.stderr)
         return USAGE_ERROR
 
@@ -71,6 +76,21 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--range", nargs=2, type=float, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="of drawn inputs (0 1)"
     )
+    card = made.add_argument_group("--for atc")
+    card.add_argument("--soc-version", metavar="NAME", help="processor of the device, as npu-smi info shows it")
+    card.add_argument(
+        "--precision-mode", default="force_fp16", metavar="MODE", help="as atc has it (default: %(default)s)"
+    )
+    card.add_argument(
+        "--dynamic-batch",
+        nargs="+",
+        type=int,
+        default=[],
+        metavar="N",
+        help="batch sizes of an input with ? as its batch",
+    )
+    card.add_argument("--aipp", action="store_true", help="write a file for preprocessing of images on the device")
+    card.add_argument("--opp", metavar="FILE", action="append", default=[], help="list of an installed CANN")
     return made
 
 
@@ -135,7 +155,8 @@ def _export(args: argparse.Namespace) -> int:
     made = model.make(source, inputs, outputs, constants)
     values = proof.load(args.data, made.inputs) if args.data else proof.draw(made.inputs, *args.range)
     os.makedirs(args.out, exist_ok=True)
-    options = targets.Options(args.name)
+    card = args.soc_version, args.precision_mode, args.dynamic_batch, args.aipp, args.opp
+    options = targets.Options(args.name, *card)
     written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(made, args.out, options)
     lines = [f"{source.path}: {source.kind}, {len(made.graph.node)} nodes", *_side("inputs", made.inputs)]
     lines += [*_side("outputs", made.outputs), *(f"  {note}" for note in made.notes + written.lines)]

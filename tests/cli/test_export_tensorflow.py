@@ -139,6 +139,40 @@ def test_a_keras_model_with_two_inputs_and_a_loop(tmp_path: pathlib.Path) -> Non
     tf.keras.backend.clear_session()
 
 
+def test_the_command_of_atc_names_inputs_shapes_and_outputs(
+    trained: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin = ["export", str(trained / "saved"), "-o", str(tmp_path), "--for", "atc", "--soc-version", "Ascend310P3"]
+    fixed = "--framework=3 --output=model --soc_version=Ascend310P3 --input_format=NHWC"
+    end = "--out_nodes=prob:0 --precision_mode=force_fp16"
+    assert cli.main([*begin, "--inputs", "images:4,6,6,3"]) == 0
+    shown = capsys.readouterr().out
+    assert f"atc --model=model.pb {fixed} --input_shape=images:4,6,6,3 {end}\n" in shown
+    assert "dynamic shape" not in shown and "not in the table" not in shown
+    assert cli.main([*begin, "--inputs", "images:?,6,6,3", "--dynamic-batch", "1", "8", "--aipp"]) == 0
+    batches = "--dynamic_batch_size=1,8 --insert_op_conf=model.aipp.cfg"
+    assert f"--input_shape=images:-1,6,6,3 {end} {batches}\n" in capsys.readouterr().out
+    assert (tmp_path / "model.atc.sh").read_text().split("atc \\\n")[1].count("--") == 10
+    assert "src_image_size_w: 6" in (tmp_path / "model.aipp.cfg").read_text()
+    assert cli.main([*begin, "--inputs", "images:4,6,6,3", "--dynamic-batch", "1", "8"]) == 2
+    assert cli.main([*begin, "--inputs", "images:?,6,6,3"]) == 2
+    assert "images:?,6,6,3 has an unknown size. Give all" in capsys.readouterr().err
+
+
+def test_ops_that_the_device_lacks_are_named(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [4, 3], "x")
+        tf.add(tf.cast(tf.where(x > 0), tf.float32), 1.0, "places")
+    (tmp_path / "graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    (tmp_path / "ops.json").write_text('{"Greater": {"isGray": false}, "Cast": {"isGray": false}}')
+    card = ["--for", "atc", "--soc-version", "Ascend310P3", "--opp", str(tmp_path / "ops.json")]
+    arguments = ["--outputs", "places", "--range", "-1", "1", *card]
+    assert cli.main(["export", str(tmp_path / "graph.pb"), "-o", str(tmp_path), *arguments]) == 0
+    shown = capsys.readouterr().out
+    assert "not in ops.json: Where, 1 times, first Where" in shown and "not in ops.json: Cast" not in shown
+    assert "dynamic shape: Where:0 (Where)" in shown
+
+
 def test_list_shows_signatures_and_candidates(trained: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["export", str(trained / "saved"), "--list"]) == 0
     shown = capsys.readouterr().out

@@ -18,6 +18,8 @@ pytestmark = pytest.mark.once
         (["{folder}"], "missing folder for the exported model. Give -o OUT"),
         (["{folder}", "-o", "out", "--range", "1", "1"], "--range 1 1 is empty"),
         (["{folder}", "-o", "out", "--for", "paper"], "invalid choice: 'paper'"),
+        (["{folder}", "-o", "out", "--for", "atc"], "--for atc needs the processor. Give --soc-version"),
+        (["{folder}", "-o", "out", "--dynamic-batch", "4"], "--dynamic-batch needs two sizes or more"),
         (["{folder}", "--list"], "no model found. Give a SavedModel"),
         (["{folder}/broken.pb", "--list"], "broken.pb is no GraphDef"),
     ],

@@ -29,3 +29,8 @@ class Options(NamedTuple):
     """Options of the command that targets use."""
 
     name: str
+    soc_version: str
+    precision_mode: str
+    dynamic_batch: list[int]
+    aipp: bool
+    opp: list[str]

@@ -1,0 +1,131 @@
+"""A frozen graph for the vendor's converter, and the command that converts it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import TYPE_CHECKING
+
+from npu_shim._tensorflow import tf_capture
+from npu_shim.exporting.nodes import ExportError, attribute, split
+from npu_shim.exporting.targets import Options, Written, tensorflow
+from npu_shim.import_hook import tool
+from npu_shim.rehearsal.assess import operators
+
+if TYPE_CHECKING:
+    from npu_shim.exporting.model import Model
+    from npu_shim.exporting.ports import Port
+    from npu_shim.rehearsal.assess.operators import Lists
+
+_LAYOUTS = ("Conv2D", "DepthwiseConv2dNative", "MaxPool", "AvgPool", "Conv3D", "MaxPool3D", "AvgPool3D")
+_GIVEN = ("Const", "Placeholder")
+_AIPP = """# Preprocessing on the device: images are uint8 in NHWC. The graph gets (pixel - mean_chn) * var_reci_chn.
+# Set the values with which the training scaled its images. These leave pixels as they are.
+aipp_op {{
+    aipp_mode: static
+    related_input_rank: {rank}
+    input_format: RGB888_U8
+    src_image_size_w: {width}
+    src_image_size_h: {height}
+    mean_chn_0: 0
+    mean_chn_1: 0
+    mean_chn_2: 0
+    var_reci_chn_0: 1.0
+    var_reci_chn_1: 1.0
+    var_reci_chn_2: 1.0
+}}
+"""
+
+
+def write(model: Model, folder: str, options: Options) -> Written:
+    """Write the graph, its names, NAME.atc.sh with the command, and NAME.aipp.cfg if it is asked for."""
+    _check_shapes(model.inputs, options.dynamic_batch)
+    written = tensorflow.write(model, folder, options)
+    files = list(written.files)
+    image = _image(model) if options.aipp else None
+    if image is not None:
+        files.append(os.path.join(folder, options.name + ".aipp.cfg"))
+        height, width = (model.inputs[image].shape or [])[1:3]
+        with open(files[-1], "w", encoding="utf-8") as stream:
+            stream.write(_AIPP.format(rank=image, width=width, height=height))
+    words = command(model, options)
+    files.append(os.path.join(folder, options.name + ".atc.sh"))
+    with open(files[-1], "w", encoding="utf-8") as stream:
+        stream.write("#!/bin/sh\n# Run in this folder, in the environment of CANN.\n" + " \\\n  ".join(words) + "\n")
+    tool.load()
+    lists = operators.from_files(options.opp) if options.opp else operators.built_in()
+    lines = [" ".join(words), *_unlisted(model, lists)]
+    if not options.dynamic_batch:
+        lines += _unknown_shapes(model)
+    return Written(files, lines, written.run)
+
+
+def command(model: Model, options: Options) -> list[str]:
+    """Return the words of the command, quoted for a shell."""
+    shapes = []
+    for port in model.inputs:
+        sizes = ["-1" if size is None else str(size) for size in port.shape or []]
+        shapes.append(f"{split(port.tensor)[0]}:{','.join(sizes)}")
+    arguments = {
+        "model": options.name + ".pb",
+        "framework": "3",
+        "output": options.name,
+        "soc_version": options.soc_version,
+        "input_format": _layout(model, options.aipp),
+        "input_shape": ";".join(shapes),
+        "out_nodes": ";".join(port.tensor for port in model.outputs),
+        "precision_mode": options.precision_mode,
+    }
+    if options.dynamic_batch:
+        arguments["dynamic_batch_size"] = ",".join(map(str, options.dynamic_batch))
+    if options.aipp:
+        arguments["insert_op_conf"] = options.name + ".aipp.cfg"
+    return ["atc", *(shlex.quote(f"--{name}={value}") for name, value in arguments.items())]
+
+
+def _check_shapes(inputs: list[Port], batches: list[int]) -> None:
+    """Raise an error for an unknown size that is no batch of several sizes."""
+    for port in inputs:
+        sizes = [None] if port.shape is None else port.shape[1:] if batches else port.shape
+        if None in sizes:
+            raise ExportError(f"{port.text().split()[0]} has an unknown size. Give all, like {port.key}:1,224,224,3.")
+    if batches and all(not port.shape or port.shape[0] is not None for port in inputs):
+        raise ExportError("--dynamic-batch needs an input with an unknown batch. Give it, like images:?,224,224,3.")
+
+
+def _unknown_shapes(model: Model) -> list[str]:
+    """Return a line for each type of op with an unknown shape, since the NPU compiles it again for each new one."""
+    found: dict[str, str] = {}
+    for op in tf_capture.import_alone(model.graph).get_operations():
+        for tensor in op.outputs:
+            if not tensor.shape.is_fully_defined():
+                found.setdefault(op.type, f"dynamic shape: {tensor.name} ({op.type}) {tensor.shape}")
+    return list(found.values())
+
+
+def _layout(model: Model, aipp: bool) -> str:
+    """Return the layout of the inputs: that of the ops for images, ND for other inputs."""
+    ranks = {len(port.shape or []) for port in model.inputs}
+    found = {attribute(node, "data_format", b"NHWC").decode() for node in model.graph.node if node.op in _LAYOUTS}
+    if ranks == {5}:
+        return "NCDHW" if "NCDHW" in found else "NDHWC"
+    if ranks == {4} and len(found) == 1 or aipp:
+        return "NCHW" if "NCHW" in found else "NHWC"
+    return "ND"
+
+
+def _image(model: Model) -> int:
+    """Return the number of the input that is an image in NHWC."""
+    for number, port in enumerate(model.inputs):
+        if port.dtype.is_floating and port.shape is not None and len(port.shape) == 4 and port.shape[3] == 3:
+            return number
+    raise ExportError("no input is an image of three channels in NHWC. Leave --aipp out.")
+
+
+def _unlisted(model: Model, lists: Lists) -> list[str]:
+    """Return lines for the types of ops that the list of the device lacks."""
+    found: dict[str, list[str]] = {}
+    for node in model.graph.node:
+        if node.op not in _GIVEN and lists.status(node.op) in (operators.HOST, operators.INPUT):
+            found.setdefault(node.op, []).append(node.name)
+    return [f"not in {lists.source}: {op}, {len(names)} times, first {names[0]}" for op, names in found.items()]
