@@ -47,11 +47,8 @@ def _run(argv: list[str] | None) -> int:
     args = made.parse_args(argv)
     from convert_tf2npu.cli import commands as command  # only here: --help needs none of it
 
-    if args.list_rules:
-        return command.list_rules(say)
-    if args.explain:
-        return command.explain(args.explain, say)
-    problem = conflict(args)
+    shows = args.list_rules or args.explain
+    problem = None if shows else conflict(args)
     if problem:
         made.error(problem)
     args.input = args.source or args.input
@@ -63,7 +60,12 @@ def _run(argv: list[str] | None) -> int:
     except ValueError:
         pass  # only the main thread may set handlers
     try:
-        code = command.convert_standard_input(args, say) if args.input == "-" else command.migrate(args, say)
+        if args.list_rules:
+            code = command.list_rules(say)
+        elif args.explain:
+            code = command.explain(args.explain, say)
+        else:
+            code = command.convert_standard_input(args, say) if args.input == "-" else command.migrate(args, say)
         sys.stdout.flush()
         return code
     except (UsageError, ConfigError) as error:
@@ -72,7 +74,7 @@ def _run(argv: list[str] | None) -> int:
     except KeyboardInterrupt:
         print(f"convert_tf2npu: {say('interrupted')}", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of the diff, such as head, has ended
+    except BrokenPipeError:  # the reader of the output, such as head, has ended
         _close_output()
         return 141
     except OSError as error:  # a full disk behind standard output, or a file that has vanished
