@@ -49,7 +49,8 @@ def make(source: Source, inputs: list[Port], outputs: list[Port], constants: dic
         constants: values of placeholders that are no inputs.
     """
     part = subgraph(source.graph, [port.tensor for port in outputs], [port.tensor for port in inputs])
-    inputs = [_as_placeholder(part, port) for port in inputs]
+    own = {node.name for node in source.graph.node if node.op.startswith("Placeholder")}
+    inputs = [_as_placeholder(part, port, own) for port in inputs]
     outputs = [_as_node(part, port) for port in outputs]
     kept = [port.tensor for port in outputs]
     notes = inference.bind(part, constants)
@@ -89,11 +90,10 @@ def _sizes(tensor: Any) -> list[int | None] | None:
     return tensor.shape.as_list() if tensor.shape.rank is not None else None
 
 
-def _as_placeholder(part: GraphDef, port: Port) -> Port:
-    """Make the tensor of an input a placeholder with the asked shape, and return its port."""
-    nodes = by_name(part)
+def _as_placeholder(part: GraphDef, port: Port, own: set[str]) -> Port:
+    """Make an input a placeholder with the asked shape. A placeholder keeps its name; other tensors get the key."""
     node, index = split(port.tensor)
-    name = node if index == 0 and node not in nodes else unused(part, port.key)
+    name = node if node in own else unused(part, port.key)
     made = part.node.add(name=name, op="Placeholder")
     made.attr["dtype"].type = port.dtype.as_datatype_enum
     made.attr["shape"].shape.CopyFrom(tf.TensorShape(port.shape).as_proto())

@@ -20,6 +20,7 @@ _QUEUES = ("QueueDequeueV2", "QueueDequeueManyV2", "QueueDequeueUpToV2", "Reader
 FED = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault", *_ITERATORS[:2], *_QUEUES)
 _NO_RESULT = re.compile(r"^(gradients|save|report_uninitialized|init|training|Adam|Momentum|GradientDescent)(_\d+)?/")
 _LIKELY = re.compile(r"softmax|logits|prob|predict|output|sigmoid|score|argmax|boxes|embedding", re.I)
+_OF_SHAPES = ("Shape", "ShapeN", "Size", "Rank")
 _MOST_LISTED = 20
 
 
@@ -161,6 +162,8 @@ def candidate_outputs(graph: Graph) -> list[Port]:
     depends: set[str] = set()
     found = []
     for op in graph.get_operations():
+        if op.type in _OF_SHAPES:
+            continue
         if op.name in fed or any(tensor.op.name in depends for tensor in op.inputs):
             depends.add(op.name)
             if op.outputs and op.name not in fed and not _NO_RESULT.match(op.name):

@@ -116,6 +116,7 @@ def test_the_export_is_the_graph_built_for_inference(
     expected = np.load(trained / "expected.npy")
     np.testing.assert_allclose(run(tmp_path, np.load(data))["prob"], expected, atol=1e-5)
     graph = read(tmp_path)
+    assert [node.name for node in graph.node if node.op == "Placeholder"] == ["images"]
     types = {node.op for node in graph.node}
     assert "Tanh" in types and not graph.library.function
     assert not types & {"Switch", "Merge", "RandomUniform", "IdentityN", "VariableV2", "VarHandleOp", "MulNoNan"}

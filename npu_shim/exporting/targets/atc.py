@@ -98,7 +98,8 @@ def _unknown_shapes(model: Model) -> list[str]:
     found: dict[str, str] = {}
     for op in tf_capture.import_alone(model.graph).get_operations():
         for tensor in op.outputs:
-            if not tensor.shape.is_fully_defined():
+            is_used = tensor.consumers() or tensor.name in {port.tensor for port in model.outputs}
+            if is_used and not tensor.shape.is_fully_defined():
                 found.setdefault(op.type, f"dynamic shape: {tensor.name} ({op.type}) {tensor.shape}")
     return list(found.values())
 
