@@ -32,7 +32,7 @@ from make_public_paths import TOOL, edit, prepare  # noqa: E402
 LISTS = (acceptance_tf1, acceptance_tf2)
 STEPS = 20
 _BEGIN, _END = "<!-- made by docs/make_acceptance.py -->\n", "<!-- end of acceptance -->\n"
-_SOURCES = os.path.join(
+SOURCES = os.path.join(
     os.environ.get("NPU_SHIM_CACHE") or os.path.join(os.path.expanduser("~"), ".cache", "npu_shim"), "public"
 )
 _COLUMNS = ("script", "kind", "TensorFlow", "steps", "names compared", "verdict", "seconds", "planted defect", "found")
@@ -214,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="part of the name of an entry; by default all")
     parser.add_argument("--missing", action="store_true", help="only entries without a result")
     parser.add_argument("--planted", action="store_true", help="only the planted defects of entries with a result")
-    parser.add_argument("--sources", default=_SOURCES, metavar="DIR", help="bare clones at OWNER/NAME (%(default)s)")
+    parser.add_argument("--sources", default=SOURCES, metavar="DIR", help="bare clones at OWNER/NAME (%(default)s)")
     parser.add_argument("--keep", metavar="DIR", help="keep projects and reports in DIR/NAME")
     parser.add_argument("--list", action="store_true", help="show the entries and their results")
     parser.add_argument("--table", action="store_true", help="only make the table")

@@ -82,7 +82,9 @@ class Row(NamedTuple):
     seconds: float
 
 
-def run(arguments: Sequence[str], folder: str = HERE, codes: Container[int] = (0, 1)) -> None:
+def run(
+    arguments: Sequence[str], folder: str = HERE, codes: Container[int] = (0, 1), python: str = sys.executable
+) -> None:
     """Run a command of npu-shim or of the tool in a process of its own, in a folder.
 
     Raises:
@@ -95,7 +97,7 @@ def run(arguments: Sequence[str], folder: str = HERE, codes: Container[int] = (0
         "PYTHONPATH": os.pathsep.join([ROOT, os.path.join(ROOT, "tools"), os.environ.get("PYTHONPATH", "")]),
     }
     done = subprocess.run(
-        [sys.executable, *arguments],
+        [python, *arguments],
         env=environment,
         cwd=folder,
         stdout=subprocess.PIPE,

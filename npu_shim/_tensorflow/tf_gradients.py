@@ -63,6 +63,24 @@ def gradient_of(function: Callable[..., Sequence[Tensor | None]]) -> Callable[..
     return registered
 
 
+def gradients(
+    compute: Callable[[], Sequence[Tensor]], points: Sequence[Tensor], upstream: Sequence[Tensor]
+) -> list[Tensor | None]:
+    """Return the gradients of computed results at points, in a graph or eagerly; None where nothing depends on a point.
+
+    Args:
+        compute: returns the results.
+        points: the tensors that it computes with.
+        upstream: the gradients of the results.
+    """
+    if not tf.executing_eagerly():
+        return list(tf.compat.v1.gradients(compute(), points, upstream))
+    with tf.GradientTape() as tape:
+        tape.watch(points)
+        results = compute()
+    return list(tape.gradient(results, points, output_gradients=upstream))
+
+
 def stop_recording() -> ContextManager[None]:
     """Return a context manager inside which no gradient tape records; the caller gives the gradient."""
     return _tape.stop_recording()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Callable, ContextManager, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Callable, ContextManager, Iterable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, op_def_pb2
 from tensorflow.python.framework import kernels as _kernels, ops as _ops
+from tensorflow.python.ops import control_flow_util as _control_flow
 
 from npu_shim._tensorflow.tf_api import static_value
 
@@ -40,6 +41,21 @@ def attr_scope(attrs: Mapping[str, bool | int | str]) -> ContextManager[None]:
 def set_op_attr(op: Operation, name: str, value: bool | int | str) -> None:
     """Set a node attribute of an existing op."""
     op._set_attr(name, attr_value(value))
+
+
+@contextlib.contextmanager
+def loops_with_second_gradients() -> Iterator[None]:
+    """Return a context manager inside which a loop of a graph is one op, as in TensorFlow 2.
+
+    The loops of TensorFlow 1 have no second gradients. Inside a loop or branch of TensorFlow 1 nothing changes.
+    """
+    before = _control_flow.ENABLE_CONTROL_FLOW_V2
+    if v1.get_default_graph()._get_control_flow_context() is None:
+        _control_flow.ENABLE_CONTROL_FLOW_V2 = True
+    try:
+        yield
+    finally:
+        _control_flow.ENABLE_CONTROL_FLOW_V2 = before
 
 
 def is_variable(value: object) -> bool:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2 as _attr_value
 from tensorflow.python.client import session as _session
 from tensorflow.python.data.ops.readers import ParallelInterleaveDataset as ParallelInterleaveDataset
+from tensorflow.python.data.util import random_seed as _dataset_seed
 from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import random_seed as _random_seed
 from tensorflow.python.ops import (
@@ -21,6 +22,13 @@ from tensorflow.python.ops import (
 )
 
 from npu_shim._tensorflow import script_frames, tf_autograph as tf_autograph  # the second for its effect
+
+try:
+    from tensorflow.python.eager.polymorphic_function.polymorphic_function import (
+        UnliftedInitializerVariable as _OfFunction,
+    )
+except ImportError:  # TF 2.6 and before
+    from tensorflow.python.eager.def_function import UnliftedInitializerVariable as _OfFunction
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import (
@@ -44,6 +52,11 @@ _BRANCHES = ("CondBranchFuncGraph", "WhileBodyFuncGraph", "WhileCondFuncGraph")
 def replace_get_seed(make: Callable[[Function], Function]) -> None:
     """Replace the function with which random ops and datasets make their two seeds from one."""
     _random_seed.get_seed = make(_random_seed.get_seed)
+
+
+def replace_get_seed_of_datasets(make: Callable[[Function], Function]) -> None:
+    """Replace the function with which datasets make their two seeds from one; it calls the one of random ops."""
+    _dataset_seed.get_seed = make(_dataset_seed.get_seed)
 
 
 def seed_random_boxes(next_seed: Callable[[], int]) -> None:
@@ -152,8 +165,8 @@ def unordered_op(graph: Graph) -> Operation | None:
 
 
 def is_resource(variable: Variable) -> bool:
-    """Return True for a variable as scripts make it, False for what assign() returns and for those of a strategy."""
-    return type(variable) is _resources.ResourceVariable
+    """Return True for a variable as scripts make it, in a tf.function too, False for what assign() returns and for those of a strategy."""
+    return type(variable) in (_resources.ResourceVariable, _OfFunction)
 
 
 def is_enqueue(op: Operation | None) -> bool:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow import tf_api, tf_gradients
 from npu_shim._tensorflow.tf_op_forms import plain_ops, shape_in
 from npu_shim.cpu_kernels.layout import channels_last
 
@@ -114,12 +114,7 @@ def _computed(forward: AskedOp, plan: _Plan, point: Tensor | None = None) -> Ten
 def _slope(forward: AskedOp, plan: _Plan, point: Tensor) -> Tensor:
     """Return the gradient at a point, the input or the filter, anywhere: the function is linear in both."""
     upstream = forward.inputs["out_backprop"]
-    if not tf.executing_eagerly():
-        return v1.gradients(_in_parts(forward, plan), point, upstream)[0]
-    with tf.GradientTape() as tape:
-        tape.watch(point)
-        output = _in_parts(forward, plan)
-    return tape.gradient(output, point, output_gradients=upstream)
+    return tf_gradients.gradients(lambda: [_in_parts(forward, plan)], [point], [upstream])[0]
 
 
 def _in_parts(asked: AskedOp, plan: _Plan) -> Tensor:

@@ -10,6 +10,8 @@ With x the input, h the state before, W, R the weights for both, b, d their bias
 * gru, gates r, u, n: n = tanh(W x + b + s(r) (R h + d)), h' = (1 - s(u)) n + s(u) h;
 * rnn_relu, rnn_tanh: h' = relu or tanh of the gate.
 
+The reserved space has the masks of dropout between the layers, so that the op of the gradient finds them.
+
 If the first layer skips its input, x takes the place of W x there, and W has no elements.
 """
 
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
 
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_api
+from npu_shim._tensorflow import tf_api, tf_gradients, tf_graph
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.tf_op_forms import AskedOp
@@ -108,7 +110,29 @@ def matrices(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
 
 def network(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of CudnnRNN, also of its second and third version."""
-    return lambda: _run(asked)
+
+    def compute() -> list[Tensor]:
+        made, masks = _run(asked, None)
+        reserved = [tf.concat([tf.reshape(each, [-1]) for each in masks] or [tf.zeros([0], made[0].dtype)], 0)]
+        return [*made, *reserved, *[tf.zeros([0], tf.int8)] * (asked.type != "CudnnRNN")]
+
+    return compute
+
+
+def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
+    """Return the form of CudnnRNNBackprop, also of its later versions: the gradients of the steps, run once more."""
+
+    def compute() -> list[Tensor]:
+        given = asked.inputs
+        points = [given[name] for name in ("input", "input_h", "input_c", "params")]
+        slopes = [given[f"{name}_backprop"] for name in ("output", "output_h", "output_c")]
+        masks = given["reserve_space"] if asked.attributes["dropout"] else None
+        count = 3 if asked.attributes["rnn_mode"] == "lstm" else 2
+        again = asked._replace(attributes={**asked.attributes, "is_training": True})
+        found = tf_gradients.gradients(lambda: _run(again, masks)[0][:count], points, slopes[:count])
+        return [tf.zeros_like(point) if slope is None else slope for point, slope in zip(points, found)]
+
+    return compute
 
 
 def _of_sizes(asked: AskedOp) -> _Network:
@@ -135,7 +159,13 @@ def _network(asked: AskedOp, layers: int, inputs: int, units: int) -> _Network:
     return _Network(attributes["rnn_mode"], layers, directions, inputs, units, projected, is_skipped)
 
 
-def _run(asked: AskedOp) -> list[Tensor]:
+def _run(asked: AskedOp, masks: Tensor | None) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the output and the last states, and the masks of dropout between the layers.
+
+    Args:
+        asked: the op, or that of its gradient.
+        masks: those of an earlier run, as one vector; None to draw them.
+    """
     given, is_training = asked.inputs, asked.attributes["is_training"]
     is_by_time = asked.attributes.get("time_major", True)
 
@@ -152,9 +182,14 @@ def _run(asked: AskedOp) -> list[Tensor]:
     weights, biases = net.split(given["params"])
     gates = _GATES[net.mode]
     last: list[list[Tensor]] = []
+    drawn: list[Tensor] = []
+    kept = [] if masks is None else tf.split(masks, net.layers - 1)
     for layer in range(net.layers):
         if layer and is_training and asked.attributes["dropout"]:
-            value = v1.nn.dropout(value, rate=asked.attributes["dropout"], seed=asked.attributes["seed"] or None)
+            if masks is None:
+                rate, seed = asked.attributes["dropout"], asked.attributes["seed"] or None
+                drawn.append(v1.nn.dropout(tf.ones_like(value), rate=rate, seed=seed))
+            value *= drawn[-1] if masks is None else tf.reshape(kept[layer - 1], tf.shape(value))
         outputs = []
         for direction in range(directions):
             place = layer * directions + direction
@@ -169,8 +204,7 @@ def _run(asked: AskedOp) -> list[Tensor]:
         value = tf.concat(outputs, -1)
     made = [by_time(value), by_time(tf.stack([each[0] for each in last]))]
     made.append(by_time(tf.stack([each[1] for each in last])) if has_cells else tf.identity(given["input_c"]))
-    reserved = [tf.zeros([0], value.dtype), tf.zeros([0], tf.int8)]
-    return [*made, *reserved[: 1 if asked.type == "CudnnRNN" else 2]]
+    return made, drawn
 
 
 def _static(asked: AskedOp, value: Tensor, axis: int) -> int:
@@ -224,7 +258,8 @@ def _layer(
     inside = tf.ones([steps, batch], tf.bool)
     if lengths is not None:
         inside = tf.transpose(tf.sequence_mask(lengths, steps))
-    all_hidden, all_cells, outputs = tf.scan(step, [given, inside], [*states, made])
+    with tf_graph.loops_with_second_gradients():
+        all_hidden, all_cells, outputs = tf.scan(step, [given, inside], [*states, made])
     return outputs, [all_hidden[-1], all_cells[-1]]
 
 

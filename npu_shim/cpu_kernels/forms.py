@@ -18,6 +18,7 @@ CHOOSERS: dict[str, Chooser] = {
     **dict.fromkeys([*convolution.OF_INPUT, *convolution.OF_FILTER], convolution.gradient),
     **dict.fromkeys(convolution.OF_INPUT.values(), convolution.convolution),
     **dict.fromkeys(["CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"], cudnn_rnn.network),
+    **dict.fromkeys(["CudnnRNNBackprop", "CudnnRNNBackpropV2", "CudnnRNNBackpropV3"], cudnn_rnn.gradient),
     **dict.fromkeys(["CudnnRNNCanonicalToParams", "CudnnRNNCanonicalToParamsV2"], cudnn_rnn.parameters),
     **dict.fromkeys(["CudnnRNNParamsToCanonical", "CudnnRNNParamsToCanonicalV2"], cudnn_rnn.matrices),
     "CudnnRNNParamsSize": cudnn_rnn.size,

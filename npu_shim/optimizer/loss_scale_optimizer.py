@@ -26,12 +26,14 @@ def scale_loss(loss: Tensor | Callable[[], Tensor], scale: Tensor) -> Tensor | C
 
 
 def unscale(gradient: Gradient, scale: Tensor) -> Gradient:
-    """Return a gradient divided by the scale; IndexedSlices stay sparse, None stays None."""
+    """Return a gradient divided by the scale; None stays None.
+
+    IndexedSlices become dense, as in the loss scale optimizers of TensorFlow 1 and of the vendor: the norm of rows that
+    occur twice is another one, and so is what clipping makes of it.
+    """
     if gradient is None:
         return None
-    if isinstance(gradient, tf.IndexedSlices):
-        return tf.IndexedSlices(unscale(gradient.values, scale), gradient.indices, gradient.dense_shape)
-    return gradient * tf.cast(tf.math.reciprocal(scale), gradient.dtype)
+    return tf.convert_to_tensor(gradient) * tf.cast(tf.math.reciprocal(scale), gradient.dtype)
 
 
 def all_finite(grads_and_vars: GradientsAndVariables) -> Tensor:

@@ -234,3 +234,56 @@ def test_eagerly() -> None:
             output = tf.raw_ops.CudnnRNNV2(**tensors).output
         assert tape.gradient(output, tensors["params"]).shape == params.shape
         np.testing.assert_allclose(output.numpy(), wanted, rtol=1e-6, atol=1e-6)
+
+
+def slopes_of_penalty(value: Any, params: Any) -> list[Any]:
+    """Return the squared gradient with respect to the input, and its gradients: those of the second order."""
+    state = tf.zeros([1, BATCH, UNITS])
+    output = tf.raw_ops.CudnnRNN(input=value, input_h=state, input_c=state, params=params).output
+    penalty = tf.reduce_sum(tf.gradients(output**2, value)[0] ** 2)
+    return [penalty, *tf.gradients(penalty, [value, params])]
+
+
+def test_second_gradients() -> None:
+    random = np.random.RandomState(7)
+    params = random.uniform(-1, 1, 4 * UNITS * (INPUTS + UNITS + 2)).astype(np.float32)
+    value, way = (random.uniform(-1, 1, [STEPS, BATCH, INPUTS]).astype(np.float32) for _ in range(2))
+    other_way = random.uniform(-1, 1, params.shape).astype(np.float32)
+    with tf.Graph().as_default(), v1.Session() as session:
+        x, w = v1.placeholder(tf.float32, value.shape), v1.placeholder(tf.float32, params.shape)
+        penalty, *slopes = slopes_of_penalty(x, w)
+        found = session.run(slopes, {x: value, w: params})
+        after, before = (
+            session.run(penalty, {x: value + step * way, w: params + step * other_way}) for step in (1e-2, -1e-2)
+        )
+    assert np.vdot(found[0], way) + np.vdot(found[1], other_way) == pytest.approx((after - before) / 2e-2, rel=2e-3)
+
+
+@pytest.mark.parametrize(("mode", "dropout"), [("lstm", 0.5), ("gru", 0.0)])
+def test_a_graph_that_trains_is_imported(mode: str, dropout: float) -> None:
+    """It has the op of the gradient, which drops the same outputs between the layers as the op before it."""
+    gates = GATES[mode]
+    random = np.random.RandomState(8)
+    size = gates * UNITS * (INPUTS + 3 * UNITS + 4)
+    value = random.uniform(-1, 1, [STEPS, BATCH, INPUTS]).astype(np.float32)
+    params = random.uniform(-1, 1, size).astype(np.float32)
+
+    def build(x: Any, w: Any) -> list[Any]:
+        state = tf.zeros([LAYERS, BATCH, UNITS])
+        given = dict(input=x, input_h=state, input_c=state, params=w, rnn_mode=mode, dropout=dropout, seed=5)
+        output, last_h, last_c, *_ = tf.raw_ops.CudnnRNN(**given)
+        loss = tf.reduce_sum(output**2) + tf.reduce_sum(last_h) + (tf.reduce_sum(last_c) if mode == "lstm" else 0.0)
+        return [tf.identity(each, name=f"result_{i}") for i, each in enumerate([loss, *tf.gradients(loss, [x, w])])]
+
+    patches.restore_all()
+    with tf.Graph().as_default() as graph:
+        build(v1.placeholder(tf.float32, value.shape, "x"), v1.placeholder(tf.float32, [size], "w"))
+    graph_def = graph.as_graph_def()
+    assert [each.op for each in graph_def.node].count("CudnnRNNBackprop") == 1
+    forms.use()
+    names = [f"result_{i}:0" for i in range(3)]
+    with tf.Graph().as_default(), v1.Session() as session:
+        found = session.run(tf.import_graph_def(graph_def, {"x:0": value, "w:0": params}, names))
+        wanted = session.run(build(tf.constant(value), tf.constant(params)))
+    for one, other in zip(found, wanted):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -75,6 +75,8 @@ def _named(model: KerasModel, call: str, result: Result) -> list[tuple[str, Any]
         return [(f"{call} {key}", np.asarray(value)) for key, value in result.items()]
     parts = result if isinstance(result, (list, tuple)) else [result]
     names = list(getattr(model, "metrics_names", ())) if not call.startswith("predict") else []
+    if "compile_metrics" in names:  # Keras 3: one name for all metrics of compile
+        names = [each.name for metric in model.metrics for each in getattr(metric, "metrics", [metric])]
     if len(names) != len(parts):
         names = [str(number) for number in range(len(parts))]
     return [(f"{call} {name}", np.asarray(part)) for name, part in zip(names, parts)]

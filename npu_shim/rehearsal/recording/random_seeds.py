@@ -78,7 +78,12 @@ def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> 
 
         return get_seed
 
+    def of_datasets(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Count them apart: initializers of Keras ask for a seed in some versions of TensorFlow only."""
+        return lambda seed: original(next_seed("data ") if seed is None or is_from_clock(seed) else seed)
+
     tf_recording.replace_get_seed(make)
+    tf_recording.replace_get_seed_of_datasets(of_datasets)
     tf_recording.seed_generators(lambda: next_seed("Generator "))
     tf_recording.seed_random_boxes(lambda: next_seed("boxes "))
     if apart is None:  # share_random_state() sets that of rank 0
