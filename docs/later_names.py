@@ -8,9 +8,7 @@ from __future__ import annotations
 from acceptance import Script
 from public_paths import Edit
 
-
-# Versions draw other random numbers in training, so dropout and random changes of images are switched off where a script
-# has them.
+# Versions draw other random numbers in training, so dropout and random changes of images are switched off.
 QUIET = (
     (r"\bDropout\((?:rate=)?[\w.]+", "Dropout(0.0"),
     (r"\b(\w*dropout)=0\.\d+", r"\1=0.0"),
@@ -34,7 +32,12 @@ def _batch(name: str = "batch_size") -> tuple[str, str]:
 SCRIPTS: tuple[Script, ...] = (
     _script("examples/generative/pixelcnn.py", "ops, random", "2.21", (r"batch_size=128", "batch_size=8")),
     _script("examples/keras_recipes/antirectifier.py", "ops", "2.21", _batch()),
-    _script("examples/keras_recipes/debugging_tips.py", "ops, random, compute_loss", "2.21", (r"keras\.utils\.plot_model\(.*", "")),
+    _script(
+        "examples/keras_recipes/debugging_tips.py",
+        "ops, random, compute_loss",
+        "2.21",
+        (r"keras\.utils\.plot_model\(.*", ""),
+    ),
     _script("examples/keras_recipes/reproducibility_recipes.py", "set_random_seed", "2.15"),
     _script("examples/nlp/bidirectional_lstm_imdb.py", "utils.pad_sequences", "2.15"),
     _script("examples/nlp/text_classification_with_switch_transformer.py", "ops, utils.pad_sequences", "2.21"),
@@ -42,9 +45,19 @@ SCRIPTS: tuple[Script, ...] = (
     _script("examples/vision/attention_mil_classification.py", "ops", "2.21"),
     _script("examples/vision/cct.py", "AdamW, ops, random", "2.21", _batch()),
     _script("examples/vision/convmixer.py", "AdamW", "2.15", _batch()),
-    _script("examples/vision/cutmix.py", "ops, random, set_random_seed", "2.21", (r"keras\.random\.uniform\(\(1,\), minval=0, maxval=IMG_SIZE\)", "9.0 * keras.ops.ones((1,))")),
+    _script(
+        "examples/vision/cutmix.py",
+        "ops, random, set_random_seed",
+        "2.21",
+        (r"keras\.random\.uniform\(\(1,\), minval=0, maxval=IMG_SIZE\)", "9.0 * keras.ops.ones((1,))"),
+    ),
     _script("examples/vision/eanet.py", "AdamW, ops", "2.21", _batch()),
-    _script("examples/vision/focal_modulation_network.py", "optimizers.experimental, set_random_seed", "2.15", _batch("BATCH_SIZE")),
+    _script(
+        "examples/vision/focal_modulation_network.py",
+        "optimizers.experimental, set_random_seed",
+        "2.15",
+        _batch("BATCH_SIZE"),
+    ),
     _script("examples/vision/forwardforward.py", "optimizers.legacy", "2.15", (r"batch\(\d+\)", "batch(50)")),
     _script("examples/vision/knowledge_distillation.py", "ops, compute_loss", "2.21"),
     _script("examples/vision/masked_image_modeling.py", "AdamW, set_random_seed", "2.15", _batch("BATCH_SIZE")),
@@ -54,7 +67,12 @@ SCRIPTS: tuple[Script, ...] = (
     _script("examples/vision/semantic_image_clustering.py", "AdamW, ops", "2.21", (r"batch_size=512", "batch_size=16")),
     _script("examples/vision/siamese_contrastive.py", "ops", "2.21"),
     _script("examples/vision/swin_transformers.py", "AdamW, ops", "2.21", _batch()),
-    _script("examples/vision/temporal_latent_bottleneck.py", "AdamW, set_random_seed", "2.15", (r'"batch_size": 2048', '"batch_size": 16')),
+    _script(
+        "examples/vision/temporal_latent_bottleneck.py",
+        "AdamW, set_random_seed",
+        "2.15",
+        (r'"batch_size": 2048', '"batch_size": 16'),
+    ),
     _script("examples/vision/token_learner.py", "AdamW, ops", "2.21", _batch("BATCH_SIZE")),
     _script("guides/custom_train_step_in_tensorflow.py", "compute_loss, random", "2.21"),
 )

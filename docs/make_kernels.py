@@ -26,7 +26,6 @@ _NO_LAYER = "not needed: no layer or gradient creates it with this type"
 # Of ops without a form; of several ops with this at the start, if it ends in "*".
 REASONS = {
     "_*": "not needed: no Python code creates it",
-    "CudnnRNNBackprop*": "not needed: a gradient of CudnnRNN, which is computed",
     "CreateTRTResourceHandle": "not needed: TensorRT serves models on GPUs",
     "GetCalibrationDataOp": "not needed: TensorRT serves models on GPUs",
     "InitializeTRTResource": "not needed: TensorRT serves models on GPUs",

@@ -121,7 +121,16 @@ def table() -> str:
     for script, result in made:
         name = f"[{script.script}](https://github.com/{script.repository}/blob/{script.commit}/{path(script)})"
         cause = "" if result.verdict == "agree" else CAUSES.get(script.script, "")
-        cells = (name, script.kind, script.tensorflow, result.steps, result.names, result.verdict, cause, result.seconds)
+        cells = (
+            name,
+            script.kind,
+            script.tensorflow,
+            result.steps,
+            result.names,
+            result.verdict,
+            cause,
+            result.seconds,
+        )
         lines.append(f"| {' | '.join(str(each).replace('|', ' ') for each in cells)} |")
     return "\n".join(lines) + "\n"
 

@@ -165,7 +165,10 @@ def unordered_op(graph: Graph) -> Operation | None:
 
 
 def is_resource(variable: Variable) -> bool:
-    """Return True for a variable as scripts make it, in a tf.function too, False for what assign() returns and for those of a strategy."""
+    """Return True for a variable as scripts make it, also in a tf.function.
+
+    Return False for what assign() returns, and for variables of a strategy.
+    """
     return type(variable) in (_resources.ResourceVariable, _OfFunction)
 
 

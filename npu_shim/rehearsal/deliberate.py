@@ -11,8 +11,10 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Sequence, Tuple
 
+from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.comparing.tolerances import BY_TYPE
 from npu_shim.rehearsal.portable import Recorded
 from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, LIBRARY_CODE, POLICY, POLICY_CODE
 from npu_shim.rehearsal.running import Run
@@ -61,12 +63,13 @@ def sentences() -> dict[str, str]:
     return {rule.code: rule.deliberate for rule in load() if rule.deliberate}
 
 
-def rounded(original: Run, found: Comparison) -> Run | None:
+def rounded(original: Run, found: Comparison, half: str | None = None) -> Run | None:
     """Return the run of the original with the rules that only round differently, converted in memory.
 
     Args:
         original: its run.
         found: the comparison with it, which has a departure.
+        half: the type of 16 bits in which the original computes; its rounding shows at once.
     Returns:
         None if there are no such rules, or rounding is no cause: the first difference is at once, or of equal values.
     """
@@ -74,8 +77,13 @@ def rounded(original: Run, found: Comparison) -> Run | None:
 
     known = {} if original.deliberate is None else original.deliberate["places"]
     codes = [rule.code for rule in load() if rule.rounds and rule.code in known]
-    step = found.first.step if found.first else 0
-    if not codes or not any(difference for before, difference in found.by_step().items() if 0 < before < step):
+    first = found.first
+    if not codes or first is None:
+        return None
+    is_of_half = half is not None and first.difference <= TOLERANCE * BY_TYPE[half]
+    if not is_of_half and not any(
+        difference for before, difference in found.by_step().items() if 0 < before < first.step
+    ):
         return None
     codes += [LIBRARY_CODE] if original.convert else []
     return replace(original, convert=_only(codes), folder=os.path.join(original.folder, "rounded"))

@@ -85,7 +85,9 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
     until = min(part["steps"] for part in parts) if incomplete else None
     compared, differences = _compare(ours, theirs, apart, settings, until)
     changes = deliberate.named(ours)
-    again = None if not differences or settings.seeds or incomplete else deliberate.rounded(original, compared)
+    again = None
+    if differences and not settings.seeds and not incomplete:
+        again = deliberate.rounded(original, compared, ours[0].notes.get("half"))
     if again is not None:
         recorded, _ = _run(again, settings, report)
         other, left = _compare(recorded, theirs, apart, settings, None) if recorded else (compared, differences)

@@ -21,7 +21,7 @@ from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.comparing.tolerances import allowed, distance, printed
 from npu_shim.rehearsal.recording.digest import HEAD, digest, few_elements, is_numeric, scalar_of, width
-from npu_shim.rehearsal.recording.entropy import is_from_clock
+from npu_shim.rehearsal.recording.entropy import Entropy, is_from_clock
 from npu_shim.rehearsal.recording.printed_numbers import numbers_of
 from npu_shim.rehearsal.recording.random_seeds import call_site_seed
 from npu_shim.rehearsal.recording.recorder import (
@@ -147,6 +147,28 @@ def test_a_loss_scale_is_no_difference_but_scaled_gradients_are(tmp_path: pathli
     assert compare(ours, recording(tmp_path / "b", changed_from(1, "loss loss", 1024))).first is None
     assert compare(ours, recording(tmp_path / "c", changed_from(1, "loss loss", 3))).first is not None
     assert compare(ours, recording(tmp_path / "d", changed_from(1, "gradient first/kernel", 1024))).first is not None
+
+
+@pytest.mark.parametrize(
+    ("body", "is_equal"),
+    [
+        ("seed = (id(given) +\n            int(datetime.now().strftime('%H%M%S%f')) % 4294967295)", True),
+        ("seed = int(time.time() * 1e6) % 1000", True),
+        ("seed = int(time.time()) + given\n    seed = given", False),
+        ("seed = given", False),
+    ],
+)
+def test_a_seed_that_the_function_gets_from_a_clock_is_the_same_in_every_run(
+    body: str, is_equal: bool, tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / "seeds.py"
+    path.write_text(
+        f"import time\nfrom datetime import datetime\n\n\ndef make(draw, given):\n    {body}\n    return draw('x', seed)\n"
+    )
+    space: dict[str, Any] = {"__name__": "seeds"}
+    exec(compile(path.read_text(), str(path), "exec"), space)
+    seeds = [space["make"](Entropy(1, lambda *_: None).seed, given) for given in (3, 7)]
+    assert (seeds[0] == seeds[1]) is is_equal and (is_equal or seeds == [3, 7])
 
 
 def rounding_of(size: float, until: int = STEPS) -> Any:

@@ -319,3 +319,17 @@ def test_training_that_enlarges_rounding_agrees_with_the_gelu_of_the_migrated_sc
     assert change["place"].startswith("original.py:")
     changed = GELU.replace("(32, 16)})", "(32, 16) * (1 + 1e-3 * (step == 60))})")
     assert verify(tmp_path, GELU, changed)["verdict"] == "differ"
+
+
+@pytest.mark.nightly
+def test_the_gelu_of_the_migrated_script_rounds_at_once_in_half_precision(tmp_path: pathlib.Path) -> None:
+    script = GELU.replace("h = x\n", "h = tf.cast(x, tf.float16)\n").replace(
+        "(h - tf.sin", "(tf.cast(h, tf.float32) - tf.sin"
+    )
+    script = script.replace("v1.get_variable(", "tf.cast(v1.get_variable(").replace("0.6))))", "0.6)), tf.float16)))")
+    script = script.replace("range(200)", "range(2)")
+    found = verify(tmp_path, script, None)
+    assert found["verdict"] == "agree", found["text"]
+    assert [each["cost"] for each in found["deliberate"]] == ["without it the first difference is at step 1"]
+    changed = script.replace("h = tf.cast(x,", "h = tf.cast(x * (1 + 1e-3),")
+    assert verify(tmp_path, script, changed)["verdict"] == "differ"

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import pathlib
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.data.util import random_seed as dataset_seed
+from tensorflow.python.eager import context
+from tensorflow.python.framework import random_seed
 
 from npu_shim._tensorflow import tf_recording
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
+from npu_shim.rehearsal.recording.keras_models import named_results
 from npu_shim.rehearsal.recording.methods import wrap
 from npu_shim.rehearsal.recording.optimizers import Recording
+from npu_shim.rehearsal.recording.random_seeds import seed_ops_by_call_site
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import fed_arrays
 from npu_shim.rehearsal.recording.summaries import scalars_of
@@ -169,3 +175,44 @@ def test_iterations_of_while_loops_run_one_after_the_other(monkeypatch: pytest.M
     ops = [op for each in (graph, function.graph) for op in each.get_operations()]
     at_once = [op.get_attr("parallel_iterations") for op in ops if op.type in ("Enter", "While", "StatelessWhile")]
     assert len(at_once) > 1 and set(at_once) == {1}
+
+
+def test_variables_that_a_tf_function_makes_are_those_of_scripts() -> None:
+    made: list[Any] = []
+
+    @tf.function
+    def build(x: Any) -> Any:
+        if not made:
+            with tf.init_scope():  # as Keras builds a layer in its first step
+                made.append(tf.Variable(2.0))
+        return made[0] * x
+
+    with context.eager_mode():
+        assert float(build(tf.constant(3.0))) == 6 and tf_recording.is_resource(made[0])
+
+
+def test_metrics_of_compile_have_their_own_names() -> None:
+    class Model:  # of Keras 3
+        metrics_names = ("loss", "compile_metrics")
+        metrics = (SimpleNamespace(name="loss"), SimpleNamespace(metrics=[SimpleNamespace(name="mae")]))
+
+    model: Any = Model()
+    assert [name for name, _ in named_results(model, "evaluate", [1.0, 2.0])] == ["evaluate loss", "evaluate mae"]
+
+
+def test_datasets_get_the_same_seeds_whatever_random_ops_come_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(random_seed, "get_seed", random_seed.get_seed)
+    monkeypatch.setattr(dataset_seed, "get_seed", dataset_seed.get_seed)
+    monkeypatch.setattr(tf_recording, "seed_random_boxes", lambda next_seed: None)
+    monkeypatch.setattr(tf_recording, "seed_generators", lambda next_seed: None)
+    monkeypatch.setattr(tf_recording, "set_default_seed", lambda: None)
+    seed_ops_by_call_site(1, lambda *_: None)
+
+    def order(ops: int) -> list[int]:
+        with tf.Graph().as_default(), v1.Session() as session:
+            for _ in range(ops):
+                v1.random.uniform([2])
+            row = v1.data.make_one_shot_iterator(tf.data.Dataset.range(50).shuffle(50).batch(50)).get_next()
+            return list(session.run(row))
+
+    assert order(0) == order(3) != list(range(50))

@@ -123,6 +123,16 @@ def test_gradients_are_unscaled_before_they_are_clipped(name):
     np.testing.assert_array_equal(weights, trained(lambda o: o)[1])
 
 
+@pytest.mark.parametrize("name", ["loss scale", "both in one"])
+def test_a_row_that_is_looked_up_twice_counts_once_in_the_norm(name):
+    with tf.Graph().as_default(), v1.Session() as sess:
+        w = v1.get_variable("w", initializer=np.ones([3, 1], np.float32), use_resource=True)
+        optimizer = ORDERS[name](v1.train.GradientDescentOptimizer(1.0))
+        pairs = optimizer.compute_gradients(tf.reduce_sum(tf.nn.embedding_lookup(w, [1, 1, 1, 1])))
+        sess.run(v1.global_variables_initializer())
+        assert sess.run(tf.linalg.global_norm([gradient for gradient, _ in pairs])) == 4.0  # of the rows it is 2
+
+
 def test_the_scale_adapts_to_half_precision():
     """A layer whose activations are float16: the first scale overflows, the loss comes down all the same."""
     rng = np.random.RandomState(0)

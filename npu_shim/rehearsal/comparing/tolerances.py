@@ -25,7 +25,7 @@ from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, PRINT
 if TYPE_CHECKING:
     from npu_shim.rehearsal.comparing.recording import Stream
 
-_BY_TYPE = {"float64": 1e-4, "complex128": 1e-4, "float16": 200.0, "bfloat16": 1000.0}  # as factors
+BY_TYPE = {"float64": 1e-4, "complex128": 1e-4, "float16": 200.0, "bfloat16": 1000.0}  # as factors
 _LOOSE = 0.1  # where a rounding difference may have changed the branch of a ReLU or a maximum
 _GROWTH_STEPS = 100
 _FLOOR = 1e-3
@@ -75,7 +75,7 @@ def allowed(dtype: str, kind: str, step: int, tolerance: float = TOLERANCE) -> f
     """
     if not dtype.startswith(("float", "bfloat", "complex")):
         return 0.0
-    factor = 1.0 if kind in (LOG, RESULT, METRIC, SUMMARY, PRINT) else _BY_TYPE.get(dtype, 1.0)
+    factor = 1.0 if kind in (LOG, RESULT, METRIC, SUMMARY, PRINT) else BY_TYPE.get(dtype, 1.0)
     return tolerance * factor * (1 + step / _GROWTH_STEPS)
 
 

@@ -7,6 +7,8 @@ folders by them, and a second run must not continue in the folder of the first.
 
 from __future__ import annotations
 
+import ast
+import functools
 import hashlib
 import itertools
 import linecache
@@ -34,6 +36,7 @@ _PACKAGES = ("site-packages", "dist-packages")
 _SOURCES = ("random", "secrets", "uuid", __name__)  # modules that pass entropy on
 _TEXTS = ("token_hex", "token_urlsafe")
 _CLOCK = re.compile(r"\b(time|time_ns|now|utcnow|today|perf_counter|perf_counter_ns|monotonic|getpid)\(\)")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _START = time.time()
 _UNITS = (1.0, 1e3, 1e6, 1e9)  # of a clock, per second
 _WRAPS = (2**32, 2**32 - 1, 2**31, 2**31 - 1)  # by which scripts reduce a time in ms
@@ -85,7 +88,7 @@ class Entropy:
         asker = _asker()
         if asker is None:
             return value
-        if value is None or is_from_clock(value) or (np.ndim(value) == 0 and _CLOCK.search(_line(asker))):
+        if value is None or is_from_clock(value) or (np.ndim(value) == 0 and _reads_clock(asker, value)):
             return int.from_bytes(self._bytes(call, asker, 4), "little") >> 1  # any generator takes 31 bits
         if isinstance(value, (int, float, np.number)):
             self._note(call, value, f"{os.path.relpath(asker.f_code.co_filename)}:{asker.f_lineno}")
@@ -159,5 +162,34 @@ def _asker() -> FrameType | None:
     return None if is_python or path.startswith(_OWN) else frame
 
 
-def _line(frame: FrameType) -> str:
-    return linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+def _reads_clock(frame: FrameType, value: Any) -> bool:
+    """Return True if the line of a frame reads a clock, or has a name that the function gets from a clock before it.
+
+    If the function sets the name in another way, too, only large numbers come from the clock.
+    """
+    path, line = frame.f_code.co_filename, frame.f_lineno
+    text = linecache.getline(path, line)
+    if _CLOCK.search(text):
+        return True
+    names, first = set(_NAME.findall(text)), frame.f_code.co_firstlineno
+    found = [
+        bool(_CLOCK.search(source)) for at, name, source in _assignments(path) if name in names and first <= at < line
+    ]
+    return any(found) and (all(found) or abs(value) > 1e6)
+
+
+@functools.lru_cache(maxsize=None)
+def _assignments(path: str) -> list[tuple[int, str, str]]:
+    """Return line, name and text of each assignment to a name in a file."""
+    lines = linecache.getlines(path)
+    try:
+        tree: Any = ast.parse("".join(lines))
+    except SyntaxError:
+        return []
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            last = max(getattr(each, "lineno", 0) for each in ast.walk(node))
+            text = "".join(lines[node.lineno - 1 : last])
+            found += [(node.lineno, each.id, text) for each in node.targets if isinstance(each, ast.Name)]
+    return found

@@ -66,11 +66,12 @@ def _returned(
     finally:
         recorder.leave(name)
     if outermost and not tf.is_tensor(result) and (kind != LOG or recorder.ends_batch(0)):
-        recorder.values(kind, _named(model, name, result))
+        recorder.values(kind, named_results(model, name, result))
     return result
 
 
-def _named(model: KerasModel, call: str, result: Result) -> list[tuple[str, Any]]:
+def named_results(model: KerasModel, call: str, result: Result) -> list[tuple[str, Any]]:
+    """Return the numbers that a method returns, with the names of their metrics."""
     if isinstance(result, dict):
         return [(f"{call} {key}", np.asarray(value)) for key, value in result.items()]
     parts = result if isinstance(result, (list, tuple)) else [result]

@@ -160,6 +160,9 @@ class Recording(Watch):
     def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Result) -> Any:
         """Add an op that records the update wherever it runs."""
         self._recorder.trains(variable for _, variable in kept)
+        half = _half_in(graph)
+        if half:
+            self._recorder.writer.event("note", half=half)
         rows = _rows(number, kept)
         sources = [value for _, _, value in rows]
         losses = self.losses_of(graph, kept)
@@ -189,6 +192,12 @@ class Recording(Watch):
             return result  # the function runs the op because it is stateful
         with tf.control_dependencies([recorded]):
             return tf.group(result) if isinstance(result, tf.Operation) else tf.identity(result)
+
+
+def _half_in(graph: Graph) -> str | None:
+    """Return the name of the type of 16 bits in which a graph computes, None for none."""
+    names = {each.dtype.base_dtype.name for op in graph.get_operations() for each in op.outputs}
+    return next((name for name in ("bfloat16", "float16") if name in names), None)
 
 
 def _ahead_of_update(graph: Graph | None, pairs: Pairs) -> list[Tensor]:

@@ -16,6 +16,7 @@ from ..semantics.call_sites import users
 from ..semantics.model import Call, Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.tf_types import Type
+from ..semantics.value_flow import origins
 from ..syntax.expressions import last_name, last_part
 
 # Methods and functions of tf.data that run a function on the host.
@@ -41,6 +42,8 @@ _UPDATES = frozenset({"minimize", "apply_gradients"})
 _TRAINS = _UPDATES | frozenset(
     "compute_gradients fit fit_generator get_updates search train train_and_evaluate train_on_batch".split()
 )
+# Libraries that have such methods, and train no variables of TensorFlow.
+_OTHERS = frozenset("glob lightgbm regex re scipy skimage sklearn subprocess torch xgboost".split())
 _PREDICTS = frozenset(
     """evaluate evaluate_generator predict predict_classes predict_generator predict_on_batch predict_proba
 test_on_batch""".split()
@@ -152,7 +155,19 @@ def _updates(names: Names) -> bool:
 
 
 def _calls(names: Names, methods: frozenset[str]) -> bool:
-    return any(isinstance(call.node.func, ast.Attribute) and call.node.func.attr in methods for call in names.calls)
+    """Return True if a file calls a method of one of some names, except those of libraries that train no variables."""
+    return any(
+        isinstance(call.node.func, ast.Attribute)
+        and call.node.func.attr in methods
+        and not _is_of_others(call.node.func, call.where, names)
+        for call in names.calls
+    )
+
+
+def _is_of_others(function: ast.Attribute, where: Where, names: Names) -> bool:
+    """Return True for a function of such a library, and a method of an object that it makes."""
+    found = [names.resolve(function, where), *(each.resolve() for each in origins(function.value, where, names))]
+    return any(name is not None and name.split(".")[0] in _OTHERS for name in found)
 
 
 def first_call(context: Context, call: Call, names: frozenset[str], within: ast.AST, on_npu: bool = True) -> bool:

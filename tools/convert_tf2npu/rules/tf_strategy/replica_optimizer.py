@@ -63,6 +63,21 @@ Untouched::
 
 Untouched::
 
+    import re
+    import tensorflow as tf
+    from scipy import optimize
+    from sklearn.linear_model import LogisticRegression
+
+    NUMBER = re.compile('[0-9]+')
+    epoch = NUMBER.search(path) or re.search('last', path)
+    model.compile(tf.keras.optimizers.Adam(), 'mse')
+    model.load_weights(path)
+    features = model.predict(images)
+    LogisticRegression().fit(features, labels)
+    threshold = optimize.minimize(error, 0.5)
+
+Untouched::
+
     import tensorflow as tf
     from npu_shim.npu_init import *
 
