@@ -171,6 +171,23 @@ def test_a_seed_that_the_function_gets_from_a_clock_is_the_same_in_every_run(
     assert (seeds[0] == seeds[1]) is is_equal and (is_equal or seeds == [3, 7])
 
 
+FORKS = """
+import multiprocessing
+from npu_shim.rehearsal.recording.entropy import Entropy
+
+Entropy(1, lambda *_: None).install()
+with multiprocessing.get_context("fork").Pool(1) as one, multiprocessing.get_context("fork").Pool(1) as other:
+    print([each.apply(eval, ("__import__('random').random()",)) for each in (one, other)])
+"""
+
+
+def test_forked_processes_draw_the_same_numbers_in_every_run() -> None:
+    found = [subprocess.check_output([sys.executable, "-c", FORKS], text=True) for _ in range(2)]
+    assert found[0] == found[1]
+    one, other = json.loads(found[0])
+    assert one != other
+
+
 def rounding_of(size: float, until: int = STEPS) -> Any:
     """Return a change that makes the gradient of the second layer rounding, and its variable follow it at random."""
     random = np.random.RandomState(int(1e9 * size))

@@ -8,7 +8,6 @@ folders by them, and a second run must not continue in the folder of the first.
 from __future__ import annotations
 
 import ast
-import functools
 import hashlib
 import itertools
 import linecache
@@ -54,6 +53,7 @@ class Entropy:
     def __init__(self, seed: int, note: Note) -> None:
         self._seed = seed
         self._note = note
+        self._forks = 0
         self._counts: dict[str, itertools.count[int]] = defaultdict(itertools.count)
 
     def install(self) -> None:
@@ -69,6 +69,8 @@ class Entropy:
 
         setattr(random.Random, "seed", seed_random)
         random.seed = getattr(random.seed, "__self__").seed
+        # Python seeds its generator in each process that is forked, and does so before this function.
+        os.register_at_fork(before=self._count_fork, after_in_child=self._seed_child)
         seed_numpy = np.random.seed
         np.random.seed = lambda seed=None: seed_numpy(self.seed("numpy.random.seed", seed))
         setattr(np.random, "RandomState", self._random_state_class())
@@ -77,6 +79,12 @@ class Entropy:
             setattr(
                 np.random, "default_rng", lambda seed=None: default_rng(self.seed("numpy.random.default_rng", seed))
             )
+
+    def _count_fork(self) -> None:
+        self._forks += 1
+
+    def _seed_child(self) -> None:
+        random.seed(int.from_bytes(hashlib.shake_128(f"{self._seed} {self._forks}".encode()).digest(4), "little"))
 
     def urandom(self, size: int) -> bytes:
         """Return random bytes."""
@@ -178,7 +186,6 @@ def _reads_clock(frame: FrameType, value: Any) -> bool:
     return any(found) and (all(found) or abs(value) > 1e6)
 
 
-@functools.lru_cache(maxsize=None)
 def _assignments(path: str) -> list[tuple[int, str, str]]:
     """Return line, name and text of each assignment to a name in a file."""
     lines = linecache.getlines(path)
