@@ -259,7 +259,7 @@ def test_second_gradients() -> None:
     assert np.vdot(found[0], way) + np.vdot(found[1], other_way) == pytest.approx((after - before) / 2e-2, rel=2e-3)
 
 
-@pytest.mark.parametrize(("mode", "dropout"), [("lstm", 0.5), ("gru", 0.0)])
+@pytest.mark.parametrize(("mode", "dropout"), [("lstm", 0.5), pytest.param("gru", 0.0, marks=pytest.mark.nightly)])
 def test_a_graph_that_trains_is_imported(mode: str, dropout: float) -> None:
     """It has the op of the gradient, which drops the same outputs between the layers as the op before it."""
     gates = GATES[mode]
