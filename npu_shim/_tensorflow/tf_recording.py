@@ -172,6 +172,21 @@ def is_resource(variable: Variable) -> bool:
     return type(variable) in (_resources.ResourceVariable, _OfFunction)
 
 
+def is_made_by_script(variable: Variable) -> bool:
+    """Return True for a variable as scripts make it, also in a tf.function."""
+    return is_resource(variable) or type(variable).__name__ == "UnliftedInitializerVariable"
+
+
+INITIALIZE = (
+    "_initialize_uninitialized_variables"  # method of a tf.function: initializes the variables that it has made
+)
+
+
+def made_in_function(initializers: Any) -> list[Variable]:
+    """Return the variables of the argument of INITIALIZE, each with its initializer."""
+    return [each[0] if isinstance(each, tuple) else each for each in initializers]
+
+
 def is_enqueue(op: Operation | None) -> bool:
     """Return True for an op that fills or closes a queue."""
     return op is not None and op.type.startswith(("QueueEnqueue", "QueueClose"))

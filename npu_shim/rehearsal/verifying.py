@@ -118,7 +118,7 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
         bands = seeds.bands([first[0] for first, _ in done], [ranks.joined(second, first[0]) for first, second in done])
         differences = [_outside(band) for band in bands if not band.is_inside]
         compared = None
-    is_empty = bool(theirs[0].notes.get("on_device")) and compared is not None and not compared.by_step()
+    is_empty = bool(theirs[0].notes.get("on_device")) and compared is not None and not compared.has_values()
     lacks_prediction = original.steps == 0 and not _predicts(ours[0])
     if not incomplete and (is_empty or lacks_prediction or not ours[0].streams):
         nothing = NOTHING_PREDICTED if lacks_prediction else NOTHING_RECORDED

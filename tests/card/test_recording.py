@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
-from conftest import FOLDER, HERE
+from conftest import FACE, FOLDER, HERE
 
 from npu_shim.rehearsal.comparing.recording import read
 from npu_shim.rehearsal.recording.recorder import FEED, FETCH, FINAL, LOG, PRINT
@@ -101,10 +101,64 @@ import os
 os._exit(0)  # sessions of Keras close without another run
 """
 
+# The same with a tf.function, in which a Keras layer and a module make their variables.
+EAGER = (
+    "import re\n"
+    + SCRIPT[: SCRIPT.index("from npu_shim.npu_init")]
+    + SCRIPT[SCRIPT.index("from npu_shim.rehearsal.recording import hooks") : SCRIPT.index("v1 = ")]
+    + """
+try:
+    import tensorboard
+except ImportError:  # the environment of Keras 3 has none, which summaries need
+    tf.summary.scalar = lambda name, data, step: None
+X = tf.constant(np.linspace(-1, 1, 32, dtype="f4").reshape(8, 4))
+
+
+class Module(tf.Module):
+    w = None
+
+    def __call__(self, x):
+        if self.w is None:
+            self.w = tf.Variable(tf.ones([2, 1]), name="w")
+        return tf.matmul(x, self.w)
+
+
+def train():
+    layer, module, optimizer = tf.keras.layers.Dense(2, name="dense"), Module(), tf.keras.optimizers.SGD(0.0)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(module(layer(x)) - 1.0))
+        tf.summary.scalar("loss", loss, step=0)
+        variables = [layer.kernel, layer.bias, module.w]
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        return loss
+
+    with tf.summary.create_file_writer(out).as_default():
+        for number in range(3):
+            step(X)
+    nodes = step.get_concrete_function(X).graph.as_graph_def().node
+    graphs.append([re.sub(r"CustomGradient-\\d+", "", str(node)) for node in nodes])
+    return float(tf.reduce_sum(layer.kernel)), float(tf.reduce_sum(module.w))
+
+
+graphs = []
+train()
+recorder = Recorder(Writer(out))
+given = [("net/kernel", np.full([4, 2], 3.0, "f4")), ("w", np.full([2, 1], 5.0, "f4"))]
+hooks.install_all(recorder, 1, True, True, given)
+begun = train()
+print("steps", recorder.steps, "begun with", begun)
+print("graphs equal", graphs[0] == graphs[1], len(graphs[0]) > 20)
+recorder.writer.event("end", ended="returned")
+"""
+)
+
 
 def recorded(folder: pathlib.Path, kind: str) -> tuple[str, Any]:
     """Return the output of the script, and its recording."""
-    (folder / "train.py").write_text(SCRIPT)
+    (folder / "train.py").write_text(EAGER if kind == "function" else SCRIPT)
     done = subprocess.run(
         [sys.executable, "train.py", FOLDER, HERE, str(folder), kind],
         cwd=str(folder),
@@ -131,3 +185,12 @@ def test_keras_counts_batches_without_an_op(tmp_path: pathlib.Path) -> None:
     output, found = recorded(tmp_path, "keras")
     assert "graphs equal True True" in output and "steps 4" in output and "runs 0 " in output, output
     assert (LOG, "batch loss") in found.streams and {kind for kind, _ in found.streams} <= {LOG, FETCH, PRINT}
+
+
+if FACE == "npu_device":
+
+    def test_a_function_runs_what_it_runs_without_a_recording(tmp_path: pathlib.Path) -> None:
+        output, found = recorded(tmp_path, "function")
+        assert "graphs equal True True" in output, output
+        assert "steps 3 begun with (24.0, 10.0)" in output, output
+        assert {kind for kind, _ in found.streams} <= {PRINT}

@@ -97,6 +97,16 @@ def test_equal_recordings_agree(tmp_path: pathlib.Path) -> None:
     assert found.by_step() == dict.fromkeys(range(1, STEPS + 1), 0.0)
 
 
+@pytest.mark.parametrize("line, has_values", [("step 3 of 4", False), ("loss 0.25", True)])
+def test_printed_numbers_with_decimals_are_values(tmp_path: pathlib.Path, line: str, has_values: bool) -> None:
+    recorder = Recorder(Writer(str(tmp_path)))
+    name, numbers = numbers_of(line)
+    recorder.values(PRINT, [(name, np.array(each)) for each in numbers])
+    recorder.writer.event("end", ended="returned")
+    found = read(str(tmp_path))
+    assert compare(found, found).has_values() == has_values
+
+
 def changed_from(start: int, wanted: str, factor: float) -> Any:
     def change(step: int, kind: str, name: str, value: np.ndarray) -> np.ndarray:
         return value * np.asarray(factor, value.dtype) if step >= start and f"{kind} {name}" == wanted else value

@@ -15,7 +15,7 @@ from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
 from npu_shim.rehearsal.comparing.rounding import Rounding
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits, allowed, printed, relative
 from npu_shim.rehearsal.comparing.versions import drop_redefined
-from npu_shim.rehearsal.recording.digest import scalar_of
+from npu_shim.rehearsal.recording.digest import few_elements, scalar_of
 from npu_shim.rehearsal.recording.recorder import (
     FEED,
     FETCH,
@@ -125,6 +125,12 @@ class Comparison:
             for step, difference in each.differences:
                 found[step] = max(found.get(step, 0.0), difference)
         return dict(sorted(found.items()))
+
+    def has_values(self) -> bool:
+        """Return True if there is a value that a run computes; of printed numbers, only those with decimals are."""
+        return bool(self.by_step()) or any(
+            each.original.kind == PRINT and not all(map(_is_integer, each.original.values)) for each in self.compared
+        )
 
 
 def compare(
@@ -268,6 +274,12 @@ def _values(a: Value, b: Value, is_line: bool) -> str:
 def _norm(value: Value) -> str:
     """Return the norm, which a digest has of the finite elements."""
     return "Inf or NaN" if value.digest[2] else f"{value.digest[0]:.6g}"
+
+
+def _is_integer(value: Value) -> bool:
+    """Return True for a printed integer, which counts something."""
+    elements = few_elements(value.digest, (2,))
+    return elements is not None and not elements[1]
 
 
 def _number(value: Value) -> str:

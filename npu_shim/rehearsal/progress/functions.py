@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from npu_shim.rehearsal.progress.progress import Progress, scalar
-from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import LOSS, RATE
+from npu_shim.rehearsal.recording.traced_updates import TracedUpdates
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Optimizer, Result, Structure, Tensor
 
 _TAPE = -2  # the source of steps without an optimizer
-_KERAS = ("fit", "train_on_batch", "test_on_batch", "predict_on_batch", "evaluate", "predict")
 
 
-class Functions:
+class Functions(TracedUpdates):
     """The tf.functions that train.
 
     A function may make several steps in a loop. Keras optimizers count their steps in a variable, which is read now and
@@ -30,44 +28,19 @@ class Functions:
     """
 
     def __init__(self, progress: Progress) -> None:
+        super().__init__(progress)
         self._progress = progress
-        self._calling = threading.local()  # ``function``: the outermost one that runs in this thread, or None
-        self._training: weakref.WeakKeyDictionary[Any, dict[int, _Steps]] = weakref.WeakKeyDictionary()
         self._losses: weakref.WeakKeyDictionary[Any, list[Tensor]] = weakref.WeakKeyDictionary()
-
-    def watch(self) -> None:
-        """Watch the calls of all tf.functions of this process."""
-        methods.wrap(type(tf.function(_nothing)), ("__call__",), self._call)
-
-    def trains(self, number: int, optimizer: Optimizer | None = None) -> None:
-        """Remember that the function which is being traced makes a step of an optimizer."""
-        function = getattr(self._calling, "function", None)
-        if function is not None:
-            self._training.setdefault(function, {})[number] = _Steps(optimizer)
 
     def differentiates(self, loss: Tensor) -> None:
         """Remember a loss of the function that is being traced."""
-        function = getattr(self._calling, "function", None)
+        function = self.traced()
         if function is not None:
             self._losses.setdefault(function, []).append(loss)
             self._training.setdefault(function, {})
 
-    def _call(self, original: Function, function: Function, *args: object, **kwargs: object) -> Result:
-        progress = self._progress
-        if progress.is_inside("function", *_KERAS):
-            return original(function, *args, **kwargs)
-        progress.enter("function")
-        self._calling.function = function
-        try:
-            result = original(function, *args, **kwargs)
-        finally:
-            self._calling.function = None
-            progress.leave("function")
-        if function in self._training and tf.executing_eagerly():
-            self._count(function, result)
-        return result
-
-    def _count(self, function: Function, result: Result) -> None:
+    def called(self, function: Function, result: Result) -> None:
+        """Count the steps of a call, and show their loss and learning rate now and then."""
         progress, training = self._progress, self._training[function]
         for number, steps in training.items():
             progress.count(number, steps.per_call)
@@ -99,18 +72,17 @@ class Functions:
         return None
 
 
-class _Steps:
+class Steps:
     """The steps of an optimizer in a function."""
 
-    def __init__(self, optimizer: Optimizer | None) -> None:
-        self._optimizer = None if optimizer is None else weakref.ref(optimizer)
+    def __init__(self, optimizer: Optimizer) -> None:
+        self._optimizer = weakref.ref(optimizer)
         self._last: tuple[int, int] | None = None  # the variable, and the number of calls by the count
         self.per_call = 1
 
     def read(self, counted: int) -> int | None:
         """Return the steps that the optimizer has counted; None if it does not count."""
-        optimizer = self._optimizer() if self._optimizer else None
-        iterations = getattr(optimizer, "iterations", None)
+        iterations = getattr(self._optimizer(), "iterations", None)
         number = None if iterations is None else scalar(iterations)
         if number is None:
             return None
@@ -127,7 +99,3 @@ def _source(output: Structure) -> Any:
     while isinstance(output, tf.Tensor) and output.op.type == "Identity":
         output = output.op.inputs[0]
     return output
-
-
-def _nothing() -> None:
-    """Do nothing."""

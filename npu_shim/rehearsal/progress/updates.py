@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tensorflow as tf
 
-from npu_shim.rehearsal.progress.functions import Functions
+from npu_shim.rehearsal.progress.functions import Functions, Steps
 from npu_shim.rehearsal.progress.progress import Progress, scalar
 from npu_shim.rehearsal.recording.graph_inputs import rates_of
 from npu_shim.rehearsal.recording.optimizers import Watch, rate_of
@@ -62,7 +62,7 @@ class Updates(Watch):
     def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Any, result: Result) -> Any:
         """Remember the update, which runs with its graph or its function."""
         if getattr(graph, "building_function", False):
-            self._functions.trains(number, optimizer)
+            self._functions.trains(number, Steps(optimizer))
             _keep_rate(self._progress, optimizer)
             return result
         ops = tuple(

@@ -16,10 +16,24 @@ from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.optimizers import Watch
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import pairs
+from npu_shim.rehearsal.recording.traced_updates import TracedUpdates
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Fetches, Function, Optimizer, Result, Session
     from npu_shim.rehearsal.recording.update_hooks import Pairs
+
+
+class _Functions(TracedUpdates):
+    """Count a step for each call of a tf.function that trains, also if it makes several in a loop."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__(recorder)
+        self._recorder = recorder
+
+    def called(self, function: Function, result: Result) -> None:
+        """Count the step."""
+        for number in self._training[function]:
+            self._recorder.update(number, [])
 
 
 class HostUpdates(Watch):
@@ -33,6 +47,8 @@ class HostUpdates(Watch):
         super().__init__()
         self._recorder = recorder
         recorder.records_tensors = False
+        self._functions = _Functions(recorder)
+        self._functions.watch()
         self._saved: tuple[str | None, int] = (None, 0)  # the last checkpoint, and the step in which it was written
         methods.wrap(tf_recording.BaseSession, ("run",), self._run)
         methods.wrap(tf.compat.v1.train.Saver, ("save",), self._save)
@@ -58,7 +74,9 @@ class HostUpdates(Watch):
         if self._watched == before:
             self._watched += 1
             if not tf.executing_eagerly():
-                updating.remember(tf.compat.v1.get_default_graph(), result)
+                graph = tf.compat.v1.get_default_graph()
+                updating.remember(graph, result)
+                self._functions.trains(self.number(optimizer, graph))
             elif not self._recorder.is_inside("fit", "train_on_batch"):  # which count themselves
                 self._recorder.update(self.number(optimizer, None), [])
         return result

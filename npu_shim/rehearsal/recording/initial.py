@@ -1,7 +1,8 @@
 """Record the variables before the first training step, or give them the values of a recording.
 
-In eager code a variable is taken when it is made, because models are built in their first step. In a graph they are
-taken before the first run that trains, when the script has initialized or restored them. A value is fed to the op that
+In eager code a variable is taken when it is made, because models are built in their first step. One that a
+tf.function makes is taken when the function has initialized it. In a graph they are taken
+before the first run that trains, when the script has initialized or restored them. A value is fed to the op that
 initializes the variable, so nothing is added to the graph.
 """
 
@@ -44,6 +45,7 @@ class InitialVariables:
         """Watch this process. Call it before the hooks that record sessions."""
         methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
         methods.wrap(tf.Variable, ("__init__",), self._init)
+        methods.wrap(type(tf.function(_nothing)), (tf_recording.INITIALIZE,), self._of_function)
         methods.wrap(tf.keras.Model, ("train_on_batch",), self._on_batch)
         self._recorder.at_fit.append(self._fit)
 
@@ -68,12 +70,24 @@ class InitialVariables:
             original(variable, *args, **kwargs)
         finally:
             self._recorder.leave("init of an initial variable")
-        if outermost and tf.executing_eagerly() and tf_recording.is_resource(variable):
-            value = self._of_recording(variable)
-            if value is not None:
-                variable.assign(value)
-            if self._records:
-                self._recorder.values(INITIAL, [(plain_name(variable), np.asarray(variable.read_value()))], 0)
+        if outermost and tf_recording.is_made_by_script(variable):
+            is_eager = tf.executing_eagerly()
+            with tf.init_scope():
+                value = self._of_recording(variable) if tf.executing_eagerly() else None
+                if value is not None:
+                    variable.assign(value)  # then a function that makes the variable does not initialize it
+            if is_eager:
+                self._record(variable)
+
+    def _of_function(self, original: Function, function: Function, initializers: Any) -> None:
+        original(function, initializers)
+        with tf.init_scope():  # not in a function that calls this one
+            for variable in tf_recording.made_in_function(initializers) if tf.executing_eagerly() else ():
+                self._record(variable)
+
+    def _record(self, variable: Variable) -> None:
+        if self._records:
+            self._recorder.values(INITIAL, [(plain_name(variable), np.asarray(variable.read_value()))], 0)
 
     def _of_session(self, session: Session) -> None:
         if self._recorder.steps or session.graph in self._taken:
@@ -107,3 +121,7 @@ class InitialVariables:
 
 def _last(name: str) -> str:
     return name.rpartition("/")[2]
+
+
+def _nothing() -> None:
+    """Do nothing."""

@@ -42,7 +42,7 @@ def watch_summaries(recorder: Watcher) -> None:
 
         if tf.executing_eagerly():
             record(np.asarray(data))
-        elif getattr(tf.compat.v1.get_default_graph(), "building_function", False):
+        elif recorder.records_tensors and getattr(tf.compat.v1.get_default_graph(), "building_function", False):
             tf.numpy_function(record, [data], tf.int64)
         return original(name, data, *args, **kwargs)
 

@@ -1,0 +1,68 @@
+"""The tf.functions that train: those in which an update of an optimizer was traced."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.recorder import Watcher
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Result
+
+_CALL = "function"
+_KERAS = ("fit", "train_on_batch", "test_on_batch", "predict_on_batch", "evaluate", "predict")  # which count themselves
+
+
+class TracedUpdates:
+    """The calls of tf.functions in eager code, without an op for it in their graph.
+
+    Args:
+        watcher: knows in which calls this thread is.
+    """
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self._calling = threading.local()  # ``function``: the outermost one that runs in this thread, or None
+        # function -> optimizer -> what trains() was given
+        self._training: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
+
+    def watch(self) -> None:
+        """Watch the calls of all tf.functions of this process."""
+        methods.wrap(type(tf.function(_nothing)), ("__call__",), self._call)
+
+    def traced(self) -> Function | None:
+        """Return the function that is being traced, or None."""
+        return getattr(self._calling, "function", None)
+
+    def trains(self, number: int, update: object = None) -> None:
+        """Remember that the function which is being traced makes a step of an optimizer."""
+        function = self.traced()
+        if function is not None:
+            self._training.setdefault(function, {})[number] = update
+
+    def called(self, function: Function, result: Result) -> None:
+        """Count the steps of a call of a function that trains."""
+        raise NotImplementedError
+
+    def _call(self, original: Function, function: Function, *args: object, **kwargs: object) -> Result:
+        if self._watcher.is_inside(_CALL, *_KERAS):
+            return original(function, *args, **kwargs)
+        self._watcher.enter(_CALL)
+        self._calling.function = function
+        try:
+            result = original(function, *args, **kwargs)
+        finally:
+            self._calling.function = None
+            self._watcher.leave(_CALL)
+        if function in self._training and tf.executing_eagerly():
+            self.called(function, result)
+        return result
+
+
+def _nothing() -> None:
+    """Do nothing."""
