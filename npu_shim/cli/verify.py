@@ -12,6 +12,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable
 
 from npu_shim._host import host_device
@@ -67,7 +68,7 @@ def main(arguments: list[str]) -> int:
             is_npu = host_device.look().is_npu
             here = tensorflow_version() or ""
             is_same = reference.manifest["environment"]["tensorflow"] == here and not is_npu
-            settings = verifying.Settings(args.tolerance or (TOLERANCE if is_same else ELSEWHERE))
+            settings = replace(settings, tolerance=args.tolerance or (TOLERANCE if is_same else ELSEWHERE))
             found = recorded.against(reference, migrated, settings, _progress, is_npu)
         elif args.record:
             original, migrated = _runs(args, scripts_arguments, folder)
@@ -317,6 +318,7 @@ def _against(args: argparse.Namespace, arguments: list[str], folder: str, refere
         steps=reference.steps,
         deliberate={"places": {}},
         initial=reference.folder if args.initial_variables else "",
+        of_ranks=bool(args.ranks),
     )
 
 
@@ -348,7 +350,7 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
                 deliberate=places,
                 whole=whole if args.record and not is_migrated else None,
                 initial="" if args.record else None,
-                of_ranks=bool(args.ranks),
+                of_ranks=bool(args.ranks or args.record),
             )
         )
     return made[0], made[1]

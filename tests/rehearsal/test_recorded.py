@@ -128,7 +128,26 @@ def test_a_band_of_half_precision_travels(tmp_path: pathlib.Path) -> None:
     assert host.verify(wrong, "--against", "r", "train.py")["code"] == 1
 
 
+LOOP = """
+import numpy as np
+import tensorflow as tf
+
+net = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(6,))])
+optimizer = tf.keras.optimizers.SGD(0.01)
+for batch in np.random.RandomState(0).rand(3, 8, 6).astype("f4"):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(net(batch) - 1))
+    optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
+"""
+
 if IS_TF2:
+
+    @pytest.mark.nightly
+    def test_ranks_that_average_nothing_are_found_against_a_recording(tmp_path: pathlib.Path) -> None:
+        host = Host(tmp_path)
+        assert host.verify(LOOP, "--record", "r", "--perturbed", "2", "train.py")["code"] == 0, host.output
+        found = host.verify(LOOP + "# migrated\n", "--against", "r", "--ranks", "2", "train.py")
+        assert found["code"] == 1 and "othing is averaged" in host.output, host.output
 
     @pytest.mark.nightly
     def test_the_deliberate_changes_of_the_migration_are_in_the_recording(tmp_path: pathlib.Path) -> None:
