@@ -124,7 +124,8 @@ class Module(tf.Module):
 
 
 def train():
-    layer, module, optimizer = tf.keras.layers.Dense(2, name="dense"), Module(), tf.keras.optimizers.SGD(0.0)
+    layer, module = tf.keras.layers.Dense(2, name="dense"), Module()
+    optimizer = tf.keras.optimizers.SGD(0.0, name="SGD")  # Keras numbers those without a name
 
     @tf.function
     def step(x):
