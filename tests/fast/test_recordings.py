@@ -76,6 +76,16 @@ def test_checksum_shows_any_change_of_bytes(size: int) -> None:
     assert len(checksums) == 2 + len(changed) and digest(one.copy())[3] == digest(one)[3]
 
 
+def test_a_digest_starts_no_thread_that_takes_time_of_the_script() -> None:
+    values = RANDOM.randn(20, 70_000)
+    everywhere, here = time.process_time(), time.thread_time()
+    for value in values:
+        digest(value)
+        time.sleep(0.005)  # a thread that waits busily takes CPU time now
+    everywhere, here = time.process_time() - everywhere, time.thread_time() - here
+    assert everywhere < 2 * here
+
+
 def test_inf_and_nan_are_counted_and_make_an_infinite_distance() -> None:
     finite, infinite = np.array([1.0, 2.0]), np.array([np.inf, 2.0])
     assert digest(infinite)[2] == 1 and digest(infinite)[0] == 2

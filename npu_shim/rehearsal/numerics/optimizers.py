@@ -20,6 +20,7 @@ from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim.ops.overflow import OVERFLOW
 from npu_shim.rehearsal.numerics.history import Update
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.digest import squared_norm
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.scaled_losses import ScaledLosses
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
@@ -162,10 +163,10 @@ def norm_of(array: np.ndarray) -> float:
     if flat.dtype.kind != "f" or flat.dtype.itemsize < 4:
         flat = flat.astype(np.float32)
     with np.errstate(all="ignore"):
-        square = float(np.dot(flat, flat))
+        square = squared_norm(flat)
         if math.isfinite(square) or not np.isfinite(flat).all():
             return math.sqrt(square) if square >= 0 else square
-        return float(np.linalg.norm(flat.astype(np.float64)))
+        return math.sqrt(squared_norm(flat.astype(np.float64)))
 
 
 def scale_of(optimizer: Optimizer) -> Scale | None:

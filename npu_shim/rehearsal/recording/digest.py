@@ -84,7 +84,7 @@ class Digests:
                 part[~finite] = 0.0
                 largest = np.abs(part).max()
             result[1] = max(result[1], largest)
-            square += float(np.dot(part, part))
+            square += squared_norm(part)
             if part.size % BUCKETS:
                 part = np.concatenate([part, np.zeros(BUCKETS - part.size % BUCKETS)])
             rows = part.reshape(-1, BUCKETS)
@@ -112,6 +112,14 @@ def _checksum(flat: np.ndarray) -> int:
         rest = int.from_bytes(part[words.size * 8 :].tobytes(), "little")
         check = (check + rest + int(np.einsum("i,i->", words, _FACTORS[: words.size]))) * _STEP % 2**64
     return check >> 11
+
+
+def squared_norm(flat: np.ndarray) -> float:
+    """Return the sum of the squares of a vector.
+
+    np.dot() would do it in threads of the BLAS. They wait busily after each call, for longer than a digest takes.
+    """
+    return float(np.einsum("i,i->", flat, flat))
 
 
 def scalar_of(values: np.ndarray) -> float:
