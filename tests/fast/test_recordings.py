@@ -162,6 +162,22 @@ def test_of_two_updates_in_one_step_the_earlier_one_comes_first(tmp_path: pathli
     assert [each.name for each in found.departures] == ["critic", "critic/kernel", "actor", "actor/kernel"]
 
 
+def test_a_gradient_of_one_script_comes_after_what_departs_before_its_update(tmp_path: pathlib.Path) -> None:
+    def run(name: str, loss: float, *trained: str) -> Recording:
+        (tmp_path / name).mkdir()
+        writer = Writer(str(tmp_path / name))
+        recorder = Recorder(writer)
+        recorder.update(0, [(RATE, "critic", np.float32(0.1))])
+        recorder.tensors([(LOSS, "loss", np.float32(loss))], {"kernel"})
+        recorder.update(1, [(GRADIENT, each, np.ones(len(each), "f4")) for each in trained])
+        writer.event("end", ended="returned", steps=1, seconds=1.0, peak_bytes=1)
+        return read(str(tmp_path / name))
+
+    one, more = run("one", 1.0, "kernel"), run("more", 1.5, "kernel", "frozen scale")
+    for found in (compare(one, more), compare(more, one)):
+        assert [each.name for each in found.departures] == ["loss", "frozen scale"]
+
+
 def test_a_loss_scale_is_no_difference_but_scaled_gradients_are(tmp_path: pathlib.Path) -> None:
     ours = recording(tmp_path / "a")
     assert compare(ours, recording(tmp_path / "b", changed_from(1, "loss loss", 1024))).first is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import Collection, NamedTuple
+from typing import Collection, Dict, List, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from npu_shim.rehearsal.recording.recorder import (
 _ESSENTIAL = (GRADIENT, VARIABLE, RESULT, METRIC, PREDICTION)
 # A session may make several steps in one run, and a migration may change how often a summary is written.
 _BY_STEP = (UNTRAINED, SUMMARY)
+Updates = Dict[int, List[float]]  # the times of the updates in each step
 
 
 class Departure(NamedTuple):
@@ -156,24 +157,22 @@ def compare(
     matches = match(original, migrated)
     pairs = [pair for pair in matches.pairs if pair[0].kind in kinds]
     rounding = Rounding(original, migrated, tolerance)
-    compared = [_compare(one, other, rounding, tolerance, same_shapes, limits) for one, other in pairs]
-    updates = _updates(original)
-    for each in compared:
-        each.departures = [_placed(departure, each.original, updates) for departure in each.departures]
+    updates = _updates(original), _updates(migrated)
+    compared = [_compare(one, other, updates, rounding, tolerance, same_shapes, limits) for one, other in pairs]
     departures = [departure for each in compared for departure in each.departures]
-    for has, lacks, streams in (
-        ("original", "migrated", matches.only_original),
-        ("migrated", "original", matches.only_migrated),
+    for has, lacks, streams, times in (
+        ("original", "migrated", matches.only_original, updates[0]),
+        ("migrated", "original", matches.only_migrated, updates[1]),
     ):
         for stream in streams:
             if stream.kind in _ESSENTIAL and stream.kind in kinds:
                 text = f"only the {has} script has it; the {lacks} one has no partner of this shape"
-                departures.append(_missing(stream, stream.values[0], text))
+                departures.append(_placed(_missing(stream, stream.values[0], text), stream.values[0], times))
     departures.sort(key=lambda each: each.key)
     return Comparison(compared, matches, departures, rounding.variables(), redefined)
 
 
-def _updates(recording: Recording) -> dict[int, list[float]]:
+def _updates(recording: Recording) -> Updates:
     """Return the times of the updates in each step; none with sessions, whose values come at the end of a run."""
     found: dict[int, set[float]] = {}
     if not recording.of_kind(FEED) and not recording.of_kind(FETCH):
@@ -183,19 +182,26 @@ def _updates(recording: Recording) -> dict[int, list[float]]:
     return {step: sorted(times) for step, times in found.items()}
 
 
-def _placed(departure: Departure, stream: Stream, updates: dict[int, list[float]]) -> Departure:
-    """Return the departure with the number of updates before it. Values that follow the training step have all."""
+def _placed(departure: Departure, value: Value, updates: Updates) -> Departure:
+    """Return the departure of a value with the number of updates before it.
+
+    Args:
+        departure, value: what departs.
+        updates: those of the script that has the value.
+    """
     times = updates.get(departure.step, [])
-    if KINDS.index(departure.kind) > KINDS.index(VARIABLE):
-        return departure._replace(updates=len(times))
-    number = departure.number
-    return (
-        departure if number is None else departure._replace(updates=bisect_left(times, stream.values[number].seconds))
-    )
+    follows = KINDS.index(departure.kind) > KINDS.index(VARIABLE)  # the training step, and so all of its updates
+    return departure._replace(updates=len(times) if follows else bisect_left(times, value.seconds))
 
 
 def _compare(
-    one: Stream, other: Stream, rounding: Rounding, tolerance: float, same_shapes: bool, limits: Allowance
+    one: Stream,
+    other: Stream,
+    updates: tuple[Updates, Updates],
+    rounding: Rounding,
+    tolerance: float,
+    same_shapes: bool,
+    limits: Allowance,
 ) -> Compared:
     found = Compared(one, other)
     largest = 0.0
@@ -208,7 +214,7 @@ def _compare(
         if a.shape != b.shape:
             if same_shapes:
                 text = f"shape {list(a.shape)} and {list(b.shape)}"
-                found.departures.append(_missing(one, a, text)._replace(number=place))
+                found.departures.append(_placed(_missing(one, a, text)._replace(number=place), a, updates[0]))
                 found.differences.append((a.step, float("inf")))
             continue
         largest = max(largest, a.digest[0], b.digest[0])
@@ -222,13 +228,14 @@ def _compare(
         found.differences.append((a.step, difference))
         if difference > limit:
             number = len(one.values) - 1 if one.kind == FINAL else place
-            found.departures.append(
-                Departure(a.step, one.kind, one.name, _values(a, b, is_line), difference, limit, one.order, number)
-            )
+            text = _values(a, b, is_line)
+            departure = Departure(a.step, one.kind, one.name, text, difference, limit, one.order, number)
+            found.departures.append(_placed(departure, a, updates[0]))
     if one.kind not in (FINAL, *_BY_STEP) and len(one.values) != len(other.values):
-        longer = max(one.values, other.values, key=len)
         text = f"{len(one.values)} and {len(other.values)} values"
-        found.departures.append(_missing(one, longer[min(len(one.values), len(other.values))], text))
+        longer, times = (one, updates[0]) if len(one.values) > len(other.values) else (other, updates[1])
+        value = longer.values[min(len(one.values), len(other.values))]
+        found.departures.append(_placed(_missing(one, value, text), value, times))
     return found
 
 
