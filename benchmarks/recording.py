@@ -3,9 +3,9 @@
     python benchmarks/recording.py            prints a table; takes about two minutes
     python benchmarks/recording.py --write    and puts it into benchmarks/RESULTS.md and results.json
 
-A session, Keras' fit and a loop over a gradient tape train a CNN whose step takes 50 ms or more. Each script runs in
-two processes, plain and recorded, and in a third one that is plain, too, and shows how much is chance. They train a
-window of steps each in turns.
+A session, Keras' fit and a loop over a gradient tape train a CNN whose step takes 50 ms or more, and the loop one with
+ten times as many weights. Each script runs in two processes, plain and recorded, and in a third one that is plain, too,
+and shows how much is chance. They train a window of steps each in turns.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ MODELS = {
     "session": Model("cnn", "batch", ("--dropout=0",)),
     "fit": Model("keras_cnn", "batch", ()),
     "loop": Model("keras_cnn", "batch", ("--loop",)),
+    "loop, wide": Model("keras_cnn", "batch", ("--loop", "--hidden=2048")),
 }
 SIZES = {True: ("--batch_size=4", "--size=8", "--channels=4"), False: ("--batch_size=32",)}
 
@@ -43,7 +44,7 @@ def row_of(kind: str, quick: bool, rounds: int) -> dict[str, Any]:
         recorded = ("-m", "npu_shim.cli._recorded", json.dumps(settings))
         sides = {name: Training(SCRIPTS, model, before=recorded if name == "recorded" else ()) for name in NAMES}
         for training in sides.values():
-            training.answer()
+            weights = training.answer()["weights"]
             training.answer(3)
         steps = 1 if quick else max(1, round(WINDOW_SECONDS / sides["plain"].answer(3)["seconds"]))
         windows: dict[str, list[dict[str, Any]]] = {name: [] for name in sides}
@@ -54,7 +55,7 @@ def row_of(kind: str, quick: bool, rounds: int) -> dict[str, Any]:
             training.end()
         size = (pathlib.Path(folder) / "recording.jsonl").stat().st_size
     assert size, "nothing was recorded"
-    row: dict[str, Any] = {"TensorFlow": tf.__version__, "kind": kind, "steps": steps * rounds}
+    row: dict[str, Any] = {"TensorFlow": tf.__version__, "kind": kind, "weights": weights, "steps": steps * rounds}
     for what in ("seconds", "cpu_seconds"):
         taken = {name: [window[what] for window in found] for name, found in windows.items()}
         row["plain " + what] = statistics.median(taken["plain"])
@@ -65,13 +66,14 @@ def row_of(kind: str, quick: bool, rounds: int) -> dict[str, Any]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """For people."""
-    head = ("TensorFlow", "training", "CPU time of a plain step, ms", "recorded", "plain, again")
+    head = ("TensorFlow", "training", "weights, million", "CPU time of a plain step, ms", "recorded", "plain, again")
     return results.markdown(
         head,
         [
             (
                 row["TensorFlow"],
                 row["kind"],
+                f"{row['weights'] / 1e6:.2g}",
                 "{:.3g}".format(row["plain cpu_seconds"] * 1e3),
                 "{:.2f}".format(row["recorded cpu_seconds"]),
                 "{:.2f}".format(row["again cpu_seconds"]),

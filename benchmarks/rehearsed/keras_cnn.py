@@ -12,6 +12,7 @@ FLAGS = flags.FLAGS
 
 flags.DEFINE_integer("size", 32, "Pixels of an image, each way.")
 flags.DEFINE_integer("channels", 32, "Of the first convolution; the others have twice as many.")
+flags.DEFINE_integer("hidden", 128, "Units of the first dense layer.")
 flags.DEFINE_integer("batch_size", 32, "Images per step.")
 flags.DEFINE_bool("loop", False, "Trains in a loop of its own.")
 
@@ -35,7 +36,7 @@ def cnn():
             layers.ReLU(),
         ]
         parts += [layers.MaxPooling2D()] if number else []
-    parts += [layers.Flatten(), layers.Dense(128, "relu"), layers.Dense(CLASSES)]
+    parts += [layers.Flatten(), layers.Dense(FLAGS.hidden, "relu"), layers.Dense(CLASSES)]
     return tf.keras.Sequential(parts)
 
 
@@ -57,7 +58,7 @@ def main(_):
     tf.keras.utils.set_random_seed(1)
     model, loss_of = cnn(), tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     optimizer = tf.keras.optimizers.Adam(0.0005)
-    asked = windows.windows()
+    asked = windows.windows(model.count_params())
     next(asked)
     if not FLAGS.loop:
         model.compile(optimizer, loss_of)

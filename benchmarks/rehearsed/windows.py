@@ -14,7 +14,8 @@ ARITHMETIC = re.compile(r"(Conv2D|MatMul)")
 
 def train(sess, loss, train_op):
     """Trains in the windows of standard input; the word trace asks for a share of the time instead."""
-    asked = windows(lambda: arithmetic_share(sess, [loss, train_op]))
+    weights = sum(variable.shape.num_elements() for variable in tf.trainable_variables())
+    asked = windows(weights, lambda: arithmetic_share(sess, [loss, train_op]))
     next(asked)
     while True:
         try:
@@ -23,12 +24,12 @@ def train(sess, loss, train_op):
             return
 
 
-def windows(share=None):
-    """A generator that takes the loss of each step, and ends with standard input.
+def windows(weights, share=None):
+    """A generator that says how many weights the model has, takes the loss of each step, and ends with standard input.
 
     It reads how many steps a window has from a line, and answers with a line of JSON.
     """
-    print(json.dumps({}), flush=True)  # ready
+    print(json.dumps({"weights": weights}), flush=True)  # ready
     for line in sys.stdin:
         if line.strip() == "trace":
             answer = {"share": share()}
