@@ -73,7 +73,7 @@ def test_functions_of_an_imported_graph(build: Callable[[], Any]) -> None:
 
 
 @pytest.mark.parametrize("dilation", [1, pytest.param(2, marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("data_format", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("data_format", ["NCHW", pytest.param("NHWC", marks=pytest.mark.once)])
 def test_groups_of_an_imported_graph_without_shapes(data_format: str, dilation: int) -> None:
     """Its gradients, too, with respect to the input, to the filter, and of the second order."""
     images = IMAGES if data_format == "NCHW" else np.moveaxis(IMAGES, 1, -1)

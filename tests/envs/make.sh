@@ -3,7 +3,8 @@
 #
 #   dir="$(make_env tf215)" || echo "$dir"     the folder of a ready virtual environment, or what is wrong
 #
-# They are kept in $NPU_SHIM_CACHE, or else in .envs/ of the checkout.
+# They are kept in $NPU_SHIM_CACHE, or else in .envs/ of the checkout. collections.pth in each of them lets tests/run.sh
+# choose how often Python's garbage collector runs, in every process of the tests.
 
 envs_dir="${NPU_SHIM_CACHE:-$root/.envs}"
 
@@ -40,6 +41,14 @@ find_python() {  # VERSION -> path of an interpreter, or what is wrong and code 
   return 1
 }
 
+add_startup() {  # FOLDER: in one that cannot be written, the tests run more slowly
+  local packages
+  for packages in "$1"/lib/python*/site-packages; do
+    cmp -s "$root/tests/envs/collections.pth" "$packages/collections.pth" ||
+      cp "$root/tests/envs/collections.pth" "$packages/" 2> /dev/null || true
+  done
+}
+
 # --- environments ------------------------------------------------------------
 # Prints the folder of a ready environment, or what is wrong with code 1;
 # progress goes to stderr. The mark .complete is written last, so that an
@@ -50,7 +59,8 @@ make_env() {  # NAME
   python="$(find_python "$version")" || { say "$python"; return 1; }
   key="$({ "$python" -VV; cat "$root/tests/envs/common.txt" "$root/tests/envs/$name."*; } | sha256sum | cut -c1-12)"
   dir="$envs_dir/$name-$key"
-  if [ -f "$dir/.complete" ] && [ ! -f "$root/tests/envs/$name.sh" ]; then  # nothing to write
+  if [ -f "$dir/.complete" ] && [ ! -f "$root/tests/envs/$name.sh" ]; then
+    add_startup "$dir"
     say "$dir"
     return
   fi
@@ -72,5 +82,6 @@ make_env() {  # NAME
     bash "$root/tests/envs/$name.sh" "$dir" 9>&- || return 1
   fi
   exec 9>&-
+  add_startup "$dir"
   say "$dir"
 }
