@@ -103,7 +103,7 @@ def test_forked_ranks_compute_what_new_processes_compute(tmp_path: pathlib.Path)
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("servers, devices", [(2, 8)] + IS_NIGHTLY * [(8, 8)])
+@pytest.mark.parametrize("servers, devices", [(2, 3)] + IS_NIGHTLY * [(2, 8), (8, 8)])
 def test_ranks_of_all_servers_train_on_one_host(servers: int, devices: int, tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     hosts = ",".join(f"10.0.0.{server + 1}:{devices}" for server in range(servers))
