@@ -18,8 +18,8 @@
 # on one machine; --record adds those of this run, and --nightly does so always.
 #
 # Tests with the mark "nightly" run in the nightly run only. Those with the mark
-# "once" run in tf215 only where their suite runs there. With --few-cases=8 a test
-# of many cases runs with eight of them. The nightly run has all.
+# "once" run in tf215 only where their suite runs there. With --few-cases=N a test
+# of many cases runs with N of them. The nightly run has all.
 #
 # The environments are made on first use from tests/envs/*.txt and kept in
 # $NPU_SHIM_CACHE, or else in .envs/ of the checkout. A change of those files
@@ -39,13 +39,12 @@ suites=(
   "shim        yes     -                        -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator_batches.py --ignore-glob=*/test_estimator_parent.py --ignore-glob=*/test_dropout_mask.py"
   "shim        no      tf115                    -                       --few-cases=8 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
   "shim        no      -                        tf215,tf115,tf26,tf221  tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
-  "shim        no      tf26,tf221               -                       --few-cases=8 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_deep_potential.py"
+  "shim        no      tf26,tf221               -                       --few-cases=4 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_deep_potential.py"
   "kernels     yes     tf215,tf115,tf26,tf221   tf215,tf115,tf26,tf221  tests/cpu_kernels"
-  "samples     no      tf215,tf115              tf215,tf115,tf26,tf221  tests/samples"
   "backends    no      tf215                    tf215,tf115,tf26,tf221  tests/distributed/test_backend_*.py"
-  "smoke       no      tf26                     -                       -m smoke tests/distributed tests/lifted tests/cli"
-  "smoke       no      tf221                    -                       -m smoke tests/distributed tests/lifted"
-  "smoke       yes     -                        -                       -m smoke tests/distributed tests/lifted tests/cli"
+  "smoke       no      tf26                     -                       -m smoke tests/distributed tests/lifted tests/samples tests/cli"
+  "smoke       no      tf221                    -                       -m smoke tests/distributed tests/lifted tests/samples"
+  "smoke       yes     -                        -                       -m smoke tests/distributed tests/lifted tests/samples tests/cli"
   "convert     yes     tf115,tf215              tf115,tf215,tf26        tests/convert"
   "card        yes     tf215,tf115,tf26,tf221   -                       tests/card --ignore=tests/card/test_two_cards.py"
   "two_cards   no      -                        tf115,tf26              tests/card/test_two_cards.py"
@@ -54,10 +53,9 @@ suites=(
   "mpi_ranks   no      -                        mpich,mpi_debian        NPU_SHIM_TEST_BACKENDS=mpi tests/mpi/test_ranks.py tests/mpi/test_two_hosts.py tests/distributed/test_backend_collectives.py"
   "mpi_sample  no      -                        mpi_debian              tests/mpi/test_sample.py"
   "cli         no      tf215,tf115              tf215,tf115,tf26,tf221  tests/cli"
-  "migrated    no      tf215,tf115              tf215,tf115,tf26,tf221  tests/migrated tests/lifted"
+  "samples     no      tf215,tf115              tf215,tf115,tf26,tf221  tests/samples tests/migrated tests/lifted"
   "reports     no      reports                  reports                 tests/browser tests/schemas tests/plots tests/site"
   "corpus      no      tf115                    tf115,tf26,tf215        tests/corpus"
-  "sample      no      tf26,tf221               -                       -m smoke tests/samples"
   "fast        no      tf115,tf215              tf26,tf221              tests/fast"
   "fast        yes     -                        -                       tests/fast --ignore=tests/fast/test_forked_ranks.py --ignore=tests/fast/test_alias.py --ignore=tests/fast/test_rehearse.py"
   "robustness  no      tf215                    tf115,tf26              tests/robustness"
@@ -66,7 +64,6 @@ suites=(
   "rehearsal   no      tf215                    -                       -m smoke tests/rehearsal"
   "defects     no      -                        tf215,tf115,tf26,tf221  tests/rehearsal"
   "blocks      no      tf215,tf115              tf215,tf115             tests/blocks"
-  "sample      yes     -                        -                       -m smoke tests/samples"
   "faults      no      tf215                    tf215,tf115             tests/distributed/test_faults.py"
   "cluster     no      -                        tf215,tf115             tests/cluster/test_slurm.py"
   "slurm_mpi   no      -                        mpi                     tests/cluster/test_slurm_mpi.py"

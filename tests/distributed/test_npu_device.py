@@ -18,7 +18,6 @@ CASES = re.findall(r"\w+", _listed.group(1)) if _listed else []
 
 
 if tf.__version__ >= "2":
-
     THREE = pytest.param(3, marks=[pytest.mark.nightly] * (not tf.__version__.startswith("2.15.")))
 
     @pytest.fixture(scope="module")

@@ -38,7 +38,9 @@ SINGLE = {"TF_NUM_INTEROP_THREADS": "1"}
 @pytest.fixture(scope="module")
 def ranks():
     """Yield processes with TensorFlow and, unless a session says otherwise, one thread for ops."""
-    made = Ranks(3 if IS_NIGHTLY else 2, "shm", tensorflow=True, environment={**SINGLE, "NPU_SHIM_COLLECTIVE_TIMEOUT": "100"})
+    made = Ranks(
+        3 if IS_NIGHTLY else 2, "shm", tensorflow=True, environment={**SINGLE, "NPU_SHIM_COLLECTIVE_TIMEOUT": "100"}
+    )
     assert made.joined(180) == [None] * made.size
     made.run(HELPERS)
     yield made

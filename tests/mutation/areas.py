@@ -28,7 +28,7 @@ _RULES = (
     "tf215 convert tests/convert/test_rules.py",
     "tf215 convert tests/convert",
     "tf215 robustness tests/robustness",
-    "tf215 migrated tests/migrated tests/lifted",
+    "tf215 samples tests/migrated tests/lifted",
     "tf115 corpus tests/corpus",
 )
 _TOOL = ("tf215 convert tests/convert", "tf115 convert tests/convert", "tf215 robustness tests/robustness")
