@@ -46,6 +46,7 @@ VALUES: list[Any] = [
 ]
 JSON = st.sampled_from(VALUES)
 few = settings(max_examples=25, deadline=None, database=None)
+fewer = settings(few, max_examples=8)  # of each of 16 pairs
 ADDRESSES = st.none() | st.sampled_from(["10.0.0.1", "fd00::1", "192.168.100.1"])
 
 
@@ -122,6 +123,7 @@ def tables(draw: Any, dialect: str) -> RankTable:
     )
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("dialect", DIALECTS)
 @few
 @given(data=st.data())
@@ -132,9 +134,10 @@ def test_written_table_is_read_unchanged(dialect: str, data: Any) -> None:
     assert render(parse(written)) == written and json.loads(written) == to_json(table)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("source", DIALECTS)
 @pytest.mark.parametrize("target", DIALECTS)
-@few
+@fewer
 @given(data=st.data())
 def test_conversion_keeps_ranks_and_devices(source: str, target: str, data: Any) -> None:
     table = data.draw(tables(source))
@@ -172,6 +175,7 @@ def in_order(table: RankTable) -> bool:
     )
 
 
+@pytest.mark.once
 @few
 @given(
     st.text(max_size=80)
@@ -186,6 +190,7 @@ def test_any_text_is_read_without_an_exception(written: str) -> None:
         assert (table is not None) or problems
 
 
+@pytest.mark.once
 @few
 @given(data=st.data())
 def test_any_damaged_table_is_read_without_an_exception(data: Any) -> None:

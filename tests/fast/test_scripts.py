@@ -200,7 +200,6 @@ def test_run_sh_limits_the_matrix_to_the_environments_given(repo_root: pathlib.P
         "kernels",
         "card",
         "smoke",
-        "sample",
     }
     assert suites_of(repo_root, "--env", "tf115", "--env", "tf26", "tests/ops") == [
         ("tf115", "chosen", []),
