@@ -13,6 +13,7 @@ _PAGES = (
     "assess",
     "cookbook",
     "distributed",
+    "export",
     "from-npu-bridge",
     "from-tpuestimator",
     "horovod",
