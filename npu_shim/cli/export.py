@@ -18,7 +18,7 @@ from npu_shim.cli import USAGE_ERROR, parser, show
 if TYPE_CHECKING:
     from npu_shim.exporting.ports import Asked, Port
 
-TARGETS = ("tensorflow", "atc")
+TARGETS = ("tensorflow", "serving", "npu", "atc")
 _DIFFERS = 1
 
 
@@ -76,10 +76,13 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--range", nargs=2, type=float, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="of drawn inputs (0 1)"
     )
-    card = made.add_argument_group("--for atc")
+    card = made.add_argument_group("--for atc, npu, serving")
     card.add_argument("--soc-version", metavar="NAME", help="processor of the device, as npu-smi info shows it")
     card.add_argument(
-        "--precision-mode", default="force_fp16", metavar="MODE", help="as atc has it (default: %(default)s)"
+        "--precision-mode",
+        default="force_fp16",
+        metavar="MODE",
+        help="of the operators on the device (default: %(default)s)",
     )
     card.add_argument(
         "--dynamic-batch",
@@ -156,7 +159,7 @@ def _export(args: argparse.Namespace) -> int:
     values = proof.load(args.data, made.inputs) if args.data else proof.draw(made.inputs, *args.range)
     os.makedirs(args.out, exist_ok=True)
     card = args.soc_version, args.precision_mode, args.dynamic_batch, args.aipp, args.opp
-    options = targets.Options(args.name, *card)
+    options = targets.Options(args.name, *card, values)
     written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(made, args.out, options)
     lines = [f"{source.path}: {source.kind}, {len(made.graph.node)} nodes", *_side("inputs", made.inputs)]
     lines += [*_side("outputs", made.outputs), *(f"  {note}" for note in made.notes + written.lines)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from google.protobuf import text_format
 
 from npu_shim import cli
 from npu_shim.exporting import freezing, ports, proof
@@ -158,6 +159,38 @@ def test_the_command_of_atc_names_inputs_shapes_and_outputs(
     assert cli.main([*begin, "--inputs", "images:4,6,6,3", "--dynamic-batch", "1", "8"]) == 2
     assert cli.main([*begin, "--inputs", "images:?,6,6,3"]) == 2
     assert "images:?,6,6,3 has an unknown size. Give all" in capsys.readouterr().err
+
+
+def test_the_npu_gets_a_session_config(trained: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    begin = ["export", str(trained / "saved"), "-o", str(tmp_path), "--for", "npu", "--inputs"]
+    assert cli.main([*begin, "images:4,6,6,3", "--precision-mode", "must_keep_origin_dtype"]) == 0
+    config = text_format.Parse((tmp_path / "model.config.pbtxt").read_text(), v1.ConfigProto())
+    [npu] = config.graph_options.rewrite_options.custom_optimizers
+    assert (npu.name, npu.parameter_map["graph_run_mode"].i) == ("NpuOptimizer", 0)
+    assert npu.parameter_map["precision_mode"].s == b"must_keep_origin_dtype"
+    assert cli.main([*begin, "images:?,6,6,3"]) == 2
+
+
+def test_the_server_gets_versions_with_requests_for_its_warm_up(
+    trained: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = np.load(trained / "data.npz")
+    given = ["--for", "serving", "--name", "net", "--data", str(trained / "data.npz")]
+    for _ in range(2):
+        assert cli.main(["export", str(trained / "saved"), "-o", str(tmp_path), *given]) == 0
+    assert f"--model_base_path={tmp_path / 'net'} --platform_config_file={tmp_path}" in capsys.readouterr().out
+    with tf.Graph().as_default(), v1.Session() as session:
+        loaded = v1.saved_model.load(session, ["serve"], str(tmp_path / "net" / "2")).signature_def["serving_default"]
+        [x], y = loaded.inputs.values(), loaded.outputs["prob"]
+        scores = session.run(y.name, {x.name: data["images"]})
+    np.testing.assert_allclose(scores, np.load(trained / "expected.npy"), atol=1e-5)
+    warm_up = tmp_path / "net" / "1" / "assets.extra" / "tf_serving_warmup_requests"
+    [record, again] = v1.io.tf_record_iterator(str(warm_up))
+    image = tf.make_tensor_proto(data["images"]).SerializeToString()
+    assert record == again and record.endswith(image)
+    assert b"\n\x03net\x1a\x0fserving_default" in record and b"\n\x06images\x12" in record
+    platform = (tmp_path / "net.platform.pbtxt").read_text()
+    assert 'name: "NpuOptimizer"' in platform and platform.count("{") == platform.count("}")
 
 
 def test_ops_that_the_device_lacks_are_named(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,10 +5,13 @@ Each module has ``write(model, folder, options)``, which writes the files and re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Sequence
+
+from npu_shim.exporting.nodes import ExportError
 
 if TYPE_CHECKING:
-    from npu_shim.exporting.proof import Run
+    from npu_shim.exporting.ports import Port
+    from npu_shim.exporting.proof import Run, Values
 
 
 class Written(NamedTuple):
@@ -34,3 +37,12 @@ class Options(NamedTuple):
     dynamic_batch: list[int]
     aipp: bool
     opp: list[str]
+    values: Values
+
+
+def check_sizes(inputs: list[Port], batches: Sequence[int] = ()) -> None:
+    """Raise an error for an unknown size, except a batch of several sizes: the NPU compiles each shape."""
+    for port in inputs:
+        sizes = [None] if port.shape is None else port.shape[1:] if batches else port.shape
+        if None in sizes:
+            raise ExportError(f"{port.text().split()[0]} has an unknown size. Give all, like {port.key}:1,224,224,3.")

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_capture
 from npu_shim.exporting.nodes import ExportError, attribute, split
-from npu_shim.exporting.targets import Options, Written, tensorflow
+from npu_shim.exporting.targets import Options, Written, check_sizes, tensorflow
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.assess import operators
 
 if TYPE_CHECKING:
     from npu_shim.exporting.model import Model
-    from npu_shim.exporting.ports import Port
     from npu_shim.rehearsal.assess.operators import Lists
 
 _LAYOUTS = ("Conv2D", "DepthwiseConv2dNative", "MaxPool", "AvgPool", "Conv3D", "MaxPool3D", "AvgPool3D")
@@ -39,7 +38,9 @@ aipp_op {{
 
 def write(model: Model, folder: str, options: Options) -> Written:
     """Write the graph, its names, NAME.atc.sh with the command, and NAME.aipp.cfg if it is asked for."""
-    _check_shapes(model.inputs, options.dynamic_batch)
+    check_sizes(model.inputs, options.dynamic_batch)
+    if options.dynamic_batch and all(not port.shape or port.shape[0] is not None for port in model.inputs):
+        raise ExportError("--dynamic-batch needs an input with an unknown batch. Give it, like images:?,224,224,3.")
     written = tensorflow.write(model, folder, options)
     files = list(written.files)
     image = _image(model) if options.aipp else None
@@ -81,16 +82,6 @@ def command(model: Model, options: Options) -> list[str]:
     if options.aipp:
         arguments["insert_op_conf"] = options.name + ".aipp.cfg"
     return ["atc", *(shlex.quote(f"--{name}={value}") for name, value in arguments.items())]
-
-
-def _check_shapes(inputs: list[Port], batches: list[int]) -> None:
-    """Raise an error for an unknown size that is no batch of several sizes."""
-    for port in inputs:
-        sizes = [None] if port.shape is None else port.shape[1:] if batches else port.shape
-        if None in sizes:
-            raise ExportError(f"{port.text().split()[0]} has an unknown size. Give all, like {port.key}:1,224,224,3.")
-    if batches and all(not port.shape or port.shape[0] is not None for port in inputs):
-        raise ExportError("--dynamic-batch needs an input with an unknown batch. Give it, like images:?,224,224,3.")
 
 
 def _unknown_shapes(model: Model) -> list[str]:
