@@ -321,7 +321,8 @@ if tf.executing_eagerly():
     @pytest.mark.smoke
     def test_a_script_that_departs_from_itself_is_not_reproducible(tmp_path: pathlib.Path) -> None:
         text = LOOP.replace(
-            "random = np", "micro = datetime.datetime.now().microsecond\nnp.random.seed(micro)\nrandom = np"
+            "random = np",
+            "def micro(): return datetime.datetime.now().microsecond\nnp.random.seed(micro())\nrandom = np",
         )
         text = text.replace("random.randn(60, 8)", "np.random.randn(60, 8)")
         found = verify(tmp_path, text, text)
