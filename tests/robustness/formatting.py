@@ -120,7 +120,8 @@ def _values(tokens: Sequence[Token]) -> list[tuple[int, int]]:
             and tokens[index - 1].kind == "name"
             and (index < 2 or tokens[index - 2].kind == "end")
         ):
-            last = next(i for i in range(index, len(tokens)) if tokens[i].kind in ("end", "comment")) - 1
+            behind = (i for i, t in enumerate(tokens) if i > index and (t.kind in ("end", "comment") or t.text == ";"))
+            last = next(behind) - 1
             if not any(t.text == "=" and t.depth == 0 for t in tokens[index + 1 : last + 1]) and last > index:
                 found.append((index + 1, last))
     return found

@@ -212,9 +212,10 @@ def _is_framework(root: str) -> bool:
 
 def _in_function(source: Source, names: Names, change: Change) -> ast.stmt | None:
     """Return the import of TensorFlow in the innermost function around a change that has one."""
+    start = change.edits[0].start if change.edits else source.start(change.node)
     for parent in names.ancestors(change.node):
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found = _behind_preamble(source, names, parent.body, change.edits[0].start)
+            found = _behind_preamble(source, names, parent.body, start)
             if found is not None:
                 return found
     return None

@@ -94,5 +94,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     ):
         yield Finding(
             call.node,
-            "the frozen graph has the branches for training. Call set_learning_phase(0) before the model is made",
+            "the frozen graph has the branches for training. "
+            "Call tf.keras.backend.set_learning_phase(0) before the model is made",
         )
