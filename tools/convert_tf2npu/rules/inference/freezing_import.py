@@ -51,6 +51,14 @@ Untouched::
 Untouched::
 
     import tensorflow as tf
+    from npu_bridge.estimator import npu_ops
+    from tensorflow.python.tools import freeze_graph
+
+    freeze_graph.freeze_graph('graph.pb', '', True, checkpoint, 'logits', 'save/restore_all', 'save/Const:0', out, True, '')
+
+Untouched::
+
+    import tensorflow as tf
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
     model = tf.keras.models.load_model('model')
@@ -71,12 +79,12 @@ from typing import Iterator
 from ...analysis.device_placement import first_call, in_test
 from ...analysis.freezing import FREEZERS
 from ...analysis.tensorflow_version import is_two
-from ...rewrite.npu_imports import MODULE
 from ...semantics.model import Call
 from ..base import Change, Context, Result
 
 CODE = "NPU125"
 CALLS = FREEZERS
+_PACKAGES = ("npu_shim", "npu_bridge", "npu_device")
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -87,5 +95,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
 
 
 def _imports_npu(tree: ast.AST) -> bool:
-    """Return True if a file imports the interface of the NPU, which has the operators."""
-    return any(isinstance(node, ast.ImportFrom) and node.module == MODULE for node in ast.walk(tree))
+    """Return True if a file imports the operators: from npu_shim, or from the vendor's package."""
+    return any(
+        isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in _PACKAGES for node in ast.walk(tree)
+    )
