@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.settings import Settings
 
 TF = "import tensorflow as tf\n"
 STAR = "from npu_shim.npu_init import *\n"
@@ -54,6 +55,34 @@ def test_an_odd_spelling_is_converted(before: str, after: str) -> None:
     result = Converter().convert((TF + before + "\n").encode())
     assert result.new is not None, result.diagnostics
     assert result.new.decode() == TF + STAR + after + "\n"
+
+
+LATER = [
+    (
+        "a module spread over blanks and lines",
+        "from  tensorflow .keras \\\n.optimizers import Adam , AdamW\nopt = AdamW(1e-3)",
+        "from  tensorflow .keras \\\n.optimizers import Adam\nfrom npu_shim.backports import AdamW\nopt = AdamW(1e-3)",
+    ),
+    (
+        "a method in parentheses",
+        "ds = tf.data.Dataset.range(8)\nds = ((ds).ragged_batch)((2))",
+        "ds = tf.data.Dataset.range(8)\nds = ((ds).apply)(tf.data.experimental.dense_to_ragged_batch((2)))",
+    ),
+    (
+        "a dot in a comment before the method",
+        "ds = tf.data.Dataset.range(8)\nds = (ds  # v1.0\n .rebatch(2))",
+        "ds = tf.data.Dataset.range(8)\nds = (ds  # v1.0\n .unbatch().batch(2))",
+    ),
+]
+
+
+@pytest.mark.parametrize("before,after", [c[1:] for c in LATER], ids=[c[0] for c in LATER])
+@pytest.mark.parametrize("two", ["print(ds.numpy())", "print(ds . numpy ( ))", "print(ds. # x.y\n numpy())"])
+def test_an_odd_spelling_of_tensorflow_2_is_converted(before: str, after: str, two: str) -> None:
+    head = f"{TF}x = tf.constant(1)\n{two.replace('ds', 'x')}\n"
+    result = Converter(Settings(select=("NPU124",))).convert(f"{head}{before}\n".encode())
+    assert result.new is not None, result.diagnostics
+    assert result.new.decode() == f"{head}{after}\n"
 
 
 @pytest.mark.parametrize(

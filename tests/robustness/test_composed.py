@@ -7,6 +7,7 @@ tests/robustness/test_composed.py`` tries so many others, and makes what fails s
 from __future__ import annotations
 
 import ast
+import builtins
 import os
 import random
 import re
@@ -81,7 +82,7 @@ def missing(before: ast.AST, after: ast.AST) -> set[str]:
         for alias in node.names
     }
     made = {n.id for n in ast.walk(after) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return set() if "*" in given_ else names[1] - names[0] - given_ - made
+    return set() if "*" in given_ else names[1] - names[0] - given_ - made - set(dir(builtins))
 
 
 def tree_of(text: str) -> str:

@@ -11,7 +11,7 @@ import re
 from typing import Iterator, NamedTuple
 
 from ..project.context import Context
-from ..rewrite.call_edits import add_argument, inside, rename, rename_keyword, values_of, wrap
+from ..rewrite.call_edits import add_argument, behind_closed, inside, rename, rename_keyword, values_of, wrap
 from ..rewrite.npu_imports import BACKPORTS_MODULE, backports_name, name_of_tensorflow, statement_behind
 from ..semantics.model import Binding, Call, Where
 from ..semantics.module_index import Names
@@ -37,6 +37,7 @@ from .keras_methods import is_keras_method
 from .tensorflow_version import is_two, may_be_two
 
 _ROOT = "tensorflow."
+_IMPORT = re.compile(r"\bimport\b")
 _METHODS = {
     kind: frozenset(name.rpartition(".")[2] for name in NAMES if name.startswith(owner + "."))
     for kind, owner in ((Type.DATASET, "data.Dataset"), (Type.MODEL, "keras.Model"))
@@ -265,8 +266,10 @@ def _import_edits(source: Source, node: ast.ImportFrom, replaced: list[_Replaced
         between = source.newline + indent if not indent.strip() else "; "
         return (Edit(start, end, between.join(lines)),)
     text = source.text[start:end]
-    first = text.index("import", text.index(node.module or "")) + len("import")
-    places = []
+    keyword = _IMPORT.search(text)  # the name of the module may be spread over blanks and joined lines
+    if keyword is None:
+        return None
+    first, places = keyword.end(), []
     for alias in node.names:
         written = rf"\b{alias.name}\b" + (rf"\s+as\s+{alias.asname}\b" if alias.asname else "")
         match = re.compile(written).search(text, first)
@@ -331,7 +334,7 @@ def _of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
     end, closing = source.end(function), source.end(node)
     if name == _APPLY:
         if len(node.args) == 2 and not node.keywords and not any(isinstance(each, ast.Starred) for each in node.args):
-            at, dot = inside(source, node), source.text.index(".", source.end(function.value))
+            at, dot = inside(source, node), behind_closed(source, source.end(function.value))
             edits = Edit(dot, end, ".apply_gradients"), Edit(at, at, "zip(", first=True)
             yield _conversion(node, name, *edits, Edit(closing - 1, closing - 1, ")", closing=True))
         return
@@ -345,7 +348,7 @@ def _of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
         yield _conversion(node, name, *edits, uses=(module,))
     if owner != "data.Dataset" or context.types.of(function.value, call.where) != Type.DATASET:
         return
-    dot = source.text.index(".", source.end(function.value))
+    dot = behind_closed(source, source.end(function.value))
     tensorflow = name_of_tensorflow(context.names)
     if method == "save":
         has_arguments = WITHOUT[name].isdisjoint(keyword.arg or "" for keyword in node.keywords) and values_of(node)
@@ -355,8 +358,9 @@ def _of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
     elif method == "rebatch":
         yield _conversion(node, name, Edit(dot, end, ".unbatch().batch"))
     elif method in TRANSFORMATIONS and tensorflow is not None:
-        opening = Edit(dot, end, f".apply({tensorflow}.data.experimental.{TRANSFORMATIONS[method]}")
-        yield _conversion(node, name, opening, Edit(closing, closing, ")", closing=True))
+        at, made = inside(source, node), f"{tensorflow}.data.experimental.{TRANSFORMATIONS[method]}("
+        edits = Edit(dot, end, ".apply"), Edit(at, at, made, first=True)
+        yield _conversion(node, name, *edits, Edit(closing, closing, ")", closing=True))
 
 
 def _is_dotted(node: ast.expr) -> bool:

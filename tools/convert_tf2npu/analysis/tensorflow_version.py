@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 import enum
-import re
 from typing import Iterable, NamedTuple
 
 from ..project.context import Context
 from ..semantics.module_index import ModuleIndex, Names
+from ..syntax.words import has_words
 from .describing import describes
 from .device_placement import serves_tests
 from .entry_points import is_program, is_started, scripts_with
@@ -299,11 +299,9 @@ _WORDS: dict[str, tuple[bytes, ...]] = {
         b"border_mode",
         b"samples_per_epoch",
     ),
-    "trains": (b"GradientTape", b"fit_generator", b"train_on_batch", b".minimize("),
+    "trains": (b"GradientTape", b"fit_generator", b"train_on_batch", b".fit", b".minimize("),
     "opens": (),
 }
-# Attributes, which may stand behind blanks, comments and the end of a line.
-_FIT, _OPEN = (re.compile(rb"\.(?:[\s\\]|#[^\r\n]*[\r\n])*%s\b" % name) for name in (b"fit", b"open"))
 
 
 def _with_words(project: ModuleIndex, kind: str) -> frozenset[str]:
@@ -312,11 +310,11 @@ def _with_words(project: ModuleIndex, kind: str) -> frozenset[str]:
 
 
 def _has_words(raw: bytes, kind: str) -> bool:
-    if any(word in raw for word in _WORDS[kind]):
+    if has_words(raw, _WORDS[kind]):
         return True
     if kind == "trains":
-        return (b".gradients(" in raw and _has_words(raw, "eager")) or (b"fit" in raw and bool(_FIT.search(raw)))
-    return kind == "opens" and b"npu_shim" in raw and bool(_OPEN.search(raw))
+        return has_words(raw, (b".gradients(",)) and _has_words(raw, "eager")
+    return kind == "opens" and b"npu_shim" in raw and has_words(raw, (b".open",))
 
 
 def _is_clear(own: FileEvidence) -> bool:

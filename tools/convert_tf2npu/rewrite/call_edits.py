@@ -75,14 +75,14 @@ def values_of(call: ast.Call) -> list[ast.expr]:
 
 def inside(source: Source, call: ast.Call) -> int:
     """Return the position right after the opening parenthesis of a call."""
-    return _behind_closed(source, source.end(call.func)) + 1
+    return behind_closed(source, source.end(call.func)) + 1
 
 
 def argument_start(source: Source, call: ast.Call, value: ast.expr) -> int:
     """Return the start of an argument, with its name or stars and the parentheses around it."""
     start = source.start(value)
     before = [v for v in values_of(call) if source.start(v) < start]
-    comma = _behind_closed(source, source.end(max(before, key=source.end))) + 1 if before else inside(source, call)
+    comma = behind_closed(source, source.end(max(before, key=source.end))) + 1 if before else inside(source, call)
     return source.skip_trivia(comma)
 
 
@@ -92,7 +92,7 @@ def keyword_value(source: Source, call: ast.Call, keyword: ast.keyword) -> int:
     return source.skip_trivia(source.skip_trivia(name) + 1)
 
 
-def _behind_closed(source: Source, end: int) -> int:
+def behind_closed(source: Source, end: int) -> int:
     """Return the position of the first token after an expression and the parentheses around it."""
     at = source.skip_trivia(end)
     while source.text[at] == ")":
@@ -160,7 +160,7 @@ def one_minus(source: Source, node: ast.expr) -> tuple[Edit, ...]:
         one = constant(node.left)
         if one and one[0] == 1 and not isinstance(node.right, _LOW_PRECEDENCE):
             # 1 - (1 - keep) is keep, with its parentheses
-            right = source.skip_trivia(source.text.index("-", source.end(node.left)) + 1)
+            right = source.skip_trivia(behind_closed(source, source.end(node.left)) + 1)
             return (Edit(start, right, ""),)
     if (
         isinstance(node, _LOW_PRECEDENCE)

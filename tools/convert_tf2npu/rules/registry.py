@@ -12,6 +12,7 @@ from ..project.source_files import names_frameworks
 from ..semantics.model import Call
 from ..syntax.expressions import last_part
 from ..syntax.source import SourceError
+from ..syntax.words import spread
 from .base import HOOKS, Context, Finding, Result, Rule
 
 
@@ -77,7 +78,7 @@ class Registry:
         texts = {text for rule in self.rules for text in getattr(rule.module, "ON_OBJECTS", ())}
         methods.update(text[1:] for text in texts if text.startswith("."))
         texts = {text for text in texts if not text.startswith(".")}
-        parts = [r"\.[\s\\]*(?:{})\b".format("|".join(sorted(methods)))] if methods else []
+        parts = [r"{}(?:{})\b".format(spread("."), "|".join(sorted(methods)))] if methods else []
         return re.compile("|".join(parts + sorted(map(re.escape, texts)) or [r"(?!)"]).encode("ascii"))
 
     @property

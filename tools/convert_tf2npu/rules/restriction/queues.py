@@ -67,6 +67,7 @@ from typing import Iterator
 from ...analysis.device_placement import first_call, in_test
 from ...semantics.model import Call
 from ...syntax.expressions import constant, last_part
+from ...syntax.words import has_words
 from ...tf_api.support import names_of
 from ..base import Context, Finding, Result
 
@@ -108,13 +109,13 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
 
 
 def _own_queue(context: Context, call: Call, short: str) -> Iterator[Result]:
-    reads = ".get()" if short == "StagingArea" else ".dequeue"
+    reads = ".get(" if short == "StagingArea" else ".dequeue"
     is_shared = any(keyword.arg == "shared_name" for keyword in call.node.keywords)
-    if reads not in context.source.text or is_shared or in_test(context, call.node):
+    if not has_words(context.source.text, (reads,)) or is_shared or in_test(context, call.node):
         return
     if first_call(context, call, _OWN, context.names.tree, on_npu=False):
         shape = ""
-        if short == _PADDED or ".dequeue_up_to(" in context.source.text:
+        if short == _PADDED or has_words(context.source.text, (".dequeue_up_to(",)):
             shape = " and returns dynamic shapes, for which the NPU recompiles"
         fix = "Read with tf.data: from_generator, padded_batch, prefetch"
         if short in ("StagingArea", "prefetch_queue"):

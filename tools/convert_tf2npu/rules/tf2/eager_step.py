@@ -107,6 +107,7 @@ from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import functions_around, is_used, may_be_traced
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
+from ...syntax.words import has_words
 from ..base import Context, Finding, Result
 
 CODE = "NPU247"
@@ -114,8 +115,8 @@ CODE = "NPU247"
 
 def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
-    tapes = "GradientTape" in text and ("apply_gradients" in text or ".assign_sub(" in text)
-    if not tapes and ".minimize(" not in text or not is_two(context):
+    tapes = "GradientTape" in text and has_words(text, ("apply_gradients", ".assign_sub("))
+    if not tapes and not has_words(text, (".minimize(",)) or not is_two(context):
         return
     names = context.names
     reported: set[ast.AST | None] = set()

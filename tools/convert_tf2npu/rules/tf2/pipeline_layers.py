@@ -130,6 +130,7 @@ from ...analysis.tensorflow_version import is_two, may_be_two
 from ...semantics.model import Where
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
+from ...syntax.words import has_words
 from ..base import Context, Finding, Result
 
 CODE = "NPU278"
@@ -148,7 +149,7 @@ _SEQUENTIAL = frozenset({"tensorflow.keras.Sequential"})
 
 def check_file(context: Context) -> Iterator[Result]:
     names = context.names
-    if ".map(" not in context.source.text or not may_be_two(context):
+    if not has_words(context.source.text, (".map(",)) or not may_be_two(context):
         return
     if not any(name in _MAKERS for name in context.called.values()):
         return

@@ -97,6 +97,7 @@ from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant
 from ...syntax.source import one_line
+from ...syntax.words import has_words
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU122"
@@ -144,7 +145,7 @@ def _is_on(context: Context, switch: ast.expr, call: Call) -> bool:
 def _is_of_layers(context: Context, call: Call) -> bool:
     """Return True if a model consists of layers, and no code of the file needs Python values."""
     assert isinstance(call.node.func, ast.Attribute)
-    if any(word in context.source.text for word in _PYTHON):
+    if has_words(context.source.text, _PYTHON):
         return False
     made = origins(call.node.func.value, call.where, context.names)
     return bool(made) and all(isinstance(each.node, ast.Call) and each.resolve() in _LAYERS_ALONE for each in made)

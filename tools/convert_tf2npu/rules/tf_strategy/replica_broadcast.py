@@ -93,6 +93,7 @@ from ...semantics.module_index import Names
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
+from ...syntax.words import has_words
 from ..base import Context, Finding, Result
 
 CODE = "NPU251"
@@ -118,7 +119,7 @@ def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
     if (
         context.distributed != "tf_strategy"
-        or not any(w in text for w in (".run(", "session", "learning", *TRAINING_METHODS))
+        or not has_words(text, (".run(", "session", "learning", *TRAINING_METHODS))
         or is_eager(context)
         or _broadcasts(context)
     ):

@@ -75,6 +75,7 @@ from ...semantics.tf_types import READY_MADE, Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
 from ...syntax.source import one_line
+from ...syntax.words import has_words
 from ..base import Context, Finding, Result
 
 CODE = "NPU253"
@@ -132,7 +133,7 @@ def _saves_session(context: Context, call: Call) -> bool:
 
 def _saves_model(context: Context, call: Call, name: str) -> bool:
     """Return True if a call saves a Keras model, in a file that trains one."""
-    if not any(word in context.source.text for word in (".fit(", ".fit_generator(", ".train_on_batch(")):
+    if not has_words(context.source.text, (".fit(", ".fit_generator(", ".train_on_batch(")):
         return False
     function = call.node.func
     return name in _KERAS or (

@@ -1,0 +1,38 @@
+"""Find words in a text as Python reads it: a fast test before a file is walked."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import AnyStr, Iterable, Pattern
+
+# What may stand on both sides of a dot or a parenthesis: blanks, joined lines and comments.
+_TRIVIA = r"(?:[\s\\]|#[^\r\n]*[\r\n])*"
+
+
+def spread(word: str) -> str:
+    """Return a pattern for a word whose parts may stand apart, as in ``model . fit (``."""
+    parts = (re.escape(part) if part not in ".(" else _TRIVIA + re.escape(part) + _TRIVIA for part in _parts(word))
+    return "".join(parts)[len(_TRIVIA) if word.startswith(".") else 0 :]
+
+
+def has_words(text: AnyStr, words: Iterable[AnyStr]) -> bool:
+    """Return True if a text has one of some words, of names, dots and opening parentheses."""
+    return any(_longest(word) in text and (word in text or _apart(word).search(text)) for word in words)
+
+
+def _parts(word: str) -> list[str]:
+    return [part for part in re.split(r"([.(])", word) if part]
+
+
+@functools.lru_cache(maxsize=None)
+def _longest(word: AnyStr) -> AnyStr:
+    found = max(_parts(word if isinstance(word, str) else word.decode("ascii")), key=len)
+    return found if isinstance(word, str) else found.encode("ascii")
+
+
+@functools.lru_cache(maxsize=None)
+def _apart(word: AnyStr) -> Pattern[AnyStr]:
+    if isinstance(word, str):
+        return re.compile(spread(word))
+    return re.compile(spread(word.decode("ascii")).encode("ascii"))
