@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pathlib
 import re
@@ -9,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from convert_tf2npu.cli.language_option import language
+from convert_tf2npu.cli.language_option import language, make_writable
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
@@ -112,6 +113,15 @@ def test_a_value_of_one_word_is_a_name_and_stays() -> None:
 )
 def test_the_option_then_the_locale_choose(arguments: list[str], environment: dict[str, str], chinese: bool) -> None:
     assert (language(arguments, environment) is not ENGLISH) is chinese
+
+
+def test_an_output_in_ascii_writes_utf_8_for_chinese() -> None:
+    for arguments, written in ([], b"?"), (["--language", "zh"], "算子".encode()):
+        output = io.BytesIO()
+        stream = io.TextIOWrapper(output, encoding="ascii", errors="replace", write_through=True)
+        make_writable(language(arguments, {}), stream, io.StringIO())
+        stream.write("算子" if arguments else "é")
+        assert output.getvalue() == written
 
 
 SCRIPT = """import tensorflow as tf

@@ -18,7 +18,7 @@ if not __package__:  # run by its path: sys.path has this folder instead of the 
 
 from convert_tf2npu.cli.arguments import conflict, parser  # noqa: E402
 from convert_tf2npu.cli.config import ConfigError  # noqa: E402
-from convert_tf2npu.cli.language_option import language  # noqa: E402
+from convert_tf2npu.cli.language_option import language, make_writable  # noqa: E402
 from convert_tf2npu.files.errors import UsageError  # noqa: E402
 from convert_tf2npu.files.signals import ENDING  # noqa: E402
 
@@ -43,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _run(argv: list[str] | None) -> int:
     say = language(sys.argv[1:] if argv is None else argv, os.environ)
+    make_writable(say, sys.stdout, sys.stderr)
     made = parser(say)
     args = made.parse_args(argv)
     from convert_tf2npu.cli import commands as command  # only here: --help needs none of it

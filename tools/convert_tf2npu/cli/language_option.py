@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence
+import io
+from typing import Any, Mapping, Sequence
 
 from ..report.language import ENGLISH, Language
 
@@ -25,6 +26,16 @@ def language(arguments: Sequence[str], environment: Mapping[str, str]) -> Langua
     from ..report.translation import Translation, read_catalogue  # only here: a run in English needs neither
 
     return Translation("zh-CN", read_catalogue(name))
+
+
+def make_writable(say: Language, *streams: Any) -> None:
+    """Let streams whose encoding lacks the letters of a language write UTF-8: people asked for this language."""
+    for stream in streams:
+        if say is not ENGLISH and isinstance(stream, io.TextIOWrapper):
+            try:
+                say("error").encode(stream.encoding)
+            except UnicodeEncodeError:
+                stream.reconfigure(encoding="utf-8")
 
 
 def _option(arguments: Sequence[str]) -> str:
