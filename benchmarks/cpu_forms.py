@@ -69,7 +69,7 @@ def measure(rounds: int) -> list[dict[str, Any]]:
     """Return a row for each block."""
     import tensorflow as tf
 
-    from npu_shim.cpu_kernels import forms
+    from npu_shim.ops.cpu_kernels import forms
 
     turns.quiet()
     forms.use()

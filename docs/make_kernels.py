@@ -18,7 +18,7 @@ sys.path[:0] = [os.path.dirname(HERE)]
 import tensorflow as tf  # noqa: E402
 from tensorflow.python.framework import kernels  # noqa: E402
 
-from npu_shim.cpu_kernels import forms, halves, refused  # noqa: E402
+from npu_shim.ops.cpu_kernels import forms, halves, refused  # noqa: E402
 
 PAGE = os.path.join(HERE, "kernels.md")
 _IN_OPTIMIZER = "TensorFlow's own error. Keep the variables in float32, as mixed precision does"

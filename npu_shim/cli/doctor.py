@@ -14,8 +14,8 @@ import json
 from typing import Iterator
 
 from npu_shim.cli import parser, show
-from npu_shim.diagnostics.card_check import Outcome, check_card, lines
-from npu_shim.diagnostics.diagnosis import Diagnosis, diagnose
+from npu_shim.cli._diagnostics.card_check import Outcome, check_card, lines
+from npu_shim.cli._diagnostics.diagnosis import Diagnosis, diagnose
 from npu_shim.distributed.ranktable.model import counted
 
 _WIDTH = 16

@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _use_forms() -> None:
-    from npu_shim.cpu_kernels import forms
+    from npu_shim.ops.cpu_kernels import forms
 
     forms.use()
 

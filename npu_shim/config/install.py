@@ -20,7 +20,7 @@ def install() -> None:
     vendor's graph passes fail writes its checkpoints in two runs. On the CPU, sessions run with the graph
     passes that the script asks for (they are off on the NPU), TensorFlow reuses
     the memory of tensors (NPU_SHIM_MEMORY), and ops that only GPUs and NPUs
-    compute run in another form (npu_shim.cpu_kernels). A second call does nothing.
+    compute run in another form (npu_shim.ops.cpu_kernels). A second call does nothing.
 
     Raises:
         RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK=error.
@@ -28,7 +28,7 @@ def install() -> None:
     from npu_shim._host import host_device
     from npu_shim._tensorflow import allocator, tf_api, tf_session
     from npu_shim.config.sharded_checkpoints import in_two_runs
-    from npu_shim.cpu_kernels import forms
+    from npu_shim.ops.cpu_kernels import forms
 
     if host_device.resolve().is_npu:
         patches.replace_attribute(tf_api.v1.train.Saver, "save", in_two_runs)

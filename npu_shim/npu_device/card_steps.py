@@ -10,7 +10,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Callable
 
-from npu_shim.diagnostics.card_check import MARK
+from npu_shim.cli._diagnostics.card_check import MARK
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import EstimatorSpec, Operation, Structure, Variable

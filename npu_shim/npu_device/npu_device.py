@@ -15,7 +15,6 @@ from absl import logging
 from npu_shim._host import host_device, host_env, patches
 from npu_shim._tensorflow import tf_api
 from npu_shim.config.device_options import session_options
-from npu_shim.cpu_kernels import forms
 from npu_shim.npu_device import gen_npu_ops as gen_npu_ops
 from npu_shim.npu_device.functions import (
     CPU,
@@ -36,6 +35,7 @@ from npu_shim.npu_device.settings import (
 from npu_shim.npu_device.state import STATE
 from npu_shim.npu_device.train import convert_dropout
 from npu_shim.npu_device.utils import npu_wrapper as npu_wrapper  # registers the layer of saved models
+from npu_shim.ops.cpu_kernels import forms
 
 tf = tf_api.tf
 NPU = "/job:localhost/replica:0/task:0/device:NPU"

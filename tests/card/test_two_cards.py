@@ -15,7 +15,7 @@ import npu_shim
 
 CHECK = """
 import sys
-from npu_shim.diagnostics.card_check import CHECKS, check_card
+from npu_shim.cli._diagnostics.card_check import CHECKS, check_card
 
 check_card(lambda outcome: print(outcome.check.name, outcome.state, outcome.found),
            tuple(check for check in CHECKS if check.name in sys.argv))

@@ -8,7 +8,7 @@ import sys
 
 import tensorflow as tf
 
-from npu_shim.diagnostics.card_check import MARK
+from npu_shim.cli._diagnostics.card_check import MARK
 from npu_shim.npu_device.card_steps import STEPS
 from samples import training
 

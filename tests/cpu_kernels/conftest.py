@@ -5,7 +5,7 @@ from typing import Iterator
 import pytest
 
 from npu_shim._host import patches
-from npu_shim.cpu_kernels import forms
+from npu_shim.ops.cpu_kernels import forms
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim.cpu_kernels import others
+from npu_shim.ops.cpu_kernels import others
 
 v1 = tf.compat.v1
 IS_1 = tf.__version__.startswith("1.")

@@ -14,7 +14,7 @@ import npu_shim
 from npu_shim._host import host_device, patches
 from npu_shim._tensorflow import tf_capture, tf_op_creation
 from npu_shim.config.install import install
-from npu_shim.cpu_kernels import forms
+from npu_shim.ops.cpu_kernels import forms
 
 v1 = tf.compat.v1
 IMAGES = np.random.RandomState(1).uniform(-1, 1, (4, 3, 8, 8)).astype(np.float32)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from npu_shim._tensorflow import tf_kernels
-from npu_shim.cpu_kernels import halves
+from npu_shim.ops.cpu_kernels import halves
 
 v1 = tf.compat.v1
 IS_1 = tf.__version__.startswith("1.")

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tensorflow.python.framework import function
 
 from npu_shim._host import patches
-from npu_shim.cpu_kernels import forms
+from npu_shim.ops.cpu_kernels import forms
 
 v1 = tf.compat.v1
 IS_1 = tf.__version__.startswith("1.")

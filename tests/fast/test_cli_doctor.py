@@ -13,12 +13,12 @@ import pytest
 from npu_shim import cli
 from npu_shim._host import host_device, host_env, mpirun
 from npu_shim._host.packages import version_of
-from npu_shim.diagnostics import diagnosis
-from npu_shim.diagnostics.environment import HIDDEN, rank_table, variables, visibility
-from npu_shim.diagnostics.host import host
-from npu_shim.diagnostics.node import root_info
-from npu_shim.diagnostics.probe import probe
-from npu_shim.diagnostics.vendor import PACKAGES, vendor
+from npu_shim.cli._diagnostics import diagnosis
+from npu_shim.cli._diagnostics.environment import HIDDEN, rank_table, variables, visibility
+from npu_shim.cli._diagnostics.host import host
+from npu_shim.cli._diagnostics.node import root_info
+from npu_shim.cli._diagnostics.probe import probe
+from npu_shim.cli._diagnostics.vendor import PACKAGES, vendor
 
 TRAINED = {
     "tensorflow": "2.15.1",

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_recording
-from npu_shim.cpu_kernels import forms
+from npu_shim.ops.cpu_kernels import forms
 from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.evaluation import watch_metrics

@@ -6,7 +6,7 @@ import re
 from typing import Any, Dict, Mapping
 
 from npu_shim._host import host_env, mpirun
-from npu_shim.diagnostics.node import visibility_problems
+from npu_shim.cli._diagnostics.node import visibility_problems
 from npu_shim.distributed.ranktable.model import RankTableError
 from npu_shim.distributed.ranktable.products import BY_VERSION, refused
 from npu_shim.distributed.ranktable.reader import examine, read, read_text

@@ -11,8 +11,8 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple
 
 from npu_shim._host import host_device, host_env
 from npu_shim._host.packages import tensorflow_version
-from npu_shim.diagnostics.troubles import explain
-from npu_shim.diagnostics.vendor import vendor
+from npu_shim.cli._diagnostics.troubles import explain
+from npu_shim.cli._diagnostics.vendor import vendor
 from npu_shim.distributed.ranktable import generate, reader
 from npu_shim.distributed.ranktable.products import dialect_of
 from npu_shim.import_hook.tool import package_root

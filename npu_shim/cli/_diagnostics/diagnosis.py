@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Dict
 
 from npu_shim._host import host_device, host_env
-from npu_shim.diagnostics.environment import RankTableFacts, rank_table, variables, visibility
-from npu_shim.diagnostics.host import host
-from npu_shim.diagnostics.node import root_info
-from npu_shim.diagnostics.probe import probe
-from npu_shim.diagnostics.vendor import vendor
-from npu_shim.diagnostics.versions import versions
+from npu_shim.cli._diagnostics.environment import RankTableFacts, rank_table, variables, visibility
+from npu_shim.cli._diagnostics.host import host
+from npu_shim.cli._diagnostics.node import root_info
+from npu_shim.cli._diagnostics.probe import probe
+from npu_shim.cli._diagnostics.vendor import vendor
+from npu_shim.cli._diagnostics.versions import versions
 
 SCHEMA = 1  # version of the dictionary, for readers of the JSON
 Diagnosis = Dict[str, Any]  # ready for JSON

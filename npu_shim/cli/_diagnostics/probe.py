@@ -41,7 +41,7 @@ def probe(
     env = {**environ, "PYTHONPATH": os.pathsep.join(path)}
     try:
         done = subprocess.run(
-            command or [sys.executable, "-m", "npu_shim.diagnostics.probe"],
+            command or [sys.executable, "-m", "npu_shim.cli._diagnostics.probe"],
             env=env,
             stdin=subprocess.DEVNULL,
             capture_output=True,
