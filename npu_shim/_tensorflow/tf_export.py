@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 v1 = tf.compat.v1
 MetaGraphDef = meta_graph_pb2.MetaGraphDef
 _LOWER = "_lower_using_switch_merge"
-_NESTED = {"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase"}
+_BRANCHES = {"If", "StatelessIf", "Case", "StatelessCase"}
+LOOPS = {"While", "StatelessWhile"}
 SavedModel = saved_model_pb2.SavedModel
 
 
@@ -44,8 +45,8 @@ def optimized(graph: GraphDef, kept: Sequence[str], optimizers: Sequence[str]) -
     return tf_optimizer.OptimizeGraph(config, meta, verbose=False)
 
 
-def inlined(graph: GraphDef, kept: Sequence[str]) -> GraphDef:
-    """Return a graph without calls of functions. Loops and branches become those of TensorFlow 1.
+def inlined(graph: GraphDef, kept: Sequence[str], loops: bool = True) -> GraphDef:
+    """Return a graph without calls of functions. Branches, and loops if asked for, become those of TensorFlow 1.
 
     TensorFlow inlines no call of a function with such a loop. So calls come first, then one level of loops after the
     other.
@@ -61,8 +62,9 @@ def inlined(graph: GraphDef, kept: Sequence[str]) -> GraphDef:
     for node in graph.node:
         if node.name in consumers:
             node.input[:] = [each for each in node.input if not each.startswith("^")]
+    lowered = _BRANCHES | LOOPS if loops else _BRANCHES
     while True:
-        nested = [node for node in graph.node if node.op in _NESTED and not node.attr[_LOWER].b]
+        nested = [node for node in graph.node if node.op in lowered and not node.attr[_LOWER].b]
         if not nested:
             return graph
         for node in nested:

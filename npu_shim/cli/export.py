@@ -18,7 +18,7 @@ from npu_shim.cli import USAGE_ERROR, parser, show
 if TYPE_CHECKING:
     from npu_shim.exporting.ports import Asked, Port
 
-TARGETS = ("tensorflow", "serving", "npu", "atc")
+TARGETS = ("tensorflow", "onnx", "serving", "npu", "atc")
 _DIFFERS = 1
 
 
@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--range", nargs=2, type=float, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="of drawn inputs (0 1)"
     )
+    made.add_argument("--opset", type=int, metavar="N", help="version of ONNX's operators (default: that of tf2onnx)")
     card = made.add_argument_group("--for atc, npu, serving")
     card.add_argument("--soc-version", metavar="NAME", help="processor of the device, as npu-smi info shows it")
     card.add_argument(
@@ -155,17 +156,17 @@ def _export(args: argparse.Namespace) -> int:
     constants = _constants(args.set)
     graph = tf_capture.import_alone(source.graph)
     inputs, outputs = ports.choose(source, graph, args.signature, asked_in, asked_out, constants)
-    made = model.make(source, inputs, outputs, constants)
+    made = model.make(source, inputs, outputs, constants, args.target != "onnx")
     values = proof.load(args.data, made.inputs) if args.data else proof.draw(made.inputs, *args.range)
     os.makedirs(args.out, exist_ok=True)
-    card = args.soc_version, args.precision_mode, args.dynamic_batch, args.aipp, args.opp
+    card = args.soc_version, args.precision_mode, args.dynamic_batch, args.aipp, args.opp, args.opset
     options = targets.Options(args.name, *card, values)
     written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(made, args.out, options)
     lines = [f"{source.path}: {source.kind}, {len(made.graph.node)} nodes", *_side("inputs", made.inputs)]
     lines += [*_side("outputs", made.outputs), *(f"  {note}" for note in made.notes + written.lines)]
     lines += [f"  wrote {path}" for path in written.files]
     found = proof.compare(proof.reference(made)(values), written.run(values))
-    lines += [f"  {each.key}: largest difference {each.largest:.1e}" for each in found]
+    lines += [f"  {each.text()}" for each in found]
     equal = all(each.largest <= proof.TOLERANCE for each in found)
     lines.append("equal to the source" if equal else f"differs from the source by more than {proof.TOLERANCE:g}")
     return show("\n".join(lines), 0 if equal else _DIFFERS)

@@ -62,7 +62,7 @@ def for_inference(part: GraphDef, whole: GraphDef) -> list[str]:
 def refuse_leftovers(part: GraphDef) -> None:
     """Raise an error for what would make predictions random or dependent on the batch."""
     nodes = by_name(part)
-    for node in part.node:
+    for node in [*part.node, *(node for function in part.library.function for node in function.node_def)]:
         if _RANDOM.match(node.op):
             raise ExportError(
                 f"{node.name} ({node.op}) makes the outputs random. Make it an input, --inputs {node.name}:SHAPE, or: "
@@ -70,7 +70,7 @@ def refuse_leftovers(part: GraphDef) -> None:
             )
         if node.op in _NORMS and (attribute(node, "is_training", True)):
             raise ExportError(f"{node.name} uses the statistics of the batch, and has no moving averages. {_BUILD}")
-        if node.op == "SquaredDifference" and _is_of_batch(nodes, node):
+        if node.op == "SquaredDifference" and node.name in nodes and _is_of_batch(nodes, node):
             raise ExportError(f"{node.name} is the variance of a batch, and has no moving average. {_BUILD}")
 
 

@@ -40,13 +40,16 @@ class Model(NamedTuple):
     notes: list[str]
 
 
-def make(source: Source, inputs: list[Port], outputs: list[Port], constants: dict[str, Any]) -> Model:
+def make(
+    source: Source, inputs: list[Port], outputs: list[Port], constants: dict[str, Any], loops: bool = True
+) -> Model:
     """Bring a source to its form for inference.
 
     Args:
         source: the source.
         inputs, outputs: of the source.
         constants: values of placeholders that are no inputs.
+        loops: False to keep loops of TensorFlow 2 as functions.
     """
     part = subgraph(source.graph, [port.tensor for port in outputs], [port.tensor for port in inputs])
     own = {node.name for node in source.graph.node if node.op.startswith("Placeholder")}
@@ -56,7 +59,7 @@ def make(source: Source, inputs: list[Port], outputs: list[Port], constants: dic
     notes = inference.bind(part, constants)
     part = subgraph(part, kept)
     if any(node.op in _CALLS for node in part.node):
-        part = tf_export.inlined(part, [*kept, *(port.tensor for port in inputs)])
+        part = tf_export.inlined(part, [*kept, *(port.tensor for port in inputs)], loops)
     branches.without_dead_branches(part)
     part = subgraph(part, kept)
     notes += inference.for_inference(part, source.graph)
@@ -69,8 +72,9 @@ def make(source: Source, inputs: list[Port], outputs: list[Port], constants: dic
     if plain_ops.write_plain(part):
         notes.append("gelu is written with TensorFlow's ops")
     graph = subgraph(part, kept)
+    if not any(node.op in tf_export.LOOPS for node in graph.node):
+        graph.library.Clear()
     inference.refuse_leftovers(graph)
-    graph.library.Clear()
     freezing.freeze(graph, values)
     freezing.refuse_what_stays(graph)
     graph = tf_export.optimized(graph, [*kept, *(port.tensor for port in inputs)], _FOLD)
@@ -130,5 +134,4 @@ def _portable(graph: GraphDef) -> GraphDef:
                 node.attr.pop(name, None)
         for name in [name for name in node.attr if name.startswith("_")]:
             node.attr.pop(name)
-    graph.library.Clear()
     return tf_export.strip_defaults(graph)

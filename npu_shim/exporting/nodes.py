@@ -51,7 +51,7 @@ def subgraph(graph: GraphDef, outputs: Iterable[str], stop: Iterable[str] = ()) 
         outputs: names of tensors.
         stop: names of tensors that are given, so that what makes them is not needed.
     """
-    nodes, given = by_name(graph), {split(each) for each in stop}
+    nodes, given = by_name(graph), {key for each in stop for key in (split(each), (split(each)[0], CONTROL))}
     stack, found = [split(each) for each in outputs], set()
     has_branches = any(node.op in _LOOPS_AND_BRANCHES for node in graph.node)
     while stack:
@@ -135,11 +135,12 @@ def set_constant(node: Message, value: Any, dtype: DType) -> None:
     node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, dtype))
 
 
-def constant(graph: GraphDef, name: str, value: Any, dtype: DType) -> str:
-    """Add a constant and return its name."""
-    made = unused(graph, name)
-    set_constant(graph.node.add(name=made), value, dtype)
-    return made
+def constant(graph: GraphDef, name: str, value: Any, dtype: DType, beside: str) -> str:
+    """Add a constant for a node that also takes the tensor ``beside``, and return its name."""
+    made = graph.node.add(name=unused(graph, name))
+    set_constant(made, value, dtype)
+    made.input.append(join(split(beside)[0], CONTROL))  # in a loop of TensorFlow 1, all inputs are of the loop
+    return str(made.name)
 
 
 def set_identity(node: Message, source: str, dtype: DType) -> None:

@@ -39,7 +39,7 @@ def _gelu(graph: GraphDef, scope: str, x: str, dtype: Any) -> str:
         return add(graph, op, f"{scope}/{op.lower()}", inputs, T=dtype)
 
     def number(value: float) -> str:
-        return constant(graph, f"{scope}/number", value, dtype)
+        return constant(graph, f"{scope}/number", value, dtype, x)
 
     cube = apply("Pow", x, number(3.0))
     inner = apply("Add", x, apply("Mul", number(0.044715), cube))

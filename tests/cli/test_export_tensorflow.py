@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import pathlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -141,6 +143,44 @@ def test_a_keras_model_with_two_inputs_and_a_loop(tmp_path: pathlib.Path) -> Non
     tf.keras.backend.clear_session()
 
 
+def test_onnxruntime_runs_the_model(trained: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    given = ["-o", str(tmp_path), "--for", "onnx", "--data", str(trained / "data.npz"), "--opset", "13"]
+    assert cli.main(["export", str(trained / "saved"), *given]) == 0
+    session = importlib.import_module("onnxruntime").InferenceSession(str(tmp_path / "model.onnx"))
+    [prob] = session.run(["prob"], {"images": np.load(trained / "data.npz")["images"]})
+    np.testing.assert_allclose(prob, np.load(trained / "expected.npy"), atol=1e-5)
+
+
+def test_a_loop_with_variables(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with tf.Graph().as_default(), v1.Session() as session:
+        words = v1.placeholder(tf.int32, [None], "words")
+        table = v1.get_variable("table", [9, 4], use_resource=True)
+        kernel = v1.get_variable("kernel", [4, 4], use_resource=True)
+
+        def loop(step: Any) -> Any:
+            begin = (0, tf.zeros([tf.shape(words)[0], 4]))
+            return tf.while_loop(lambda number, h: number < 3, lambda number, h: (number + 1, step(h)), begin)[1]
+
+        tf.identity(loop(lambda h: tf.tanh(tf.matmul(h + tf.gather(table, words), kernel))), "h")
+        tf.identity(loop(lambda h: gelu(h + tf.gather(table, words))), "gelu")
+        tf.identity(loop(lambda h: tf.gather(table, words) + tf.random.uniform([])), "noise")
+        session.run(v1.global_variables_initializer())
+        v1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+    begun = ["export", str(tmp_path), "-o", str(tmp_path / "out"), "--range", "0", "9", "--outputs"]
+    assert cli.main([*begun, "h", "gelu"]) == 0
+    assert cli.main([*begun, "h", "--for", "onnx"]) == 0
+    assert cli.main([*begun, "noise", "--for", "onnx"]) == 2
+    assert "makes the outputs random" in capsys.readouterr().err
+
+
+def test_a_missing_package_is_an_error_that_says_what_to_install(
+    trained: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "tf2onnx.tfonnx", None)
+    assert cli.main(["export", str(trained / "saved"), "-o", str(tmp_path), "--for", "onnx"]) == 2
+    assert "cannot import tf2onnx.tfonnx" in capsys.readouterr().err
+
+
 def test_the_command_of_atc_names_inputs_shapes_and_outputs(
     trained: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -261,7 +301,7 @@ def test_ops_without_a_form_for_inference_are_errors(
 def test_names_of_inputs_and_differences() -> None:
     assert ports.asked("images=IteratorGetNext:0:8,?,3") == ("images", "IteratorGetNext:0", [8, None, 3])
     assert ports.asked("x:8") == (None, "x", [8]) and ports.asked("a/b:1:") == (None, "a/b:1", [])
-    ((key, largest),) = proof.compare({"y": np.array([0.0, 4.0])}, {"y": np.array([0.0, 5.0])})
+    ((key, largest, _),) = proof.compare({"y": np.array([0.0, 4.0])}, {"y": np.array([0.0, 5.0])})
     assert (key, largest) == ("y", 0.25)
     assert proof.compare({"y": np.array([np.nan])}, {"y": np.array([0.0])})[0].largest == float("inf")
     assert proof.compare({"y": np.array([1, 2])}, {"y": np.array([1, 3])})[0].largest == 0.5

@@ -37,6 +37,7 @@ class Options(NamedTuple):
     dynamic_batch: list[int]
     aipp: bool
     opp: list[str]
+    opset: int | None
     values: Values
 
 

@@ -1,0 +1,67 @@
+"""A model of ONNX, which onnxruntime and other runtimes load. The package tf2onnx converts the frozen graph."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+from typing import TYPE_CHECKING, Any
+
+from npu_shim._tensorflow import tf_capture
+from npu_shim.exporting.nodes import ExportError
+from npu_shim.exporting.targets import Options, Written
+
+if TYPE_CHECKING:
+    from npu_shim.exporting.model import Model
+    from npu_shim.exporting.ports import Port
+    from npu_shim.exporting.proof import Run, Values
+
+
+def write(model: Model, folder: str, options: Options) -> Written:
+    """Write NAME.onnx, whose inputs and outputs have the names of the signature."""
+    names = ("tf2onnx.tfonnx", "tf2onnx.optimizer", "onnx.checker", "onnxruntime")
+    tfonnx, optimizer, checker, runtime = map(_package, names)
+    logging.getLogger("tf2onnx").setLevel(logging.CRITICAL)  # a failure is an exception, too
+    try:
+        with tf_capture.import_alone(model.graph).as_default() as graph:
+            made = tfonnx.process_tf_graph(
+                graph,
+                opset=options.opset,
+                input_names=[port.tensor for port in model.inputs],
+                output_names=[port.tensor for port in model.outputs],
+                tensors_to_rename={port.tensor: port.key for port in [*model.inputs, *model.outputs]},
+            )
+            converted = optimizer.optimize_graph(made).make_model(options.name)
+        checker.check_model(converted)
+    except Exception as error:  # of many kinds
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ExportError(
+            f"tf2onnx does not convert the graph: {reason}. Compute that part on the host: end the graph before it "
+            "with --outputs, or begin after it with --inputs."
+        ) from error
+    path = os.path.join(folder, options.name + ".onnx")
+    with open(path, "wb") as stream:
+        stream.write(converted.SerializeToString())
+    return Written([path], [], _run(runtime, path, model.outputs))
+
+
+def _run(runtime: Any, path: str, outputs: list[Port]) -> Run:
+    def run(values: Values) -> Values:
+        keys = [port.key for port in outputs]
+        try:
+            session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+            return dict(zip(keys, session.run(keys, values)))
+        except Exception as error:  # of many kinds
+            raise ExportError(f"onnxruntime does not run {path}: {error}. Try another --opset.") from error
+
+    return run
+
+
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # AttributeError, too: onnx asks ml_dtypes for types of later versions
+        raise ExportError(
+            f"--for onnx cannot import {name}: {type(error).__name__}: {error}. Install what it needs: "
+            "pip install 'npu_shim[onnx]'."
+        ) from error
