@@ -18,6 +18,7 @@ from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
 from ..syntax.expressions import last_name, last_part
+from ..syntax.words import has_words
 
 # Methods and functions of tf.data that run a function on the host.
 _TAKERS = frozenset(
@@ -104,7 +105,7 @@ def trains(context: Context) -> bool:
     """Return True if a file, or a file that it imports, updates variables, and not only predicts or converts."""
     project, path = context.names.project, context.names.path
     return trains_itself(context) or (
-        project is not None and bool(path) and bool(project.once(updating) & project.reached(path))
+        project is not None and bool(path) and one_updates(project, project.reached(path))
     )
 
 
@@ -127,27 +128,23 @@ def never_trains(context: Context) -> bool:
         return False
     if project is None or path not in project.paths:
         return True
-    return project.once(_training).isdisjoint({*project.reached(path), *project.importers(path)})
+    return not _one_calls(project, {*project.reached(path), *project.importers(path)}, _TRAINS)
 
 
-def updating(project: ModuleIndex) -> frozenset[str]:
-    """Return the files of a project that update variables."""
-    return _calling(project, _UPDATES)
+def one_updates(project: ModuleIndex, paths: Iterable[str]) -> bool:
+    """Return True if one of some files of a project updates variables."""
+    return _one_calls(project, paths, _UPDATES)
 
 
-def _training(project: ModuleIndex) -> frozenset[str]:
-    return _calling(project, _TRAINS)
+def _one_calls(project: ModuleIndex, paths: Iterable[str], methods: frozenset[str]) -> bool:
+    """Return True if one of some files calls one of some methods."""
+    return any(project.once(_calls_in, path, methods) for path in sorted(paths))
 
 
-def _calling(project: ModuleIndex, methods: frozenset[str]) -> frozenset[str]:
-    """Return the files of a project that call one of some methods."""
-    found = set()
-    for path in project.paths:
-        raw = project.raw(path) if path.endswith((".py", ".pyw")) else b""
-        module = project.module(path) if any(word.encode() in raw for word in methods) else None
-        if module is not None and _calls(module.names, methods):
-            found.add(path)
-    return frozenset(found)
+def _calls_in(project: ModuleIndex, path: str, methods: frozenset[str]) -> bool:
+    raw = project.raw(path) if path.endswith((".py", ".pyw")) else b""
+    module = project.module(path) if has_words(raw, (f".{name}(".encode() for name in methods)) else None
+    return module is not None and _calls(module.names, methods)
 
 
 def _updates(names: Names) -> bool:

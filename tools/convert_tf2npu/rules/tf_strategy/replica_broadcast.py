@@ -82,7 +82,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, trains, updating
+from ...analysis.device_placement import in_test, one_updates, trains
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.keras_training import TRAINING_METHODS
 from ...analysis.parallel_training import is_eager
@@ -135,7 +135,7 @@ def check_file(context: Context) -> Iterator[Result]:
 def _belongs_to_training(context: Context) -> bool:
     """Return True if a file that imports this one, directly or not, updates variables."""
     project, path = context.names.project, context.names.path
-    return project is not None and path in project.paths and bool(project.once(updating) & project.bringing({path}))
+    return project is not None and path in project.paths and one_updates(project, project.bringing({path}))
 
 
 def _broadcasts(context: Context) -> bool:
