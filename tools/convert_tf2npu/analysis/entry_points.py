@@ -127,9 +127,12 @@ def scripts_with(project: ModuleIndex, path: str) -> list[str]:
 
     Tests and packages are left out, and so are scripts that install or document a package.
     """
-    started = [each for each in project.bringing({path}) - {path} if not project.importers(each)]
-    started = [each for each in started if not {"test", "init"} & set(re.split(r"[\W_]+", os.path.basename(each)))]
-    return [each for each in started if not project.once(describes, each)]
+    return [each for each in project.bringing({path}) - {path} if project.once(_may_start, each)]
+
+
+def _may_start(project: ModuleIndex, path: str) -> bool:
+    words = set(re.split(r"[\W_]+", os.path.basename(path)))
+    return not project.importers(path) and words.isdisjoint(("test", "init")) and not project.once(describes, path)
 
 
 def _calls_at_top(names: Names) -> Iterator[Call]:

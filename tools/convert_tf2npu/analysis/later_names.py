@@ -93,16 +93,22 @@ def conversions(context: Context) -> Conversions:
     return context.names.once(_conversions, context)
 
 
-def later_calls(context: Context) -> Iterator[tuple[Call, str]]:
-    """Yield the calls of what TensorFlow 2.6 lacks, each with the name, or the name and argument, that it lacks."""
-    for call in context.names.calls:
+def later_calls(context: Context) -> list[tuple[Call, str]]:
+    """Return the calls of what TensorFlow 2.6 lacks, each with the name, or the name and argument, that it lacks."""
+    return context.names.once(_later_calls, context)
+
+
+def _later_calls(names: Names, context: Context) -> list[tuple[Call, str]]:
+    found_calls = []
+    for call in names.calls:
         name = context.called.get(call.node, "")
         if name.startswith(_ROOT):
             found = _newer(call, name)
         else:
             found = _method(context, call) if getattr(call.node.func, "attr", "") in _ALL_METHODS else ""
-        if found and not _is_left(context.names, context.source, call.node):
-            yield call, found
+        if found and not _is_left(names, context.source, call.node):
+            found_calls.append((call, found))
+    return found_calls
 
 
 def _is_left(names: Names, source: Source, node: ast.AST) -> bool:
@@ -382,6 +388,8 @@ def _newer(call: Call, name: str) -> str:
     if newer or not call.node.keywords:
         return newer
     name = rest_of(name)
+    if name not in ARGUMENTS and name not in ARGUMENT_NAMES:
+        return ""
     more = {*ARGUMENTS.get(name, "").split(), *ARGUMENT_NAMES.get(name, ())}
     return next((f"{name}.{keyword.arg}" for keyword in call.node.keywords if keyword.arg in more), "")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Iterator, NamedTuple
 
 from ..semantics.model import Call, Where
@@ -122,6 +123,8 @@ def evidence_of(names: Names) -> FileEvidence:
     trains = opens = False
     calls_keras = has_gradients = False
     for name, node in _names(names):
+        if not _shows(name):
+            continue
         dotted = canonical(name)
         trains = trains or dotted == _TAPE
         has_gradients = has_gradients or dotted == _GRADIENTS
@@ -179,6 +182,24 @@ def _around(names: Names, node: ast.AST) -> ast.AST:
     """Return the call that takes a configuration, or the configuration."""
     parent = names.parents.get(node, node)
     return names.parents.get(parent, parent) if isinstance(parent, ast.keyword) else parent
+
+
+@functools.lru_cache(maxsize=65536)
+def _shows(name: str) -> bool:
+    """Return True if a name may be evidence: a fast test, because few of them are."""
+    dotted = canonical(name)
+    return (
+        dotted in OPEN
+        or dotted in _REPLACING
+        or dotted in _ADDED
+        or dotted in _SESSIONS
+        or dotted in _EAGER
+        or dotted == _GRADIENTS
+        or dotted.startswith("tensorflow.keras.")
+        or name.startswith(_BACKPORTS)
+        or _is_one(name, dotted)
+        or _is_two(name, dotted)
+    )
 
 
 def _is_one(name: str, dotted: str) -> bool:

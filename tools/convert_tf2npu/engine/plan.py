@@ -142,11 +142,10 @@ class _Context(Context):
         self._called: dict[ast.Call, str] | None = None
 
     def resolve(self, node: ast.AST, where: Where) -> str | None:
-        try:
-            return self.known[node]
-        except KeyError:
-            found = self.known[node] = self.names.resolve(node, where)
-            return found
+        known = self.known
+        if node not in known:  # as a rule: an exception takes longer
+            known[node] = self.names.resolve(node, where)
+        return known[node]
 
     @property
     def called(self) -> dict[ast.Call, str]:

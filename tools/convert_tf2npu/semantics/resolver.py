@@ -122,15 +122,15 @@ class Resolver(Names):
     # Names.
 
     def named(self, node: ast.AST, where: Where) -> ResolvedName | None:
-        if isinstance(node, ast.Name):
-            return self._name(node.id, lookup(node.id, where))
-        if isinstance(node, (ast.Attribute, ast.Call)):
-            if node not in self._known:
-                self._known[node] = None  # for an expression that depends on itself
-                self._known[node] = (
-                    self._attribute(node, where) if isinstance(node, ast.Attribute) else self._of_call(node, where)
-                )
-            return self._known[node]
+        kind = type(node)  # faster than isinstance, for each name of a project
+        if kind is ast.Name:
+            return self._name(node.id, lookup(node.id, where))  # type: ignore[attr-defined]
+        if kind is ast.Attribute or kind is ast.Call:
+            known = self._known
+            if node not in known:
+                known[node] = None  # for an expression that depends on itself
+                known[node] = self._attribute(node, where) if kind is ast.Attribute else self._of_call(node, where)  # type: ignore[arg-type]
+            return known[node]
         if isinstance(node, ast.IfExp):
             return self._agreed({self.named(part, where) for part in (node.body, node.orelse) if not is_none(part)})
         if isinstance(node, ast.Subscript) and self.named(node.value, where) == _SYS_MODULES:
@@ -204,6 +204,8 @@ class Resolver(Names):
     def _name(self, word: str, bindings: list[Binding] | None) -> ResolvedName | None:
         if bindings is None:
             return self._from_star(word)
+        if not self.stars and len(bindings) == 1 and bindings[0].kind == "import":
+            return self._imported(bindings[0].target)
         name = self._one(bindings)
         if name and self.stars:
             return self._agreed(later_stars(name, word, bindings, self.module, self.stars, self.project, self.path))
@@ -240,13 +242,12 @@ class Resolver(Names):
         value = node.value
         bindings = lookup(value.id, where) if isinstance(value, ast.Name) else None
         base = self._name(value.id, bindings) if isinstance(value, ast.Name) else self.named(value, where)
-        if base and not base.is_definition:
+        if base and not (base.path and base.dotted):
             name = self._lifted(self._member(base, node.attr))
-            set_here = [
-                held.binding
-                for held in self.attributes.get(node.attr, ())
-                if self.named(held.target.value, held.binding.where) == base
-            ]
+            held_here = self.attributes.get(node.attr)
+            if not held_here:
+                return name
+            set_here = [held.binding for held in held_here if self.named(held.target.value, held.binding.where) == base]
             return self._agreed({name} | {self.binding_name(b) for b in set_here}) if set_here else name
         if bindings is not None and base is None and bindings[0].kind not in ("arg", "def", "class"):
             return None

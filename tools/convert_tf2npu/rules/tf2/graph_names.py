@@ -113,16 +113,19 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     reported: set[str] = set()
     called = context.called
-    if not _SWITCHES.isdisjoint(called.values()):
+    different = set(called.values())
+    if not _SWITCHES.isdisjoint(different):
         return  # TensorFlow 1, whose names these are
+    if not any(map(_graph_name, different)):
+        return
     for call in context.names.calls:
         found = _graph_name(called.get(call.node, ""))
         if not found or found in reported:
             continue
         spelled = context.names.spelled(call.node.func, call.where) or ""
-        if not spelled.startswith(V1 + ".") or _in_graph(context, call.node) or in_test(context, call.node):
+        if not spelled.startswith(V1 + ".") or not (is_eager(context) or is_idle(context, call.node)):
             continue
-        if not is_eager(context) and not is_idle(context, call.node):
+        if _in_graph(context, call.node) or in_test(context, call.node):
             continue
         reported.add(found)
         yield Finding(
