@@ -16,7 +16,7 @@ from npu_shim.rehearsal import portable
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.recording import initial_variables, read
 from npu_shim.rehearsal.comparing.versions import drop_redefined
-from npu_shim.rehearsal.recording.recorder import INITIAL, LOG, VARIABLE
+from npu_shim.rehearsal.recording.recorder import FINAL, INITIAL, LOG, VARIABLE
 from npu_shim.rehearsal.recording.writer import TENSORS, Writer
 from npu_shim.rehearsal.running import Run
 from tests.recordings import recording
@@ -154,3 +154,13 @@ def test_values_that_versions_define_differently_are_dropped(tmp_path: pathlib.P
         each.streams[LOG, "batch loss"] = each.streams[LOG, "epoch loss"] = next(iter(each.streams.values()))
     assert "TensorFlow 2.2" in drop_redefined(*both)[0]
     assert [name for kind, name in both[0].streams if kind == LOG] == ["epoch loss"]
+
+
+def test_counts_that_keras_3_does_not_make_are_not_compared(tmp_path: pathlib.Path) -> None:
+    both = [recording(tmp_path / str(number)) for number in range(2)]
+    for each, version in zip(both, ("2.21.0", "2.6.5")):
+        each.notes["tensorflow"] = version
+        for name in ("normalization/count", "total/count"):
+            each.streams[FINAL, name] = next(iter(each.streams.values()))
+    assert "Normalization" in drop_redefined(*both)[0]
+    assert [name for kind, name in both[0].streams if kind == FINAL] == ["total/count"]

@@ -27,6 +27,7 @@ from npu_shim.rehearsal.recording.random_seeds import call_site_seed
 from npu_shim.rehearsal.recording.recorder import (
     GRADIENT,
     INPUT,
+    LOG,
     LOSS,
     METRIC,
     PREDICTION,
@@ -287,6 +288,25 @@ def test_names_that_differ_pair_by_order(tmp_path: pathlib.Path) -> None:
         stream.name = stream.name.replace("second", "third")
     found = compare(ours, theirs)
     assert found.first is None and len(found.compared) == 8 and not found.matches.only_original
+
+
+def logged(folder: pathlib.Path, *logs: tuple[str, float]) -> Recording:
+    """Return a recording of logs of Keras."""
+    folder.mkdir()
+    writer = Writer(str(folder))
+    Recorder(writer).values(LOG, logs)
+    return read(str(folder))
+
+
+def test_logs_of_another_version_of_keras_pair_by_name(tmp_path: pathlib.Path) -> None:
+    ours = logged(tmp_path / "a", ("acc", 0.25), ("loss", 2.0), ("learning_rate", 0.5))
+    theirs = logged(tmp_path / "b", ("loss", 2.0), ("acc", 0.25), ("lr", 0.5))
+    found = compare(ours, theirs)
+    assert found.first is None and len(found.compared) == 3
+    found = compare(
+        logged(tmp_path / "c", ("auc", 0.25), ("auc_1", 0.5)), logged(tmp_path / "d", ("auc_1", 0.25), ("auc_2", 0.5))
+    )
+    assert found.first is None and len(found.compared) == 2
 
 
 def test_missing_values_and_other_shapes_are_differences(tmp_path: pathlib.Path) -> None:

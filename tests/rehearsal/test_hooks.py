@@ -19,6 +19,7 @@ from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
 from npu_shim.rehearsal.recording.keras_models import named_results
 from npu_shim.rehearsal.recording.methods import wrap
 from npu_shim.rehearsal.recording.optimizers import Recording
+from npu_shim.rehearsal.recording.queue_sizes import QueueSizes, tags
 from npu_shim.rehearsal.recording.random_seeds import seed_ops_by_call_site
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import fed_arrays
@@ -88,6 +89,28 @@ def test_fetches_that_no_op_orders_with_their_update_are_found(tmp_path: pathlib
         ]
         assert unordered.among(graph, run) == [False] * 4 + [True] * 4 + [False] * 2
         assert unordered.among(graph, [weight, "weight:0", of_hooks]) == [False, False, True]  # nothing is updated
+
+
+@pytest.mark.parametrize("is_resource", [False, True])
+def test_values_that_follow_from_the_size_of_a_queue_are_found(is_resource: bool) -> None:
+    with tf.Graph().as_default() as graph:
+        sizes = QueueSizes()
+        queue = v1.FIFOQueue(10, [tf.float32], [[]])
+        assert sizes.of(graph) == set()
+        fill = tf.cast(queue.size(), tf.float32)
+        mean, weight = (
+            v1.get_variable(name, [], use_resource=is_resource, initializer=v1.zeros_initializer())
+            for name in ("mean", "weight")
+        )
+        moved = tf.convert_to_tensor(v1.assign_sub(mean, 0.1 * (mean - fill)))
+        v1.summary.scalar("fill", mean)
+        v1.summary.scalar("weight", weight)
+        taken = tf.cond(fill > 5, queue.dequeue, lambda: 0.0)
+        v1.train.GradientDescentOptimizer(0.1 * fill).minimize(tf.square(weight - taken))
+        variables = [each.op for each in v1.global_variables()]
+        found = sizes.of(graph)
+        assert [op in found for op in (fill.op, moved.op, *variables, taken.op)] == [True, True, True, False, False]
+        assert tags(found) == {"fill"}
 
 
 def test_an_op_made_in_a_thread_of_a_library_belongs_to_the_function_that_waits_for_it() -> None:

@@ -147,11 +147,13 @@ weight = v1.get_variable("weight", [4, 1])
 loss = tf.reduce_mean(tf.square(tf.matmul(a, weight)[:, 0] - b))
 train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
 v1.summary.scalar("loss", loss)
+fill = v1.get_variable("fill", [], trainable=False)
+moved = v1.assign_sub(fill, 0.1 * (fill - tf.cast(v1.get_collection("queue_runners")[-1].queue.size(), tf.float32)))
 supervisor = v1.train.Supervisor(logdir=tempfile.mkdtemp(), save_summaries_secs=0.01)
 with supervisor.managed_session() as sess:
     steps = 0
     while steps < 30:
-        sess.run([train_op, loss])
+        sess.run([train_op, loss, moved])
         steps += 1
 """
 
@@ -212,6 +214,31 @@ with tf.Session() as sess:
     for _ in range(5):
         sess.run(train_op, {x: rows})
         sess.run(scores, {x: rows})
+"""
+
+
+EPOCHS = """
+import numpy as np
+from npu_shim.rehearsal.recording import order_of_data, random_seeds
+import tensorflow as tf
+
+random_seeds.seed_ops_by_call_site(1, print)
+order_of_data.order_data()
+seen = []
+
+
+class Watch(tf.keras.layers.Layer):
+    def call(self, x):
+        return tf.ensure_shape(tf.numpy_function(lambda a: seen.append(a) or a, [x], tf.float32), [20, 1])
+
+
+net = tf.keras.Sequential([Watch(), tf.keras.layers.Dense(1)])
+net.compile("sgd", "mse")
+x = np.arange(40, dtype="f4")[:, None]
+net.fit(x, x, epochs=3, batch_size=20, verbose=0)
+orders = np.reshape(seen[-6:], [3, 40])
+assert (np.sort(orders) == np.arange(40)).all(), orders
+assert len({tuple(each) for each in orders}) == 3, orders
 """
 
 
@@ -281,6 +308,12 @@ if tf.executing_eagerly():
         first = verify(tmp_path, EAGER, changed)["first_departure"]
         assert (first["step"], first["kind"], first["name"]) == (4, "input", "net 0")
         assert [each["index"] for each in first["elements"]] == [[2, 1, 3]]
+
+    def test_the_epochs_of_fit_have_arrays_in_other_orders() -> None:
+        done = subprocess.run(
+            [sys.executable, "-c", EPOCHS], env=training.environment(), capture_output=True, text=True
+        )
+        assert not done.returncode, done.stderr
 
     def test_a_loop_in_a_method_fit_of_the_script_is_recorded(tmp_path: pathlib.Path) -> None:
         found = verify(tmp_path, OWN_FIT, OWN_FIT.replace("SGD(0.1)", "SGD(0.2)"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
-from npu_shim.rehearsal.recording.recorder import FEED, FETCH, INITIAL, INPUT, KINDS, PRINT, SUMMARY
+from npu_shim.rehearsal.recording.recorder import FEED, FETCH, INITIAL, INPUT, KINDS, LOG, METRIC, PRINT, SUMMARY
 
 _ANY = (FEED, FETCH, SUMMARY)  # what a session fetches besides training may differ: these pair only if counts are equal
+_SCALARS = (LOG, METRIC)  # of Keras by name, in an order that depends on its version
 
 
 class Matches(NamedTuple):
@@ -22,9 +24,9 @@ def match(original: Recording, migrated: Recording) -> Matches:
     """Pair streams by kind and name, and the rest by order.
 
     If the names of a kind differ but number and shapes agree in order, all streams of the kind pair by order: Keras
-    numbers layers anew for each model. Otherwise a stream without a partner pairs with the first other one of equal
-    kind and shape; what a session is fed and fetches must have the same number of values, too. An input pairs so only
-    if there is one other like it.
+    numbers layers anew for each model. Names of logs and metrics must be equal but for such numbers. Otherwise a stream
+    without a partner pairs with the first other one of equal kind and shape; what a session is fed and fetches must
+    have the same number of values, too. An input pairs so only if there is one other like it.
     """
     pairs: list[tuple[Stream, Stream]] = []
     only_original: list[Stream] = []
@@ -35,6 +37,7 @@ def match(original: Recording, migrated: Recording) -> Matches:
             kind not in (*_ANY, PRINT)
             and _names(ours) != _names(theirs)
             and list(map(_shape, ours)) == list(map(_shape, theirs))
+            and (kind not in _SCALARS or list(map(_plain, ours)) == list(map(_plain, theirs)))
         ):
             pairs += zip(ours, theirs)
             continue
@@ -62,6 +65,11 @@ def match(original: Recording, migrated: Recording) -> Matches:
 
 def _names(streams: list[Stream]) -> set[str]:
     return {stream.name for stream in streams}
+
+
+def _plain(stream: Stream) -> str:
+    """Return the name without the number that Keras adds to it."""
+    return re.sub(r"_\d+$", "", stream.name)
 
 
 def _shape(stream: Stream) -> tuple[int, ...]:

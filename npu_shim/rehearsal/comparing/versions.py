@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from npu_shim.rehearsal.comparing.recording import Recording
-from npu_shim.rehearsal.recording.recorder import LOG
+import re
 
-# the first version of the new meaning, kind and begin of the name, what differs
-_CHANGES = (((2, 2), LOG, "batch ", "logs of batches, which are means of the epoch from TensorFlow 2.2 on"),)
+from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.recording.recorder import FINAL, LOG, UNTRAINED
+
+_COUNT = "elements that a Normalization layer has counted, which Keras 3 does not count"
+# the first version of the new meaning, kind and pattern of the name, what differs
+_CHANGES = (
+    ((2, 2), LOG, "batch ", "logs of batches, which are means of the epoch from TensorFlow 2.2 on"),
+    ((2, 16), UNTRAINED, r".*normaliz\w*/count$", _COUNT),
+    ((2, 16), FINAL, r".*normaliz\w*/count$", _COUNT),
+)
 
 
 def drop_redefined(original: Recording, migrated: Recording) -> list[str]:
     """Drop the values that the versions of two recordings define differently. Return a text for each kind of them."""
     one, other = _version(original), _version(migrated)
     found = []
-    for version, kind, begin, text in _CHANGES:
+    for version, kind, pattern, text in _CHANGES:
         if one and other and (one < version) != (other < version):
             for streams in (original.streams, migrated.streams):
-                keys = [key for key in streams if key[0] == kind and key[1].startswith(begin)]
+                keys = [key for key in streams if key[0] == kind and re.match(pattern, key[1])]
                 for key in keys:
                     del streams[key]
                 found += [text] * bool(keys)

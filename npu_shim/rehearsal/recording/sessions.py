@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_recording, tf_session
-from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording import methods, queue_sizes
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import FEED, FETCH, SUMMARY, UNTRAINED, Recorder
 from npu_shim.rehearsal.recording.summaries import scalars_of
@@ -30,7 +30,7 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
         recorder: receives the values.
         read: returns name and value of each variable of a session.
     """
-    unordered, untrained = UnorderedReads(), Untrained()
+    unordered, untrained, sizes = UnorderedReads(), Untrained(), queue_sizes.QueueSizes()
     last: list[Session] = []  # the last one that is open
 
     def run(
@@ -55,11 +55,14 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
             recorder.values(UNTRAINED, _read(session, few_elements(untrained.of(session.graph))))
         recorder.values(FEED, list(fed_arrays(session, feed_dict)))
         by_chance = unordered.among(session.graph, [fetch for fetch, _ in found])
+        of_sizes = sizes.of(session.graph)
         kept = [pair for pair, skip in zip(found, by_chance) if pair[1] is not None and not skip]
-        recorder.values(FETCH, [(name_of(fetch), value) for fetch, value in kept])
+        fetched = [pair for pair in kept if tf_recording.fetched_op(session.graph, pair[0]) not in of_sizes]
+        recorder.values(FETCH, [(name_of(fetch), value) for fetch, value in fetched])
         for fetch, value in kept:
             if isinstance(fetch, tf.Tensor) and isinstance(value, bytes) and tf_recording.is_summary(fetch.op):
-                recorder.values(SUMMARY, scalars_of(value))
+                tags = queue_sizes.tags(of_sizes)
+                recorder.values(SUMMARY, [pair for pair in scalars_of(value) if pair[0] not in tags])
         return result
 
     def close(original: Function, session: Session) -> Result:
@@ -133,8 +136,10 @@ def variables_of(session: Session) -> Iterator[tuple[str, Any]]:
 
 
 def _variables(graph: Graph) -> list[tuple[str, Any]]:
-    variables = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
-    return [(plain_name(variable), tf_recording.graph_element(variable)) for variable in variables]
+    """Return name and tensor of the variables, without those that follow from the sizes of queues."""
+    variables, of_sizes = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES), queue_sizes.following(graph)
+    found = [(plain_name(variable), tf_recording.graph_element(variable)) for variable in variables]
+    return [(name, each) for name, each in found if each is None or not _sources(each) & of_sizes]
 
 
 def _read(session: Session, variables: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:

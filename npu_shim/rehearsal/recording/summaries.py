@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OWN_WRITER = "npu_shim_own"  # attribute of a FileWriter whose summaries are not those of the script
 # tags of hooks that measure speed, and of queues: how full they are depends on threads
-_BY_CHANCE = re.compile(r".*(/sec|fraction_(of|over)_\d+(_of_\d+)?_full(_\d+)?)$")
+_BY_CHANCE = re.compile(r".*(/sec|fraction_(of|over)_\d+(_of_\d+)?_full(_\d+)?|queue_size)$")
 
 
 def watch_summaries(recorder: Watcher) -> None:
