@@ -7,20 +7,15 @@ assessed: support of its operators, partition, shapes, types, variables, memory,
 from __future__ import annotations
 
 import argparse
-import contextlib
-import importlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import threading
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any
 
-from npu_shim._host import host_env
-from npu_shim._host.patches import restore_all, set_variables
 from npu_shim.cli import USAGE_ERROR, parser, show
-from npu_shim.import_hook import script, tool
+from npu_shim.import_hook import tool
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.assess.capture import Capture
@@ -50,16 +45,16 @@ def main(arguments: list[str]) -> int:
         return _error(str(error))
     if args.ranks:
         return _on_ranks(args, own, rest)
-    capture, written = _run(args.script, rest, args.alias)
-    try:
+    from npu_shim.rehearsal.assess import until_stop
+    from npu_shim.rehearsal.assess.capture import Capture
+
+    capture = Capture(os.path.dirname(os.path.abspath(args.script)))
+    with until_stop.stopped(capture, args.script, rest, args.alias):
         if not capture.graphs:
             return _error(_no_step(capture, args.script))
         from npu_shim.rehearsal.assess import assessment
 
         found = assessment.assess(capture, settings, args.script, rest)
-    finally:
-        restore_all()
-        written.undo()
     if args.of_rank:
         with open(os.path.join(args.of_rank, _OF_RANK.format(_rank())), "w", encoding="utf-8") as stream:
             json.dump(found, stream)
@@ -143,51 +138,6 @@ def _settings(args: argparse.Namespace) -> Any:
     return Settings(lists, product, os.path.dirname(os.path.abspath(args.script)))
 
 
-def _run(path: str, arguments: list[str], alias: bool) -> tuple[Capture, Any]:
-    """Run the script until its first training step. What it prints goes to standard error."""
-    from npu_shim.rehearsal.assess.capture import Capture, Stop
-    from npu_shim.rehearsal.assess.files import Written
-
-    if alias:
-        importlib.import_module("npu_shim.alias")
-    folder = os.path.dirname(os.path.abspath(path))
-    capture, written = Capture(folder), Written()
-    capture.install()
-    if "NPU_SHIM_KERNELS" not in host_env.process_environ():
-        set_variables({"NPU_SHIM_KERNELS": "plain"})  # a card does not run what npu_shim compiles for the CPU
-    sys.dont_write_bytecode = True
-    script.prepare_path(os.path.dirname(os.path.realpath(path)))
-    written.start()
-    written.follow_tensorflow()
-    with _to_stderr():
-        try:
-            script.run_file(path, arguments, None)
-        except Stop:
-            pass
-        except SystemExit as error:
-            capture.failure = f"it ended with exit code {error.code}" if error.code else None
-        except Exception as error:
-            if not capture.graphs:
-                written.undo()
-                raise
-            capture.failure = f"{type(error).__name__}: {error}"
-    return capture, written
-
-
-@contextlib.contextmanager
-def _to_stderr() -> Iterator[None]:
-    """Let what is printed go to standard error, also from TensorFlow's kernels."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
-
-
 def _no_step(capture: Capture, path: str) -> str:
     if capture.eager_line:
         return (
@@ -220,13 +170,9 @@ def _report(found: dict[str, Any], args: argparse.Namespace) -> str:
 
 
 def _finish(text: str, found: dict[str, Any], strict: bool) -> int:
-    code = show(text, 1 if strict and found["problems"] else 0)
-    waits = [each for each in threading.enumerate() if each is not threading.current_thread() and not each.daemon]
-    if waits:  # threads of the script that wait for a step that never comes
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    return code
+    from npu_shim.rehearsal.assess import until_stop
+
+    return until_stop.leave(show(text, 1 if strict and found["problems"] else 0))
 
 
 def _error(text: str) -> int:

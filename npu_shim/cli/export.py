@@ -17,6 +17,7 @@ from npu_shim.cli import USAGE_ERROR, parser, show
 
 if TYPE_CHECKING:
     from npu_shim.exporting.ports import Asked, Port
+    from npu_shim.exporting.sources import Source
 
 TARGETS = ("tensorflow", "onnx", "serving", "npu", "atc")
 _DIFFERS = 1
@@ -31,8 +32,14 @@ def main(arguments: list[str]) -> int:
         0 if the exported model equals the source, 1 if it differs, 2 if there is no model to run.
     """
     made = _parser()
-    args = made.parse_args(arguments)
-    if not os.path.exists(args.source) and not os.path.exists(args.source + ".index"):
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    args = made.parse_args(arguments[:at])
+    args.arguments = arguments[at + 1 :]
+    if args.script and not os.path.isfile(args.script):
+        made.error(f"can't open file {args.script!r}. Give a Python script")
+    if not args.script and not args.source:
+        made.error("missing source. Give a SavedModel, checkpoint, Keras file or frozen graph, or --script")
+    if args.source and not os.path.exists(args.source) and not os.path.exists(args.source + ".index"):
         made.error(f"can't find {args.source!r}. Give a SavedModel, checkpoint, Keras file or frozen graph")
     if not args.list and not args.out:
         made.error("missing folder for the exported model. Give -o OUT, or --list")
@@ -48,8 +55,10 @@ def main(arguments: list[str]) -> int:
     from npu_shim.import_hook.tool import ToolMissing
 
     tf_api.logging.set_verbosity(tf_api.logging.ERROR)
+    from npu_shim.rehearsal.assess.until_stop import leave
+
     try:
-        return _list(args) if args.list else _export(args)
+        return leave(_list(args) if args.list else _export(args))
     except (ExportError, ToolMissing) as error:
         print(f"npu-shim export: error: {error}", file=sys.stderr)
         return USAGE_ERROR
@@ -61,7 +70,10 @@ def _parser() -> argparse.ArgumentParser:
         "Writes a trained model in its form for inference, one frozen graph with named inputs and outputs, and runs "
         "source and export on the same inputs. Exit code: 0 equal, 1 different, 2 not exported.",
     )
-    made.add_argument("source", help="SavedModel, checkpoint with .meta or its folder, Keras file, or frozen .pb")
+    source = "SavedModel, checkpoint with .meta or its folder, Keras file, frozen .pb; with --script only a checkpoint"
+    made.add_argument("source", nargs="?", help=source)
+    made.add_argument("--script", metavar="FILE", help="run this until it predicts; its own arguments follow --")
+    made.add_argument("--alias", action="store_true", help="serve npu_bridge, npu_device and horovod to the script")
     made.add_argument("-o", "--out", metavar="OUT", help="folder for the exported model")
     made.add_argument("--for", dest="target", choices=TARGETS, default=TARGETS[0], help="default: %(default)s")
     made.add_argument("--list", action="store_true", help="print signatures and candidates for inputs and outputs")
@@ -126,11 +138,19 @@ def _constants(texts: list[str]) -> dict[str, Any]:
     return found
 
 
+def _source(args: argparse.Namespace) -> Source:
+    from npu_shim.exporting import scripts, sources
+
+    if args.script:
+        return scripts.open_script(args.script, args.arguments, args.source, args.alias)
+    return sources.open_source(args.source, args.tags)
+
+
 def _list(args: argparse.Namespace) -> int:
     from npu_shim._tensorflow import tf_capture
-    from npu_shim.exporting import ports, sources
+    from npu_shim.exporting import ports
 
-    source = sources.open_source(args.source, args.tags)
+    source = _source(args)
     graph = tf_capture.import_alone(source.graph)
     lines = [f"{source.path}: {source.kind}"]
     for name in source.signatures:
@@ -149,11 +169,11 @@ def _side(title: str, ports: list[Port]) -> list[str]:
 
 def _export(args: argparse.Namespace) -> int:
     from npu_shim._tensorflow import tf_capture
-    from npu_shim.exporting import model, ports, proof, sources, targets
+    from npu_shim.exporting import model, ports, proof, targets
 
-    source = sources.open_source(args.source, args.tags)
+    source = _source(args)
     asked_in, asked_out = _asked(args.inputs, ports.asked), _asked(args.outputs, ports.asked_output)
-    constants = _constants(args.set)
+    constants = {**source.constants, **_constants(args.set)}
     graph = tf_capture.import_alone(source.graph)
     inputs, outputs = ports.choose(source, graph, args.signature, asked_in, asked_out, constants)
     made = model.make(source, inputs, outputs, constants, args.target != "onnx")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from npu_shim._tensorflow import tf_api, tf_capture, tf_export
 from npu_shim.exporting import branches, freezing, inference, plain_ops
@@ -30,6 +30,7 @@ class Model(NamedTuple):
         reference: the graph of the source, with variables, whose inputs and outputs have the same names.
         values: of the variables of the reference.
         notes: lines for the user.
+        lines: returns the lines of the script that create a node.
     """
 
     graph: GraphDef
@@ -38,6 +39,7 @@ class Model(NamedTuple):
     reference: GraphDef
     values: dict[str, np.ndarray]
     notes: list[str]
+    lines: Callable[[str], list[str]]
 
 
 def make(
@@ -81,7 +83,7 @@ def make(
     graph = _portable(subgraph(graph, [*kept, *(port.tensor for port in inputs)]))
     made = tf_capture.import_alone(graph)
     outputs = [port._replace(shape=_sizes(made.get_tensor_by_name(port.tensor))) for port in outputs]
-    return Model(graph, inputs, outputs, reference, values, notes)
+    return Model(graph, inputs, outputs, reference, values, notes, source.lines)
 
 
 def _copy(graph: GraphDef) -> GraphDef:

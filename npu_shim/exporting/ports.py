@@ -6,11 +6,12 @@ import re
 from typing import TYPE_CHECKING, Iterable, NamedTuple
 
 from npu_shim._tensorflow import tf_api
+from npu_shim.exporting.freezing import VARIABLES
 from npu_shim.exporting.inference import is_mode
 from npu_shim.exporting.nodes import ExportError, join, split, subgraph
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Graph, GraphDef
+    from npu_shim._tensorflow.types import DType, Graph, GraphDef, Operation, Tensor
     from npu_shim.exporting.sources import Source
 
 tf = tf_api.tf
@@ -20,7 +21,9 @@ _QUEUES = ("QueueDequeueV2", "QueueDequeueManyV2", "QueueDequeueUpToV2", "Reader
 FED = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault", *_ITERATORS[:2], *_QUEUES)
 _NO_RESULT = re.compile(r"^(gradients|save|report_uninitialized|init|training|Adam|Momentum|GradientDescent)(_\d+)?/")
 _LIKELY = re.compile(r"softmax|logits|prob|predict|output|sigmoid|score|argmax|boxes|embedding", re.I)
-_OF_SHAPES = ("Shape", "ShapeN", "Size", "Rank")
+_LIKELY_TYPES = ("Softmax", "Sigmoid", "ArgMax")
+_LOSSES = ("SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits", "SquaredDifference", "CTCLoss")
+_OF_SHAPES = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike")
 _MOST_LISTED = 20
 
 
@@ -157,22 +160,40 @@ def candidate_inputs(definition: GraphDef, graph: Graph, outputs: list[str], giv
 
 
 def candidate_outputs(graph: Graph) -> list[Port]:
-    """Return likely outputs: float or integer results that depend on an input and that nothing but training uses."""
+    """Return likely outputs: what a loss compares, or a result of an input that nothing but training uses."""
     fed = {op.name for op in graph.get_operations() if op.type in FED}
-    depends: set[str] = set()
-    found = []
+    trained: set[str] = set()
+    from_input = set(fed)
+    compared: dict[str, Operation] = {}
+    results: dict[str, Operation] = {}
     for op in graph.get_operations():
-        if op.type in _OF_SHAPES:
+        before = {tensor.op.name for tensor in op.inputs}
+        if op.type in VARIABLES or before & trained:
+            trained.add(op.name)
+        if op.type in _OF_SHAPES or not before & from_input or _NO_RESULT.match(op.name):
             continue
-        if op.name in fed or any(tensor.op.name in depends for tensor in op.inputs):
-            depends.add(op.name)
-            if op.outputs and op.name not in fed and not _NO_RESULT.match(op.name):
-                found.append(op)
-    results = []
-    for op in found:
-        consumers = [each for each in op.outputs[0].consumers() if not _NO_RESULT.match(each.name)]
-        is_number = op.outputs[0].dtype.is_floating or op.outputs[0].dtype.is_integer
-        if is_number and (not consumers or _LIKELY.search(op.name.rpartition("/")[2])):
-            results.append(op)
-    results.sort(key=lambda op: not _LIKELY.search(op.name))
-    return [_port(graph, Asked(None, f"{op.name}:0", None), {}) for op in results[:_MOST_LISTED]]
+        from_input.add(op.name)
+        if op.type in _LOSSES and "/moments/" not in op.name:  # batch normalization
+            compared.update((_passed(tensor).name, _passed(tensor)) for tensor in op.inputs)
+        consumers = (
+            [each for each in op.outputs[0].consumers() if not _NO_RESULT.match(each.name)] if op.outputs else []
+        )
+        is_likely = op.type in _LIKELY_TYPES or _LIKELY.search(op.name.rpartition("/")[2])
+        if op.outputs and _is_number(op.outputs[0]) and (is_likely or not consumers):
+            results[op.name] = op
+    found = [op for name, op in compared.items() if name in from_input & trained]
+    found += sorted(results.values(), key=lambda op: not _LIKELY.search(op.name))
+    unique = {op.name: op for op in found}
+    return [_port(graph, Asked(None, f"{name}:0", None), {}) for name in list(unique)[:_MOST_LISTED]]
+
+
+def _passed(tensor: Tensor) -> Operation:
+    """Return the op whose result comes through reshapes."""
+    op = tensor.op
+    while op.type in ("Reshape", "Identity", "Cast", "StopGradient", "Squeeze"):
+        op = op.inputs[0].op
+    return op
+
+
+def _is_number(tensor: Tensor) -> bool:
+    return bool(tensor.dtype.is_floating or tensor.dtype.is_integer)

@@ -32,6 +32,8 @@ class Source(NamedTuple):
         graph: its nodes, training included.
         read: returns the values of variables by the names of their nodes.
         signatures: by name: tensors of inputs, tensors of outputs.
+        constants: values of placeholders by the names of their nodes, unless the command sets others.
+        lines: returns the lines of the script that create a node.
     """
 
     path: str
@@ -39,6 +41,8 @@ class Source(NamedTuple):
     graph: GraphDef
     read: Read
     signatures: dict[str, tuple[Names, Names]]
+    constants: dict[str, Any] = {}
+    lines: Callable[[str], list[str]] = lambda name: []
 
 
 def open_source(path: str, tags: str = "serve") -> Source:
@@ -49,12 +53,7 @@ def open_source(path: str, tags: str = "serve") -> Source:
         return _keras(path)
     if path.endswith(".pb") and os.path.isfile(path):
         return _frozen(path)
-    prefix = tf.train.latest_checkpoint(path) if os.path.isdir(path) else None
-    for ending in ("", ".meta", ".index"):
-        if path.endswith(ending) and os.path.isfile(path[: len(path) - len(ending)] + ".index"):
-            prefix = path[: len(path) - len(ending)]
-    if prefix is None:
-        raise ExportError(f"{path}: no model found. Give {KINDS}.")
+    prefix = prefix_of(path)
     if not os.path.isfile(prefix + ".meta"):
         raise ExportError(
             f"{prefix}.meta is missing: a checkpoint has no graph. Save with tf.compat.v1.train.Saver, or give a "
@@ -90,6 +89,17 @@ def _signatures(meta: Message) -> dict[str, tuple[Names, Names]]:
 
 
 # --- variables
+
+
+def prefix_of(path: str) -> str:
+    """Return the prefix of the checkpoint in a folder, or with the name of one of its files."""
+    prefix = tf.train.latest_checkpoint(path) if os.path.isdir(path) else None
+    for ending in ("", ".meta", ".index"):
+        if path.endswith(ending) and os.path.isfile(path[: len(path) - len(ending)] + ".index"):
+            prefix = path[: len(path) - len(ending)]
+    if prefix is None:
+        raise ExportError(f"{path}: no model found. Give {KINDS}.")
+    return str(prefix)
 
 
 def checkpoint_reader(graph: GraphDef, prefix: str) -> Read:
@@ -157,16 +167,21 @@ def _saved_model(path: str, tags: str, shown: str | None = None, kind: str = "Sa
 
 def _session_reader(session: Any) -> Read:
     def read(names: list[str]) -> dict[str, np.ndarray]:
-        graph = session.graph
-        with graph.as_default():
-            tensors = {name: graph.get_tensor_by_name(f"{name}:0") for name in names}
-            for name, tensor in tensors.items():
-                if tensor.dtype == tf.resource:
-                    dtype = tf.as_dtype(tensor.op.get_attr("dtype"))
-                    tensors[name] = tf.raw_ops.ReadVariableOp(resource=tensor, dtype=dtype)
-            return dict(session.run(tensors))
+        with session.graph.as_default():
+            return dict(session.run({name: value_of(session.graph, name) for name in names}))
 
     return read
+
+
+def value_of(graph: Any, name: str) -> Any:
+    """Return a tensor with the value of a variable. A graph that is finalized has it already."""
+    tensor = graph.get_tensor_by_name(f"{name}:0")
+    if tensor.dtype != tf.resource:
+        return tensor
+    for op in tensor.consumers():
+        if op.type == "ReadVariableOp" and not op.control_inputs:
+            return op.outputs[0]
+    return tf.raw_ops.ReadVariableOp(resource=tensor, dtype=tf.as_dtype(tensor.op.get_attr("dtype")))
 
 
 def _keras(path: str) -> Source:
@@ -183,25 +198,42 @@ def _keras(path: str) -> Source:
             graph = session.graph.as_graph_def()
             return Source(path, kind, graph, _session_reader(session), {"serving_default": names})
     model = _loaded(path)
-    inputs = model.inputs
-    if not inputs:
+    if not model.inputs:
         raise ExportError(
             f"{path}: a subclassed model has no input shapes. Save it with model.export or as SavedModel."
         )
-    keys = [str(getattr(each, "name", "input")).split(":")[0] for each in inputs]
-    specs = [tf.TensorSpec(each.shape, each.dtype, key) for key, each in zip(keys, inputs)]
-    outputs = list(getattr(model, "output_names", []))
+    return keras_source(path, kind, model, model.inputs)
 
-    @tf.function(input_signature=specs)
+
+def keras_source(path: str, kind: str, model: Any, inputs: Any) -> Source:
+    """Return a model of Keras.
+
+    Args:
+        path, kind: for messages.
+        model: with weights.
+        inputs: what it is called with, a structure with shapes and types.
+    """
+    flat, several = tf.nest.flatten(inputs), isinstance(inputs, (list, tuple, dict)) and len(inputs) > 1
+    keys = [(getattr(each, "name", None) or f"input_{number}").split(":")[0] for number, each in enumerate(flat)]
+    specs = [tf.TensorSpec(each.shape, each.dtype, key) for key, each in zip(keys, flat)]
+    outputs = list(getattr(model, "output_names", None) or [])
+
     def predict(*tensors: Any) -> Any:
-        made = tf.nest.flatten(model(list(tensors) if len(tensors) > 1 else tensors[0], training=False))
+        given = tf.nest.pack_sequence_as(inputs, tensors) if several else tensors[0]
+        made = tf.nest.flatten(model(given, training=False))
         names = outputs if len(outputs) == len(made) else [f"output_{number}" for number in range(len(made))]
         return dict(zip(names, made))
 
-    saved = tf.Module()  # not the model, of which TensorFlow would trace every layer
-    saved.weights = [each if isinstance(each, tf.Variable) else each.value for each in model.variables]
+    variables = [each if isinstance(each, tf.Variable) else each.value for each in model.variables]
+    return function_source(path, kind, tf.function(predict, input_signature=specs), variables)
+
+
+def function_source(path: str, kind: str, function: Any, variables: Any) -> Source:
+    """Return a model that is a tf.function."""
+    saved = tf.Module()  # not a model of Keras, of which TensorFlow would trace every layer
+    saved.weights = list(variables)
     with tempfile.TemporaryDirectory(prefix="npu_shim_export_") as folder:
-        tf.saved_model.save(saved, folder, signatures={"serving_default": predict})
+        tf.saved_model.save(saved, folder, signatures={"serving_default": function})
         return _saved_model(folder, "serve", path, kind)
 
 

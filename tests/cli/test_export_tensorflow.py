@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import pathlib
+import re
 import sys
 from typing import Any
 
@@ -16,6 +17,8 @@ from google.protobuf import text_format
 from npu_shim import cli
 from npu_shim.exporting import freezing, ports, proof
 from npu_shim.ops.gelu import gelu
+from samples import training
+from tests.distributed import forks
 
 v1 = tf.compat.v1
 SHAPE = [4, 6, 6, 3]
@@ -245,6 +248,74 @@ def test_ops_that_the_device_lacks_are_named(tmp_path: pathlib.Path, capsys: pyt
     shown = capsys.readouterr().out
     assert "not in ops.json: Where, 1 times, first Where" in shown and "not in ops.json: Cast" not in shown
     assert "dynamic shape: Where:0 (Where)" in shown
+
+
+SESSION = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+v1.disable_eager_execution()
+x = v1.placeholder(tf.float32, [None, 4], "x")
+keep = v1.placeholder(tf.float32, [], "keep_prob")
+h = v1.nn.dropout(tf.matmul(x, v1.get_variable("kernel", [4, 3])), keep_prob=keep)
+places = tf.cast(tf.where(h > 0), tf.float32, name="places")
+loss = v1.losses.mean_squared_error(tf.zeros_like(h), h)
+step = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+session = v1.train.MonitoredSession()
+if "train" in sys.argv:
+    session.run(step, {x: np.ones([2, 4]), keep: 0.5})
+open("not_left.txt", "w").close()
+print(session.run([places, h], {x: np.ones([2, 4]), keep: 1.0}))
+"""
+KERAS = """
+import numpy as np
+import tensorflow as tf
+
+class Net(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense, self.drop = tf.keras.layers.Dense(3), tf.keras.layers.Dropout(0.5)
+
+    def call(self, x, training=False):
+        return self.drop(self.dense(x), training=training)
+
+net = Net()
+net.predict(np.ones([6, 4], "float32"))
+"""
+
+
+def export(folder: pathlib.Path, text: str, *arguments: str) -> str:
+    """Export the model of a script, and return what the command prints, its exit code in the last line."""
+    folder.mkdir()
+    (folder / "script.py").write_text(text)
+    driver = folder.parent / f"{folder.name}_driver.py"
+    driver.write_text("import sys\nfrom npu_shim import cli\nprint('exit code', cli.main(['export', *sys.argv[1:]]))\n")
+    log, given = folder.parent / f"{folder.name}.log", ("--script", "script.py", "-o", str(folder / "out"), *arguments)
+    return forks.run_script(driver, *given, log=log, environ=training.environment(), cwd=folder)
+
+
+def test_a_script_runs_until_it_predicts(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "ops.json").write_text('{"MatMul": {"isGray": false}, "Cast": {"isGray": false}}')
+    card = ["--for", "atc", "--soc-version", "Ascend310P3", "--opp", str(tmp_path / "ops.json"), "--inputs", "x:2,4"]
+    shown = export(tmp_path / "predict", SESSION, *card)
+    assert shown.endswith("equal to the source\nexit code 0\n"), shown
+    assert "script.py: graph at script.py:18, " in shown and "keep_prob is 1.0" in shown
+    assert "1 dropout replaced by the input" in shown
+    assert "not in ops.json: Where, 1 times, first Where, at script.py:11" in shown
+    assert not (tmp_path / "predict" / "not_left.txt").exists()
+    shown = export(tmp_path / "train", SESSION, "--list", "--", "train")
+    assert "script.py: graph at script.py:16\n" in shown and re.search(
+        r"  outputs\n    dropout/\w+:\?,3  float32\n", shown
+    )
+
+
+@pytest.mark.once
+def test_a_script_runs_until_it_calls_its_model(tmp_path: pathlib.Path) -> None:
+    shown = export(tmp_path / "keras", KERAS)
+    assert shown.endswith("equal to the source\nexit code 0\n"), shown
+    assert re.search(r"script.py: (net|graph) at script.py:14, ", shown) and ":?,4  float32" in shown
 
 
 def test_list_shows_signatures_and_candidates(trained: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,8 @@ pytestmark = pytest.mark.once
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ([], "missing source. Give a SavedModel"),
+        (["--script", "missing.py"], "can't open file 'missing.py'"),
         (["missing"], "can't find 'missing'. Give a SavedModel"),
         (["{folder}"], "missing folder for the exported model. Give -o OUT"),
         (["{folder}", "-o", "out", "--range", "1", "1"], "--range 1 1 is empty"),

@@ -120,4 +120,8 @@ def _unlisted(model: Model, lists: Lists) -> list[str]:
     for node in model.graph.node:
         if node.op not in _GIVEN and lists.status(node.op) in (operators.HOST, operators.INPUT):
             found.setdefault(node.op, []).append(node.name)
-    return [f"not in {lists.source}: {op}, {len(names)} times, first {names[0]}" for op, names in found.items()]
+    made = []
+    for op, names in found.items():
+        line = next(iter(model.lines(names[0])), "")
+        made.append(f"not in {lists.source}: {op}, {len(names)} times, first {names[0]}{line and f', at {line}'}")
+    return made

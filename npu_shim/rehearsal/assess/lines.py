@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import tempfile
 from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import script_frames
@@ -10,13 +12,16 @@ from npu_shim._tensorflow import script_frames
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Operation
 
+_TEMPORARY = re.escape(os.path.join(tempfile.gettempdir(), ""))
+_CONVERTED = re.compile(_TEMPORARY + r"(__autograph_generated_file|tmp)\w+\.py$")  # what AutoGraph has written
 _MOST = 3  # frames of an operation
 
 
 def line_of_caller(folder: str) -> str:
     """Return the innermost line of the script that is running, relative to a folder; "an unknown line" without one."""
     for frame in script_frames.running():
-        return f"{relative(frame.f_code.co_filename, folder)}:{frame.f_lineno}"
+        if not _CONVERTED.match(frame.f_code.co_filename):
+            return f"{relative(frame.f_code.co_filename, folder)}:{frame.f_lineno}"
     return "an unknown line"
 
 

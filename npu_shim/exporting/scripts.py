@@ -1,0 +1,179 @@
+"""A model from a script, which runs with its own arguments until it predicts or trains."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import TYPE_CHECKING, Any, Callable, Iterable
+
+import numpy as np
+
+from npu_shim._host import patches
+from npu_shim._tensorflow import tf_api, tf_keras, tf_session
+from npu_shim.exporting import sources
+from npu_shim.exporting.freezing import VARIABLES
+from npu_shim.exporting.nodes import ExportError, join, split
+from npu_shim.exporting.ports import FED
+from npu_shim.rehearsal.assess import until_stop
+from npu_shim.rehearsal.assess.capture import Capture, Stop
+from npu_shim.rehearsal.assess.lines import lines_of
+from npu_shim.rehearsal.assess.training_ops import all_ops, needed_ops, trains
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Graph, KerasModel, Operation, Result, Session, Tensor
+    from npu_shim.exporting.sources import Source
+
+tf = tf_api.tf
+
+
+def open_script(path: str, arguments: list[str], checkpoint: str | None, alias: bool) -> Source:
+    """Return the model of a script.
+
+    Args:
+        path, arguments: of the script.
+        checkpoint: with the values of the variables, or None for those that the script has.
+        alias: True to serve the vendor's packages and Horovod.
+    """
+    capture = _Predicting(path, checkpoint)
+    with until_stop.stopped(capture, path, arguments, alias):
+        make = capture.make
+    if make is not None:  # after the script, so that what makes the source is not captured
+        return make()
+    if capture.eager_line:
+        raise ExportError(
+            f"{path} trains in eager mode, at {capture.eager_line}, and calls no Keras model before. Export the "
+            "SavedModel that it writes."
+        )
+    end = capture.failure or "it ended"
+    raise ExportError(f"{path} did not predict: {end}. Give the arguments with which it predicts after --.")
+
+
+class _Predicting(Capture):
+    """Stops at the first session run, model or tf.function that computes something from inputs and variables."""
+
+    def __init__(self, path: str, checkpoint: str | None) -> None:
+        super().__init__(os.path.dirname(os.path.abspath(path)))
+        self.make: Callable[[], Source] | None = None
+        self._path, self._checkpoint, self._depth = path, checkpoint, 0
+
+    def install(self) -> None:
+        super().install()
+        if not tf.__version__.startswith("1."):
+            owner = next(kind for kind in tf.keras.Model.__mro__ if "__call__" in vars(kind))
+            patches.replace_attribute(owner, "__call__", self._model_call)
+
+    def _stop(self, make: Function, *arguments: object) -> None:
+        self.make = functools.partial(make, self._path, *arguments)
+        raise Stop
+
+    # --- sessions
+
+    def _takes(self, graph: Graph, ops: list[Operation], feeds: Any) -> bool:
+        if ops and all("Queue" in op.type for op in ops):
+            return False
+        tensors = [tensor for op in ops for tensor in op.outputs]
+        return trains(needed_ops(ops)) or any(each.dtype.is_floating and _predicts(each, feeds) for each in tensors)
+
+    def _record_run(
+        self, session: Session, ops: list[Operation], feeds: Any, feed_dict: Any, fetches: Any, run: Function
+    ) -> None:
+        graph = session.graph
+        definition = graph.as_graph_def()
+        names = [node.name for node in definition.node if node.op in VARIABLES]
+        read = (
+            sources.checkpoint_reader(definition, sources.prefix_of(self._checkpoint))
+            if self._checkpoint
+            else _read(session, names, run)
+        )
+        signatures, constants = {}, {}
+        if not trains(needed_ops(ops)):  # else they are those of training
+            fetched = tf_session.fetched_elements(session, fetches)
+            results = [each for each in fetched if isinstance(each, tf.Tensor) and _predicts(each, feeds)]
+            given = {tensor: value for tensor, value in feeds if np.ndim(value)}
+            constants = {tensor.op.name: value for tensor, value in feeds if not np.ndim(value)}
+            signatures["serving_default"] = _keys(given), _keys(results)
+        kind, lines = f"graph at {self._line()}", functools.partial(_lines, graph, self._folder)
+        self._stop(sources.Source, kind, definition, read, signatures, constants, lines)
+
+    def _estimator_train(self, original: Function) -> Function:
+        return original
+
+    # --- TensorFlow 2
+
+    def _model_call(self, original: Function) -> Function:
+        def call(model: KerasModel, inputs: Any = None, *args: Any, **kwargs: Any) -> Result:
+            flat = tf.nest.flatten(inputs)
+            is_symbolic = any(tf_keras.is_keras_tensor(each) for each in flat)
+            if self._depth or is_symbolic or not isinstance(model, tf.keras.Model) or not flat:
+                return original(model, inputs, *args, **kwargs)
+            self._depth += 1
+            try:
+                result = original(model, inputs, *args, **kwargs)
+            finally:
+                self._depth -= 1
+            given = getattr(model, "inputs", None) or tf.nest.map_structure(_of_any_batch, inputs)
+            self._stop(sources.keras_source, f"{model.name} at {self._line()}", model, given)
+            return result
+
+        return call
+
+    def _call(self, original: Function) -> Function:
+        def call(function: Any, *args: Any, **kwargs: Any) -> Result:
+            if not tf.executing_eagerly():
+                return original(function, *args, **kwargs)
+            concrete = function.get_concrete_function(*args, **kwargs)
+            if trains(all_ops(concrete.graph)):
+                self.eager_line = self._line()
+                raise Stop
+            if concrete.inputs and concrete.graph.variables and len(concrete.inputs) > len(concrete.captured_inputs):
+                name = getattr(function.python_function, "__name__", "function")
+                kind = f"{name} at {self._line()}"
+                self._stop(sources.function_source, kind, concrete, concrete.graph.variables)
+            return original(function, *args, **kwargs)
+
+        return call
+
+
+def _predicts(tensor: Tensor, feeds: Any) -> bool:
+    """Return True for a result of variables and inputs."""
+    ops, fed = needed_ops([tensor.op]), {each.op for each, _ in feeds}
+    of_both = any(op.type in VARIABLES for op in ops) and any(op.type in FED or op in fed for op in ops)
+    return of_both and (tensor.dtype.is_floating or tensor.dtype.is_integer)
+
+
+def _keys(tensors: Iterable[Any]) -> dict[str, str]:
+    return {join(*split(each.name)).replace(":", "_"): each.name for each in tensors}
+
+
+def _read(session: Session, names: list[str], run: Function) -> sources.Read:
+    """Return a reader of the values that variables have now, since the session ends with the script."""
+    values = {}
+    for name in names:
+        try:
+            values[name] = run(session, sources.value_of(session.graph, name))
+        except tf.errors.FailedPreconditionError:
+            continue
+
+    def read(wanted: list[str]) -> dict[str, np.ndarray]:
+        missing = [name for name in wanted if name not in values]
+        if missing:
+            raise ExportError(
+                f"{missing[0]} has no value yet. Give the checkpoint, or arguments with which it predicts."
+            )
+        return {name: values[name] for name in wanted}
+
+    return read
+
+
+def _lines(graph: Graph, folder: str, name: str) -> list[str]:
+    """Return the lines of a node, or of that in whose place it is."""
+    while name:
+        try:
+            return lines_of(graph.get_operation_by_name(name), folder)
+        except KeyError:
+            name = name.rpartition("/")[0]
+    return []
+
+
+def _of_any_batch(value: Any) -> Any:
+    return tf.TensorSpec([None, *value.shape[1:]], value.dtype)

@@ -1,0 +1,80 @@
+"""Run a script with its own arguments until a capture stops it. No file stays; it prints to standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Iterator
+
+from npu_shim._host import host_env
+from npu_shim._host.patches import restore_all, set_variables
+from npu_shim.import_hook import script
+from npu_shim.rehearsal.assess.capture import Stop
+from npu_shim.rehearsal.assess.files import Written
+
+if TYPE_CHECKING:
+    from npu_shim.rehearsal.assess.capture import Capture
+
+
+@contextlib.contextmanager
+def stopped(capture: Capture, path: str, arguments: list[str], alias: bool) -> Iterator[None]:
+    """Run the script. At the end, TensorFlow and the files are as before.
+
+    Args:
+        capture: it stops the script. Its ``failure`` says why a script ended otherwise.
+        path: of the script.
+        arguments: its own.
+        alias: True to serve the vendor's packages and Horovod.
+    """
+    if alias:
+        importlib.import_module("npu_shim.alias")
+    capture.install()
+    if "NPU_SHIM_KERNELS" not in host_env.process_environ():
+        set_variables({"NPU_SHIM_KERNELS": "plain"})  # a card does not run what npu_shim compiles for the CPU
+    sys.dont_write_bytecode = True
+    script.prepare_path(os.path.dirname(os.path.realpath(path)))
+    written = Written()
+    written.start()
+    written.follow_tensorflow()
+    try:
+        with _to_stderr():
+            try:
+                script.run_file(path, arguments, None)
+            except Stop:
+                pass
+            except SystemExit as error:
+                capture.failure = f"it ended with exit code {error.code}" if error.code else None
+            except Exception as error:
+                if not capture.graphs:
+                    raise
+                capture.failure = f"{type(error).__name__}: {error}"
+        yield
+    finally:
+        restore_all()
+        written.undo()
+
+
+def leave(code: int) -> int:
+    """Return the exit code, or end the process at once if threads of the script wait for a step that never comes."""
+    if any(each is not threading.current_thread() and not each.daemon for each in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+@contextlib.contextmanager
+def _to_stderr() -> Iterator[None]:
+    """Let what is printed go to standard error, also from TensorFlow's kernels."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
