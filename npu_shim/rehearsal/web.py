@@ -1,4 +1,4 @@
-"""HTML pages in the style of the migration report: no script, no network, light and dark."""
+"""HTML pages in the style of the migration report: no network, light and dark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PAGE = """<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'{policy}">
 <title>{title}</title>
 <style>
 {style}</style>
@@ -25,7 +25,7 @@ _PAGE = """<!DOCTYPE html>
 <main>
 {main}
 </main>
-<footer>{footer}</footer>
+<footer>{footer}</footer>{script}
 </body>
 </html>
 """
@@ -35,7 +35,7 @@ class Html(str):
     """A text that is HTML already."""
 
 
-def page(title: str, heading: str, source: str, quiet: str, main: str, footer: str) -> str:
+def page(title: str, heading: str, source: str, quiet: str, main: str, footer: str, script: str = "") -> str:
     """Return a page.
 
     Args:
@@ -45,11 +45,13 @@ def page(title: str, heading: str, source: str, quiet: str, main: str, footer: s
         quiet: a further line below it; may be empty.
         main: HTML.
         footer: the last line.
+        script: JavaScript that runs at the end; empty for a page without.
     """
     about = f'<p class="source">{clean(source)}</p>' + (f'\n<p class="quiet">{clean(quiet)}</p>' if quiet else "")
-    return _PAGE.format(
-        title=clean(title), style=_style(), heading=clean(heading), about=about, main=main, footer=clean(footer)
-    )
+    texts = {"title": clean(title), "heading": clean(heading), "footer": clean(footer)}
+    policy = "; script-src 'unsafe-inline'" if script else ""
+    code = f"\n<script>\n{script}</script>" if script else ""
+    return _PAGE.format(style=_style(), about=about, main=main, policy=policy, script=code, **texts)
 
 
 def clean(text: str) -> str:

@@ -1,0 +1,104 @@
+"""Compare dumps of the NPU with what TensorFlow computes, and explain overflow dumps.
+
+``compare`` names the first operator whose output departs; ``overflow`` the first that overflowed, and whether that is normal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from npu_shim.cli import USAGE_ERROR, above_zero, parser, show
+
+_DEPARTS = 1
+
+
+def main(arguments: list[str]) -> int:
+    """Compare dumps, or explain overflows.
+
+    Args:
+        arguments: "compare" or "overflow", folders and options.
+    Returns:
+        0 if all pairs agree or all overflows are normal, 1 if one does not, 2 if there is nothing to compare.
+    """
+    made = _parser()
+    args = made.parse_args(arguments)
+    for folder in [args.device, *args.graph, *([args.reference] if args.verb == "compare" else [])]:
+        if not os.path.isdir(folder):
+            made.error(f"can't find folder {folder!r}. Give the dump_path of the run")
+    try:
+        return _compare(args) if args.verb == "compare" else _overflow(args)
+    except ValueError as error:
+        print(f"npu-shim dumps {args.verb}: error: {error}", file=sys.stderr)
+        return USAGE_ERROR
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = parser("dumps", "Reads dumps of the NPU: npu-shim dumps compare, npu-shim dumps overflow.")
+    verbs = made.add_subparsers(dest="verb", metavar="compare | overflow")
+    verbs.required = True
+    compare = verbs.add_parser(
+        "compare",
+        allow_abbrev=False,
+        help="compare dumps with a reference",
+        description="Compares dumps with what TensorFlow computes, or with dumps of another run. "
+        "Exit code: 0 all pairs agree, 1 one departs, 2 nothing comparable.",
+    )
+    compare.add_argument("device", metavar="CARD_DIR", help="the dump_path of the run on the NPU")
+    compare.add_argument(
+        "reference", metavar="CPU_DIR", help="folder of the reference, or the dump_path of another run"
+    )
+    compare.add_argument("--step", type=int, metavar="N", help="compare this step only")
+    compare.add_argument(
+        "--tolerance", type=above_zero, default=1.0, metavar="FACTOR", help="of all limits (default: 1)"
+    )
+    overflow = verbs.add_parser(
+        "overflow",
+        allow_abbrev=False,
+        help="explain overflow dumps",
+        description="Explains overflow dumps. Exit code: 0 no overflow or all are normal, 1 one is not, 2 not read.",
+    )
+    overflow.add_argument("device", metavar="DIR", help="the dump_path of the run")
+    overflow.add_argument(
+        "--loss-scale", metavar="NUMBER|FILE", help="a fixed scale, or a file with STEP,SCALE on each line"
+    )
+    for each in (compare, overflow):
+        each.add_argument("-r", "--report", metavar="DIR", help="write the whole result to DIR")
+        each.add_argument(
+            "--graph", action="append", default=[], metavar="DIR", help="folder with graph files of the engine"
+        )
+    return made
+
+
+def _compare(args: argparse.Namespace) -> int:
+    from npu_shim.dumps import comparison, reports, result
+    from npu_shim.dumps.reports.text import to_text
+
+    found = comparison.run(args.device, args.reference, args.graph, args.step, args.tolerance)
+    made = result.to_result(found, args.device, args.reference)
+    if args.report:
+        reports.write_all(made, args.report)
+    written = f"reports: {args.report}\n" if args.report else ""
+    return show((to_text(made) + written).rstrip("\n"), _DEPARTS if made["verdict"] == comparison.DEPARTS else 0)
+
+
+def _overflow(args: argparse.Namespace) -> int:
+    from npu_shim.dumps import overflow
+    from npu_shim.dumps.reports.overflows import to_text
+
+    scale = None if args.loss_scale is None else overflow.read_loss_scale(args.loss_scale)
+    found = overflow.run(args.device, args.graph, scale)
+    if args.report:
+        os.makedirs(args.report, exist_ok=True)
+        for name, text in (
+            ("overflow.txt", to_text(found, all_rows=True)),
+            ("overflow.json", json.dumps(found, indent=1, allow_nan=False) + "\n"),
+        ):
+            with open(os.path.join(args.report, name), "w", encoding="utf-8") as stream:
+                stream.write(text)
+    if found["problems"] and not found["overflows"]:
+        print(to_text(found), end="")
+        return USAGE_ERROR
+    return show(to_text(found).rstrip("\n"), _DEPARTS if found["verdict"] == overflow.NOT_NORMAL else 0)

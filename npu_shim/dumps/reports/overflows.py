@@ -1,0 +1,55 @@
+"""The report of overflows as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Iterator
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
+_MOST = 20
+
+
+def to_text(result: JsonObject, all_rows: bool = False) -> str:
+    """Return the report as text that ends with a line feed."""
+    return "\n".join(_lines(result, len(result["overflows"]) if all_rows else _MOST)) + "\n"
+
+
+def _lines(result: JsonObject, most: int) -> Iterator[str]:
+    entries = result["overflows"]
+    if not entries:
+        yield "no overflow: the folder has no op debug files. Check that it is the dump_path of the run."
+    for each in [entry for entry in entries if entry["first"]][:1]:
+        yield f"first overflow: {_name(each)}, {each['verdict']}"
+        yield f"  {each['reason']}"
+    shown = 0
+    for each in entries[:most]:
+        if each["first"]:
+            scale = "" if each["loss_scale"] is None else f", loss scale {each['loss_scale']:g}"
+            yield f"step {each['step']}{scale}:" if each["step"] >= 0 else "step unknown:"
+        shown += 1
+        yield f"  {_name(each)}: {each['unit']}, status {each['status']:#x}, {each['verdict']}"
+        yield f"    {each['reason']}"
+        for side in ("inputs", "outputs"):
+            yield from (f"    {side[:-1]} {place}: {_range(tensor)}" for place, tensor in enumerate(each[side]))
+    if len(entries) > shown:
+        yield f"... and {len(entries) - shown} more: see -r DIR"
+    if result["problems"]:
+        yield f"{len(result['problems'])} files were not read:"
+        yield from (f"  {each['file']}: {each['problem']}." for each in result["problems"][:most])
+
+
+def _name(each: JsonObject) -> str:
+    if not each["operator"]:
+        return f"task {each['task']} of stream {each['stream']}"
+    made_from = f" from {', '.join(each['originals'])}" if each["originals"] not in ([], [each["operator"]]) else ""
+    return f"{each['operator']} ({each['type']}{made_from})"
+
+
+def _range(tensor: JsonObject) -> str:
+    what = f"{tensor['type']} {tensor['shape']}"
+    if tensor["problem"]:
+        return f"{what}, {tensor['problem']}"
+    found = "" if tensor["low"] is None else f", {tensor['low']:g} to {tensor['high']:g}"
+    bad = f", {tensor['not_finite']} Inf or NaN" if tensor["not_finite"] else ""
+    return what + found + bad + (f", {tensor['saturated']} at 65504" if tensor["saturated"] else "")
