@@ -27,7 +27,7 @@ class Compared:
         state: AGREES, DEPARTS or NOT_COMPARED.
         why: the limits that it exceeds, or why it was not compared.
         cause: what a departure looks like.
-        figures: None if it was not compared.
+        figures: None if it was not compared, or has no elements.
     """
 
     pair: Pair
@@ -145,7 +145,7 @@ def _compare(pair: Pair, against: Reference, step: int, tolerance: float) -> Com
             return made
         ours = ours.reshape(theirs.shape)
     if not ours.size:
-        made.why = ["it has no elements"]
+        made.state = AGREES
         return made
     made.figures = compare(ours, theirs)
     made.why = limits.reasons(made.figures, made.device_type, output.band, tolerance)

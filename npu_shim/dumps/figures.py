@@ -78,6 +78,8 @@ def _compare(made: Figures, device: np.ndarray, reference: np.ndarray) -> None:
         made.not_finite += int(bad_x.sum())
         made.not_finite_reference += int(bad_y.sum())
         made.only_here += int(((bad_x | bad_y) & ~same).sum())
+        made.largest = max(made.largest, _largest(raw_x, bad_x))
+        made.largest_reference = max(made.largest_reference, _largest(raw_y, bad_y))
         made.different += float((~same).sum()) / device.size
         if x.size:
             number += x.size
@@ -87,7 +89,6 @@ def _compare(made: Figures, device: np.ndarray, reference: np.ndarray) -> None:
     if not number:
         return
     norms = np.sqrt(sums[2:])
-    made.largest, made.largest_reference = (float(max(abs(low[k]), abs(high[k]))) for k in (0, 1))
     _differences(made, device, reference, number, norms)
     _divergence(made, device, reference, low, high)
     if device.size == 1 or norms.max() <= _TINY:
@@ -100,6 +101,11 @@ def _compare(made: Figures, device: np.ndarray, reference: np.ndarray) -> None:
         squares += [((x - means[0]) ** 2).sum(), ((y - means[1]) ** 2).sum()]
     spread = np.sqrt(squares / number)
     made.deviations = (float(means[0]), float(spread[0]), float(means[1]), float(spread[1]))
+
+
+def _largest(values: np.ndarray, bad: np.ndarray) -> float:
+    kept = values[~bad] if bad.any() else values
+    return max(abs(float(kept.max())), abs(float(kept.min()))) if kept.size else 0.0
 
 
 def _differences(made: Figures, device: np.ndarray, reference: np.ndarray, number: int, norms: np.ndarray) -> None:

@@ -32,6 +32,7 @@ FRACTAL_Z_3D_TRANSPOSE FRACTAL_ZN_LSTM FRACTAL_Z_G RESERVED ALL NULL ND_RNN_BIAS
 FRACTAL_Z_WINO C1HWC0
 """.split()
 PLAIN = ("NHWC", "NCHW", "HWCN", "CHWN", "NDHWC", "NCDHW", "DHWCN", "DHWNC")
+_OF_WEIGHTS = ("HWCN", "NCHW", "DHWCN", "NCDHW", "NHWC", "NDHWC")
 _DIMENSIONS = {"NC1HWC0": 5, "NC1HWC0_C04": 5, "NDC1HWC0": 6, "FRACTAL_Z": 4, "FRACTAL_Z_3D": 4}
 _N0 = 16
 
@@ -65,7 +66,7 @@ def to_original(
         return _from_plain(array, layout, shape, original)
     if array.ndim != _DIMENSIONS[layout]:
         return _misfit(array, layout, shape)
-    for letters in _candidates(shape, original):
+    for letters in _candidates(shape, original, _OF_WEIGHTS if layout.startswith("FRACTAL_Z") else PLAIN):
         found = _axes(array, layout, dict(zip(letters, shape)), groups)
         if found is not None:
             axes, made = found
@@ -76,11 +77,11 @@ def to_original(
     return _misfit(array, layout, shape)
 
 
-def _candidates(shape: tuple[int, ...], original: str) -> Iterator[str]:
+def _candidates(shape: tuple[int, ...], original: str, layouts: Sequence[str] = PLAIN) -> Iterator[str]:
     """Return the letters that the axes of a shape may have, the likeliest first."""
     if len(original) == len(shape) and original in PLAIN:
         yield original
-    yield from (letters for letters in PLAIN if len(letters) == len(shape) and letters != original)
+    yield from (letters for letters in layouts if len(letters) == len(shape) and letters != original)
     if len(shape) == 1:
         yield "C"
 

@@ -1,0 +1,113 @@
+"""Layouts and types that a writer of the tests makes come back as they were."""
+
+from __future__ import annotations
+
+import pathlib
+
+import numpy as np
+import pytest
+
+from npu_shim.dumps import dump, formats
+from npu_shim.dumps.messages import DumpError
+from tests.dumps.messages import TYPES, dump_bytes, tensor
+
+_CASES = [
+    ("ND", "", (3, 4)),
+    ("ND", "", ()),
+    ("NHWC", "NHWC", (2, 3, 4, 5)),
+    ("NCHW", "NHWC", (2, 3, 4, 5)),
+    ("HWCN", "NCHW", (2, 3, 4, 5)),
+    ("NC1HWC0", "NHWC", (2, 3, 4, 17)),
+    ("NC1HWC0", "NCHW", (2, 40, 3, 5)),
+    ("NC1HWC0", "NHWC", (1, 16, 16, 16)),
+    ("FRACTAL_Z", "HWCN", (3, 2, 17, 20)),
+    ("FRACTAL_Z", "NCHW", (20, 3, 3, 3)),
+    ("FRACTAL_NZ", "", (33, 18)),
+    ("FRACTAL_NZ", "", (2, 3, 16, 40)),
+    ("FRACTAL_NZ", "", (5,)),
+    ("NDC1HWC0", "NDHWC", (2, 3, 4, 5, 17)),
+    ("NDC1HWC0", "NCDHW", (2, 18, 3, 4, 5)),
+    ("FRACTAL_Z_3D", "DHWCN", (2, 3, 2, 18, 17)),
+    ("FRACTAL_Z_3D", "NCDHW", (17, 3, 2, 3, 2)),
+]
+
+
+def values(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Return different numbers."""
+    chance = np.random.RandomState(1)
+    if dtype == "bool":
+        return np.asarray(chance.uniform(size=shape) < 0.5)
+    return np.asarray(chance.permutation(int(np.prod(shape))).reshape(shape) % 100).astype(dtype)
+
+
+@pytest.mark.parametrize(("layout", "letters", "shape"), _CASES)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+def test_a_layout_comes_back(
+    layout: str, letters: str, shape: tuple[int, ...], dtype: str, tmp_path: pathlib.Path
+) -> None:
+    array = values(shape, dtype)
+    path = tmp_path / "Op.op.1.2.3"
+    path.write_bytes(dump_bytes("op", [tensor(array, layout, letters)]))
+    found = dump.read(str(path)).outputs[0]
+    np.testing.assert_array_equal(dump.original(str(path), found, letters), array)
+    np.testing.assert_array_equal(dump.original(str(path), found), array)  # by the shapes
+
+
+@pytest.mark.parametrize(("n", "c", "groups"), [(8, 1, 8), (32, 4, 2), (40, 1, 20), (6, 5, 3)])
+def test_weights_of_a_convolution_with_groups_come_back(n: int, c: int, groups: int, tmp_path: pathlib.Path) -> None:
+    array = np.arange(3 * 2 * c * n, dtype=np.float32).reshape(3, 2, c, n)
+    path = tmp_path / "Op.op.1.2.3"
+    path.write_bytes(dump_bytes("op", [tensor(array, "FRACTAL_Z", "HWCN", groups=groups)]))
+    np.testing.assert_array_equal(dump.original(str(path), dump.read(str(path)).outputs[0]), array)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_type_comes_back(dtype: str, inside: bool, tmp_path: pathlib.Path) -> None:
+    array = values((5, 3), "float32" if dtype == "bfloat16" else dtype)
+    path = tmp_path / "Op.op.1.2.3"
+    given = [tensor(values((7,), "int16")), tensor(array, dtype=dtype)]
+    path.write_bytes(dump_bytes("scope/op", given, [tensor(values((2, 2), "float64"))], {"a": "b"}, inside))
+    found = dump.read(str(path))
+    assert (found.op_name, found.attributes, len(found.inputs), len(found.outputs)) == ("scope/op", {"a": "b"}, 1, 2)
+    assert dump.type_name(found.outputs[1]) == dtype
+    np.testing.assert_array_equal(dump.values(str(path), found.outputs[1]), array)
+    np.testing.assert_array_equal(dump.values(str(path), found.inputs[0]), values((2, 2), "float64"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (34, "type float8_e5m2 cannot be compared: NumPy has no such type"),
+        (13, "type string cannot be compared"),
+        (99, "type type 99 cannot be compared"),
+        (1, r"shape \[4\] of float32 needs 16 bytes, 4 are there"),
+    ],
+)
+def test_a_type_or_shape_that_cannot_be_read_is_an_error(kind: int, message: str, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "Op.op.1.2.3"
+    path.write_bytes(dump_bytes("op", [{"raw": b"1234", "type": kind, "shape": [4]}]))
+    with pytest.raises(DumpError, match=message):
+        dump.values(str(path), dump.read(str(path)).outputs[0])
+
+
+@pytest.mark.parametrize(
+    ("layout", "array_shape", "shape", "message"),
+    [
+        (
+            "NC1HWC0",
+            (2, 1, 3, 4, 16),
+            (2, 3, 4, 17),
+            r"shape \[2, 1, 3, 4, 16\] in NC1HWC0 does not fit \[2, 3, 4, 17\]",
+        ),
+        ("FRACTAL_Z", (6, 1, 16), (3, 2, 4, 5), "in FRACTAL_Z does not fit"),
+        ("FRACTAL_NZ", (2, 2, 16, 16), (2, 50, 30), "in FRACTAL_NZ does not fit"),
+        ("ND", (2, 3), (3, 3), "in ND does not fit"),
+        ("C1HWNC0", (1, 2, 3, 4, 16), (4, 2, 3, 5), "layout C1HWNC0 is unknown, and shape"),
+    ],
+)
+def test_a_layout_that_does_not_fit_is_an_error(
+    layout: str, array_shape: tuple[int, ...], shape: tuple[int, ...], message: str
+) -> None:
+    with pytest.raises(DumpError, match=message):
+        formats.to_original(np.zeros(array_shape), layout, shape)
