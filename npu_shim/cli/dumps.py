@@ -1,6 +1,7 @@
 """Compare dumps of the NPU with what TensorFlow computes, and explain overflow dumps.
 
-``compare`` names the first operator whose output departs; ``overflow`` the first that overflowed, and whether that is normal.
+``compare`` names the first operator whose output departs; ``overflow`` the first that overflowed, and whether that is
+normal.
 """
 
 from __future__ import annotations

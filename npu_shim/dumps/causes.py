@@ -1,4 +1,4 @@
-"""What a difference looks like: the likeliest cause, from the elements of both sides."""
+"""The likeliest cause of a difference, from the elements of both sides."""
 
 from __future__ import annotations
 

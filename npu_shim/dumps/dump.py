@@ -20,9 +20,9 @@ _MOST_MESSAGE = 1 << 31  # protobuf's own limit
 # The engine's types in the order of their numbers.
 _NAMES = """
 undefined float32 float16 int8 uint8 int16 uint16 int32 int64 uint32 uint64 bool float64 string dual_sub_int8
-dual_sub_uint8 complex64 complex128 qint8 qint16 qint32 quint8 quint16 resource string_ref dual variant bfloat16 int4 uint1
-int2 uint2 complex32 hifloat8 float8_e5m2 float8_e4m3fn float8_e8m0 float6_e3m2 float6_e2m3 float4_e2m1 float4_e1m2
-hifloat4
+dual_sub_uint8 complex64 complex128 qint8 qint16 qint32 quint8 quint16 resource string_ref dual variant bfloat16 int4
+uint1 int2 uint2 complex32 hifloat8 float8_e5m2 float8_e4m3fn float8_e8m0 float6_e3m2 float6_e2m3 float4_e2m1
+float4_e1m2 hifloat4
 """.split()
 _READ = {name: name.lstrip("q") for name in _NAMES[1:13] + _NAMES[16:23]}  # as NumPy calls them
 _READ["bfloat16"] = "uint16"

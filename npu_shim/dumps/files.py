@@ -47,7 +47,8 @@ class DumpFile:
 
 def find(folder: str) -> tuple[list[DumpFile], dict[str, str]]:
     """Return the dump files of a folder and what is wrong with other files, by path."""
-    found, problems = [], {}
+    found: list[DumpFile] = []
+    problems: dict[str, str] = {}
     for place, folders, names in os.walk(folder):
         folders.sort()
         mapping = _mapping(os.path.join(place, MAPPING), problems) if MAPPING in names else {}

@@ -52,7 +52,7 @@ class Tensor:
 
 @dataclass
 class DumpData:
-    """What a dump file says of an operator."""
+    """The message of a dump file: an operator and its tensors."""
 
     op_name: str = ""
     outputs: list[Tensor] = field(default_factory=list)

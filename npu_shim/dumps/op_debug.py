@@ -1,8 +1,8 @@
 """Op debug files: which unit of the device reported an overflow, in which task.
 
-They are dumps of type ``Opdebug`` with one output, or JSON that the vendor's tool made of one. The older generation has three
-parts of fixed size, for two kinds of atomic additions and the AI Core; the newer one begins with a magic number and names
-the unit.
+They are dumps of type ``Opdebug`` with one output, or JSON that the vendor's tool made of one. The older generation
+has three parts of fixed size, for two kinds of atomic additions and the AI Core; the newer one begins with a magic
+number and names the unit.
 """
 
 from __future__ import annotations

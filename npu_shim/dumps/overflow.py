@@ -1,8 +1,8 @@
-"""Overflows that the device reported: the first operator of each step, its inputs, and whether a loss scale explains it.
+"""Overflows that the device reported: the first operator of each step, and whether a loss scale explains it.
 
-A dynamic loss scale grows until a gradient overflows; the step is skipped and the scale falls. So single overflows in the
-gradients are normal. These are not: an overflow in the forward pass, which no loss scale reaches; more steps in a row than
-the scale needs to fall; a scale at 1; any overflow with a fixed scale, which trains on with it.
+A dynamic loss scale grows until a gradient overflows; the step is skipped and the scale falls. So single overflows in
+the gradients are normal. These are not: an overflow in the forward pass, which no loss scale reaches; more steps in a
+row than the scale needs to fall; a scale at 1; any overflow with a fixed scale, which trains on with it.
 """
 
 from __future__ import annotations
@@ -94,11 +94,10 @@ def _reports(folder: str, found: list[files.DumpFile]) -> Iterator[files.DumpFil
             yield file
     for path in files.below(folder, (".json",)):
         name, output, _ = os.path.basename(path).partition(".output.")
-        file = (
-            files.named(path, name, os.path.relpath(path, folder)) if name.startswith("Opdebug.") and output else None
-        )
-        if file and name not in names:
-            yield file
+        inside = os.path.relpath(path, folder)
+        made = files.named(path, name, inside) if name.startswith("Opdebug.") and output else None
+        if made and name not in names:
+            yield made
 
 
 def _entry(

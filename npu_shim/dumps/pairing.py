@@ -158,8 +158,7 @@ class Pairing:
             return None if place is None or len(operator.originals or "1") > 1 else (place, "")
         if index >= len(operator.op.inputs):
             return None
-        found = self._produced(*operator.op.inputs[index])
-        return found
+        return self._produced(*operator.op.inputs[index])
 
     def _produced(self, name: str, index: int) -> tuple[int, str] | None:
         for _ in range(_MOST_PASSED):
@@ -174,10 +173,11 @@ class Pairing:
 
     def producers(self, pair: Pair) -> set[int]:
         """Return the places in the reference of what an operator takes."""
-        operator, found = pair.operator, set()
+        operator = pair.operator
         if operator.op:
-            found = {self._produced(*taken) for taken in operator.op.inputs} - {None}
-            return {origin[0] for origin in found if origin} - {pair.place}
+            origins = [self._produced(*taken) for taken in operator.op.inputs]
+            return {origin[0] for origin in origins if origin} - {pair.place}
+        found: set[int] = set()
         names = {flat(name) for name in operator.originals or [self.reference.outputs[pair.place].op]}
         for name in names:
             for taken in self._inputs_of(name):

@@ -122,7 +122,8 @@ def read(folder: str, problems: dict[str, str]) -> Reference:
 def write(folder: str, outputs: Iterable[tuple[Output, np.ndarray]]) -> None:
     """Write the outputs of a step and their index. Arrays of bfloat16 are written as float32, which holds them."""
     os.makedirs(folder, exist_ok=True)
-    entries, mapping = [], []
+    mapping: list[tuple[str, str]] = []
+    entries = []
     now = int(time.time() * 1e6)
     for entry, array in outputs:
         name = f"{flat(entry.op)}.{entry.output}.{now}.npy"

@@ -16,7 +16,7 @@ from npu_shim.dumps.reference import Reference
 from tests.dumps.messages import dump_bytes, tensor
 
 TIME = 1700000000000000
-_FUSED = {"Conv2D": ("BiasAdd", "Relu"), "MatMul": ("AddV2", "BiasAdd", "Relu")}
+_FUSED = {"Conv2D": ("BiasAdd", "Relu"), "MatMul": ("AddV2", "Add", "BiasAdd", "Relu")}
 _RENAMED = ("Reshape", "Mul")
 Change = Callable[[str, np.ndarray], np.ndarray]
 

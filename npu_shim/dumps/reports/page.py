@@ -69,7 +69,8 @@ def _drawn(path: list[JsonObject]) -> str:
             parts.append(f'<path d="M20 {top - _GAP} v{_GAP}" stroke="currentColor" fill="none"/>')
         parts.append(
             f'<rect x="1" y="{top}" width="{_WIDTH - 2}" height="{_HEIGHT - 2}" rx="4" fill="none" stroke="{colour}" '
-            f'stroke-width="2"/><text x="12" y="{top + 18}" fill="currentColor" font-size="14">{clean(each["operator"])}'
-            f'</text><text x="12" y="{top + 35}" fill="currentColor" font-size="12">{clean(detail)}</text>'
+            'stroke-width="2"/>'
         )
+        for text, line, size in ((each["operator"], 18, 14), (detail, 35, 12)):
+            parts.append(f'<text x="12" y="{top + line}" fill="currentColor" font-size="{size}">{clean(text)}</text>')
     return "".join(parts) + "</svg>"
