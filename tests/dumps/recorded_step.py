@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import runpy
 import sys
-from typing import Any
+from typing import Any, Iterator
 
 import numpy as np
-import tensorflow.compat.v1 as tf
 from tensorflow.python.client import session
 
 from npu_shim.dumps import reference
@@ -24,7 +23,7 @@ def main() -> None:
     run = session.BaseSession.run
 
     def first_step(self: Any, fetches: Any, *args: Any, **kwargs: Any) -> Any:
-        ops = _below(self.graph, tf.nest.flatten(fetches))
+        ops = _below(self.graph, list(_flat(fetches)))
         if not any(
             update in op.type for op in ops for update in ("ApplyAdam", "ApplyGradientDescent", "ApplyMomentum")
         ):
@@ -43,6 +42,15 @@ def main() -> None:
     runpy.run_path(script, run_name="__main__")
 
 
+def _flat(fetches: Any) -> Iterator[Any]:
+    if isinstance(fetches, (list, tuple)):
+        yield from (each for fetch in fetches for each in _flat(fetch))
+    elif isinstance(fetches, dict):
+        yield from _flat(list(fetches.values()))
+    elif fetches is not None:
+        yield fetches
+
+
 def _below(graph: Any, fetches: list[Any]) -> list[Any]:
     """Return the ops that fetches need, in the order in which the graph was made."""
     waiting = [graph.as_graph_element(fetch) for fetch in fetches]
@@ -56,9 +64,9 @@ def _below(graph: Any, fetches: list[Any]) -> list[Any]:
 
 
 def _has_numbers(tensor: Any) -> bool:
-    return not tensor.dtype._is_ref_dtype and (
-        tensor.dtype.is_floating or tensor.dtype.is_integer or tensor.dtype.is_bool
-    )
+    if tensor.dtype._is_ref_dtype or not tensor.graph.is_fetchable(tensor):
+        return False
+    return bool(tensor.dtype.is_floating or tensor.dtype.is_integer or tensor.dtype.is_bool)
 
 
 def _entry(tensor: Any, script: str) -> reference.Output:

@@ -98,22 +98,38 @@ PLANTED: dict[str, tuple[str, Change, str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def step(
-    repo_root: pathlib.Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[pathlib.Path, Engine, pathlib.Path]:
-    """A step of digits_session in TensorFlow, and clean dumps of it."""
-    folder = tmp_path_factory.mktemp("dumps")
-    script = repo_root / "samples" / "digits_session" / "original.py"
+def rounds() -> list[list[str]]:
+    """Return the names of deviations in groups in which no two are of one operator."""
+    groups: list[list[str]] = []
+    for name, (operator, _, _) in PLANTED.items():
+        free = [group for group in groups if operator not in {PLANTED[each][0] for each in group}]
+        if not free:
+            groups.append([])
+        (free or groups[-1:])[0].append(name)
+    return groups
+
+
+def recorded(script: pathlib.Path, folder: pathlib.Path) -> Engine:
+    """Run a sample to its first step, write what TensorFlow computes in it, and clean dumps of it."""
     subprocess.run(
         [sys.executable, "-m", "tests.dumps.recorded_step", str(script), str(folder / "cpu"), "--batch_size=4"],
-        cwd=repo_root,
+        cwd=script.parents[2],
         check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     engine = Engine(reference.read(str(folder / "cpu"), {}))
     engine.write(folder / "card", with_inputs=False)
+    return engine
+
+
+@pytest.fixture(scope="module")
+def step(
+    repo_root: pathlib.Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[pathlib.Path, Engine, pathlib.Path]:
+    """A step of digits_session in TensorFlow, and clean dumps of it."""
+    folder = tmp_path_factory.mktemp("dumps")
+    engine = recorded(repo_root / "samples" / "digits_session" / "original.py", folder)
     return folder / "cpu", engine, folder / "card"
 
 
@@ -139,34 +155,74 @@ def test_clean_dumps_agree(step: tuple[pathlib.Path, Engine, pathlib.Path], tmp_
     assert whole["states"] == {"agrees": whole["pairs"]} and whole["pairs"] > 1.5 * found["pairs"]
 
 
+def planted(names: list[str], step: tuple[pathlib.Path, Engine, pathlib.Path], folder: pathlib.Path) -> Any:
+    """Return the result of a comparison with deviations planted."""
+    cpu, engine, card = step
+    shutil.copytree(cpu, folder / "cpu")
+    try:
+        for name in names:
+            operator, change, _ = PLANTED[name]
+            made = engine.operators[operator]
+            array = made.arrays[0]
+            place = engine.reference.place(made.originals[-1], 0)
+            assert place is not None
+            if "of float16" in name:  # the reference has numbers that float16 lacks
+                np.save(folder / "cpu" / engine.reference.outputs[place].file, at(2, 7e4)(array))
+            output = tensor(change(array), made.layout, made.letters, made.dtype)
+            engine.write_operator(card, operator, lambda _, output=output: output, with_inputs=False)
+        return compared(card, folder / "cpu")
+    finally:
+        for name in names:
+            engine.write_operator(card, PLANTED[name][0], with_inputs=False)
+
+
+def check(found: Any, names: list[str], engine: Engine) -> None:
+    """Check that each deviation is found and named, and nothing else, and that the first of the graph comes first."""
+    departing = {each["operator"]: each for each in found["tensors"] if each["state"] != "agrees"}
+    assert set(departing) == {PLANTED[name][0] for name in names}
+    for name in names:
+        operator, _, cause = PLANTED[name]
+        assert departing[operator]["state"] == "departs" and departing[operator]["cause"].startswith(cause), name
+        assert departing[operator]["op"] == f"{engine.operators[operator].originals[-1]}:0"
+    order = list(engine.operators)
+    first = found["first_departure"]
+    assert first["operator"] == min(departing, key=order.index) and first["path"][-1]["operator"] == first["operator"]
+    assert first["line"].startswith("original.py:") and first["inputs"] in ("agree", "not compared")
+    assert f"{first['operator']} ({engine.operators[first['operator']].op_type}), original.py" in answers(found)[0]
+
+
+@pytest.mark.parametrize("names", rounds(), ids=lambda names: f"{len(names)} deviations")
+def test_planted_deviations_are_found_and_named(
+    names: list[str], step: tuple[pathlib.Path, Engine, pathlib.Path], tmp_path: pathlib.Path
+) -> None:
+    check(planted(names, step, tmp_path), names, step[1])
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_deviation_is_found_and_named(
     name: str, step: tuple[pathlib.Path, Engine, pathlib.Path], tmp_path: pathlib.Path
 ) -> None:
-    cpu, engine, card = step
-    operator, change, cause = PLANTED[name]
-    made = engine.operators[operator]
-    before = made.arrays[0]
-    place = engine.reference.place(made.originals[-1], 0)
-    assert place is not None
-    if "of float16" in name:  # the reference has numbers that float16 lacks
-        large = at(2, 7e4)(before)
-        cpu = tmp_path / "cpu"
-        shutil.copytree(step[0], cpu)
-        np.save(cpu / engine.reference.outputs[place].file, large)
-    path = engine.write_operator(
-        card, operator, lambda _: tensor(change(before), made.layout, made.letters, made.dtype), with_inputs=False
-    )
-    try:
-        found = compared(card, cpu)
-    finally:
-        engine.write_operator(card, operator, with_inputs=False)
-    first = found["first_departure"]
-    assert first["operator"] == operator and first["op"] == f"{made.originals[-1]}:0"
-    assert first["cause"].startswith(cause), first
-    assert first["inputs"] in ("agree", "not compared") and first["file"] == str(path)
-    assert found["states"]["departs"] == 1 and first["path"][-1]["operator"] == operator
-    assert f"({made.op_type})" in answers(found)[0] and first["line"].startswith("original.py:")
+    check(planted([name], step, tmp_path), [name], step[1])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("sample", ["digits_gan/expected_npu.py", "digits_estimator/original.py"])
+def test_operators_of_other_samples_are_found(sample: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    engine = recorded(repo_root / "samples" / sample, tmp_path)
+    assert compared(tmp_path / "card", tmp_path / "cpu")["verdict"] == "agrees"
+    of_floats = [
+        (name, made)
+        for name, made in engine.operators.items()
+        if made.originals and made.arrays[0].dtype == np.float32 and np.abs(made.arrays[0]).max() > 0
+    ]
+    assert len(of_floats) > 50
+    for name, made in of_floats[::9]:
+        output = tensor(made.arrays[0] * np.float32(1.5), made.layout, made.letters, made.dtype)
+        engine.write_operator(tmp_path / "card", name, lambda _, output=output: output, with_inputs=False)
+        first = compared(tmp_path / "card", tmp_path / "cpu")["first_departure"]
+        assert first["operator"] == name
+        engine.write_operator(tmp_path / "card", name, with_inputs=False)
 
 
 def test_damaged_files_are_named_and_the_rest_is_compared(
