@@ -10,6 +10,7 @@ import pytest
 pytestmark = pytest.mark.once
 
 _PAGES = (
+    "accuracy",
     "assess",
     "cookbook",
     "distributed",

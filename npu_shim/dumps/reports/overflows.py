@@ -19,8 +19,10 @@ def _lines(result: JsonObject, most: int) -> Iterator[str]:
     entries = result["overflows"]
     if not entries:
         yield "no overflow: the folder has no op debug files. Check that it is the dump_path of the run."
-    for each in [entry for entry in entries if entry["first"]][:1]:
-        yield f"first overflow: {_name(each)}, {each['verdict']}"
+    bad = [entry for entry in entries if entry["verdict"] == "not normal"]
+    for each in (bad or entries)[:1]:
+        of_step = f"step {each['step']}, " if each["step"] >= 0 else ""
+        yield f"first overflow{' that is not normal' if bad else ''}: {of_step}{_name(each)}"
         yield f"  {each['reason']}"
     shown = 0
     for each in entries[:most]:
