@@ -193,6 +193,7 @@ def test_run_sh_limits_the_matrix_to_the_environments_given(repo_root: pathlib.P
     default = suites_of(repo_root)
     assert {env for env, _, _ in default} == {"tf215"}
     assert {suite for _, suite, _ in default} == {
+        "dumps",
         "fast",
         "convert",
         "types",
