@@ -18,7 +18,7 @@ except ImportError:  # TF 1.15
     from tensorflow.python import pywrap_tensorflow as _c_api
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation, Structure, Tensor, Variable
+    from npu_shim._tensorflow.types import Graph, Message, Operation, Structure, Tensor, Variable
 
 v1 = tf.compat.v1
 REHEARSAL_OPS = "npu_shim_rehearsal_ops"  # attribute of a graph: the number of ops that rehearsals have added
@@ -77,10 +77,9 @@ def is_reference(tensor: Tensor) -> bool:
     return tensor.dtype._is_ref_dtype
 
 
-def operator_types() -> list[str]:
-    """Return the types of all operators of this TensorFlow."""
-    found = op_def_pb2.OpList.FromString(bytes(_c_api.TF_GetBuffer(_c_api.TF_GetAllOpList())))
-    return [op.name for op in found.op]
+def operators() -> list[Message]:
+    """Return the definitions of all operators of this TensorFlow."""
+    return list(op_def_pb2.OpList.FromString(bytes(_c_api.TF_GetBuffer(_c_api.TF_GetAllOpList()))).op)
 
 
 def has_cpu_kernel(op_type: str) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import re
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from npu_shim._tensorflow import tf_api
+from npu_shim.exporting.freezing import VARIABLES
 from npu_shim.exporting.nodes import (
     ExportError,
     attribute,
@@ -28,14 +31,23 @@ _BUILD = (
     "there, and export that graph."
 )
 _PASS = ("Identity", "StopGradient", "Cast", "Reshape", "Squeeze", "ExpandDims", "PreventGradient", "CheckNumerics")
-_MASKS = (*_PASS, "Floor", "GreaterEqual", "Greater", "Less", "LessEqual", "Add", "AddV2", "Sub", "Mul", "LogicalNot")
-_COMPARE = {"Floor", "GreaterEqual", "Greater", "Less", "LessEqual"}
+_COMPARE = ("Floor", "GreaterEqual", "Greater", "Less", "LessEqual")
+_ARITHMETIC: dict[str, Callable[..., float]] = {
+    "Add": operator.add,
+    "AddV2": operator.add,
+    "Sub": operator.sub,
+    "Mul": operator.mul,
+    "RealDiv": lambda x, y: x / (y or math.inf),
+    "Div": lambda x, y: x / (y or math.inf),
+    "Reciprocal": lambda x: 1 / (x or math.inf),
+    **{op: float for op in _PASS},
+}
+_ROUNDING = 1e-3  # of a scale in 16 bits
 _TRAINING = re.compile(r"train|phase|learning", re.I)
 _RANDOM = re.compile(r"^(Stateless)?(Random|Truncated|ParameterizedTruncated|Multinomial)")
 _SHIM_DROPOUT = re.compile(rb"^NpuShim(Chosen)?Dropout$")
 _VENDOR_DROPOUT = ("DropOutDoMask", "DropOutDoMaskV3")
 _NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
-_VARIABLES = ("VariableV2", "Variable", "VarHandleOp", "AutoReloadVariable")
 _ONE_INPUT_FREE = {"CheckNumerics": "T", "StopGradient": "T", "PreventGradient": "T", "PlaceholderWithDefault": "dtype"}
 
 
@@ -96,63 +108,84 @@ def _is_of_batch(nodes: dict[str, Any], node: Any) -> bool:
 
 def _replace_dropouts(graph: GraphDef) -> int:
     nodes = by_name(graph)
-    masks = {node.name for node in graph.node if node.op in ("Cast", *_COMPARE) and _is_mask(nodes, node.name, False)}
-    instead: dict[tuple[str, int], str] = {}
-    for node in graph.node:
-        source = _dropout_input(nodes, node, masks)
-        if source is not None:
-            instead[(node.name, 0)] = source
+    instead = {node.name: source for node in graph.node for source in [_dropout_input(nodes, node)] if source}
     for name, source in instead.items():  # the name stays, because it may be an output
-        node = nodes[name[0]]
-        dtype = tf.as_dtype(node.attr["T"].list.type[0] if node.op == "IdentityN" else node.attr["T"].type)
-        set_identity(node, source, dtype)
+        node = nodes[name]
+        set_identity(node, source, tf.as_dtype(node.attr["T"].type or node.attr["T"].list.type[0]))
     return len(instead)
 
 
-def _is_mask(nodes: dict[str, Any], name: str, compared: bool) -> bool:
-    """Return True for a comparison of random numbers with a rate, or their floor."""
-    node = nodes.get(split(name)[0])
-    if node is None:
-        return False
-    if _RANDOM.match(node.op):
-        return compared
-    if node.op not in _MASKS:
-        return False
-    compared = compared or node.op in _COMPARE
-    found = False
-    for each in data_inputs(node):
-        other = nodes.get(split(each)[0])
-        if other is not None and _is_mask(nodes, each, compared):
-            found = True
-    return found
-
-
-def _dropout_input(nodes: dict[str, Any], node: Any, masks: set[str]) -> str | None:
+def _dropout_input(nodes: dict[str, Any], node: Any) -> str | None:
     """Return what a dropout gets, None if a node is no dropout."""
-    if node.op in _VENDOR_DROPOUT or node.op == "IdentityN" and _SHIM_DROPOUT.match(_gradient(node)):
-        return str(node.input[1] if node.op == "IdentityN" else node.input[0])
-    operands = data_inputs(node)
-    if node.op == "Mul":
-        masked = [number for number in (0, 1) if split(operands[number])[0] in masks]
-        if len(masked) != 1:
-            return None
-        scaled = operands[1 - masked[0]]
-    elif node.op in ("Select", "SelectV2") and split(operands[0])[0] in masks and _is_zero(nodes, operands[2]):
-        scaled = operands[1]
+    if node.op in _VENDOR_DROPOUT:
+        return str(node.input[0])
+    if node.op == "IdentityN" and _SHIM_DROPOUT.match(attribute(node, "_gradient_op_type", b"")):
+        return str(node.input[1])
+    inputs = data_inputs(node)
+    if node.op in ("Select", "SelectV2") and _is_zero(nodes, inputs[2]):
+        mask, scaled = inputs[:2]
+    elif node.op == "Mul":
+        mask, scaled = inputs if _kept(nodes, inputs[0], 0.5) is not None else inputs[::-1]
     else:
         return None
+    if _kept(nodes, mask, 0.5) is None:
+        return None
     scaling = nodes[split(scaled)[0]]
-    if scaling.op in ("RealDiv", "Div", "DivNoNan"):
-        return str(scaling.input[0])
-    if scaling.op == "Mul":
-        scales = [number for number in (0, 1) if _is_scalar(nodes, scaling.input[number])]
-        if scales:
-            return str(scaling.input[1 - scales[-1]])
-    return None
+    operands = data_inputs(scaling) if scaling.op in ("Mul", "RealDiv", "Div", "DivNoNan") else []
+    if scaling.op == "Mul" and _number(nodes, operands[1], 0.5) is None:
+        operands.reverse()
+    if not operands or _number(nodes, operands[1], 0.5) is None:
+        return None
+    for fed in (0.5, 0.75):  # values of numbers that are fed, such as keep_prob
+        scale, kept = _number(nodes, operands[1], fed), _kept(nodes, mask, fed)
+        scale = scale if scaling.op == "Mul" else 1 / (scale or math.inf)
+        if abs(scale * kept - 1) > _ROUNDING:
+            raise ExportError(
+                f"{node.name} keeps {kept:.3g} of its input and scales it by {scale:.3g}, which changes the mean. "
+                + _BUILD
+            )
+    return operands[0]
 
 
-def _gradient(node: Any) -> bytes:
-    return bytes(attribute(node, "_gradient_op_type", b""))
+def _kept(nodes: dict[str, Any], name: str, fed: float) -> float | None:
+    """Return the share of ones of a mask: random numbers compared with a rate, or the floor of their sum."""
+    node = nodes[split(name)[0]]
+    inputs = data_inputs(node)
+    if node.op in _PASS:
+        return _kept(nodes, inputs[0], fed)
+    if node.op == "LogicalNot":
+        share = _kept(nodes, inputs[0], fed)
+        return None if share is None else 1 - share
+    if node.op not in _COMPARE:
+        return None
+    ends = []
+    for drawn in (0.0, 1.0):
+        sides = [_number(nodes, each, fed, drawn) for each in inputs] + [1.0]  # the floor is 1 from 1 on
+        if sides[0] is None or sides[1] is None:
+            return None
+        ends.append(sides[0] - sides[1])
+    if ends[0] == ends[1]:
+        return None  # nothing is drawn
+    root = min(max(ends[0] / (ends[0] - ends[1]), 0.0), 1.0)
+    above = 1 - root if ends[1] > ends[0] else root
+    return 1 - above if node.op.startswith("Less") else above
+
+
+def _number(nodes: dict[str, Any], name: str, fed: float, drawn: float | None = None) -> Any:
+    """Return the value of a number that is constant, fed, drawn or computed from such numbers, else None."""
+    node = nodes.get(split(name)[0])
+    if node is None:
+        return None
+    if node.op.startswith(("RandomUniform", "StatelessRandomUniform")) and "Int" not in node.op:
+        return drawn
+    if node.op == "Const":
+        return None if node.attr["value"].tensor.tensor_shape.dim else float(constant_value(node))
+    if node.op.startswith("Placeholder"):
+        return fed if "shape" in node.attr and not node.attr["shape"].shape.dim else None
+    values = [_number(nodes, each, fed, drawn) for each in data_inputs(node)]
+    if node.op not in _ARITHMETIC or None in values:
+        return None
+    return _ARITHMETIC[node.op](*values)
 
 
 def _is_zero(nodes: dict[str, Any], name: str) -> bool:
@@ -161,19 +194,6 @@ def _is_zero(nodes: dict[str, Any], name: str) -> bool:
         return _is_zero(nodes, node.input[1 if node.op == "Fill" else 0])
     value = constant_value(node)
     return node.op == "ZerosLike" or value is not None and not value.any()
-
-
-def _is_scalar(nodes: dict[str, Any], name: str) -> bool:
-    """Return True for a number that is constant, fed, or computed from such numbers."""
-    node = nodes.get(split(name)[0])
-    if node is None:
-        return False
-    if node.op == "Const":
-        return not node.attr["value"].tensor.tensor_shape.dim
-    if node.op.startswith("Placeholder"):
-        return "shape" in node.attr and not node.attr["shape"].shape.dim
-    arithmetic = ("Sub", "RealDiv", "Div", "Mul", "Cast", "Identity", "Reciprocal", "Add", "AddV2")
-    return node.op in arithmetic and all(_is_scalar(nodes, each) for each in data_inputs(node))
 
 
 # --- batch normalization
@@ -206,6 +226,11 @@ def _replace_batch_statistics(part: GraphDef, whole: GraphDef) -> int:
 def _averages(graph: GraphDef) -> Iterator[tuple[tuple[str, int], str]]:
     """Yield each batch statistic and the variable that averages it: v -= (v - statistic) (1 - decay)."""
     nodes = by_name(graph)
+    unbiased = {}  # zero-debiased averages: v = biased / (1 - decay^step), where biased is the average
+    for node in graph.node:
+        value = nodes[split(node.input[1])[0]] if node.op in ("Assign", "AssignVariableOp") else None
+        if value is not None and value.op == "RealDiv" and _variable(nodes, value.input[0]):
+            unbiased[_variable(nodes, value.input[0])] = _variable(nodes, node.input[0])
     for node in graph.node:
         if node.op not in ("AssignSub", "AssignSubVariableOp"):
             continue
@@ -220,14 +245,14 @@ def _averages(graph: GraphDef) -> Iterator[tuple[tuple[str, int], str]]:
             while nodes[chain[-1][0]].op in ("Identity", "Switch", "StopGradient", "Cast"):
                 chain.append(split(nodes[chain[-1][0]].input[0]))
             if nodes[chain[-1][0]].op in (*_NORMS, "Mean", "Squeeze", "Reshape"):  # not the variables of an EMA
-                yield from ((key, variable) for key in chain)
+                yield from ((key, unbiased.get(variable) or variable) for key in chain)
 
 
 def _variable(nodes: dict[str, Any], name: str) -> str | None:
     node = nodes[split(name)[0]]
-    while node.op in ("Identity", "ReadVariableOp", "Switch", "RefSwitch", "Enter", "RefIdentity"):
+    while node.op in ("Identity", "ReadVariableOp", "Switch", "RefSwitch", "Enter", "RefIdentity", "AssignSub"):
         node = nodes[split(node.input[0])[0]]
-    return str(node.name) if node.op in _VARIABLES else None
+    return str(node.name) if node.op in VARIABLES else None
 
 
 def _read(part: GraphDef, nodes: dict[str, Any], whole: dict[str, Any], variable: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from npu_shim._tensorflow import tf_api, tf_capture, tf_export
@@ -82,6 +84,7 @@ def make(
     graph = tf_export.optimized(graph, [*kept, *(port.tensor for port in inputs)], _FOLD)
     graph = _portable(subgraph(graph, [*kept, *(port.tensor for port in inputs)]))
     made = tf_capture.import_alone(graph)
+    notes += later_than_1_15(graph)
     outputs = [port._replace(shape=_sizes(made.get_tensor_by_name(port.tensor))) for port in outputs]
     return Model(graph, inputs, outputs, reference, values, notes, source.lines)
 
@@ -124,6 +127,25 @@ def _refuse_missing(part: GraphDef, inputs: list[Port]) -> None:
                 f"the outputs need {node.name} ({node.op}). Give it with --inputs {node.name}:SHAPE, or as a constant "
                 f"with --set {node.name}=VALUE."
             )
+
+
+def later_than_1_15(graph: GraphDef) -> list[str]:
+    """Return a line for each type of op that TensorFlow 1.15 does not have, or not with these attributes."""
+    known, found = operators_of_1_15(), {}
+    for node in graph.node:
+        attributes = sorted(set(node.attr) - known.get(node.op, set()))
+        if node.op not in known or attributes:
+            found[node.op] = f" with {', '.join(attributes)}" if node.op in known else ""
+    return [
+        f"TensorFlow 1.15 has no {op}{given}: the graph loads in later versions only" for op, given in found.items()
+    ]
+
+
+def operators_of_1_15() -> dict[str, set[str]]:
+    """Return the attributes of the operators of TensorFlow 1.15 that an exported graph may have."""
+    with open(os.path.join(os.path.dirname(__file__), "ops_of_1_15.json"), encoding="utf-8") as stream:
+        words = [word.split(":") for line in json.load(stream) for word in line.split()]
+    return {name: set(filter(None, attributes.split(","))) for name, attributes in words}
 
 
 def _portable(graph: GraphDef) -> GraphDef:

@@ -15,13 +15,22 @@ import tensorflow as tf
 from google.protobuf import text_format
 
 from npu_shim import cli
-from npu_shim.exporting import freezing, ports, proof
+from npu_shim._tensorflow import tf_graph
+from npu_shim.exporting import freezing, model, ports, proof
 from npu_shim.ops.gelu import gelu
 from samples import training
 from tests.distributed import forks
 
 v1 = tf.compat.v1
 SHAPE = [4, 6, 6, 3]
+
+
+def zero_debiased(average: Any, value: Any) -> Any:
+    """Update an average as zero_debias_moving_mean of tf.contrib.layers.batch_norm does."""
+    biased = v1.get_variable("biased", average.shape, trainable=False, initializer=v1.zeros_initializer())
+    steps = v1.get_variable("steps", [], trainable=False, initializer=v1.zeros_initializer())
+    sums = v1.assign_sub(biased, (biased - value) * 0.2)
+    return v1.assign(average, sums / (1 - 0.8 ** v1.assign_add(steps, 1.0)))
 
 
 def batch_norm(x: Any, name: str, training: Any, fused: bool) -> Any:
@@ -38,7 +47,8 @@ def batch_norm(x: Any, name: str, training: Any, fused: bool) -> Any:
         else:
             now, spread = tf.nn.moments(x, [0])
             y = tf.nn.batch_normalization(x, now, spread, beta, gamma, 1e-3)
-        for average, value in ((mean, now), (variance, spread)):
+            v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, zero_debiased(mean, now))
+        for average, value in ((mean, now), (variance, spread))[not fused :]:
             v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, v1.assign_sub(average, (average - value) * 0.2))
         if training is True:
             return y
@@ -345,12 +355,14 @@ def test_ops_without_a_form_for_inference_are_errors(
         mean, variance = tf.nn.moments(x, [0])
         tf.nn.batch_normalization(x, mean, variance, None, None, 1e-3, name="of_batch")
         tf.add(x, v1.placeholder(tf.float32, [], "rate"), name="fed")
+        tf.multiply(x / 0.5, tf.cast(tf.random.uniform([4, 3]) < 0.9, tf.float32), "scaled")
         v1.py_func(lambda value: value, [x], tf.float32, name="python")
     path = tmp_path / "graph.pb"
     path.write_bytes(graph.as_graph_def().SerializeToString())
     for arguments, message in (
         (["--outputs", "noisy"], "makes the outputs random. Make it an input"),
         (["--outputs", "of_batch/add_1"], "is the variance of a batch, and has no moving average. Build the graph"),
+        (["--outputs", "scaled"], "scaled keeps 0.9 of its input and scales it by 2, which changes the mean. Build"),
         (["--outputs", "fed", "--inputs", "x"], "rate"),
         (["--outputs", "python"], "calls Python"),
         ([], "has no signature. Give --outputs. Candidates:"),
@@ -367,6 +379,32 @@ def test_ops_without_a_form_for_inference_are_errors(
         assert message in shown.out + shown.err
     assert cli.main(["export", str(path), "-o", str(tmp_path), "--outputs", "fed", "--set", "rate=0.5"]) == 0
     assert run(tmp_path, {"x": np.zeros([4, 3])})["fed"].tolist() == [[0.5] * 3] * 4
+
+
+def test_each_version_loads_what_another_exported() -> None:
+    saved = np.load(
+        pathlib.Path(__file__).parent / "models" / "exported_by_2_21.npz"
+    )  # of Keras 3: layers of all kinds
+    with tf.Graph().as_default(), v1.Session() as session:
+        tf.import_graph_def(v1.GraphDef.FromString(saved["graph"].tobytes()), name="")
+        prob = session.run(str(saved["tensor"]), {str(saved["input"]): saved["images"]})
+    np.testing.assert_allclose(prob, saved["prob"], atol=1e-5)
+
+
+def test_ops_that_1_15_does_not_have_are_named() -> None:
+    graph = v1.GraphDef()
+    graph.node.add(name="a", op="Abs").attr["T"].type = 1
+    assert model.later_than_1_15(graph) == []
+    graph.node.add(name="b", op="Abs").attr["later"].i = 1
+    graph.node.add(name="c", op="BatchMatMulV3")
+    abs_, matmul = model.later_than_1_15(graph)
+    assert "no Abs with later: the graph" in abs_ and "no BatchMatMulV3: the graph" in matmul
+    known = model.operators_of_1_15()
+    for op in tf_graph.operators():
+        attributes = {each.name for each in op.attr}
+        if op.name in known:
+            assert attributes == known[op.name] if tf.__version__.startswith("1.") else attributes >= known[op.name]
+    assert len(known) > 800
 
 
 def test_names_of_inputs_and_differences() -> None:
