@@ -147,8 +147,8 @@ def _dropout_input(nodes: dict[str, Any], node: Any) -> str | None:
     return operands[0]
 
 
-def _kept(nodes: dict[str, Any], name: str, fed: float) -> float | None:
-    """Return the share of ones of a mask: random numbers compared with a rate, or the floor of their sum."""
+def _kept(nodes: dict[str, Any], name: str, fed: float) -> Any:
+    """Return the share of ones of a mask: random numbers compared with a rate, or the floor of their sum; else None."""
     node = nodes[split(name)[0]]
     inputs = data_inputs(node)
     if node.op in _PASS:

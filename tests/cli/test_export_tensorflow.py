@@ -199,7 +199,7 @@ def test_the_command_of_atc_names_inputs_shapes_and_outputs(
 ) -> None:
     begin = ["export", str(trained / "saved"), "-o", str(tmp_path), "--for", "atc", "--soc-version", "Ascend310P3"]
     fixed = "--framework=3 --output=model --soc_version=Ascend310P3 --input_format=NHWC"
-    end = "--out_nodes=prob:0 --precision_mode=force_fp16"
+    end = "--out_nodes=prob:0 --precision_mode=force_fp16 --output_type=FP32"
     assert cli.main([*begin, "--inputs", "images:4,6,6,3"]) == 0
     shown = capsys.readouterr().out
     assert f"atc --model=model.pb {fixed} --input_shape=images:4,6,6,3 {end}\n" in shown
@@ -207,7 +207,7 @@ def test_the_command_of_atc_names_inputs_shapes_and_outputs(
     assert cli.main([*begin, "--inputs", "images:?,6,6,3", "--dynamic-batch", "1", "8", "--aipp"]) == 0
     batches = "--dynamic_batch_size=1,8 --insert_op_conf=model.aipp.cfg"
     assert f"--input_shape=images:-1,6,6,3 {end} {batches}\n" in capsys.readouterr().out
-    assert (tmp_path / "model.atc.sh").read_text().split("atc \\\n")[1].count("--") == 10
+    assert (tmp_path / "model.atc.sh").read_text().split("atc \\\n")[1].count("--") == 11
     assert "src_image_size_w: 6" in (tmp_path / "model.aipp.cfg").read_text()
     assert cli.main([*begin, "--inputs", "images:4,6,6,3", "--dynamic-batch", "1", "8"]) == 2
     assert cli.main([*begin, "--inputs", "images:?,6,6,3"]) == 2

@@ -77,6 +77,8 @@ def command(model: Model, options: Options) -> list[str]:
         "out_nodes": ";".join(port.tensor for port in model.outputs),
         "precision_mode": options.precision_mode,
     }
+    if all(port.dtype.is_floating and port.dtype.size == 4 for port in model.outputs):
+        arguments["output_type"] = "FP32"  # else they have 16 bits with force_fp16
     if options.dynamic_batch:
         arguments["dynamic_batch_size"] = ",".join(map(str, options.dynamic_batch))
     if options.aipp:
