@@ -104,6 +104,6 @@ def original(path: str, tensor: Tensor, layout: str = "") -> np.ndarray:
     Raises:
         DumpError: its type or layout is unknown, or does not fit.
     """
-    named = formats.name(tensor.original_format) if tensor.original and tensor.original_format else ""
+    named = formats.name(tensor.original_format) if tensor.original_type else ""
     array, name = values(path, tensor), formats.name(tensor.format)
     return formats.to_original(array, name, tensor.original_shape, layout or named, tensor.groups)

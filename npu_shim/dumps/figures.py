@@ -22,7 +22,7 @@ from typing import Iterator
 
 import numpy as np
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 17  # two of them, and what is computed of them, fit into a cache
 _TINY = float(np.finfo(float).eps)
 _FLOOR = float(np.finfo(np.float32).eps)  # of the divergence
 _NAN = float("nan")
@@ -71,80 +71,83 @@ def compare(device: np.ndarray, reference: np.ndarray) -> Figures:
 
 
 def _compare(made: Figures, device: np.ndarray, reference: np.ndarray) -> None:
-    sums, low, high, number = np.zeros(4), [math.inf] * 2, [-math.inf] * 2, 0
+    sums, low, high, number = np.zeros(4), np.full(2, np.inf), np.full(2, -np.inf), 0
     for x, y, raw_x, raw_y in _blocks(device, reference):
-        bad_x, bad_y = ~np.isfinite(raw_x), ~np.isfinite(raw_y)
-        same = (raw_x == raw_y) | (np.isnan(raw_x) & np.isnan(raw_y)) if bad_x.any() or bad_y.any() else raw_x == raw_y
-        made.not_finite += int(bad_x.sum())
-        made.not_finite_reference += int(bad_y.sum())
-        made.only_here += int(((bad_x | bad_y) & ~same).sum())
-        made.largest = max(made.largest, _largest(raw_x, bad_x))
-        made.largest_reference = max(made.largest_reference, _largest(raw_y, bad_y))
-        made.different += float((~same).sum()) / device.size
-        if x.size:
-            number += x.size
+        made.different += np.count_nonzero(raw_x != raw_y) / device.size
+        if len(x) < len(raw_x):
+            _count_not_finite(made, raw_x, raw_y, device.size)
+        if len(x):
+            number += len(x)
             sums += [x.sum(), y.sum(), x @ x, y @ y]
-            low = [min(low[0], x.min()), min(low[1], y.min())]
-            high = [max(high[0], x.max()), max(high[1], y.max())]
+            low, high = np.minimum(low, [x.min(), y.min()]), np.maximum(high, [x.max(), y.max()])
     if not number:
         return
-    norms = np.sqrt(sums[2:])
-    _differences(made, device, reference, number, norms)
-    _divergence(made, device, reference, low, high)
+    made.largest = max(made.largest, float(max(-low[0], high[0])))
+    made.largest_reference = max(made.largest_reference, float(max(-low[1], high[1])))
+    means, norms = sums[:2] / number, np.sqrt(sums[2:])
+    spread = np.sqrt(np.maximum(sums[2:] / number - means**2, 0.0))
+    made.deviations = (float(means[0]), float(spread[0]), float(means[1]), float(spread[1]))
+    _differences(made, device, reference, number, norms, low, high - low)
     if device.size == 1 or norms.max() <= _TINY:
         made.cosine = 1.0
     elif norms.min() ** 0.5 <= _TINY:
         made.cosine = _NAN
-    means = sums[:2] / number
-    squares = np.zeros(2)
-    for x, y, _, _ in _blocks(device, reference):
-        squares += [((x - means[0]) ** 2).sum(), ((y - means[1]) ** 2).sum()]
-    spread = np.sqrt(squares / number)
-    made.deviations = (float(means[0]), float(spread[0]), float(means[1]), float(spread[1]))
 
 
-def _largest(values: np.ndarray, bad: np.ndarray) -> float:
-    kept = values[~bad] if bad.any() else values
-    return max(abs(float(kept.max())), abs(float(kept.min()))) if kept.size else 0.0
+def _count_not_finite(made: Figures, x: np.ndarray, y: np.ndarray, size: int) -> None:
+    bad_x, bad_y, both = ~np.isfinite(x), ~np.isfinite(y), np.isnan(x) & np.isnan(y)
+    made.different -= int(both.sum()) / size
+    made.not_finite += int(bad_x.sum())
+    made.not_finite_reference += int(bad_y.sum())
+    made.only_here += int(((bad_x | bad_y) & ~both & (x != y)).sum())
+    made.largest = float(np.abs(x[~bad_x].astype(float)).max(initial=made.largest))
+    made.largest_reference = float(np.abs(y[~bad_y].astype(float)).max(initial=made.largest_reference))
 
 
-def _differences(made: Figures, device: np.ndarray, reference: np.ndarray, number: int, norms: np.ndarray) -> None:
+def _differences(
+    made: Figures,
+    device: np.ndarray,
+    reference: np.ndarray,
+    number: int,
+    norms: np.ndarray,
+    low: np.ndarray,
+    width: np.ndarray,
+) -> None:
     rms = norms[1] / math.sqrt(number)
     cosine = square = absolute = relative = largest = largest_relative = isolated = 0.0
+    p_sum = q_sum = logarithms = 0.0
     beyond = 0
     for x, y, _, _ in _blocks(device, reference):
-        if not x.size:
+        if not len(x):
             continue
         size = np.abs(x - y)
-        ratio = np.abs(x.astype(np.float32) / y.astype(np.float32) - np.float32(1)).astype(float)
-        ratio[np.abs(y) <= _TINY] = 0.0
-        cosine += float((x / norms[0]) @ (y / norms[1])) if norms.min() > 0 else 0.0
+        ratio = x.astype(np.float32) / y.astype(np.float32)
+        ratio -= np.float32(1)
+        np.abs(ratio, out=ratio)
+        magnitude = np.abs(y)
+        ratio[magnitude <= _TINY] = 0.0
+        cosine += float(x @ y)
         square += float(size @ size)
-        absolute, relative = absolute + float(size.sum()), relative + float(ratio.sum())
+        absolute, relative = absolute + float(size.sum()), relative + float(ratio.sum(dtype=float))
         largest, largest_relative = max(largest, float(size.max())), max(largest_relative, float(ratio.max()))
-        share = np.divide(size, np.abs(y) + rms, out=np.where(size > 0, math.inf, 0.0), where=np.abs(y) + rms > 0)
+        magnitude += rms
+        share = np.where(size > 0, size / magnitude, 0.0)
         isolated = max(isolated, float(share.max()))
-        beyond += int((share > 2 * HALF).sum())
-    made.cosine = min(cosine, 1.0)
+        beyond += np.count_nonzero(share > 2 * HALF)
+        p, q = (
+            np.maximum((values - low[side]) / width[side] if width[side] else values, _FLOOR)
+            for side, values in enumerate((x, y))
+        )
+        p_sum, q_sum = p_sum + float(p.sum()), q_sum + float(q.sum())
+        logarithms += float(p @ np.log(p / q))
+    made.cosine = min(cosine / (norms[0] * norms[1]), 1.0) if norms.min() > 0 else 0.0
     made.max_absolute, made.mean_absolute = largest, absolute / number
     made.accumulated_relative, made.max_relative, made.mean_relative = relative, largest_relative, relative / number
     made.root_mean_square = math.sqrt(square / number)
     made.relative_euclidean = math.sqrt(square) / norms[1] if norms[1] > _TINY else 0.0
     made.beyond, made.isolated = beyond / device.size, isolated
-
-
-def _divergence(made: Figures, device: np.ndarray, reference: np.ndarray, low: list[float], high: list[float]) -> None:
-    def scaled(values: np.ndarray, side: int) -> np.ndarray:
-        width = high[side] - low[side]
-        return np.maximum((values - low[side]) / width if width else values, _FLOOR)
-
-    totals, found = np.zeros(2), 0.0
-    for x, y, _, _ in _blocks(device, reference):
-        totals += [scaled(x, 0).sum(), scaled(y, 1).sum()]
-    for x, y, _, _ in _blocks(device, reference):
-        p, q = scaled(x, 0) / totals[0], scaled(y, 1) / totals[1]
-        found += float((p * np.log(p / q)).sum())
-    made.divergence = found if abs(found) >= _TINY else 0.0
+    divergence = logarithms / p_sum + math.log(q_sum / p_sum)
+    made.divergence = divergence if abs(divergence) >= _TINY else 0.0
 
 
 def _blocks(device: np.ndarray, reference: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:

@@ -31,8 +31,8 @@ class Tensor:
         size: of its data in bytes.
         data: where it is in the file.
         original: name of the original op, empty if unknown.
-        original_output: its output.
-        original_format: number of its format.
+        original_output: its output; -1 if unknown.
+        original_type, original_format: in the graph. The engine fills both, so a format without a type is none.
         parts: the files and tensors that it is made of, along ``axis``; empty for a tensor of one file.
     """
 
@@ -45,6 +45,7 @@ class Tensor:
     data: Span = (0, 0)
     original: str = ""
     original_output: int = 0
+    original_type: int = 0
     original_format: int = 0
     parts: list[tuple[str, Tensor]] = field(default_factory=list)
     axis: int = 0
@@ -84,7 +85,7 @@ _OUTPUT = {
     8: "groups",
 }
 _INPUT = {1: "data_type", 2: "format", 3: "shape", 4: "data", 5: "size", 6: "original_shape", 7: "groups"}
-_ORIGINAL = {1: "original", 2: "original_output", 4: "original_format"}
+_ORIGINAL = {1: "original", 2: "original_output", 3: "original_type", 4: "original_format"}
 
 
 def parse(raw: memoryview, begin: int, end: int) -> DumpData:
@@ -125,6 +126,8 @@ def _tensor(raw: memoryview, span: Span, names: dict[int, str]) -> Tensor:
         elif name:
             setattr(made, name, _number(value))
     made.original_shape = made.original_shape or made.shape
+    if made.original_output >= 1 << 31:  # -1 in 32 bits
+        made.original_output = -1
     return made
 
 

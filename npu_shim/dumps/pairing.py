@@ -88,14 +88,14 @@ class Pairing:
         """Return all pairs."""
         found = Pairs()
         for operator in self.operators.values():
-            causes = []
+            causes, outputs = [], []
             for index, tensor in enumerate(operator.data.outputs):
                 origin = self.origin(operator.name, index)
                 if isinstance(origin, str):
                     causes.append(origin)
                 else:
-                    found.pairs.append(Pair(operator, "output", index, tensor, *origin))
-            outputs = [pair for pair in found.pairs if pair.operator is operator]
+                    outputs.append(Pair(operator, "output", index, tensor, *origin))
+            found.pairs += outputs
             for index, tensor in enumerate(operator.data.inputs):
                 taken = self._taken(operator, outputs, index)
                 if taken:
@@ -114,7 +114,7 @@ class Pairing:
         originals = operator.originals if operator else op.originals if op else None
         asked = [(name, index)] if self.reference.of_device else []
         if tensor.original:
-            asked.append((tensor.original, tensor.original_output))
+            asked.append((tensor.original, index if tensor.original_output < 0 else tensor.original_output))
         if named.name:
             asked.append((named.name, index if named.output < 0 else named.output))
         asked += [] if asked else self._returned(originals or [], index, tensor)

@@ -118,8 +118,10 @@ def dump_bytes(
         tensor.shape.dim.extend(each["shape"])
         tensor.original_shape.dim.extend(each.get("original_shape", each["shape"]))
         tensor.size, tensor.address, tensor.sub_format = len(each["raw"]), 0x1000, each.get("groups", 0)
-        if each.get("original"):
+        if repeated is data.output and each.get("original"):
             tensor.original_op.name, tensor.original_op.output_index = each["original"], each.get("original_output", 0)
+        if repeated is data.output and each.get("original_format"):
+            tensor.original_op.data_type, tensor.original_op.format = 1, FORMATS[each["original_format"]]
         if inside:
             tensor.data = each["raw"]
         else:

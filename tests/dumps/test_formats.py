@@ -53,6 +53,14 @@ def test_a_layout_comes_back(
     np.testing.assert_array_equal(dump.original(str(path), found), array)  # by the shapes
 
 
+def test_the_format_in_the_graph_decides_where_several_fit(tmp_path: pathlib.Path) -> None:
+    array = values((2, 16, 16, 16), "float32")
+    path = tmp_path / "Op.op.1.2.3"
+    for letters in ("NHWC", "NCHW"):
+        path.write_bytes(dump_bytes("op", [tensor(array, "NC1HWC0", letters, original_format=letters)]))
+        np.testing.assert_array_equal(dump.original(str(path), dump.read(str(path)).outputs[0]), array)
+
+
 @pytest.mark.parametrize(("n", "c", "groups"), [(8, 1, 8), (32, 4, 2), (40, 1, 20), (6, 5, 3)])
 def test_weights_of_a_convolution_with_groups_come_back(n: int, c: int, groups: int, tmp_path: pathlib.Path) -> None:
     array = np.arange(3 * 2 * c * n, dtype=np.float32).reshape(3, 2, c, n)
