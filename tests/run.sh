@@ -73,13 +73,14 @@ suites=(
   "rank_sizes  no      -                        tf215,tf115             NPU_SHIM_RANK_CASES=all tests/distributed/test_collective_ops.py tests/distributed/test_threads.py tests/distributed/test_rehearsal.py"
   "benchmarks  no      -                        tf215,tf115,tf26,tf221  tests/shim/test_benchmarks.py tests/ops/test_benchmarks.py"
   "assess      no      -                        tf215,tf115             tests/rehearsal/test_assess_memory.py"
+  "vendor      no      -                        vendor                  tests/vendor"
   "once        no      -                        tf215                   tests/once"
 )
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 default_env=tf215
-all_envs=(tf215 tf115 tf26 tf221 mpi mpi_debian mpich reports)
+all_envs=(tf215 tf115 tf26 tf221 mpi mpi_debian mpich reports vendor)
 suite_names="$(echo $(printf '%s\n' "${suites[@]%% *}" | sort -u))"  # unquoted: one line
 
 usage_error() { say "tests/run.sh: $*" >&2; exit 2; }
@@ -115,7 +116,7 @@ while [ $# -gt 0 ]; do
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p;}' "${BASH_SOURCE[0]}"; exit 0 ;;
     *)
       case "$1" in -*) ;; *) [ ! -e "$root/${1%%::*}" ] || own_paths=yes ;; esac
-      case "$1" in tests/browser* | tests/schemas* | tests/plots* | tests/site*) default_env=reports ;; tests/mpi*) default_env=mpi ;; esac
+      case "$1" in tests/browser* | tests/schemas* | tests/plots* | tests/site*) default_env=reports ;; tests/mpi*) default_env=mpi ;; tests/vendor*) default_env=vendor ;; esac
       pytest_args+=("$1") ;;
   esac
   shift
