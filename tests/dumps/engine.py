@@ -62,7 +62,7 @@ class Engine:
         members = [op]
         first = self.reference.outputs[self._by_op[op][0]]
         for wanted in _FUSED.get(first.type, ()):
-            after = self._consumers.get(members[-1], [])
+            after = [each for each in self._consumers.get(members[-1], []) if "Shape" not in self._type(each)]
             if len(after) == 1 and self._type(after[0]) == wanted:
                 members.append(after[0])
         last = self.reference.outputs[self._by_op[members[-1]][0]]

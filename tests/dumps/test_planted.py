@@ -32,7 +32,7 @@ LOSS = "sparse_softmax_cross_entropy_loss/xentropy/xentropy"
 PRODUCT = "gradients/cnn/MatMul_1_grad/MatMul_1"
 RELU_GRADIENT = "gradients/cnn/Relu_1_grad/ReluGrad"
 MASK = "cnn/dropout/GreaterEqual"
-SIZES = "gradients/cnn/Reshape_grad/Shape"
+SIZES = "cnn/Reshape/shape"
 
 
 def at(places: int, value: float) -> Change:
