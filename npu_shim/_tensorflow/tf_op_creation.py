@@ -155,11 +155,16 @@ def record_straight(result: Tensor, source: Tensor) -> Tensor:
     return result
 
 
-def original_name(tensor: Tensor) -> str:
-    """Return the name of a tensor; of one that a hook has put in the place of another, the name of that one."""
+def original(tensor: Tensor) -> Tensor:
+    """Return a tensor; for one that a hook has put in the place of another, that one."""
     while tensor.op.type in _PASSED and SCOPE in tensor.op.name:
         tensor = tensor.op.inputs[0]
-    return str(tensor.name)
+    return tensor
+
+
+def original_name(tensor: Tensor) -> str:
+    """Return the name of a tensor; of one that a hook has put in the place of another, the name of that one."""
+    return str(original(tensor).name)
 
 
 def _restore() -> None:

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from npu_shim._host import host_env
-from npu_shim.cli import run
+from npu_shim.cli import _dumped, run
 from npu_shim.import_hook import script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.comparing.recording import initial_variables
@@ -33,7 +33,8 @@ def main(arguments: list[str]) -> int:
             ``until``: the last step to record, or null; ``deliberate``: for recording.deliberate, or null; ``convert``:
             the options of ``npu-shim run``, or null to run the script as it is; ``half``: that of
             half.recorded.Rehearsal, or null; ``whole``: tensors to write, for Writer, or null; ``initial``: the folder
-            of a recording whose initial variables are loaded, "" to record those of the script, or null.
+            of a recording whose initial variables are loaded, "" to record those of the script, or null; ``dump``:
+            the settings of cli._dumped, or null.
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
@@ -52,6 +53,8 @@ def main(arguments: list[str]) -> int:
     apart = Apart(rank, known) if rank and known is not None else None
     seed = settings["seed"]
     random_seeds.seed_python(apart.seed(seed) if apart else seed, recorder.seed)
+    if settings.get("dump"):  # before the hooks, which run sessions of their own between two steps
+        _dumped.start(settings["dump"], recorder)
     install.install(
         recorder,
         seed,

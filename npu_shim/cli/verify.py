@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from npu_shim._host import host_device
 from npu_shim._host.packages import tensorflow_version
-from npu_shim.cli import USAGE_ERROR, _half, above_zero, parser, run, show
+from npu_shim.cli import USAGE_ERROR, _dumped, _half, above_zero, parser, run, show
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
 from npu_shim.rehearsal.running import Run
@@ -150,7 +150,8 @@ def _parser() -> argparse.ArgumentParser:
     random.add_argument(
         "--deterministic",
         action="store_true",
-        help="give random ops without a seed one by call site, the same in both scripts (default)",
+        help="give random ops without a seed one by call site, the same in both scripts (default); on an NPU, also ask "
+        "for kernels that repeat bit by bit",
     )
     random.add_argument(
         "--seeds",
@@ -199,6 +200,7 @@ def _parser() -> argparse.ArgumentParser:
         "--migrated-arguments", metavar="TEXT", help="arguments of the migrated script only, after the common ones"
     )
     _half.add_arguments(made)
+    _dumped.add_arguments(made)
     made.add_argument(
         "--perturbed",
         type=_at_least(2),
@@ -232,11 +234,18 @@ def _steps(text: str) -> list[int]:
 
 def _problem_of_recording(args: argparse.Namespace) -> str | None:
     """Return why the options of recordings cannot be used, None if they can."""
+    dump = _dumped.settings(args, args.deterministic)
+    if args.dump and not (args.record or args.against):
+        return (
+            "--dump needs --record, which dumps the original, or --against, which dumps the migrated script. Add one."
+        )
     needs = (("tensors", "record"), ("most", "record"), ("initial_variables", "against"))
     for name, other in needs:
         if getattr(args, name) and not getattr(args, other):
             return f"--{name.replace('_', '-')} needs --{other}. Add it."
     if args.record:
+        if args.steps and args.steps < (_dumped.last_step(dump) or 0):
+            return f"--dump-steps has a step after the last one of --steps {args.steps}. Raise --steps."
         if args.seeds:
             return "--record writes one run, so it excludes --seeds. Give one of the two."
         from npu_shim.rehearsal import portable
@@ -289,7 +298,7 @@ def _problem(args: argparse.Namespace) -> str | None:
         return "--perturbed needs --half or --record. Add one of them."
     if args.ranks and args.seeds:
         return "--ranks compares one pair of runs, so it excludes --seeds. Give one of the two."
-    return _half.problem(args)
+    return _half.problem(args) or _dumped.problem(args)
 
 
 def _is_outside(path: str) -> bool:
@@ -319,6 +328,7 @@ def _against(args: argparse.Namespace, arguments: list[str], folder: str, refere
         deliberate={"places": {}},
         initial=reference.folder if args.initial_variables else "",
         of_ranks=bool(args.ranks),
+        dump=_dumped.settings(args, args.deterministic),
     )
 
 
@@ -327,7 +337,7 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
 
     made: list[Run] = []
     whole = {"steps": args.tensors or [], "kinds": [INITIAL, FINAL], "bytes": (args.most or 1) * 1e9}
-    places = _deliberate(args)
+    places, dump = _deliberate(args), _dumped.settings(args, args.deterministic)
     for name in ("original", "migrated"):
         own = os.path.join(folder, name)
         os.makedirs(own, exist_ok=True)
@@ -346,11 +356,12 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
                 args.ranks if is_migrated else None,
                 args.timeout,
                 folder if args.copy else None,
-                steps=0 if args.predict else args.steps,
+                steps=0 if args.predict else args.steps or _dumped.last_step(dump),
                 deliberate=places,
                 whole=whole if args.record and not is_migrated else None,
                 initial="" if args.record else None,
                 of_ranks=bool(args.ranks or args.record),
+                dump=dump if dump and (not is_migrated or not args.dump) else None,
             )
         )
     return made[0], made[1]

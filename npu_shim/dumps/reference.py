@@ -120,26 +120,56 @@ def read(folder: str, problems: dict[str, str]) -> Reference:
 
 
 def write(folder: str, outputs: Iterable[tuple[Output, np.ndarray]]) -> None:
-    """Write the outputs of a step and their index. Arrays of bfloat16 are written as float32, which holds them."""
-    os.makedirs(folder, exist_ok=True)
-    mapping: list[tuple[str, str]] = []
-    entries = []
-    now = int(time.time() * 1e6)
-    for entry, array in outputs:
-        name = f"{flat(entry.op)}.{entry.output}.{now}.npy"
+    """Write the outputs of a step, in the order of the graph, and their index."""
+    writer = Writer(folder)
+    for place, (entry, array) in enumerate(outputs):
+        writer.add(place, entry, array)
+    writer.close()
+
+
+class Writer:
+    """Write the outputs of a step one by one, and their index at the end.
+
+    Args:
+        folder: of the step.
+    """
+
+    def __init__(self, folder: str) -> None:
+        os.makedirs(folder, exist_ok=True)
+        self._folder = folder
+        self._time = int(time.time() * 1e6)
+        self._entries: dict[str, tuple[int, Output]] = {}
+        self._mapping: dict[str, str] = {}
+
+    def add(self, place: int, entry: Output, array: np.ndarray) -> None:
+        """Write an output; it takes the place of an earlier value. An array of bfloat16 is written as float32, which
+        holds it.
+
+        Args:
+            place: of the op in the order of the graph.
+            entry: the fields ``op``, ``output``, ``type``, ``line``, ``inputs`` and ``band``.
+            array: the value.
+        """
+        file = name = f"{flat(entry.op)}.{entry.output}.{self._time}.npy"
         if len(name.encode()) > _MOST_NAME:
-            mapping.append((f"{zlib.crc32(name.encode()):010d}{len(mapping)}.npy", name))
-            name = mapping[-1][0]
-        entry = dataclasses.replace(entry, file=name, dtype=str(array.dtype), shape=list(array.shape))
-        np.save(os.path.join(folder, name), array.astype(np.float32) if entry.dtype == "bfloat16" else array)
-        entries.append({key: value for key, value in dataclasses.asdict(entry).items() if value not in ("", [], None)})
-        entries[-1]["shape"] = entry.shape
-    rows = ",\n".join(json.dumps(entry) for entry in entries)
-    with open(os.path.join(folder, INDEX), "w", encoding="utf-8") as stream:
-        stream.write(f'{{"schema_version": 1, "outputs": [\n{rows}\n]}}\n')
-    if mapping:
-        with open(os.path.join(folder, files.MAPPING), "w", encoding="utf-8") as stream:
-            stream.writelines(f"{number},{name}\n" for number, name in mapping)
+            file = f"{zlib.crc32(name.encode()):010d}{place}.npy"
+            self._mapping[file] = name
+        dtype = str(array.dtype)
+        np.save(os.path.join(self._folder, file), array.astype(np.float32) if dtype == "bfloat16" else array)
+        entry = dataclasses.replace(entry, file=file, dtype=dtype, shape=list(array.shape))
+        self._entries[file] = place, entry
+
+    def close(self) -> None:
+        """Write the index."""
+        rows = []
+        for _, entry in sorted(self._entries.values(), key=lambda each: (each[0], each[1].op, each[1].output)):
+            row = {key: value for key, value in dataclasses.asdict(entry).items() if value not in ("", [], None)}
+            rows.append(json.dumps({**row, "shape": entry.shape}))
+        with open(os.path.join(self._folder, INDEX), "w", encoding="utf-8") as stream:
+            stream.write('{"schema_version": 1, "outputs": [\n' + ",\n".join(rows) + "\n]}\n")
+        if self._mapping:
+            with open(os.path.join(self._folder, files.MAPPING), "w", encoding="utf-8") as stream:
+                stream.writelines(f"{number},{name}\n" for number, name in self._mapping.items())
 
 
 def _indexed(path: str) -> list[Output]:

@@ -63,6 +63,7 @@ class Run:
         initial: the folder of a recording whose initial variables are loaded; "" to record those of the script; None
             for neither.
         of_ranks: True to record how ranks work together, or what they are compared with.
+        dump: the settings of cli._dumped; None without.
         apart: None to draw equal numbers on all ranks where the script sets no seed. Else ranks draw their own, unless
             the script sets one of these global seeds.
     """
@@ -87,6 +88,7 @@ class Run:
     initial: str | None = None
     of_ranks: bool = False
     apart: Sequence[str] | None = None
+    dump: Mapping[str, Any] | None = None
 
     @property
     def log(self) -> str:
@@ -122,6 +124,7 @@ class Run:
             "initial": self.initial,
             "of_ranks": self.of_ranks,
             "apart": self.apart,
+            "dump": self.dump,
         }
         files = os.path.abspath(os.path.join(self.folder, FILES))
         arguments = [each.replace(RUN, files).replace(SEED, str(self.seed)) for each in self.arguments]

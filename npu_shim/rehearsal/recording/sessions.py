@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import script_frames, tf_recording, tf_session
+from npu_shim._tensorflow import script_frames, tf_op_creation, tf_recording, tf_session
 from npu_shim.rehearsal.recording import methods, queue_sizes
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import FEED, FETCH, SUMMARY, UNTRAINED, Recorder
@@ -127,6 +127,7 @@ class Untrained:
 
 def _sources(value: Tensor) -> set[Operation]:
     """Return the op of a variable's value, and those from which it reads."""
+    value = tf_op_creation.original(value)
     return {value.op, *(tensor.op for tensor in value.op.inputs)}
 
 

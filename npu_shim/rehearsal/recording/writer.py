@@ -129,3 +129,16 @@ class Writer:
     def seconds(self) -> float:
         """Return the seconds since this object was made."""
         return round(time.monotonic() - self._begin, 6)
+
+
+class NoWriter(Writer):
+    """For runs of which only the steps count."""
+
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+
+    def event(self, event: str, **fields: Any) -> None:
+        """Write nothing."""
+
+    def rows(self, step: int, rows: Sequence[Row]) -> None:
+        """Write nothing."""

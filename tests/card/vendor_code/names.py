@@ -23,7 +23,17 @@ tf: Any = SimpleNamespace(  # with the optimizers of graph mode, in TensorFlow 1
 keras, dtypes = tensorflow.keras, tensorflow.dtypes
 Layer = keras.layers.Layer
 Saver = tf_api.v1.train.Saver
-BulkSaverBuilder = NpuBaseConfig = OptionValue = object
+BulkSaverBuilder = OptionValue = object
+
+
+class NpuBaseConfig:
+    """The base of the classes of options."""
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the options; the vendor's are not among them."""
+        return {}
+
+
 saver_pb2 = SimpleNamespace(SaverDef=SimpleNamespace(V2=2))
 session_run_hook = SimpleNamespace(SessionRunHook=tf_api.v1.train.SessionRunHook)
 basic_session_run_hooks = SimpleNamespace(

@@ -1,0 +1,80 @@
+"""Options that a command gives to every session and device of a script, whatever the script itself configures.
+
+On a card every way to configure a session ends in the parameter_map of the NpuOptimizer entry of its config, and every
+way to configure the device of TensorFlow 2 in the vendor's global options. The options are written there last. Where
+there is no card they are only checked.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Mapping
+
+from npu_shim._host import host_device, patches
+from npu_shim.config import parameter_map
+from npu_shim.options.check import check_session_options
+from npu_shim.options.table import KEYS
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import ConfigProto, Function, OptionValue, Session
+
+
+def give(options: Mapping[str, OptionValue]) -> None:
+    """Give options to the sessions that are made from now on, and to the device of TensorFlow 2.
+
+    Call it when TensorFlow has been imported.
+
+    Args:
+        options: by parameter_map key. They replace those of the script; what excludes them there goes.
+    Raises:
+        TypeError, ValueError: as session_config does.
+    """
+    checked = check_session_options(options)
+    if not host_device.is_npu():
+        return
+    from npu_shim._tensorflow import tf_session
+
+    patches.replace_attribute(tf_session.BaseSession, "__init__", functools.partial(_session, options=checked))
+    if host_device.has_npu_device():
+        owner = host_device.vendor("npu_device.configs.npu_config").NpuConfig
+        base = next(each for each in owner.__mro__ if "as_dict" in vars(each))
+        patches.replace_attribute(base, "as_dict", functools.partial(_device, options=checked, owner=owner))
+
+
+def write(config: ConfigProto, options: Mapping[str, OptionValue]) -> ConfigProto:
+    """Return a copy of a config whose NpuOptimizer entries have the options; a config without an entry as it is."""
+    if parameter_map.find_entry(config) is None:
+        return config
+    from npu_shim._tensorflow import tf_api
+
+    result = tf_api.ConfigProto()
+    result.CopyFrom(config)
+    for entry in result.graph_options.rewrite_options.custom_optimizers:
+        if entry.name == parameter_map.NPU_OPTIMIZER:
+            for name in options:
+                for other in KEYS[name].excludes:
+                    entry.parameter_map.pop(other, None)
+            parameter_map.write(entry, dict(options))
+    return result
+
+
+def _session(original: Function, options: Mapping[str, OptionValue]) -> Function:
+    @functools.wraps(original)
+    def init(self: Session, target: str = "", graph: object = None, config: ConfigProto | None = None) -> None:
+        original(self, target, graph, write(config, options) if config is not None else None)
+
+    return init
+
+
+def _device(original: Function, options: Mapping[str, OptionValue], owner: type) -> Function:
+    @functools.wraps(original)
+    def as_dict(self: object) -> dict[str, str]:
+        made: dict[str, str] = original(self)
+        for name, value in options.items() if isinstance(self, owner) else ():
+            for other in KEYS[name].excludes:
+                made.pop(other, None)
+            key = (KEYS[name].tf2_path or "").rpartition(".")[2]
+            made.update({key: str(int(value)) if isinstance(value, bool) else str(value)} if key else {})
+        return made
+
+    return as_dict

@@ -1,0 +1,143 @@
+"""Write what TensorFlow computes on the CPU at chosen training steps, one file for each output of an op.
+
+In a graph each op gets an op beside it that hands its outputs over, and what follows waits for it; so loops, branches,
+functions and gradients are written, too. Of an op that runs several times in a step the last value stays.
+"""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import itertools
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Collection, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim._tensorflow import tf_graph, tf_op_creation, tf_recording, tf_session
+from npu_shim._tensorflow.tf_numpy_function import array_function
+from npu_shim.dumps import reference
+from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.functions import without_xla
+from npu_shim.rehearsal.recording.recorder import Watcher
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Fetches, Function, Operation, Result, Session, Value
+
+_FED = "Placeholder"
+_FUNCTION = "__"  # begins the type of an op that calls a tf.function
+_NO_DUMP = frozenset(  # must stay as TensorFlow connects them, run other ops, are fed, or are the recording's
+    "Case EagerPyFunc Enter Exit If LoopCond Merge NextIteration PartitionedCall Placeholder PlaceholderWithDefault "
+    "PyFunc PyFuncStateless RefEnter RefExit RefMerge RefNextIteration RefSwitch StatefulPartitionedCall StatelessCase "
+    "StatelessIf StatelessWhile Switch While".split()
+)
+
+
+class Dump(tf_op_creation.OpHook):
+    """Write the outputs of all ops at some steps.
+
+    Args:
+        folder: receives a folder for each step.
+        steps: the steps, from 0.
+        watcher: counts the training steps.
+    """
+
+    def __init__(self, folder: str, steps: Collection[int], watcher: Watcher) -> None:
+        self._writers = {step: reference.Writer(os.path.join(folder, str(step))) for step in steps}
+        self._watcher = watcher
+        self._folder = os.getcwd()
+        self._places = itertools.count()
+        self._of_run: list[int] = []  # the step at which a session, or a function, began to run
+        self._eager: dict[tuple[int, str], int] = {}  # the number of ops of a type in a step
+        self._lock = threading.Lock()
+
+    def start(self) -> Dump:
+        """Write what is created from now on."""
+        without_xla()
+        tf_op_creation.add(self)
+        methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
+        methods.wrap(type(tf.function(lambda: None)), ("__call__",), self._around)
+        atexit.register(self.close)
+        return self
+
+    def close(self) -> None:
+        """Write the indexes."""
+        atexit.unregister(self.close)
+        tf_op_creation.remove(self)
+        for writer in self._writers.values():
+            writer.close()
+
+    def outputs(
+        self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
+    ) -> list[Value]:
+        """Write the outputs of an op, now or when it runs."""
+        written = [number for number, each in enumerate(outputs) if _is_number(each)]
+        if not written or op_type in _NO_DUMP or op_type.startswith(_FUNCTION):
+            return list(outputs)
+        if op is None:
+            self._write_eager(op_type, [(number, np.asarray(outputs[number])) for number in written])
+            return list(outputs)
+        names = [tf_op_creation.original_name(each) for each in inputs]
+        entry = reference.Output(op.name, type=op_type, line=next(iter(lines_of(op, self._folder)), ""), inputs=names)
+        with tf_op_creation.own_ops(op.graph):
+            noted = array_function(self._writing(entry, written), [outputs[number] for number in written], [])
+            with tf.control_dependencies([noted]):
+                return [tf.identity(each) if number in written else each for number, each in enumerate(outputs)]
+
+    def _writing(self, entry: reference.Output, numbers: Sequence[int]) -> Callable[..., list[np.ndarray]]:
+        place = next(self._places)
+
+        def write(*arrays: np.ndarray) -> list[np.ndarray]:
+            self._write(place, entry, zip(numbers, arrays))
+            return []
+
+        return write
+
+    def _write_eager(self, op_type: str, values: Sequence[tuple[int, np.ndarray]]) -> None:
+        """Write the outputs of an op of eager code, whose name is its type and the number of such ops in the step."""
+        step = self._step()
+        if step in self._writers:
+            number = self._eager[step, op_type] = self._eager.get((step, op_type), -1) + 1
+            name = f"{op_type}_{number}" if number else op_type
+            entry = reference.Output(name, type=op_type, line=line_of_caller(self._folder))
+            self._write(next(self._places), entry, values)
+
+    def _write(self, place: int, entry: reference.Output, values: Any) -> None:
+        writer = self._writers.get(self._step())
+        if writer is not None:
+            with self._lock:
+                for number, array in values:
+                    writer.add(place, dataclasses.replace(entry, output=number), array)
+
+    def _step(self) -> int:
+        """Return the current step. It ends with the session's run, or the function, in which variables are updated."""
+        return self._of_run[0] if self._of_run else self._watcher.steps
+
+    def _session_run(
+        self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
+    ) -> Result:
+        given: Any = args[0] if args else kwargs.get("feed_dict")
+        if given and self._step() in self._writers:
+            for tensor, value in tf_session.fed_values(session, given):
+                entry = reference.Output(tf_op_creation.original_name(tensor).partition(":")[0], type=_FED)
+                array = np.asarray(value, tensor.dtype.base_dtype.as_numpy_dtype)
+                if array.dtype.kind in "biufc":
+                    self._write(-1, entry, [(tensor.value_index, array)])
+        return self._around(original, session, fetches, *args, **kwargs)
+
+    def _around(self, original: Function, owner: object, *args: object, **kwargs: object) -> Result:
+        self._of_run.append(self._watcher.steps)
+        try:
+            return original(owner, *args, **kwargs)
+        finally:
+            self._of_run.pop()
+
+
+def _is_number(value: Value) -> bool:
+    dtype = getattr(value, "dtype", None)
+    dtype = None if dtype is None else tf.as_dtype(dtype)
+    is_number = dtype is not None and (dtype.is_floating or dtype.is_integer or dtype.is_bool or dtype.is_complex)
+    return is_number and not (isinstance(value, tf.Tensor) and tf_graph.is_reference(value))

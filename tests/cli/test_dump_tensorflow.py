@@ -1,0 +1,135 @@
+"""``--dump`` on the CPU: a file for each output of each op at the chosen steps, with the numbers of the plain run."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from npu_shim.dumps import reference
+from samples import training
+from tests.distributed import forks
+
+RUN = "import sys\nfrom npu_shim.cli import run\nsys.exit(run.main(sys.argv[1:]))\n"
+HEAD = """
+import numpy as np
+import tensorflow as tf
+v1 = tf.compat.v1
+x = np.linspace(-1, 1, 32, dtype="f4").reshape(8, 4)
+y = x[:, :1] * 2
+"""
+SESSION = """
+v1.disable_eager_execution()
+images, labels = v1.placeholder(tf.float32, [8, 4], "images"), v1.placeholder(tf.float32, [8, 1], "labels")
+w = v1.get_variable("w", [4, 1], initializer=v1.ones_initializer())
+product = tf.matmul(images, w, name="product")
+_, sum_of_three = tf.while_loop(lambda n, s: n < 3, lambda n, s: (n + 1, tf.add(s, product, name="sum")), [0, product])
+loss = tf.reduce_mean(tf.square(sum_of_three - labels), name="loss")
+train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    for step in range(20):
+        print("loss", step, session.run([train, loss], {images: x, labels: y})[1])
+"""
+LOOP = """
+w = tf.Variable(tf.ones([4, 1]))
+optimizer = tf.keras.optimizers.SGD(0.1)
+{decorator}
+def train():
+    with tf.GradientTape() as tape:
+        product = tf.matmul(x, w, name="product")
+        loss = tf.reduce_mean(tf.square(product - y), name="loss")
+    optimizer.apply_gradients(zip(tape.gradient(loss, [w]), [w]))
+    return loss
+for step in range(20):
+    print("loss", step, float(train()))
+"""
+SCRIPTS = {"session": SESSION, "function": LOOP.format(decorator="@tf.function"), "eager": LOOP.format(decorator="")}
+ONLY_2 = [pytest.mark.nightly] * tf.__version__.startswith("1.")
+
+
+def dumped(folder: pathlib.Path, script: str, *options: str) -> str:
+    """Run a script with --dump. Return what it prints."""
+    (folder / "run.py").write_text(RUN)
+    (folder / "train.py").write_text(HEAD + script)
+    arguments = ["--dump", str(folder / "dump"), *options, str(folder / "train.py")]
+    environ = training.environment()
+    return forks.run_script(folder / "run.py", *arguments, log=folder / "log", environ=environ, cwd=folder)
+
+
+def of_step(folder: pathlib.Path, step: int) -> dict[str, np.ndarray]:
+    """Return the outputs of a step by the names of their ops; those that the index names are there."""
+    problems: dict[str, str] = {}
+    made = reference.read(str(folder / "dump" / str(step)), problems)
+    assert made.indexed and not problems
+    assert len(made.outputs) == len(list((folder / "dump" / str(step)).glob("*.npy"))) > 5
+    return {each.op: np.array(made.load(place)) for place, each in enumerate(made.outputs) if not each.output}
+
+
+@pytest.mark.parametrize("kind", ["session", *(pytest.param(each, marks=ONLY_2) for each in ("function", "eager"))])
+def test_each_output_of_the_chosen_steps_is_written(kind: str, tmp_path: pathlib.Path) -> None:
+    printed = dumped(tmp_path, SCRIPTS[kind], "--dump-steps", "0,2-3")
+    losses = {int(step): float(loss) for step, loss in re.findall(r"loss (\d+) (\S+)", printed)}
+    assert sorted(losses) == [0, 1, 2, 3]  # the script ends after the last step
+    assert sorted(each.name for each in (tmp_path / "dump").iterdir()) == ["0", "2", "3"]
+    x = np.linspace(-1, 1, 32, dtype="f4").reshape(8, 4)
+    for step in (0, 2, 3):
+        found = of_step(tmp_path, step)
+        np.testing.assert_allclose(found["Mean" if kind == "eager" else "loss"], losses[step], rtol=1e-6)
+        if not step:
+            np.testing.assert_allclose(
+                found["MatMul" if kind == "eager" else "product"], x @ np.ones((4, 1)), rtol=1e-6
+            )
+    if kind == "session":
+        first = of_step(tmp_path, 0)
+        np.testing.assert_array_equal(first["images"], x)
+        last = first.get("while/sum", first.get("sum"))  # a function of the loop has names of its own
+        np.testing.assert_allclose(last, first["product"] * 4, rtol=1e-6)
+
+
+def test_the_index_has_type_line_and_inputs_in_the_order_of_the_graph(tmp_path: pathlib.Path) -> None:
+    dumped(tmp_path, SESSION)
+    made = reference.read(str(tmp_path / "dump" / "0"), {})
+    place = {each.op: number for number, each in enumerate(made.outputs)}
+    product = made.outputs[place["product"]]
+    assert (product.type, product.dtype, product.shape) == ("MatMul", "float32", [8, 1])
+    source = product.inputs[1].partition(":")[0]  # the read of the variable
+    assert product.inputs[0] == "images:0" and (made.load(place[source]) == 1).all()
+    assert product.line == f"train.py:{(HEAD + SESSION)[: (HEAD + SESSION).index('product =')].count(chr(10)) + 1}"
+    assert place["images"] < place[source] < place["product"] < place["loss"]
+
+
+@pytest.mark.parametrize(
+    "options,words",
+    [
+        (["--dump-steps", "1"], "--dump-steps needs --dump. Add it."),
+        (["--dump", "d", "--dump-steps", "3-1"], "3-1 is not allowed: give 1 to 100 steps, like 0,5,10-12"),
+        (["--dump", "d", "--dump-steps", "a"], "a is not allowed: give steps from 0, like 0,5,10-12"),
+        (["--dump", "d", "--dump-steps", "0-200"], "0-200 is not allowed: give 1 to 100 steps, like 0,5,10-12"),
+        (
+            ["--dump", "d", "--dump-steps", "0", "--dump-overflow"],
+            "--dump-overflow looks at every step, so it excludes",
+        ),
+        (["--dump", "."], "--dump .: the folder is not empty. Give another one, or remove it."),
+        (["--dump", "train.py"], "--dump train.py: it is a file. Give a folder."),
+        (["--precision", "half"], "precision_mode='half' is not allowed"),
+    ],
+)
+def test_wrong_usage_is_one_error(
+    options: list[str],
+    words: str,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from npu_shim.cli import run
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text("")
+    with pytest.raises(SystemExit) as end:
+        run.main([*options, "train.py"])
+    assert end.value.code == 2 and words in capsys.readouterr().err
+    assert not (tmp_path / "d").exists()
