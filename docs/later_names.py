@@ -32,7 +32,14 @@ def _batch(name: str = "batch_size") -> tuple[str, str]:
 
 
 SCRIPTS: tuple[Script, ...] = (
-    _script("examples/generative/pixelcnn.py", "ops, random", "2.21", (r"batch_size=128", "batch_size=8")),
+    _script(
+        "examples/generative/pixelcnn.py",
+        "ops, random",
+        "2.21",
+        _BAR,
+        (r"batch_size=128", "batch_size=8"),
+        (r"(?s)\nfor row in .*", ""),
+    ),
     _script("examples/keras_recipes/antirectifier.py", "ops", "2.21", _batch()),
     _script(
         "examples/keras_recipes/debugging_tips.py",
@@ -42,7 +49,12 @@ SCRIPTS: tuple[Script, ...] = (
     ),
     _script("examples/keras_recipes/reproducibility_recipes.py", "set_random_seed", "2.15"),
     _script("examples/nlp/bidirectional_lstm_imdb.py", "utils.pad_sequences", "2.15"),
-    _script("examples/nlp/text_classification_with_switch_transformer.py", "ops, utils.pad_sequences", "2.21"),
+    _script(
+        "examples/nlp/text_classification_with_switch_transformer.py",
+        "ops, utils.pad_sequences",
+        "2.21",
+        (r"keras\.random\.uniform\(\s+shape=(router_logits\.shape), minval=0\.9, maxval=1\.1", r"ops.ones(\1"),
+    ),
     _script("examples/nlp/text_classification_with_transformer.py", "utils.pad_sequences", "2.15"),
     _script("examples/vision/attention_mil_classification.py", "ops", "2.21", _BAR),
     _script("examples/vision/cct.py", "AdamW, ops, random", "2.21", _batch()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
@@ -183,6 +184,20 @@ def strategy_of(model: KerasModel) -> Strategy:
     """Return the strategy in whose scope a model was made, or the current one."""
     strategy = getattr(model, "distribute_strategy", None)  # Keras 3: an attribute of the trainer
     return strategy or tf.distribute.get_strategy()
+
+
+def classes_of_epochs() -> tuple[type | None, type | None, type | None]:
+    """Return the classes with which fit reads epochs, each None where Keras lacks it.
+
+    Returns:
+        That of the loop over epochs of Keras 2, that of its data sets, and that of an epoch of Keras 3.
+    """
+    package = tf.keras.Model.__module__.rpartition(".")[0]
+    try:
+        module = importlib.import_module(f"{package}.data_adapter")
+    except ImportError:  # Keras 3
+        return None, None, importlib.import_module("keras.src.trainers.epoch_iterator").EpochIterator
+    return getattr(module, "DataHandler", None), getattr(module, "DatasetAdapter", None), None
 
 
 def as_traced(function: Function) -> Function:

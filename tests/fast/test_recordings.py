@@ -309,6 +309,14 @@ def test_logs_of_another_version_of_keras_pair_by_name(tmp_path: pathlib.Path) -
     assert found.first is None and len(found.compared) == 2
 
 
+def test_variables_of_one_name_are_apart(tmp_path: pathlib.Path) -> None:
+    recorder = Recorder(Writer(str(tmp_path)))
+    for step in range(2):
+        recorder.update(0, [(VARIABLE, "Variable", np.float32(number + step)) for number in range(2)])
+    found = read(str(tmp_path)).of_kind(VARIABLE)
+    assert [(each.name, len(each.values)) for each in found] == [("Variable", 2), ("Variable (2)", 2)]
+
+
 def test_missing_values_and_other_shapes_are_differences(tmp_path: pathlib.Path) -> None:
     def lost(step: int, kind: str, name: str, value: np.ndarray) -> Any:
         return None if kind == GRADIENT and name == "second/kernel" else value

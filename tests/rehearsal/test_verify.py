@@ -239,6 +239,16 @@ net.fit(x, x, epochs=3, batch_size=20, verbose=0)
 orders = np.reshape(seen[-6:], [3, 40])
 assert (np.sort(orders) == np.arange(40)).all(), orders
 assert len({tuple(each) for each in orders}) == 3, orders
+
+
+def data():
+    return tf.data.Dataset.from_tensor_slices((x, x)).shuffle(40, seed=1).batch(20)
+
+
+net.fit(data(), epochs=3, verbose=0)
+one = data()
+passes = [[batch.numpy() for batch, _ in one] for _ in range(3)]
+assert (np.reshape(seen[-6:], [3, 40]) == np.reshape(passes, [3, 40])).all(), (seen[-6:], passes)
 """
 
 
@@ -309,7 +319,7 @@ if tf.executing_eagerly():
         assert (first["step"], first["kind"], first["name"]) == (4, "input", "net 0")
         assert [each["index"] for each in first["elements"]] == [[2, 1, 3]]
 
-    def test_the_epochs_of_fit_have_arrays_in_other_orders() -> None:
+    def test_the_epochs_of_fit_read_one_pass_each() -> None:
         done = subprocess.run(
             [sys.executable, "-c", EPOCHS], env=training.environment(), capture_output=True, text=True
         )

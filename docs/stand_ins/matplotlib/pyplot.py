@@ -11,7 +11,9 @@ def _subplots(rows: int = 1, columns: int = 1, *_: Any, **__: Any) -> Any:
     """Return a figure, and an axis or an array of axes without sides of one."""
     import numpy as np
 
-    axes = np.array([mock.MagicMock() for _ in range(rows * columns)], object).reshape(rows, columns)
+    axes = np.empty((rows, columns), object)
+    for place in np.ndindex(rows, columns):  # NumPy takes a list of mocks for a list of empty lists
+        axes[place] = mock.MagicMock()
     return mock.MagicMock(), axes.squeeze() if axes.size > 1 else axes[0, 0]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording
-from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording import epochs, methods
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Dataset, Function, KerasModel, Result, Structure
@@ -24,8 +24,8 @@ def order_data() -> None:
     def ordered(original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
         given = arguments(original, dataset, args, kwargs)
         function = given.get("map_func")
-        if function is not None and _is_order_of_keras_3(function):
-            return _going_on(original, dataset, function)
+        if function is not None and epochs.is_order_of_keras_3(function):
+            return epochs.going_on(original, dataset, function)
         if given.get("deterministic") is not None:
             given["deterministic"] = True
         if _PARALLEL_DRAWS and original.__name__ == "map" and "num_parallel_calls" in given:
@@ -53,29 +53,11 @@ def order_data() -> None:
     methods.wrap(tf.compat.v2.data.Dataset, ("with_options",), with_options)
     methods.wrap(tf_recording.ParallelInterleaveDataset, ("__init__",), interleave)
     methods.wrap(tf.keras.Model, _CALLS, call)
+    epochs.make_no_idle_iterators()
     sequence = getattr(tf.keras.utils, "PyDataset", None)  # of Keras 3
     if sequence is not None:
         sequence.workers = property(lambda _: 1, sequence.workers.fset)
         sequence.use_multiprocessing = property(lambda _: False, sequence.use_multiprocessing.fset)
-
-
-def _is_order_of_keras_3(function: Function) -> bool:
-    """Return True for the function with which Keras 3 draws the order of arrays for an epoch of fit."""
-    module = getattr(function, "__module__", None) or ""
-    return module.endswith("trainers.data_adapters.array_data_adapter") and function.__name__ == "permutation"
-
-
-def _going_on(original: Function, dataset: Dataset, function: Function) -> Dataset:
-    """Return the data set of the orders of epochs, which go on with each of its iterators.
-
-    Keras 3 makes an iterator for each epoch. With a seed, each begins with the same numbers, and all epochs have one
-    order. In earlier versions one iterator has all epochs.
-    """
-    orders = iter(original(dataset.repeat(), function))
-    shape = orders.element_spec.shape
-    return original(
-        dataset, lambda _: tf.ensure_shape(tf.numpy_function(lambda: next(orders).numpy(), [], tf.int64), shape)
-    )
 
 
 def arguments(function: Function, owner: Any, args: Structure, kwargs: Structure) -> dict[str, Any]:

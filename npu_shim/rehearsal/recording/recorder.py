@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 import zlib
-from typing import TYPE_CHECKING, AbstractSet, Any, Callable, Iterable
+from typing import TYPE_CHECKING, AbstractSet, Any, Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -60,6 +60,7 @@ POLICY_CODE = "NPU116"  # the rule for policies of Keras
 LIBRARY_CODE = "NPU123"  # the rule for imports of the package keras
 TAPES = "tape"  # a block in which a tape records
 _MOST_SEEDS = 1000
+_OF_UPDATES = (TAPE, GRADIENT, VARIABLE)
 _EACH_STEP = (
     INPUT,
     LOSS,
@@ -272,6 +273,7 @@ class Recorder(Watcher):
     def _rows(self, step: int, rows: list[Row]) -> None:
         if self.limit == 0 and self.steps:
             return  # a session has trained before it could be ended; what follows is no prediction from the checkpoint
+        rows = list(_apart(rows))
         for kind, name, _ in rows:
             self.line(kind, name)
         self.writer.rows(step, rows + _sums(rows) if self.of_ranks else rows)
@@ -281,6 +283,14 @@ class Recorder(Watcher):
         if getattr(graph, "building_function", False):
             self.graphs_of_tapes.add(graph)
         return graph in self.graphs_of_tapes
+
+
+def _apart(rows: Iterable[Row]) -> Iterator[Row]:
+    """Number the tensors of one update that have one name, as eager variables without a name have."""
+    counts: dict[tuple[str, str], int] = {}
+    for kind, name, value in rows:
+        number = counts[kind, name] = counts.get((kind, name), 0) + 1
+        yield kind, f"{name} ({number})" if number > 1 and kind in _OF_UPDATES else name, value
 
 
 def _sums(rows: list[Row]) -> list[Row]:
