@@ -116,5 +116,5 @@ _RMSPROP = "RMSprop of Keras 2.11 and later adds epsilon inside the root; gradie
 CAUSES = {
     "antirectifier.py": _RMSPROP,
     "siamese_contrastive.py": _RMSPROP,
-    "swin_transformers.py": "Adam of Keras 3 squares equal rows of a sparse gradient one by one; 2.6 and 2.15 add them first",
+    "swin_transformers.py": "Adam of Keras 3 squares equal rows of a sparse gradient one by one; 2.15 adds them first",
 }
