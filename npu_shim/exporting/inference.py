@@ -180,6 +180,10 @@ def _number(nodes: dict[str, Any], name: str, fed: float, drawn: float | None = 
         return drawn
     if node.op == "Const":
         return None if node.attr["value"].tensor.tensor_shape.dim else float(constant_value(node))
+    if node.op == "StridedSlice" and nodes[split(node.input[0])[0]].op == "Placeholder":
+        begin = constant_value(nodes[split(node.input[1])[0]])  # an element of a vector, such as keep_prob[0]
+        is_element = begin is not None and begin.size == 1 and attribute(node, "shrink_axis_mask") == 1
+        return fed / (1 + abs(int(begin[0]))) if is_element else None
     if node.op.startswith("Placeholder"):
         return fed if "shape" in node.attr and not node.attr["shape"].shape.dim else None
     values = [_number(nodes, each, fed, drawn) for each in data_inputs(node)]

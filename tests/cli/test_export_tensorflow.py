@@ -355,6 +355,9 @@ def test_ops_without_a_form_for_inference_are_errors(
         mean, variance = tf.nn.moments(x, [0])
         tf.nn.batch_normalization(x, mean, variance, None, None, 1e-3, name="of_batch")
         tf.add(x, v1.placeholder(tf.float32, [], "rate"), name="fed")
+        keep = v1.placeholder(tf.float32, [None], "keep")
+        tf.identity(v1.nn.dropout(x, keep_prob=keep[0]), "kept")
+        tf.multiply(x / keep[0], tf.cast(tf.random.uniform([4, 3]) < keep[1], tf.float32), "confused")
         tf.multiply(x / 0.5, tf.cast(tf.random.uniform([4, 3]) < 0.9, tf.float32), "scaled")
         v1.py_func(lambda value: value, [x], tf.float32, name="python")
     path = tmp_path / "graph.pb"
@@ -362,6 +365,8 @@ def test_ops_without_a_form_for_inference_are_errors(
     for arguments, message in (
         (["--outputs", "noisy"], "makes the outputs random. Make it an input"),
         (["--outputs", "of_batch/add_1"], "is the variance of a batch, and has no moving average. Build the graph"),
+        (["--outputs", "kept"], "1 dropout replaced by the input"),
+        (["--outputs", "confused"], "confused keeps 0.25 of its input and scales it by 2"),
         (["--outputs", "scaled"], "scaled keeps 0.9 of its input and scales it by 2, which changes the mean. Build"),
         (["--outputs", "fed", "--inputs", "x"], "rate"),
         (["--outputs", "python"], "calls Python"),
@@ -373,7 +378,7 @@ def test_ops_without_a_form_for_inference_are_errors(
         (["--outputs", "fed", "--set", "rate"], "--set rate is not allowed"),
         (["--outputs", "fed", "--data", str(tmp_path / "none.npz")], "Give a file that numpy.savez wrote"),
     ):
-        expected = 0 if message == "rate" else 2
+        expected = 0 if message in ("rate", "1 dropout replaced by the input") else 2
         assert cli.main(["export", str(path), "-o", str(tmp_path / "out"), *arguments]) == expected, arguments
         shown = capsys.readouterr()
         assert message in shown.out + shown.err
