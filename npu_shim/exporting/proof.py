@@ -86,7 +86,13 @@ def run_graph(definition: GraphDef, variables: Values, inputs: list[Port], outpu
             for name, value in variables.items():
                 _set(session, graph.get_tensor_by_name(f"{name}:0"), value)
             feed = {port.tensor: values[port.key] for port in inputs}
-            return dict(session.run({port.key: port.tensor for port in outputs}, feed))
+            try:
+                return dict(session.run({port.key: port.tensor for port in outputs}, feed))
+            except tf.errors.InvalidArgumentError as error:
+                raise ExportError(
+                    f"the model does not run on these inputs: {str(error).splitlines()[0]}. Give their shapes with "
+                    "--inputs, their range with --range, or real ones with --data."
+                ) from error
 
     return run
 

@@ -355,6 +355,7 @@ def test_ops_without_a_form_for_inference_are_errors(
         mean, variance = tf.nn.moments(x, [0])
         tf.nn.batch_normalization(x, mean, variance, None, None, 1e-3, name="of_batch")
         tf.add(x, v1.placeholder(tf.float32, [], "rate"), name="fed")
+        tf.reshape(v1.placeholder(tf.float32, [None, None], "any"), [-1, 7], "sevens")
         keep = v1.placeholder(tf.float32, [None], "keep")
         tf.identity(v1.nn.dropout(x, keep_prob=keep[0]), "kept")
         tf.multiply(x / keep[0], tf.cast(tf.random.uniform([4, 3]) < keep[1], tf.float32), "confused")
@@ -365,6 +366,7 @@ def test_ops_without_a_form_for_inference_are_errors(
     for arguments, message in (
         (["--outputs", "noisy"], "makes the outputs random. Make it an input"),
         (["--outputs", "of_batch/add_1"], "is the variance of a batch, and has no moving average. Build the graph"),
+        (["--outputs", "sevens"], "the model does not run on these inputs: "),
         (["--outputs", "kept"], "1 dropout replaced by the input"),
         (["--outputs", "confused"], "confused keeps 0.25 of its input and scales it by 2"),
         (["--outputs", "scaled"], "scaled keeps 0.9 of its input and scales it by 2, which changes the mean. Build"),
