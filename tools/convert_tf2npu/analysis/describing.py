@@ -13,7 +13,8 @@ from .tensorflow_evidence import evidence_of
 _INSTALLERS = frozenset({"setuptools.setup", "distutils.core.setup", "numpy.distutils.core.setup", "skbuild.setup"})
 # Modules that read the signatures and docstrings of other modules.
 _READERS = frozenset({"inspect", "keras_autodoc", "mkdocs", "pdoc", "pydoc", "sphinx", "tensorflow_docs"})
-_WORDS = re.compile("|".join([r"\bsetup\(", *sorted(_READERS)]).encode("ascii"))
+_WORDS = (b"setup(", *(reader.encode("ascii") for reader in sorted(_READERS)))  # which takes less time to find
+_SETUP_OR_READER = re.compile(rb"\bsetup\(|" + b"|".join(_WORDS[1:]))
 
 
 def describes_package(names: Names) -> bool:
@@ -40,7 +41,9 @@ def describes_package(names: Names) -> bool:
 
 def describes(project: ModuleIndex, path: str) -> bool:
     """Return :func:`describes_package` for a file of a project."""
-    module = project.module(path) if _WORDS.search(project.raw(path)) else None
+    raw = project.raw(path)
+    is_near = any(word in raw for word in _WORDS) and _SETUP_OR_READER.search(raw)
+    module = project.module(path) if is_near else None
     return module is not None and describes_package(module.names)
 
 

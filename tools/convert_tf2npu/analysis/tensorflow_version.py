@@ -131,7 +131,10 @@ def may_be_two(context: Context) -> bool:
 
 
 def _may_be_two_itself(names: Names, raw: bytes) -> bool:
-    return _has_words(raw, "two") or _has_words(raw, "trains")
+    project, path = names.project, names.path
+    is_known = project is not None and path in project.paths and project.raw(path) == raw  # no notebook
+    kinds = project.once(_kinds_in, path) if project and is_known else _kinds_of(raw)
+    return not kinds.isdisjoint(("two", "trains"))
 
 
 def _is_imported_by_two(names: Names) -> bool:
@@ -227,8 +230,7 @@ class _Program:
         """True if a script imports the file, directly or not."""
         project = self._project
         return bool(self.started) or any(
-            project and b"__main__" in project.raw(path) and not project.once(describes, path)
-            for path in self.importing
+            project and project.once(_names_main, path) and not project.once(describes, path) for path in self.importing
         )
 
     @property
@@ -240,7 +242,7 @@ class _Program:
     @property
     def starting(self) -> frozenset[str]:
         both = self.imported & self.importing
-        return frozenset(path for path in both if self._project and b"__main__" in self._project.raw(path))
+        return frozenset(path for path in both if self._project and self._project.once(_names_main, path))
 
     def may_be(self, kind: str) -> bool:
         """Return True if a file that imports this one has a word of a kind."""
@@ -274,11 +276,14 @@ class _Program:
         return self._project.once(_with_words, kind).intersection(paths) if self._project else frozenset()
 
 
+def _names_main(project: ModuleIndex, path: str) -> bool:
+    return b"__main__" in project.raw(path)
+
+
 # What may be evidence in the bytes of a file.
-_EAGER = (b"GradientTape", b".function", b"functions_eagerly")
 _WORDS: dict[str, tuple[bytes, ...]] = {
-    "eager": _EAGER,
-    "two": (*_EAGER, b".numpy", b"set_seed", b"set_random_seed"),
+    "eager": (b"GradientTape", b".function", b"functions_eagerly"),
+    "two": (b".numpy", b"set_seed", b"set_random_seed"),  # and those of eager code
     "one": (
         b"placeholder",
         b"Session",
@@ -300,21 +305,28 @@ _WORDS: dict[str, tuple[bytes, ...]] = {
         b"samples_per_epoch",
     ),
     "trains": (b"GradientTape", b"fit_generator", b"train_on_batch", b".fit", b".minimize("),
-    "opens": (),
 }
 
 
 def _with_words(project: ModuleIndex, kind: str) -> frozenset[str]:
     """Return the files near TensorFlow with a word of a kind."""
-    return frozenset(path for path in project.once(near_frameworks) if _has_words(project.raw(path), kind))
+    return frozenset(path for path in project.once(near_frameworks) if kind in project.once(_kinds_in, path))
 
 
-def _has_words(raw: bytes, kind: str) -> bool:
-    if has_words(raw, _WORDS[kind]):
-        return True
-    if kind == "trains":
-        return has_words(raw, (b".gradients(",)) and _has_words(raw, "eager")
-    return kind == "opens" and b"npu_shim" in raw and has_words(raw, (b".open",))
+def _kinds_in(project: ModuleIndex, path: str) -> frozenset[str]:
+    return _kinds_of(project.raw(path))
+
+
+def _kinds_of(raw: bytes) -> frozenset[str]:
+    """Return the kinds of evidence of which a file has a word."""
+    kinds = {kind for kind, words in _WORDS.items() if has_words(raw, words)}
+    if "eager" in kinds:
+        kinds.add("two")
+        if "trains" not in kinds and has_words(raw, (b".gradients(",)):
+            kinds.add("trains")
+    if b"npu_shim" in raw and has_words(raw, (b".open",)):
+        kinds.add("opens")
+    return frozenset(kinds)
 
 
 def _is_clear(own: FileEvidence) -> bool:

@@ -11,6 +11,7 @@ of nodes and the classes of the project.
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any, Callable, Iterator, TypeVar, cast
 
 from ..syntax.expressions import constant, element, is_none
@@ -32,6 +33,8 @@ _TRANSPARENT = frozenset({"functools.lru_cache", "functools.cache", "functools.w
 # Calls that import the module of a given name, and the position of that argument.
 _IMPORTERS = {"importlib.import_module": 0, "tensorflow.python.util.lazy_loader.LazyLoader": 2}
 _SYS_MODULES = ResolvedName("sys.modules")
+# This takes half the time of ResolvedName(...).
+_of_library: Callable[[tuple[str, str]], ResolvedName] = functools.partial(tuple.__new__, ResolvedName)
 
 
 class Resolver(Names):
@@ -236,7 +239,7 @@ class Resolver(Names):
     def _member(self, base: ResolvedName, name: str) -> ResolvedName | None:
         if base.path:
             return self.project.attribute(base, name) if self.project else None
-        return ResolvedName(f"{base.dotted}.{name}")
+        return _of_library((f"{base.dotted}.{name}", ""))
 
     def _attribute(self, node: ast.Attribute, where: Where) -> ResolvedName | None:
         value = node.value

@@ -343,7 +343,7 @@ def _mixed_precision(context: Context, scale: bool = False) -> str:
     """Return how the programs that a file belongs to set the mixed precision of the NPU, and scale the loss."""
     if is_two(context):
         return f"write {_OPTION} and use NpuLossScaleOptimizer" if scale else f"write {_OPTION} before npu.open()"
-    if any(_ESTIMATOR.search(raw) for raw in program_texts(context)):
+    if any((b"Estimator(" in raw or b"RunConfig(" in raw) and _ESTIMATOR.search(raw) for raw in program_texts(context)):
         return "pass precision_mode='allow_mix_precision' to NPURunConfig"
     if any(word in context.source.text for word in ("keras", "Keras")):
         return f"write set_keras_session_npu_config(config={_CONFIG})"

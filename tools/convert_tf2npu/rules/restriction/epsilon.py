@@ -47,7 +47,7 @@ keras.backend.clip""".split()
 )
 _BOUNDS = {"clip_by_value": 1, "clip": 1, "maximum": 1}  # the position of the lower bound
 _ZERO_BELOW = 2.0**-25
-_MENTIONS_FLOAT16 = re.compile(r"float16|mix(?:ed)?_precision|mixed_float|\bfp16|tf\.half")
+_FLOAT16 = ("float16", "mix_precision", "mixed_precision", "mixed_float", "tf.half")
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -67,12 +67,16 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             ),
             None,
         )
-    if small is not None and _MENTIONS_FLOAT16.search(context.source.text) and runs_on_npu(context, call.node):
+    if small is not None and _mentions_float16(context.source.text) and runs_on_npu(context, call.node):
         yield Finding(
             call.node,
             f"{context.source.segment(small)} becomes zero in float16 and does not protect {short}. "
             "Use 1e-4 or more, or cast to float32 first",
         )
+
+
+def _mentions_float16(text: str) -> bool:
+    return any(word in text for word in _FLOAT16) or re.search(r"\bfp16", text) is not None
 
 
 def _tiny(context: Context, node: ast.AST, where: Where) -> bool:
