@@ -67,7 +67,6 @@ Optimizer = Unknown  # tf.compat.v1.train.Optimizer or a Keras optimizer
 OptimizerClass = Unknown  # its class
 
 GradientTape = Unknown  # tf.GradientTape
-DatasetIterator = Unknown  # tf.data.Iterator
 Logs = Optional[Dict[str, Value]]  # what Keras gives a callback: metrics by name
 Function = Callable[..., Unknown]  # a function of TensorFlow or of the script
 Result = Unknown  # what such a function returns

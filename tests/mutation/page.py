@@ -9,7 +9,7 @@ import csv
 import pathlib
 from collections import Counter
 
-from areas import AREAS
+from areas import AREAS, WITHOUT_EFFECT
 
 HERE = pathlib.Path(__file__).resolve().parent
 _DAY, _NIGHT, _NOTHING = "day", "night", "no"
@@ -25,6 +25,10 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
     """Return the lines of a table in Markdown."""
     lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     return ["| " + " | ".join(line) + " |" for line in lines] + [""]
+
+
+def _without_effect(place: str) -> str:
+    return f": without an effect, {WITHOUT_EFFECT[place]}" if place in WITHOUT_EFFECT else ""
 
 
 def main() -> None:
@@ -70,7 +74,8 @@ def main() -> None:
     lines += ["## Not noticed by day", ""]
     late = [row for row in found if row["when"] != _DAY]
     lines += table(
-        ["place", "mistake", "noticed by"], [[row["place"], row["mistake"], row["test"] or "no test"] for row in late]
+        ["place", "mistake", "noticed by"],
+        [[row["place"], row["mistake"], row["test"] or f"no test{_without_effect(row['place'])}"] for row in late],
     )
     (HERE / "RESULTS.md").write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
 
