@@ -112,9 +112,11 @@ SCRIPTS: tuple[Script, ...] = (
 )
 
 _RMSPROP = "RMSprop of Keras 2.11 and later adds epsilon inside the root; gradients are equal"
+_ADAM = "Adam of Keras 3 squares equal rows of a sparse gradient one by one; 2.15 adds them first"
 # Of differences.
 CAUSES = {
     "antirectifier.py": _RMSPROP,
     "siamese_contrastive.py": _RMSPROP,
-    "swin_transformers.py": "Adam of Keras 3 squares equal rows of a sparse gradient one by one; 2.15 adds them first",
+    "swin_transformers.py": _ADAM,
+    "text_classification_with_switch_transformer.py": _ADAM,
 }
