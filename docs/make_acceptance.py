@@ -65,14 +65,24 @@ def project(script: Script, sources: str, target: str) -> None:
         sources: a folder with bare clones at OWNER/NAME; a missing one is made.
         target: a folder that is made.
     """
-    clone = os.path.join(sources, script.repository)
-    if not os.path.isdir(clone):
-        address = f"https://github.com/{script.repository}"
-        subprocess.run(["git", "clone", "-q", "--bare", address, clone], check=True)
     with tempfile.TemporaryDirectory() as folder:
-        archive = ["git", "--git-dir", clone, "archive", script.commit, *filter(None, [script.folder])]
-        subprocess.run(["tar", "-x", "-C", folder], input=subprocess.check_output(archive), check=True)
+        checkout(script.repository, script.commit, script.folder, sources, folder)
         prepare(script, folder, target, script.edits)
+
+
+def git(repository: str, sources: str, *arguments: str) -> bytes:
+    """Return the output of git in a bare clone, which is made if it is missing."""
+    clone = os.path.join(sources, repository)
+    if not os.path.isdir(clone):
+        address = f"https://github.com/{repository}"
+        subprocess.run(["git", "clone", "-q", "--bare", address, clone], check=True)
+    return subprocess.check_output(["git", "--git-dir", clone, *arguments])
+
+
+def checkout(repository: str, commit: str, folder: str, sources: str, target: str) -> None:
+    """Write a folder of a repository, "" for all of it, into an empty one."""
+    archive = git(repository, sources, "archive", commit, *filter(None, [folder]))
+    subprocess.run(["tar", "-x", "-C", target], input=archive, check=True)
 
 
 def verify(script: Script, folder: str, report: str, migrated: str | None = None) -> Any:

@@ -195,9 +195,9 @@ def main() -> int:
     return 0
 
 
-def put(text: str, begin: str, end: str) -> None:
-    """Put a table between two comments, into the page and its Chinese form."""
-    for page in PAGES:
+def put(text: str, begin: str, end: str, pages: Sequence[str] = PAGES) -> None:
+    """Put a table between two comments, into each of the pages, by default a page and its Chinese form."""
+    for page in pages:
         with open(page, encoding="utf-8") as stream:
             before, rest = stream.read().split(begin)
         made = text.replace("](../", "](../../") if os.path.dirname(page) != HERE else text

@@ -1,0 +1,222 @@
+"""Export public models to all targets, for the table of docs/public-models.md.
+
+``python docs/make_exports.py`` takes the models of exported_models.py that run with the TensorFlow of this Python, trains
+them for a few steps, exports them with ``npu-shim export`` for tensorflow, onnx and atc, and writes the result to
+exports.tsv. ``NAME ...`` exports only these, ``--missing`` those without a result, ``--table`` only makes the table.
+``--keep FOLDER`` keeps the models. With TensorFlow 2.15 one of them needs keras_applications.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from typing import Any, Mapping, NamedTuple, Sequence
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+from exported_models import MODELS, ZOO, Model  # noqa: E402
+from make_acceptance import SOURCES, checkout, git  # noqa: E402
+from make_paths import put, run  # noqa: E402
+from make_public_paths import edit  # noqa: E402
+
+RESULTS = os.path.join(HERE, "exports.tsv")
+PAGE = os.path.join(HERE, "public-models.md")
+_BEGIN, _END = "<!-- made by docs/make_exports.py -->\n", "<!-- end of exports -->\n"
+_TARGETS = ("tensorflow", "onnx", "atc")
+_COLUMNS = ("model", "source", "TensorFlow", "nodes", "tensorflow", "onnx", "atc", "line of atc in the README")
+
+
+class Result(NamedTuple):
+    """The result of a model.
+
+    Attributes:
+        name: of the entry.
+        nodes: of the exported graph.
+        tensorflow, onnx, atc: the largest relative difference from what the model itself predicts, or the error.
+        line: in what the vendor's line of atc agrees, "" without such a line.
+    """
+
+    name: str
+    nodes: int
+    tensorflow: str
+    onnx: str
+    atc: str
+    line: str
+
+
+def export(folder: str, target: str) -> tuple[str, str]:
+    """Export a model; return what the command prints, and the largest difference or the error.
+
+    Args:
+        folder: with what exported_models.py wrote.
+        target: of the option ``--for``.
+    """
+    ports = _json(os.path.join(folder, "ports.json"))
+    command = [sys.executable, "-m", "npu_shim", "export", os.path.join(folder, ports["source"])]
+    command += ["-o", os.path.join(folder, target), "--for", target, "--data", os.path.join(folder, "data.npz")]
+    command += ["--soc-version", "Ascend310"] if target == "atc" else []
+    for option in ("inputs", "outputs", "set"):
+        command += ["--" + option, *ports[option]] if ports[option] else []
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, check=False)
+    if done.returncode:
+        lines = (done.stderr if done.returncode == 2 else done.stdout).strip().splitlines()
+        return done.stdout, lines[-1].replace("npu-shim export: error: ", "") if lines else str(done.returncode)
+    return done.stdout, f"{difference(folder, target):.0e}"
+
+
+def difference(folder: str, target: str) -> float:
+    """Return the largest difference between what the model itself predicted and its export."""
+    from npu_shim.exporting import proof
+
+    ports = _json(os.path.join(folder, "tensorflow", "model.json"))
+    with np.load(os.path.join(folder, "data.npz")) as data, np.load(os.path.join(folder, "expected.npz")) as expected:
+        inputs = {key: data[key].astype(each["dtype"]) for key, each in ports["inputs"].items()}
+        wanted = dict(zip(ports["outputs"], [expected[key] for key in expected.files]))
+    if target == "onnx":
+        got = _run_onnx(os.path.join(folder, target, "model.onnx"), inputs, list(wanted))
+    else:
+        got = _run_frozen(os.path.join(folder, target, "model.pb"), ports, inputs)
+    return max(each.largest for each in proof.compare(wanted, got))
+
+
+def _run_frozen(path: str, ports: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    import tensorflow.compat.v1 as tf
+
+    definition = tf.GraphDef()
+    with open(path, "rb") as stream:
+        definition.ParseFromString(stream.read())
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(definition, name="")
+        feeds = {each["tensor"]: inputs[key] for key, each in ports["inputs"].items()}
+        return dict(session.run({key: each["tensor"] for key, each in ports["outputs"].items()}, feeds))
+
+
+def _run_onnx(path: str, inputs: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return dict(zip(keys, session.run(list(keys), dict(inputs))))
+
+
+def arguments(text: str) -> dict[str, str]:
+    """Return the options of the first line of atc in a page or in the output of the command."""
+    text = re.sub(r"\\\s*\n", " ", text)
+    line = re.search(r"^.*\batc\b.*--model.*$", text, re.M)
+    if line is None:
+        return {}
+    found = re.findall(r"--(\w+)[= ]\s*(\"[^\"]*\"|'[^']*'|[^\s`]+)", line.group())
+    return {name: value.strip("\"'") for name, value in found}
+
+
+def agreement(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
+    """Return in what two lines of atc agree, with both values where they do not."""
+    said = []
+    for option, word in (("input_shape", "inputs and shapes"), ("out_nodes", "outputs")):
+        if option not in theirs:
+            continue
+        one, two = (sorted(each[option].replace(" ", "").split(";")) for each in (theirs, ours))
+        said.append(f"same {word}" if one == two else f"{word} differ: `{theirs[option]}`, here `{ours[option]}`")
+    return "; ".join(said)
+
+
+def measure(name: str, model: Model, sources: str, work: str) -> Result:
+    """Train a model, export it, and compare.
+
+    Args:
+        name, model: which.
+        sources: the folder of the clones.
+        work: an empty folder.
+    """
+    project, folder = os.path.join(work, "project"), os.path.join(work, "made")
+    os.makedirs(project)
+    checkout(model.repository, model.commit, model.folder, sources, project)
+    start = os.path.join(project, model.folder)
+    edit(start, model.edits)
+    run([os.path.join(HERE, "exported_models.py"), name, folder], start, codes=(0,))
+    made = {target: export(folder, target) for target in _TARGETS}
+    nodes = re.search(r"(\d+) nodes", made["tensorflow"][0])
+    line = ""
+    if model.readme:
+        page = git(ZOO[0], sources, "show", f"{ZOO[1]}:{model.readme}").decode("utf-8", "replace")
+        theirs, ours = arguments(page), arguments(made["atc"][0])
+        line = agreement(theirs, ours) if theirs and ours else "none"
+    return Result(name, int(nodes.group(1)) if nodes else 0, *(made[target][1] for target in _TARGETS), line)
+
+
+def results() -> dict[str, Result]:
+    """Return the results by name."""
+    if not os.path.exists(RESULTS):
+        return {}
+    with open(RESULTS, encoding="utf-8", newline="") as stream:
+        _, *rows = csv.reader(stream, delimiter="\t")
+    return {name: Result(name, int(nodes), *rest) for name, nodes, *rest in rows if name in MODELS}
+
+
+def keep(made: Result) -> None:
+    """Write a result; the others stay."""
+    kept = {**results(), made.name: made}
+    with open(RESULTS, "w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
+        writer.writerow(Result._fields)
+        writer.writerows(kept[name] for name in MODELS if name in kept)
+
+
+def table() -> str:
+    """Return the table of all results, with a line that counts them."""
+    made = [(MODELS[name], result) for name, result in results().items()]
+    equal = [sum(_is_equal(getattr(result, target)) for _, result in made) for target in _TARGETS]
+    counts = ", ".join(f"{number} for {target}" for number, target in zip(equal, _TARGETS))
+    lines = [f"{len(made)} models. Exported and equal: {counts}.", "", f"| {' | '.join(_COLUMNS)} |"]
+    lines.append("|" + " --- |" * len(_COLUMNS))
+    for model, result in made:
+        address = f"https://github.com/{model.repository}/tree/{model.commit}/{model.folder}".replace(" ", "%20")
+        cells = (f"[{result.name}]({address})", model.kind, model.tensorflow, str(result.nodes), *result[2:])
+        lines.append(f"| {' | '.join(cell.replace('|', ' ') for cell in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _is_equal(text: str) -> bool:
+    return re.fullmatch(r"\de[+-]\d+", text) is not None and float(text) <= 1e-5
+
+
+def _json(path: str) -> Any:
+    with open(path, encoding="utf-8") as stream:
+        return json.load(stream)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Export the models that run with this TensorFlow, and write the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="name of an entry; by default all")
+    parser.add_argument("--missing", action="store_true", help="only entries without a result")
+    parser.add_argument("--sources", default=SOURCES, metavar="DIR", help="bare clones at OWNER/NAME (%(default)s)")
+    parser.add_argument("--keep", metavar="DIR", help="keep the models in DIR/NAME")
+    parser.add_argument("--table", action="store_true", help="only make the table")
+    options = parser.parse_args(arguments)
+    if not options.table:
+        import tensorflow as tf
+
+        for name, model in MODELS.items():
+            if not tf.__version__.startswith(model.tensorflow + ".") or options.names and name not in options.names:
+                continue
+            if options.missing and name in results():
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                made = measure(name, model, options.sources, os.path.join(options.keep or folder, name))
+            print(*made, sep="\n    ", file=sys.stderr, flush=True)
+            keep(made)
+    put(table(), _BEGIN, _END, [PAGE])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
