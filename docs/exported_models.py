@@ -12,6 +12,7 @@ import os
 import sys
 import types
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from unittest import mock
 
 import numpy as np
 from public_paths import Edit
@@ -96,8 +97,8 @@ def keep(
 
 
 def stand_in(*names: str) -> None:
-    """Make empty modules for packages that the model's graph does not need."""
-    sys.modules.update({name: types.ModuleType(name) for name in names})
+    """Make modules of nothing for packages that the model's graph does not need."""
+    sys.modules.update({name: mock.MagicMock(name=name) for name in names})
 
 
 def session(build: Callable[[bool], Network], of_training: bool = False) -> Callable[[str], None]:
@@ -179,7 +180,7 @@ def adda(training: bool) -> Network:
     """LeNet of domain adaptation."""
     import tensorflow as tf
 
-    stand_in("click", "tqdm", "requests")
+    stand_in("click", "tqdm", "tflearn", "yaml")
     network = importlib.import_module("adda").models.get_model_fn("lenet")
     image = tf.placeholder(tf.float32, [1, 28, 28, 1], name="input_image")
     made, _ = network(image, is_training=training)
@@ -220,7 +221,6 @@ def cartoon(training: bool) -> Network:
 
 def pose(training: bool) -> Network:
     """3D pose from 2D, with the model's own placeholders for dropout and batch normalization."""
-    import tensorflow as tf
 
     made = importlib.import_module("linear_model").LinearModel(128, 2, True, True, True, 128, 1e-3, "log")
     modes = {made.isTraining: (True, False), made.dropout_keep_prob: (0.5, 1.0)}
@@ -231,9 +231,9 @@ def pridnet(training: bool) -> Network:
     """Denoising of images."""
     import tensorflow as tf
 
-    image = tf.placeholder(tf.float32, [None, 128, 128, 1], name="input")
+    image = tf.placeholder(tf.float32, [None, 64, 64, 1], name="input")
     made = importlib.import_module("network").network(image)
-    return Network({image: images(1, 128, 128, 1)}, [tf.minimum(tf.maximum(made, 0), 1, name="output")], made)
+    return Network({image: images(1, 64, 64, 1)}, [tf.minimum(tf.maximum(made, 0), 1, name="output")], made)
 
 
 def slim(file: str, name: str, scope: str, size: int) -> Callable[[bool], Network]:
@@ -437,6 +437,7 @@ def bert(folder: str) -> None:
 
 def unet() -> tuple[Any, np.ndarray]:
     """U-Net of keras_unet_collection."""
+    stand_in("PIL")
     models = importlib.import_module("keras_unet_collection.models")
     made = models.unet_2d((64, 64, 3), [8, 16, 32], 2, output_activation="Softmax", batch_norm=True)
     return made, images(2, 64, 64, 3)
@@ -449,7 +450,11 @@ def resnet() -> tuple[Any, np.ndarray]:
 
 
 def vit() -> tuple[Any, np.ndarray]:
-    """Vision transformer."""
+    """Vision transformer; gelu was in tensorflow_addons."""
+    import tensorflow as tf
+
+    stand_in("tensorflow_addons")
+    sys.modules["tensorflow_addons"].activations.gelu = tf.nn.gelu
     made = importlib.import_module("model").VisionTransformer(
         image_size=32, patch_size=8, num_layers=2, num_classes=10, d_model=32, num_heads=4, mlp_dim=64, channels=3
     )
@@ -501,9 +506,7 @@ MODELS: Mapping[str, Model] = {
         "White-Box-Cartoonization_ID2089_for_ACL",
     ),
     "3D pose": zoo(_ACL + "3D-POSE-BASELINE_ID0795_for_ACL/src", session(pose), "3D-POSE-BASELINE_ID0795_for_ACL"),
-    "PRIDNet": zoo(
-        "TensorFlow/contrib/cv/PRIDNET_ID1275_for_TensorFlow", session(pridnet), "PRIDNET_ID1275_for_ACL"
-    ),
+    "PRIDNet": zoo("TensorFlow/contrib/cv/PRIDNET_ID1275_for_TensorFlow", session(pridnet), "PRIDNET_ID1275_for_ACL"),
     "MobileNetV1": networks("mobilenet_v1", "mobilenet_v1", "mobilenet_v1_arg_scope", "MobileNetv1_for_ACL"),
     "GoogleNet": networks("inception_v1", "inception_v1", "inception_v1_arg_scope", "GoogleNet_for_ACL"),
     "InceptionV2": networks("inception_v2", "inception_v2", "inception_v2_arg_scope", "Inceptionv2_for_ACL"),
@@ -516,8 +519,8 @@ MODELS: Mapping[str, Model] = {
     "U-Net": Model("Keras", "yingkaisha/keras-unet-collection", "13e0e7e", "", "2.15", keras(unet, "model.h5")),
     "ResNet18": Model("Keras", "qubvel/classification_models", "a0f006e", "", "2.15", keras(resnet, "model.h5")),
     "ViT": Model("Keras", "emla2805/vision-transformer", "9e6e782", "", "2.15", keras(vit, "saved")),
-    "EDSR, Lambda": Model("Keras", "krasserm/super-resolution", "179320c", "", "2.15", keras(super_resolution, "saved")),
-    "TCN": Model("Keras", "philipperemy/keras-tcn", "7576256", "", "2.15", keras(tcn, "saved")),
+    "EDSR, Lambda": Model("Keras", "krasserm/super-resolution", "179320c", "", "2.6", keras(super_resolution, "saved")),
+    "TCN": Model("Keras", "philipperemy/keras-tcn", "7576256", "tcn", "2.15", keras(tcn, "saved")),
     "TextCNN": Model(
         "session", "dennybritz/cnn-text-classification-tf", "18762b4", "", "1.15", session(text_cnn, of_training=True)
     ),

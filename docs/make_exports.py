@@ -1,7 +1,7 @@
 """Export public models to all targets, for the table of docs/public-models.md.
 
-``python docs/make_exports.py`` takes the models of exported_models.py that run with the TensorFlow of this Python, trains
-them for a few steps, exports them with ``npu-shim export`` for tensorflow, onnx and atc, and writes the result to
+``python docs/make_exports.py`` takes the models of exported_models.py that run with the TensorFlow of this Python,
+trains them, exports them with ``npu-shim export`` for tensorflow, onnx and atc, and writes the result to
 exports.tsv. ``NAME ...`` exports only these, ``--missing`` those without a result, ``--table`` only makes the table.
 ``--keep FOLDER`` keeps the models. With TensorFlow 2.15 one of them needs keras_applications.
 """
@@ -9,11 +9,12 @@ exports.tsv. ``NAME ...`` exports only these, ``--missing`` those without a resu
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
+import io
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from typing import Any, Mapping, NamedTuple, Sequence
@@ -60,23 +61,25 @@ def export(folder: str, target: str) -> tuple[str, str]:
         folder: with what exported_models.py wrote.
         target: of the option ``--for``.
     """
+    from npu_shim.cli import export as cli
+
     ports = _json(os.path.join(folder, "ports.json"))
-    command = [sys.executable, "-m", "npu_shim", "export", os.path.join(folder, ports["source"])]
-    command += ["-o", os.path.join(folder, target), "--for", target, "--data", os.path.join(folder, "data.npz")]
+    command = [os.path.join(folder, ports["source"]), "-o", os.path.join(folder, target), "--for", target]
+    command += ["--data", os.path.join(folder, "data.npz")]
     command += ["--soc-version", "Ascend310"] if target == "atc" else []
     for option in ("inputs", "outputs", "set"):
         command += ["--" + option, *ports[option]] if ports[option] else []
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, check=False)
-    if done.returncode:
-        lines = (done.stderr if done.returncode == 2 else done.stdout).strip().splitlines()
-        return done.stdout, lines[-1].replace("npu-shim export: error: ", "") if lines else str(done.returncode)
-    return done.stdout, f"{difference(folder, target):.0e}"
+    out, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        code = cli.main(command)
+    if code:
+        last = (errors if code == 2 else out).getvalue().strip().splitlines()[-1]
+        return out.getvalue(), last.replace("npu-shim export: error: ", "")
+    return out.getvalue(), f"{difference(folder, target):.0e}"
 
 
 def difference(folder: str, target: str) -> float:
     """Return the largest difference between what the model itself predicted and its export."""
-    from npu_shim.exporting import proof
-
     ports = _json(os.path.join(folder, "tensorflow", "model.json"))
     with np.load(os.path.join(folder, "data.npz")) as data, np.load(os.path.join(folder, "expected.npz")) as expected:
         inputs = {key: data[key].astype(each["dtype"]) for key, each in ports["inputs"].items()}
@@ -85,6 +88,8 @@ def difference(folder: str, target: str) -> float:
         got = _run_onnx(os.path.join(folder, target, "model.onnx"), inputs, list(wanted))
     else:
         got = _run_frozen(os.path.join(folder, target, "model.pb"), ports, inputs)
+    from npu_shim.exporting import proof  # imports TensorFlow
+
     return max(each.largest for each in proof.compare(wanted, got))
 
 
@@ -210,8 +215,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 continue
             if options.missing and name in results():
                 continue
-            with tempfile.TemporaryDirectory() as folder:
-                made = measure(name, model, options.sources, os.path.join(options.keep or folder, name))
+            try:
+                with tempfile.TemporaryDirectory() as folder:
+                    made = measure(name, model, options.sources, os.path.join(options.keep or folder, name))
+            except RuntimeError as error:
+                print(name, error, sep="\n    ", file=sys.stderr, flush=True)
+                continue
             print(*made, sep="\n    ", file=sys.stderr, flush=True)
             keep(made)
     put(table(), _BEGIN, _END, [PAGE])
