@@ -20,6 +20,7 @@ from public_paths import Edit
 ZOO = "Ascend/ModelZoo-TensorFlow", "a2c3332"
 _SLIM = "rwightman/tensorflow-models-slim", "c4e4729"
 _CTR = "lambdaji/tf_repos", "b531ff1"
+_PYTHON2 = r"= map\((.*)\)", r"= list(map(\1))"
 
 
 class Network(NamedTuple):
@@ -160,7 +161,8 @@ def keras(build: Callable[[], tuple[Any, np.ndarray]], file: str) -> Callable[[s
         model.fit(value, target, epochs=3, batch_size=len(value), verbose=0)
         expected = model.predict(value, verbose=0)
         model.save(os.path.join(folder, file))
-        keep(folder, {model.input_names[0]: ("", value)}, {model.output_names[0]: ("", expected)}, file)
+        key = (model.input_names or ["input_1"])[0]  # a subclassed model has none
+        keep(folder, {key: ("", value)}, {"predictions": ("", expected)}, file)
 
     return make
 
@@ -292,11 +294,11 @@ def vae(training: bool) -> Network:
     import tensorflow as tf
 
     module = importlib.import_module("vae")
-    code = tf.placeholder(tf.float32, [4, 20], name="latent_variable")
+    image, keep_prob = tf.placeholder(tf.float32, [4, 784]), tf.placeholder(tf.float32)
+    made = module.autoencoder(image, image, 784, 20, 64, keep_prob)[0]
     if training:
-        image, keep_prob = tf.placeholder(tf.float32, [4, 784]), tf.placeholder(tf.float32)
-        made = module.autoencoder(image, image, 784, 20, 64, keep_prob)[0]
         return Network({image: images(4, 784)}, [], made, {keep_prob: (0.9, 1.0)})
+    code = tf.placeholder(tf.float32, [4, 20], name="latent_variable")
     made = module.decoder(code, 784, 64)
     return Network({code: images(4, 20)}, [made], made)
 
@@ -383,7 +385,7 @@ def triplets(folder: str) -> None:
     keep(
         folder,
         {"images": ("IteratorGetNext:0", values)},
-        {"embeddings": ("model/fc_2/dense/BiasAdd", np.float32(expected))},
+        {"embeddings": ("model/fc_1/dense/BiasAdd", np.float32(expected))},
         "steps",
     )
 
@@ -480,12 +482,8 @@ def zoo(folder: str, make: Callable[[str], None], acl: str, built_in: bool = Fal
     return Model("ACL", *ZOO, folder, "1.15", make, f"ACL_TensorFlow/{kind}/{acl}/README.md")
 
 
-_LISTS = (Edit("{}.py", r"= map\((.*)\)", r"= list(map(\1))"),)
-
-
-def click_rate(name: str) -> Model:
-    """Return a model of lambdaji/tf_repos; its map is that of Python 2."""
-    edits = [each._replace(file=each.file.format(name)) for each in _LISTS]
+def click_rate(name: str, *edits: Edit) -> Model:
+    """Return a model of lambdaji/tf_repos."""
     return Model("Estimator", *_CTR, "deep_ctr/Model_pipeline", "1.15", ctr(name), edits=edits)
 
 
@@ -511,8 +509,8 @@ MODELS: Mapping[str, Model] = {
     "GoogleNet": networks("inception_v1", "inception_v1", "inception_v1_arg_scope", "GoogleNet_for_ACL"),
     "InceptionV2": networks("inception_v2", "inception_v2", "inception_v2_arg_scope", "Inceptionv2_for_ACL"),
     "ResNet50V1": networks("resnet_v1", "resnet_v1_50", "resnet_arg_scope", "Resnet50v1_for_ACL"),
-    "DeepFM": click_rate("DeepFM"),
-    "NFM": click_rate("NFM"),
+    "DeepFM": click_rate("DeepFM", Edit("DeepFM.py", *_PYTHON2)),
+    "NFM": click_rate("NFM", Edit("NFM.py", *_PYTHON2)),
     "DCN": click_rate("DCN"),
     "triplets": Model("Estimator", "omoindrot/tensorflow-triplet-loss", "fc69836", "", "1.15", triplets),
     "BERT": Model("Estimator", "google-research/bert", "eedf571", "", "1.15", bert),

@@ -74,7 +74,7 @@ def export(folder: str, target: str) -> tuple[str, str]:
         code = cli.main(command)
     if code:
         last = (errors if code == 2 else out).getvalue().strip().splitlines()[-1]
-        return out.getvalue(), last.replace("npu-shim export: error: ", "")
+        return out.getvalue(), re.split(r"\. (?=[A-Z])", last.replace("npu-shim export: error: ", ""))[0]
     return out.getvalue(), f"{difference(folder, target):.0e}"
 
 
@@ -118,8 +118,9 @@ def arguments(text: str) -> dict[str, str]:
     line = re.search(r"^.*\batc\b.*--model.*$", text, re.M)
     if line is None:
         return {}
-    found = re.findall(r"--(\w+)[= ]\s*(\"[^\"]*\"|'[^']*'|[^\s`]+)", line.group())
-    return {name: value.strip("\"'") for name, value in found}
+    words = re.findall(r"'--[^']*'|--\w+[= ]\s*(?:\"[^\"]*\"|'[^']*'|[^\s`]+)", line.group())
+    pairs = (re.split(r"[= ]\s*", word.strip("'").lstrip("-"), 1) for word in words)
+    return {name: value.strip("\"'") for name, value in pairs}
 
 
 def agreement(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
