@@ -119,7 +119,7 @@ def arguments(text: str) -> dict[str, str]:
     if line is None:
         return {}
     words = re.findall(r"'--[^']*'|--\w+[= ]\s*(?:\"[^\"]*\"|'[^']*'|[^\s`]+)", line.group())
-    pairs = (re.split(r"[= ]\s*", word.strip("'").lstrip("-"), 1) for word in words)
+    pairs = (re.split(r"[= ]\s*", word.strip("'").lstrip("-"), maxsplit=1) for word in words)
     return {name: value.strip("\"'") for name, value in pairs}
 
 
