@@ -9,7 +9,7 @@ import npu_shim
 from npu_shim.rehearsal.comparing.comparison import Compared, Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
 from npu_shim.rehearsal.comparing.seeds import Band
-from npu_shim.rehearsal.recording.digest import scalar_of
+from npu_shim.rehearsal.recording.digest import NOT_FINITE, scalar_of
 from npu_shim.rehearsal.recording.losses import BY_INPUTS, FIRST
 from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, LOG, LOSS, METRIC, RESULT, SUMMARY
 from npu_shim.rehearsal.running import Run
@@ -257,7 +257,7 @@ def _points(loss: Compared) -> dict[int, dict[str, float | None]]:
 
 
 def _number(value: Value) -> float | None:
-    return None if value.digest[2] else scalar_of(value.digest)
+    return None if value.digest[NOT_FINITE] else scalar_of(value.digest)
 
 
 def _finite(value: float) -> float | None:

@@ -77,7 +77,7 @@ def cut(folder: pathlib.Path) -> None:
         (lambda folder: (folder / "manifest.json").write_bytes(b"\xff\xfe{}"), "manifest.json is no JSON."),
         (manifest(lambda found: {}), "manifest.json is not of a recording. Name a folder of verify --record."),
         (manifest(lambda found: [found]), "manifest.json is not of a recording."),
-        (manifest(lambda found: {**found, "version": 2}), "has version 2 of the format, and this release reads 1."),
+        (manifest(lambda found: {**found, "version": 1}), "has version 1 of the format, and this release reads 2."),
         (manifest(lambda found: {**found, "files": {}}), "manifest.json lacks recording.jsonl. Record again."),
         (
             manifest(lambda found: {**found, "files": {**found["files"], "../r/output.log": ""}}),

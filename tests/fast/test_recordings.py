@@ -20,7 +20,18 @@ from npu_shim.rehearsal.comparing import ranks, seeds
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.comparing.tolerances import allowed, distance, printed
-from npu_shim.rehearsal.recording.digest import HEAD, digest, few_elements, is_numeric, scalar_of, width
+from npu_shim.rehearsal.recording.digest import (
+    CHECKSUM,
+    HEAD,
+    NORM,
+    NOT_FINITE,
+    Digests,
+    digest,
+    few_elements,
+    is_numeric,
+    scalar_of,
+    width,
+)
 from npu_shim.rehearsal.recording.entropy import Entropy, is_from_clock
 from npu_shim.rehearsal.recording.printed_numbers import numbers_of
 from npu_shim.rehearsal.recording.random_seeds import call_site_seed
@@ -62,7 +73,7 @@ def test_a_single_different_element_shows_exactly() -> None:
 def test_types_with_numbers_have_a_digest(dtype: str) -> None:
     value = np.array([[1, 0, 1]]).astype(dtype)
     assert is_numeric(value) and len(digest(value)) == width((1, 3)) == HEAD + 3
-    assert digest(value)[0] == pytest.approx(math.sqrt(2))
+    assert digest(value)[NORM] == pytest.approx(math.sqrt(2))
     assert not is_numeric(np.array([b"text"])) and not is_numeric(np.array([None]))
 
 
@@ -73,8 +84,19 @@ def test_checksum_shows_any_change_of_bytes(size: int) -> None:
     for place, other in changed.items():
         other[place] ^= 1
     swapped = np.concatenate([one[1::-1], one[2:]])
-    checksums = {digest(each)[3] for each in (one, swapped, *changed.values())}
-    assert len(checksums) == 2 + len(changed) and digest(one.copy())[3] == digest(one)[3]
+    checksums = {digest(each)[CHECKSUM] for each in (one, swapped, *changed.values())}
+    assert len(checksums) == 2 + len(changed) and digest(one.copy())[CHECKSUM] == digest(one)[CHECKSUM]
+
+
+@pytest.mark.parametrize("size", [10, 400_000])
+def test_arrays_that_begin_alike_have_their_own_digests(size: int) -> None:
+    """Digests are kept by checksum; one of another array with the same first bytes is not taken."""
+    digests, one = Digests(), RANDOM.randn(size).astype("f4")
+    other = one.copy()
+    other[-1] += 1
+    for each in (one, other, one.copy(), other.copy(), one.astype("f8")):
+        np.testing.assert_array_equal(digests.of(each), digest(each))
+    assert digests.of(one)[CHECKSUM] != digests.of(other)[CHECKSUM]
 
 
 _TIMED = """
@@ -96,7 +118,7 @@ def test_a_digest_starts_no_thread_that_takes_time_of_the_script() -> None:
 
 def test_inf_and_nan_are_counted_and_make_an_infinite_distance() -> None:
     finite, infinite = np.array([1.0, 2.0]), np.array([np.inf, 2.0])
-    assert digest(infinite)[2] == 1 and digest(infinite)[0] == 2
+    assert digest(infinite)[NOT_FINITE] == 1 and digest(infinite)[NORM] == 2
     assert distance(digest(finite), digest(infinite)) == math.inf
     assert distance(digest(infinite), digest(infinite)) == 0
     assert math.isnan(scalar_of(digest(np.float32("nan")))) and scalar_of(digest(np.float32(-3))) == -3

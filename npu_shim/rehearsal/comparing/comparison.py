@@ -15,7 +15,7 @@ from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
 from npu_shim.rehearsal.comparing.rounding import Rounding
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits, allowed, printed, relative
 from npu_shim.rehearsal.comparing.versions import drop_redefined
-from npu_shim.rehearsal.recording.digest import few_elements, scalar_of
+from npu_shim.rehearsal.recording.digest import HEAD, NORM, NOT_FINITE, few_elements, scalar_of
 from npu_shim.rehearsal.recording.recorder import (
     FEED,
     FETCH,
@@ -217,7 +217,7 @@ def _compare(
                 found.departures.append(_placed(_missing(one, a, text)._replace(number=place), a, updates[0]))
                 found.differences.append((a.step, float("inf")))
             continue
-        largest = max(largest, a.digest[0], b.digest[0])
+        largest = max(largest, a.digest[NORM], b.digest[NORM])
         is_line = one.kind == PRINT
         difference = printed(a.digest, b.digest) if is_line else relative(a.digest, b.digest, largest)
         rounding.note(one, a.step, difference)
@@ -255,11 +255,11 @@ def _without_loss_scale(pairs: list[tuple[Value, Value]]) -> list[tuple[Value, V
     """
     found = []
     for a, b in pairs:
-        ratio = b.digest[0] / a.digest[0] if a.digest[0] and b.digest[0] else 1.0
+        ratio = b.digest[NORM] / a.digest[NORM] if a.digest[NORM] and b.digest[NORM] else 1.0
         scale = 2.0 ** round(math.log2(ratio)) if math.isfinite(ratio) and ratio else 1.0
         if scale != 1 and abs(ratio / scale - 1) < TOLERANCE:
             digest = b.digest / scale
-            digest[2:4] = b.digest[2:4]
+            digest[NOT_FINITE:HEAD] = b.digest[NOT_FINITE:HEAD]
             b = b._replace(digest=digest)
         found.append((a, b))
     return found
@@ -273,14 +273,15 @@ def _values(a: Value, b: Value, is_line: bool) -> str:
     if a.shape == () or is_line:  # the number of a printed line comes first
         return f"{_number(a)} and {_number(b)}"
     parts = [f"norm {_norm(a)} and {_norm(b)}"]
-    if a.digest[2] or b.digest[2]:
-        parts.append(f"Inf or NaN in {a.digest[2]:.0f} and {b.digest[2]:.0f} of {int(np.prod(a.shape))} elements")
+    if a.digest[NOT_FINITE] or b.digest[NOT_FINITE]:
+        one, other = a.digest[NOT_FINITE], b.digest[NOT_FINITE]
+        parts.append(f"Inf or NaN in {one:.0f} and {other:.0f} of {int(np.prod(a.shape))} elements")
     return ", ".join(parts)
 
 
 def _norm(value: Value) -> str:
     """Return the norm, which a digest has of the finite elements."""
-    return "Inf or NaN" if value.digest[2] else f"{value.digest[0]:.6g}"
+    return "Inf or NaN" if value.digest[NOT_FINITE] else f"{value.digest[NORM]:.6g}"
 
 
 def _is_integer(value: Value) -> bool:
@@ -290,4 +291,4 @@ def _is_integer(value: Value) -> bool:
 
 
 def _number(value: Value) -> str:
-    return "Inf or NaN" if value.digest[2] else f"{scalar_of(value.digest):.8g}"
+    return "Inf or NaN" if value.digest[NOT_FINITE] else f"{scalar_of(value.digest):.8g}"

@@ -11,7 +11,7 @@ from npu_shim.rehearsal.comparing.comparison import Comparison, compare
 from npu_shim.rehearsal.comparing.matching import match
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
 from npu_shim.rehearsal.comparing.tolerances import Limits
-from npu_shim.rehearsal.recording.digest import scalar_of
+from npu_shim.rehearsal.recording.digest import CHECKSUM, HEAD, NORM, scalar_of
 from npu_shim.rehearsal.recording.recorder import FINAL, GRADIENT, LOSS, METRIC, PREDICTION, RATE, TAPE, VARIABLE
 
 # Each rank computes these from its share of the batch; their mean is that of the global batch.
@@ -88,8 +88,8 @@ def _mean(streams: list[Stream], factor: int) -> Stream:
         if len({value.shape for value in several}) > 1:
             break
         mean = factor * np.mean([value.digest for value in several], axis=0)
-        mean[0] = np.linalg.norm(mean[4:])
-        mean[3] = -1.0
+        mean[NORM] = np.linalg.norm(mean[HEAD:])
+        mean[CHECKSUM] = -1.0
         values.append(several[0]._replace(digest=mean))
     return dataclasses.replace(streams[0], values=values or streams[0].values)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 import numpy as np
 
-from npu_shim.rehearsal.recording.digest import width
+from npu_shim.rehearsal.recording.digest import NOT_FINITE, width
 from npu_shim.rehearsal.recording.recorder import FETCH, GRADIENT, INITIAL, LOG, LOSS, SUMMARY, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.writer import FILE, TENSORS
 
@@ -180,7 +180,9 @@ def drop_overflows(rounded: Recording, others: Sequence[Recording]) -> None:
     """
     for kind in (FETCH, SUMMARY, LOG):
         for stream in rounded.of_kind(kind):
-            places = [place for place, value in enumerate(stream.values) if value.digest[2]][: len(rounded.skips)]
+            places = [place for place, value in enumerate(stream.values) if value.digest[NOT_FINITE]][
+                : len(rounded.skips)
+            ]
             for each in (rounded, *others):
                 found = each.streams.get((kind, stream.name))
                 if found is not None:

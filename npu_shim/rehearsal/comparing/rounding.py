@@ -22,6 +22,7 @@ import math
 from typing import Dict, Tuple
 
 from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
+from npu_shim.rehearsal.recording.digest import NORM
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER
 from npu_shim.rehearsal.recording.recorder import FINAL, GRADIENT, TAPE, UNTRAINED, VARIABLE
 
@@ -89,7 +90,7 @@ class Rounding:
 
     def _is_zero(self, stream: Stream, a: Value, b: Value) -> bool:
         ours, theirs = (norms.get((stream.kind, a.step), 0.0) for norms in self._norms)
-        return bool(a.digest[0] <= self._tolerance * ours and b.digest[0] <= self._tolerance * theirs)
+        return bool(a.digest[NORM] <= self._tolerance * ours and b.digest[NORM] <= self._tolerance * theirs)
 
 
 def _norms(recording: Recording) -> _Norms:
@@ -98,5 +99,5 @@ def _norms(recording: Recording) -> _Norms:
     for kind in (GRADIENT, TAPE):
         for stream in recording.of_kind(kind):
             for value in stream.values:
-                squares[kind, value.step] += value.digest[0] ** 2
+                squares[kind, value.step] += value.digest[NORM] ** 2
     return {key: square**0.5 for key, square in squares.items()}

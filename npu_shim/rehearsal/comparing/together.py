@@ -12,7 +12,7 @@ import numpy as np
 from npu_shim.rehearsal.comparing.matching import match
 from npu_shim.rehearsal.comparing.ranks import metrics_of_shares
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
-from npu_shim.rehearsal.recording.digest import few_elements, scalar_of
+from npu_shim.rehearsal.recording.digest import CHECKSUM, few_elements, scalar_of
 from npu_shim.rehearsal.recording.recorder import DRAW, GRADIENT, INPUT, LOSS, REDUCED, ROWS
 from npu_shim.rehearsal.recording.row_sums import MODULUS
 
@@ -209,9 +209,10 @@ def _equal(ranks: Sequence[Recording], kind: str) -> dict[str, bool]:
     found = {}
     for stream in ranks[0].of_kind(kind):
         others = [rank.streams.get((kind, stream.name)) for rank in ranks[1:]]
-        mine = [(value.shape, value.digest[3]) for value in stream.values]
+        mine = [(value.shape, value.digest[CHECKSUM]) for value in stream.values]
         found[stream.name] = all(
-            other is not None and mine == [(value.shape, value.digest[3]) for value in other.values] for other in others
+            other is not None and mine == [(value.shape, value.digest[CHECKSUM]) for value in other.values]
+            for other in others
         )
     return found
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from npu_shim.rehearsal.comparing import TOLERANCE
-from npu_shim.rehearsal.recording.digest import HEAD, few_elements
+from npu_shim.rehearsal.recording.digest import CHECKSUM, HEAD, NORM, NOT_FINITE, few_elements
 from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, PRINT, RATE, RESULT, SUMMARY
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ def distance(one: np.ndarray, other: np.ndarray) -> float:
     Args:
         one, other: digests of tensors of the same shape.
     """
-    if one[3] == other[3]:
+    if one[CHECKSUM] == other[CHECKSUM]:
         return 0.0  # the same bytes
-    if one[2] != other[2]:
+    if one[NOT_FINITE] != other[NOT_FINITE]:
         return float("inf")
     return float(np.linalg.norm(one[HEAD:] - other[HEAD:]))
 
@@ -100,7 +100,7 @@ def relative(one: np.ndarray, other: np.ndarray, largest: float) -> float:
         largest: the largest norm of the two streams so far.
     """
     far = distance(one, other)
-    scale = max(one[0], other[0], _FLOOR * largest)
+    scale = max(one[NORM], other[NORM], _FLOOR * largest)
     return far / scale if far else 0.0
 
 

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
 
 BUCKETS = 32
-HEAD = 4  # norm, largest magnitude, number of elements that are Inf or NaN, checksum of the bytes
-_CHUNK = BUCKETS * 2048
-_PART = _CHUNK // 2  # that the cache holds
-_SIGNS = np.random.RandomState(22).choice([-1.0, 1.0], _CHUNK).reshape(-1, BUCKETS)
+NORM, NOT_FINITE, CHECKSUM, HEAD = range(4)  # norm, number of Inf and NaN, checksum of the bytes; then the buckets
+_ROW = 8 * BUCKETS  # longer rows are added faster
+_CHUNK = _ROW * 256
+_PART = _CHUNK // 2  # elements that the cache holds as float64
+_PIECE = 8 * _CHUNK  # bytes that the cache holds
+_SIGNS = np.random.RandomState(22).choice([-1.0, 1.0], _CHUNK).reshape(-1, _ROW)
 _STEP = 0x9E3779B97F4A7C15
 _FACTORS = 2 * np.random.RandomState(23).randint(0, 2**63 - 1, _CHUNK, np.int64).astype(np.uint64) + 1  # odd
 _MOST_KNOWN = 2000
@@ -47,11 +49,13 @@ def digest(value: np.ndarray) -> np.ndarray:
 class Digests:
     """Compute digests, one after the other. Arrays with the bytes of an earlier one have its digest.
 
-    The gradient of a tape and the one that is applied are often the same.
+    The gradient of a tape and the one that is applied are often the same. A new array is read from memory once: each
+    piece for its checksum, and then from the cache.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int, int], np.ndarray] = {}
+        self._begins: set[tuple[str, int, int]] = set()  # as the keys of known arrays, of their first pieces
         self._floats = np.empty(_PART)  # kept, because new memory takes longer than the arithmetic
 
     def of(self, value: np.ndarray) -> np.ndarray:
@@ -60,39 +64,51 @@ class Digests:
         Args:
             value: array of any shape that is_numeric() accepts.
         Returns:
-            float64 [width(value.shape)]: norm, largest magnitude, number of Inf and NaN, checksum, and the buckets. Inf
-            and NaN count as 0 in all but their number and the checksum. The real and imaginary parts of complex
-            elements are added, each with a factor of its own.
+            float64 [width(value.shape)]: norm, number of Inf and NaN, checksum, and the buckets. Inf and NaN count
+            as 0 in all but their number and the checksum. The real and imaginary parts of complex elements are added,
+            each with a factor of its own.
         """
         flat = np.ascontiguousarray(value).reshape(-1)
-        key = (flat.dtype.char, flat.size, _checksum(flat))
-        if key not in self._known:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = self._new(flat, key[2])
-        return self._known[key]
+        size = _PIECE // flat.itemsize
+        pieces = [flat[start : start + size] for start in range(0, flat.size, size)]
+        begin = check = _add_words(flat.size, flat[:size])
+        kind = flat.dtype.char, flat.size
+        if (*kind, begin) in self._begins:
+            for piece in pieces[1:]:
+                check = _add_words(check, piece)
+            if (*kind, check >> 11) in self._known:
+                return self._known[(*kind, check >> 11)]
+        elif len(self._begins) >= _MOST_KNOWN or len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+            self._begins.clear()
+        made = self._new(flat, pieces, begin)
+        self._begins.add((*kind, begin))
+        self._known[(*kind, int(made[CHECKSUM]))] = made
+        return made
 
-    def _new(self, flat: np.ndarray, checksum: int) -> np.ndarray:
+    def _new(self, flat: np.ndarray, pieces: list[np.ndarray], check: int) -> np.ndarray:
+        """Return the digest of an array, its pieces, and the checksum of the first one."""
         result = np.zeros(width(flat.shape))
-        buckets, square = np.zeros(BUCKETS), 0.0
-        for start in range(0, flat.size, _PART):
-            part = self._as_floats(flat[start : start + _PART])
-            largest = max(part.max(), -part.min())  # NaN if there is one
-            if not np.isfinite(largest):
-                finite = np.isfinite(part)
-                result[2] += part.size - np.count_nonzero(finite)
-                part[~finite] = 0.0
-                largest = np.abs(part).max()
-            result[1] = max(result[1], largest)
-            square += squared_norm(part)
-            if part.size % BUCKETS:
-                part = np.concatenate([part, np.zeros(BUCKETS - part.size % BUCKETS)])
-            rows = part.reshape(-1, BUCKETS)
-            first = start // BUCKETS % len(_SIGNS)
-            buckets += np.einsum("ij,ij->j", rows, _SIGNS[first : first + len(rows)])
-        result[0] = square**0.5
-        result[3] = checksum
-        result[HEAD:] = buckets[: len(result) - HEAD]
+        sums, squares, row = np.zeros(_ROW), 0.0, 0
+        for number, piece in enumerate(pieces):
+            check = _add_words(check, piece) if number else check
+            for start in range(0, piece.size, _PART):
+                part = self._as_floats(piece[start : start + _PART])
+                square = squared_norm(part)
+                if not np.isfinite(square):
+                    finite = np.isfinite(part)
+                    result[NOT_FINITE] += part.size - np.count_nonzero(finite)
+                    part[~finite] = 0.0
+                    square = squared_norm(part)
+                squares += square
+                if part.size % _ROW:
+                    part = np.concatenate([part, np.zeros(_ROW - part.size % _ROW)])
+                rows = part.reshape(-1, _ROW)
+                sums += np.einsum("ij,ij->j", rows, _SIGNS[row : row + len(rows)])
+                row = (row + len(rows)) % len(_SIGNS)
+        result[NORM] = squares**0.5
+        result[CHECKSUM] = check >> 11  # a float64 has 53 bits
+        result[HEAD:] = sums.reshape(-1, BUCKETS).sum(0)[: len(result) - HEAD]
         return result
 
     def _as_floats(self, part: np.ndarray) -> np.ndarray:
@@ -103,15 +119,15 @@ class Digests:
         return floats
 
 
-def _checksum(flat: np.ndarray) -> int:
-    """Return a checksum of 53 bits: a sum of words, each with a random factor. A CRC takes four times as long."""
-    data, check = flat.view(np.uint8), flat.size
-    for start in range(0, data.size, 8 * _CHUNK):
-        part = data[start : start + 8 * _CHUNK]
-        words = part[: part.size // 8 * 8].view(np.uint64)
-        rest = int.from_bytes(part[words.size * 8 :].tobytes(), "little")
-        check = (check + rest + int(np.einsum("i,i->", words, _FACTORS[: words.size]))) * _STEP % 2**64
-    return check >> 11
+def _add_words(check: int, piece: np.ndarray) -> int:
+    """Add a piece to a checksum of 64 bits: a sum of words, each with a random factor.
+
+    A CRC takes four times as long.
+    """
+    data = piece.view(np.uint8)
+    words = data[: data.size // 8 * 8].view(np.uint64)
+    rest = int.from_bytes(data[words.size * 8 :].tobytes(), "little")
+    return (check + rest + int(np.einsum("i,i->", words, _FACTORS[: words.size]))) * _STEP % 2**64
 
 
 def squared_norm(flat: np.ndarray) -> float:
@@ -124,12 +140,12 @@ def squared_norm(flat: np.ndarray) -> float:
 
 def scalar_of(values: np.ndarray) -> float:
     """Return the value of a scalar from its digest; NaN if it is Inf or NaN."""
-    return float(values[HEAD] * _SIGNS[0, 0]) if not values[2] else float("nan")
+    return float(values[HEAD] * _SIGNS[0, 0]) if not values[NOT_FINITE] else float("nan")
 
 
 def few_elements(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
     """Return a tensor of up to 32 finite elements from its digest; None for any other."""
-    if width(shape) == HEAD + BUCKETS or values[2]:
+    if width(shape) == HEAD + BUCKETS or values[NOT_FINITE]:
         return None
     elements: np.ndarray = values[HEAD:] * _SIGNS[0, : len(values) - HEAD]
     return elements.reshape(shape)
