@@ -140,7 +140,33 @@ for batch in np.random.RandomState(0).rand(3, 8, 6).astype("f4"):
     optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))
 """
 
+STRATEGY = """
+import tensorflow as tf
+
+from npu_shim.rehearsal.recording import variables
+
+
+class Sink:
+    steps, at_end = 1, []
+
+    def final(self, rows):
+        print(rows)
+
+
+with tf.distribute.MirroredStrategy().scope():
+    variable = tf.Variable(2.0)
+    variables.EagerVariables(Sink())._own.append(variable)
+    Sink.at_end[0]()
+"""
+
 if IS_TF2:
+
+    def test_the_variables_of_a_strategy_are_recorded() -> None:
+        """Outside its replicas they have no handle."""
+        output = subprocess.check_output(
+            [sys.executable, "-c", STRATEGY], stderr=subprocess.DEVNULL, universal_newlines=True
+        )
+        assert "('Variable', array(2., dtype=float32))" in output
 
     @pytest.mark.nightly
     def test_ranks_that_average_nothing_are_found_against_a_recording(tmp_path: pathlib.Path) -> None:
