@@ -15,6 +15,7 @@ from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.half_band import ROUNDOFF, band, perturbation
 from npu_shim.rehearsal.comparing.recording import drop_overflows, read
+from npu_shim.rehearsal.recording.digest import NOT_FINITE
 from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, GRADIENT, LOSS, METRIC, RATE, TAPE, VARIABLE, Recorder
 from npu_shim.rehearsal.recording.writer import Writer
 from npu_shim.rehearsal.reports import write_all
@@ -102,7 +103,7 @@ def test_values_of_a_skipped_step_are_not_compared(tmp_path: pathlib.Path) -> No
     assert len(other.streams[FETCH, "loss"].values) == 1
     for key in ((LOSS, "loss"), (TAPE, "w"), (FETCH, "loss")):
         [value] = found.streams[key].values
-        assert not value.digest[2]
+        assert not value.digest[NOT_FINITE]
     assert len(found.streams[FINAL, "w"].values) == 1
     assert len(skipping(tmp_path / "b", False).streams[LOSS, "loss"].values) == 2
 
