@@ -200,6 +200,16 @@ def classes_of_epochs() -> tuple[type | None, type | None, type | None]:
     return getattr(module, "DataHandler", None), getattr(module, "DatasetAdapter", None), None
 
 
+def adapter_of(handler: Any) -> Any:
+    """Return the data set of a loop over epochs of Keras 2."""
+    return handler._adapter
+
+
+def has_all_batches(epochs: Any) -> bool:
+    """Return True if an epoch of Keras 3 has read all batches of its data set."""
+    return epochs.steps_per_epoch is None and 0 < (epochs._num_batches or 0) <= epochs._steps_seen
+
+
 def as_traced(function: Function) -> Function:
     """Return a function that AutoGraph converts if it converts the code around."""
     autograph = tf.__internal__.autograph

@@ -177,6 +177,12 @@ def is_made_by_script(variable: Variable) -> bool:
     return is_resource(variable) or type(variable).__name__ == "UnliftedInitializerVariable"
 
 
+def has_value(variable: Variable) -> bool:
+    """Return True for a variable of eager code, and for one of a strategy: only its replicas have handles."""
+    one = getattr(variable, "_primary", variable)
+    return hasattr(getattr(one, "handle", None), "numpy")
+
+
 INITIALIZE = (
     "_initialize_uninitialized_variables"  # method of a tf.function: initializes the variables that it has made
 )

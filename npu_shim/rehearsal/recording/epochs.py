@@ -24,7 +24,7 @@ def make_no_idle_iterators() -> None:
     fresh: weakref.WeakSet[Any] = weakref.WeakSet()  # adapters that have an iterator for the first epoch
 
     def enumerate_epochs(original: Function, handler: Any) -> Result:
-        fresh.add(handler._adapter)
+        fresh.add(tf_keras.adapter_of(handler))
         return original(handler)
 
     def should_recreate(original: Function, adapter: Any, *args: object) -> Result:
@@ -34,8 +34,7 @@ def make_no_idle_iterators() -> None:
         return original(adapter, *args)
 
     def get_iterator(original: Function, epochs: Any) -> Result:
-        is_behind = epochs.steps_per_epoch is None and 0 < (epochs._num_batches or 0) <= epochs._steps_seen
-        return () if is_behind else original(epochs)
+        return () if tf_keras.has_all_batches(epochs) else original(epochs)
 
     handler, adapter, iterator = tf_keras.classes_of_epochs()
     if iterator is not None:

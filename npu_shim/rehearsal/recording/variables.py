@@ -77,7 +77,7 @@ class EagerVariables:
         models = [model for model in (each() for each in self._models) if model is not None]
         seen: set[int] = set()
         for variable in [*(each for model in (*models, *self._called.values()) for each in model.weights), *self._own]:
-            if id(variable) not in seen and _has_value(variable):
+            if id(variable) not in seen and tf_recording.has_value(variable):
                 seen.add(id(variable))
                 yield self._name(variable), variable
 
@@ -106,12 +106,6 @@ def few_elements(variables: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
             break
         kept.add(place)
     return [each for place, each in enumerate(variables) if place in kept]
-
-
-def _has_value(variable: Variable) -> bool:
-    """Return True for a variable of eager code, and for one of a strategy: only its replicas have handles."""
-    one = getattr(variable, "_primary", variable)
-    return hasattr(getattr(one, "handle", None), "numpy")
 
 
 def _value(variable: Variable) -> np.ndarray:
