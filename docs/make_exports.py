@@ -99,7 +99,9 @@ def _run_frozen(path: str, ports: Any, inputs: Mapping[str, Any]) -> dict[str, A
     definition = tf.GraphDef()
     with open(path, "rb") as stream:
         definition.ParseFromString(stream.read())
-    with tf.Graph().as_default(), tf.Session() as session:
+    config = tf.ConfigProto()
+    config.graph_options.rewrite_options.remapping = 2  # off, as in the proof of the command
+    with tf.Graph().as_default(), tf.Session(config=config) as session:
         tf.import_graph_def(definition, name="")
         feeds = {each["tensor"]: inputs[key] for key, each in ports["inputs"].items()}
         return dict(session.run({key: each["tensor"] for key, each in ports["outputs"].items()}, feeds))

@@ -57,6 +57,8 @@ def problem(args: argparse.Namespace) -> str | None:
             return f"--{name.replace('_', '-')} needs --dump. Add it."
     if args.dump_overflow and args.dump_steps:
         return "--dump-overflow looks at every step, so it excludes --dump-steps. Give one of the two."
+    if args.dump_overflow and not host_device.look().is_npu:
+        return "--dump-overflow needs an NPU. On the CPU, npu-shim run --numerics DIR names the op that overflows."
     if args.dump and os.path.isdir(args.dump) and os.listdir(args.dump):
         return f"--dump {args.dump}: the folder is not empty. Give another one, or remove it."
     if args.dump and os.path.exists(args.dump) and not os.path.isdir(args.dump):

@@ -81,8 +81,12 @@ def load(path: str, inputs: list[Port]) -> Values:
 def run_graph(definition: GraphDef, variables: Values, inputs: list[Port], outputs: list[Port]) -> Run:
     """Return a function that runs a graph with the given values of variables."""
 
+    config = v1.ConfigProto()
+    # It fuses ops of constant weights, which the source does not have, and TensorFlow 2.15 loses an epsilon by it.
+    config.graph_options.rewrite_options.remapping = tf_api.RewriterConfig.OFF
+
     def run(values: Values) -> Values:
-        with tf_capture.import_alone(definition).as_default() as graph, v1.Session() as session:
+        with tf_capture.import_alone(definition).as_default() as graph, v1.Session(config=config) as session:
             for name, value in variables.items():
                 _set(session, graph.get_tensor_by_name(f"{name}:0"), value)
             feed = {port.tensor: values[port.key] for port in inputs}

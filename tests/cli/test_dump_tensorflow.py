@@ -113,6 +113,7 @@ def test_the_index_has_type_line_and_inputs_in_the_order_of_the_graph(tmp_path: 
             ["--dump", "d", "--dump-steps", "0", "--dump-overflow"],
             "--dump-overflow looks at every step, so it excludes",
         ),
+        (["--dump", "d", "--dump-overflow"], "--dump-overflow needs an NPU. On the CPU, npu-shim run --numerics DIR"),
         (["--dump", "."], "--dump .: the folder is not empty. Give another one, or remove it."),
         (["--dump", "train.py"], "--dump train.py: it is a file. Give a folder."),
         (["--precision", "half"], "precision_mode='half' is not allowed"),

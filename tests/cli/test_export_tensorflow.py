@@ -414,6 +414,21 @@ def test_ops_that_1_15_does_not_have_are_named() -> None:
     assert len(known) > 800
 
 
+def test_a_frozen_layer_normalization_keeps_its_epsilon() -> None:
+    """TensorFlow's remapping pass replaces it by 0.001 in some versions if gamma and beta are constants."""
+    x = np.random.RandomState(0).randn(2, 8, 16).astype("f4") * 0.01
+    with tf.Graph().as_default() as graph:
+        given = v1.placeholder(tf.float32, x.shape, "x")
+        mean = tf.reduce_mean(given, [2], keepdims=True)
+        variance = tf.reduce_mean(tf.math.squared_difference(given, tf.stop_gradient(mean)), [2], keepdims=True)
+        scale = tf.math.rsqrt(variance + 1e-6) * tf.constant(np.ones(16, "f4"))
+        tf.identity(given * scale + (tf.constant(np.zeros(16, "f4")) - mean * scale), "y")
+    sides = [[ports.Port(name, f"{name}:0", tf.float32, list(x.shape))] for name in "xy"]
+    found = proof.run_graph(graph.as_graph_def(), {}, *sides)({"x": x})["y"]
+    expected = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
 def test_names_of_inputs_and_differences() -> None:
     assert ports.asked("images=IteratorGetNext:0:8,?,3") == ("images", "IteratorGetNext:0", [8, None, 3])
     assert ports.asked("x:8") == (None, "x", [8]) and ports.asked("a/b:1:") == (None, "a/b:1", [])
