@@ -76,11 +76,12 @@ def _parser() -> argparse.ArgumentParser:
 def _compare(args: argparse.Namespace) -> int:
     from npu_shim.dumps import comparison, reports, result
     from npu_shim.dumps.reports.text import to_text
+    from npu_shim.rehearsal.reports import write_all
 
     found = comparison.run(args.device, args.reference, args.graph, args.step, args.tolerance)
     made = result.to_result(found, args.device, args.reference)
     if args.report:
-        reports.write_all(made, args.report)
+        write_all(made, args.report, reports.WRITERS)
     written = f"reports: {args.report}\n" if args.report else ""
     return show((to_text(made) + written).rstrip("\n"), _DEPARTS if made["verdict"] == comparison.DEPARTS else 0)
 

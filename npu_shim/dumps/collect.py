@@ -78,7 +78,8 @@ class Dump(tf_op_creation.OpHook):
         if not written or op_type in _NO_DUMP or op_type.startswith(_FUNCTION):
             return list(outputs)
         if op is None:
-            self._write_eager(op_type, [(number, np.asarray(outputs[number])) for number in written])
+            if self._step() in self._writers:
+                self._write_eager(op_type, [(number, np.asarray(outputs[number])) for number in written])
             return list(outputs)
         names = [tf_op_creation.original_name(each) for each in inputs]
         entry = reference.Output(op.name, type=op_type, line=next(iter(lines_of(op, self._folder)), ""), inputs=names)
@@ -98,12 +99,11 @@ class Dump(tf_op_creation.OpHook):
 
     def _write_eager(self, op_type: str, values: Sequence[tuple[int, np.ndarray]]) -> None:
         """Write the outputs of an op of eager code, whose name is its type and the number of such ops in the step."""
-        step = self._step()
-        if step in self._writers:
-            number = self._eager[step, op_type] = self._eager.get((step, op_type), -1) + 1
-            name = f"{op_type}_{number}" if number else op_type
-            entry = reference.Output(name, type=op_type, line=line_of_caller(self._folder))
-            self._write(next(self._places), entry, values)
+        key = self._step(), op_type
+        number = self._eager[key] = self._eager.get(key, -1) + 1
+        name = f"{op_type}_{number}" if number else op_type
+        entry = reference.Output(name, type=op_type, line=line_of_caller(self._folder))
+        self._write(next(self._places), entry, values)
 
     def _write(self, place: int, entry: reference.Output, values: Any) -> None:
         writer = self._writers.get(self._step())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any, Callable, Mapping
 
 from npu_shim.rehearsal.reports.junit import to_junit
 from npu_shim.rehearsal.reports.page import to_html
 from npu_shim.rehearsal.reports.text import to_text
-from npu_shim.rehearsal.result import Result
 
-WRITERS = {
+WRITERS: Mapping[str, Callable[[Any], str]] = {
     "verify.txt": to_text,
     "verify.json": lambda result: json.dumps(result, indent=2) + "\n",
     "verify.xml": to_junit,
@@ -18,16 +18,20 @@ WRITERS = {
 }
 
 
-def write_all(result: Result, folder: str) -> list[str]:
+def write_all(result: Any, folder: str, writers: Mapping[str, Callable[[Any], str]] = WRITERS) -> list[str]:
     """Write all reports to a folder.
 
+    Args:
+        result: of a comparison.
+        folder: is made if it is missing.
+        writers: by file name; those of ``npu-shim verify`` by default.
     Returns:
         Their paths.
     """
     os.makedirs(folder, exist_ok=True)
     paths = []
-    for name, make in WRITERS.items():
+    for name, make in writers.items():
         paths.append(os.path.join(folder, name))
-        with open(paths[-1], "w", encoding="utf-8") as file:
+        with open(paths[-1], "w", encoding="utf-8", newline="") as file:
             file.write(make(result))
     return paths
