@@ -12,7 +12,7 @@ import os
 import shutil
 from typing import IO, Any, Iterator, NamedTuple, Sequence
 
-from npu_shim.moxing.paths import is_obs, local, on_local_paths
+from .paths import is_obs, local, on_local_paths
 
 
 class Stat(NamedTuple):
