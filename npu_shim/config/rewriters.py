@@ -85,10 +85,9 @@ def estimator_base_config(run_config: RunConfig) -> ConfigProto:
     """Return the session config that an Estimator uses for this run config; on the NPU that of the vendor's package."""
     if run_config.session_config is not None:
         return run_config.session_config
-    if host_device.is_npu():
-        return tf_api.ConfigProto()
-    config = tf_api.ConfigProto(allow_soft_placement=True)
-    config.graph_options.rewrite_options.meta_optimizer_iterations = tf_api.RewriterConfig.ONE
+    config = tf_api.ConfigProto()
+    if not host_device.is_npu():
+        config.graph_options.rewrite_options.meta_optimizer_iterations = tf_api.RewriterConfig.ONE
     return config
 
 

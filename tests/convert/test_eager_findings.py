@@ -386,6 +386,7 @@ def test_a_table_for_the_input_pipeline() -> None:
     inside = "d = tf.data.Dataset.range(3).map(lambda i: table.lookup(i))\n"
     assert lines(STEP + table + inside, "NPU240") == []
     assert lines(STEP + table + "def call(x):\n    return table.lookup(x)\n", "NPU240") == [5]
+    assert lines(STEP + 2 * table, "NPU240") == [5]  # the first one stands for all
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,7 @@ if HAS_ESTIMATOR:
         for rank in (0, 1):
             folder = found[0] / "own_folders_of_2" / str(rank)
             assert len(written(folder, "model.ckpt-*.index")) == 4
+            assert found[1][rank]["own_folders"]["waits"] < found[1][rank]["shared"]["waits"]
 
     def test_event_files_of_ranks_are_apart_and_whole(found: Found) -> None:
         values = events(found[0] / "shared_of_2")

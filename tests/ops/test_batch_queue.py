@@ -77,6 +77,7 @@ def test_operators_of_the_library(tmp_path: pathlib.Path) -> None:
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         for op in (operators.npu_init(), operators.log_time_stamp("1", False), operators.npu_shutdown()):
             assert op.type == "NoOp" and session.run(op) is None
+        assert operators.npu_init().name == "npu_init_1" and operators.npu_init("start").name == "start"
         constant = operators.file_constant([2, 3], tf.float32, str(tmp_path / "numbers"))
         assert session.run(constant).tolist() == [[0, 1, 2], [3, 4, 5]]
         image = operators.decode_image_v3(tf.raw_ops.EncodePng(image=pixels), expand_animations=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -16,9 +15,7 @@ from ..rules.compat_v1.lifted_names import as_lifted
 from ..rules.compat_v1.lifting import MOVING
 from ..rules.keras import keras_backend
 from ..rules.registry import Registry
-from ..semantics.model import Where
 from ..semantics.module_index import Module
-from ..syntax.expressions import last_name
 from ..syntax.source import Edit, Source
 from ..syntax.suppressions import ignored
 from .api_usage import Said, counts, fates, places
@@ -88,7 +85,7 @@ class Planner:
             on_cpu(context) if found else "",
         )
 
-    def _context(self, raw: bytes, path: str) -> _Context:
+    def _context(self, raw: bytes, path: str) -> Context:
         self._project.settle()
         module = self._project.understand(raw, path)
         context = self._context_of(module)
@@ -98,11 +95,11 @@ class Planner:
             context.words = self._registry.words_of_others
         return context
 
-    def _context_of(self, module: Module) -> _Context:
+    def _context_of(self, module: Module) -> Context:
         settings = self._settings
         moves = settings.compat_v1 and settings.enabled(MOVING)
         _, source, names, types = module
-        return _Context(
+        return Context(
             source, names, types, settings.distributed, settings.compat_v1, settings.main, moves, settings.tf
         )
 
@@ -127,37 +124,6 @@ class Planner:
             diagnostics.append(diagnostic)
             said.setdefault(node, set()).add((diagnostic.kind, rule.code))
         return changes, diagnostics, said
-
-
-class _Context(Context):
-    """A context that resolves each expression once, however many rules ask for it.
-
-    ``words`` are the last words of the names that the script can call; None allows all.
-    """
-
-    words: frozenset[str] | None = None
-
-    def __init__(self, *_: object, **__: object) -> None:
-        self.known: dict[ast.AST, str | None] = {}
-        self._called: dict[ast.Call, str] | None = None
-
-    def resolve(self, node: ast.AST, where: Where) -> str | None:
-        known = self.known
-        if node not in known:  # as a rule: an exception takes longer
-            known[node] = self.names.resolve(node, where)
-        return known[node]
-
-    @property
-    def called(self) -> dict[ast.Call, str]:
-        if self._called is None:
-            words = self.words
-            found = (
-                (call.node, self.resolve(call.node.func, call.where))
-                for call in self.names.calls
-                if words is None or last_name(call.node.func) in words
-            )
-            self._called = {node: name for node, name in found if name}
-        return self._called
 
 
 def _has_all(settings: Settings, needs: dict[str, Any]) -> bool:

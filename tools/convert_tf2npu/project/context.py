@@ -7,11 +7,23 @@ from typing import NamedTuple
 
 from ..semantics.model import Where
 from ..semantics.module_index import Names, Types
+from ..syntax.expressions import last_name
 from ..syntax.source import Source
 
 
-class Context(NamedTuple):
-    """All that a rule may look at.
+class _Fields(NamedTuple):
+    source: Source
+    names: Names
+    types: Types
+    distributed: str = ""
+    compat_v1: bool = False
+    main: str = ""
+    moves_contrib: bool = False
+    tf: str = ""
+
+
+class Context(_Fields):
+    """All that a rule may look at. It resolves each expression once, however many rules ask for it.
 
     Attributes:
         source: the file as bytes, text and tree.
@@ -23,23 +35,32 @@ class Context(NamedTuple):
         main: the path of the entry script, if the user names it.
         moves_contrib: True if the rule is on that takes names of tf.contrib from their new homes.
         tf: the version of TensorFlow that the programs speak, 1 or 2, if the user names it.
+        words: the last words of the names that the script can call; None allows all.
+        known: the names of the expressions that were resolved.
     """
 
-    source: Source
-    names: Names
-    types: Types
-    distributed: str = ""
-    compat_v1: bool = False
-    main: str = ""
-    moves_contrib: bool = False
-    tf: str = ""
+    words: frozenset[str] | None = None
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self.known: dict[ast.AST, str | None] = {}
+        self._called: dict[ast.Call, str] | None = None
 
     def resolve(self, node: ast.AST, where: Where) -> str | None:
         """Return the canonical dotted name of an expression, or None."""
-        return self.names.resolve(node, where)
+        known = self.known
+        if node not in known:  # as a rule: an exception takes longer
+            known[node] = self.names.resolve(node, where)
+        return known[node]
 
     @property
     def called(self) -> dict[ast.Call, str]:
         """The canonical dotted name of the function of each call that has one, in the order of the script."""
-        found = ((call.node, self.resolve(call.node.func, call.where)) for call in self.names.calls)
-        return {node: name for node, name in found if name}
+        if self._called is None:
+            words = self.words
+            found = (
+                (call.node, self.resolve(call.node.func, call.where))
+                for call in self.names.calls
+                if words is None or last_name(call.node.func) in words
+            )
+            self._called = {node: name for node, name in found if name}
+        return self._called
