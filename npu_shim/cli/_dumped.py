@@ -127,10 +127,14 @@ def start(given: dict[str, Any], recorder: Recorder | None) -> None:
             host_env.process_environ().update(_graph_variables(os.path.join(folder, GRAPHS)))
         options = _options(given, folder)
 
+        def note(found: dict[str, Any]) -> None:
+            if recorder is not None:
+                recorder.writer.event("note", npu_options=found)
+
         def give() -> None:
             from npu_shim.config import given_options
 
-            given_options.give(options)
+            given_options.give(options, note)
 
         after_tensorflow(give)
     elif folder and recorder is not None:

@@ -10,7 +10,7 @@ import resource
 import sys
 from typing import Any
 
-from npu_shim._host import host_env
+from npu_shim._host import host_device, host_env
 from npu_shim.cli import _dumped, run
 from npu_shim.import_hook import script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
@@ -34,13 +34,16 @@ def main(arguments: list[str]) -> int:
             the options of ``npu-shim run``, or null to run the script as it is; ``half``: that of
             half.recorded.Rehearsal, or null; ``whole``: tensors to write, for Writer, or null; ``initial``: the folder
             of a recording whose initial variables are loaded, "" to record those of the script, or null; ``dump``:
-            the settings of cli._dumped, or null.
+            the settings of cli._dumped, or null; ``on_host``: true to leave the devices of this machine alone.
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
     settings: dict[str, Any] = json.loads(arguments[0])
     target = arguments[1:]
     folder = settings["folder"]
+    if settings.get("on_host"):
+        host_device.DEVICE_FILES = ""
+        host_env.process_environ()["NPU_SHIM_FALLBACK"] = "silent"
     rank = _rank() if settings["ranks"] else None
     if rank is not None:
         folder = os.path.join(folder, f"rank_{rank}")

@@ -7,7 +7,6 @@ normal.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 
@@ -88,18 +87,13 @@ def _compare(args: argparse.Namespace) -> int:
 
 def _overflow(args: argparse.Namespace) -> int:
     from npu_shim.dumps import overflow
-    from npu_shim.dumps.reports.overflows import to_text
+    from npu_shim.dumps.reports.overflows import WRITERS, to_text
+    from npu_shim.rehearsal.reports import write_all
 
     scale = None if args.loss_scale is None else overflow.read_loss_scale(args.loss_scale)
     found = overflow.run(args.device, args.graph, scale)
     if args.report:
-        os.makedirs(args.report, exist_ok=True)
-        for name, text in (
-            ("overflow.txt", to_text(found, all_rows=True)),
-            ("overflow.json", json.dumps(found, indent=1, allow_nan=False) + "\n"),
-        ):
-            with open(os.path.join(args.report, name), "w", encoding="utf-8") as stream:
-                stream.write(text)
+        write_all(found, args.report, WRITERS)
     if found["problems"] and not found["overflows"]:
         print(to_text(found), end="")
         return USAGE_ERROR

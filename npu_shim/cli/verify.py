@@ -49,12 +49,11 @@ def main(arguments: list[str]) -> int:
     from npu_shim.rehearsal.reports import write_all
     from npu_shim.rehearsal.reports.text import to_text
 
-    own, scripts_arguments = _split(arguments)
-    parser = _parser()
-    args = parser.parse_args(_half.spelled_out(own))
-    problem = _problem(args)
-    if problem:
-        return _error(problem)
+    own, scripts_arguments = split(arguments)
+    args = made_parser().parse_args(_half.spelled_out(own))
+    wrong = problem(args)
+    if wrong:
+        return _error(wrong)
     folder = args.report or tempfile.mkdtemp(prefix="npu_shim_verify_")
     try:
         for part in ("original", "migrated"):
@@ -64,11 +63,9 @@ def main(arguments: list[str]) -> int:
         half = verifying_half.Half(precision, args.perturbed or verifying_half.RUNS) if precision else None
         if args.against:
             reference = portable.load(args.against)
-            migrated = _against(args, scripts_arguments, folder, reference)
+            migrated = against(args, scripts_arguments, folder, reference)
             is_npu = host_device.look().is_npu
-            here = tensorflow_version() or ""
-            is_same = reference.manifest["environment"]["tensorflow"] == here and not is_npu
-            settings = replace(settings, tolerance=args.tolerance or (TOLERANCE if is_same else ELSEWHERE))
+            settings = replace(settings, tolerance=args.tolerance or tolerance(reference, is_npu))
             found = recorded.against(reference, migrated, settings, _progress, is_npu)
         elif args.record:
             original, migrated = _runs(args, scripts_arguments, folder)
@@ -97,14 +94,16 @@ def main(arguments: list[str]) -> int:
     return show(to_text(found).rstrip("\n"), code)
 
 
-def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+def split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments before and after ``--``."""
     if "--" not in arguments:
         return arguments, []
     place = arguments.index("--")
     return arguments[:place], arguments[place + 1 :]
 
 
-def _parser() -> argparse.ArgumentParser:
+def made_parser() -> argparse.ArgumentParser:
+    """Return the parser of the arguments before ``--``."""
     from convert_tf2npu.cli.arguments import add_rule_arguments
 
     made = parser(
@@ -274,11 +273,11 @@ def _problem_of_recording(args: argparse.Namespace) -> str | None:
     return None
 
 
-def _problem(args: argparse.Namespace) -> str | None:
+def problem(args: argparse.Namespace) -> str | None:
     """Return why the arguments cannot be used, None if they can."""
-    problem = _problem_of_recording(args)
-    if problem:
-        return problem
+    wrong = _problem_of_recording(args)
+    if wrong:
+        return wrong
     for path in filter(None, (args.original, args.migrated)):
         if not os.path.isfile(path):
             return f"{path} is not a file. Give the script that trains."
@@ -305,7 +304,13 @@ def _is_outside(path: str) -> bool:
     return os.path.relpath(path).startswith(os.pardir)
 
 
-def _against(args: argparse.Namespace, arguments: list[str], folder: str, reference: portable.Recorded) -> Run:
+def tolerance(reference: portable.Recorded, is_npu: bool) -> float:
+    """Return the tolerance against a recording, which another version or device may have made."""
+    is_same = reference.manifest["environment"]["tensorflow"] == (tensorflow_version() or "") and not is_npu
+    return TOLERANCE if is_same else ELSEWHERE
+
+
+def against(args: argparse.Namespace, arguments: list[str], folder: str, reference: portable.Recorded) -> Run:
     """Return the run of the migrated script that is compared with a recording."""
     from npu_shim.rehearsal import portable
 

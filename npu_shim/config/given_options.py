@@ -8,7 +8,7 @@ there is no card they are only checked.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from npu_shim._host import host_device, patches
 from npu_shim.config import parameter_map
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import ConfigProto, Function, OptionValue, Session
 
 
-def give(options: Mapping[str, OptionValue]) -> None:
+def give(options: Mapping[str, OptionValue], note: Callable[[dict[str, Any]], None] = lambda options: None) -> None:
     """Give options to the sessions that are made from now on, and to the device of TensorFlow 2.
 
     Call it when TensorFlow has been imported.
 
     Args:
         options: by parameter_map key. They replace those of the script; what excludes them there goes.
+        note: takes the options that a session, or the device, gets in the end.
     Raises:
         TypeError, ValueError: as session_config does.
     """
@@ -34,11 +35,13 @@ def give(options: Mapping[str, OptionValue]) -> None:
         return
     from npu_shim._tensorflow import tf_session
 
-    patches.replace_attribute(tf_session.BaseSession, "__init__", functools.partial(_session, options=checked))
+    patches.replace_attribute(
+        tf_session.BaseSession, "__init__", functools.partial(_session, options=checked, note=note)
+    )
     if host_device.has_npu_device():
         owner = host_device.vendor("npu_device.configs.npu_config").NpuConfig
         base = next(each for each in owner.__mro__ if "as_dict" in vars(each))
-        patches.replace_attribute(base, "as_dict", functools.partial(_device, options=checked, owner=owner))
+        patches.replace_attribute(base, "as_dict", functools.partial(_device, options=checked, owner=owner, note=note))
 
 
 def write(config: ConfigProto, options: Mapping[str, OptionValue]) -> ConfigProto:
@@ -58,15 +61,23 @@ def write(config: ConfigProto, options: Mapping[str, OptionValue]) -> ConfigProt
     return result
 
 
-def _session(original: Function, options: Mapping[str, OptionValue]) -> Function:
+def _session(
+    original: Function, options: Mapping[str, OptionValue], note: Callable[[dict[str, Any]], None]
+) -> Function:
     @functools.wraps(original)
     def init(self: Session, target: str = "", graph: object = None, config: ConfigProto | None = None) -> None:
-        original(self, target, graph, write(config, options) if config is not None else None)
+        given = write(config, options) if config is not None else None
+        entry = parameter_map.find_entry(given)
+        if entry is not None:
+            note(parameter_map.read(entry))
+        original(self, target, graph, given)
 
     return init
 
 
-def _device(original: Function, options: Mapping[str, OptionValue], owner: type) -> Function:
+def _device(
+    original: Function, options: Mapping[str, OptionValue], owner: type, note: Callable[[dict[str, Any]], None]
+) -> Function:
     @functools.wraps(original)
     def as_dict(self: object) -> dict[str, str]:
         made: dict[str, str] = original(self)
@@ -75,6 +86,8 @@ def _device(original: Function, options: Mapping[str, OptionValue], owner: type)
                 made.pop(other, None)
             key = (KEYS[name].tf2_path or "").rpartition(".")[2]
             made.update({key: str(int(value)) if isinstance(value, bool) else str(value)} if key else {})
+        if isinstance(self, owner):
+            note(dict(made))
         return made
 
     return as_dict

@@ -30,8 +30,8 @@ FILES = "files"  # the folder of a run for its own files
 RUN, SEED = "{run}", "{seed}"  # placeholders in arguments
 
 
-def _defaults() -> dict[str, str]:
-    is_npu = host_device.look().is_npu
+def _defaults(on_host: bool) -> dict[str, str]:
+    is_npu = host_device.look().is_npu and not on_host
     return {name: value for name, value in DEFAULTS.items() if not (is_npu and name in _OF_HOST)}
 
 
@@ -64,6 +64,7 @@ class Run:
             for neither.
         of_ranks: True to record how ranks work together, or what they are compared with.
         dump: the settings of cli._dumped; None without.
+        on_host: True to leave the devices of this machine alone.
         apart: None to draw equal numbers on all ranks where the script sets no seed. Else ranks draw their own, unless
             the script sets one of these global seeds.
     """
@@ -89,6 +90,7 @@ class Run:
     of_ranks: bool = False
     apart: Sequence[str] | None = None
     dump: Mapping[str, Any] | None = None
+    on_host: bool = False
 
     @property
     def log(self) -> str:
@@ -125,6 +127,7 @@ class Run:
             "of_ranks": self.of_ranks,
             "apart": self.apart,
             "dump": self.dump,
+            "on_host": self.on_host,
         }
         files = os.path.abspath(os.path.join(self.folder, FILES))
         arguments = [each.replace(RUN, files).replace(SEED, str(self.seed)) for each in self.arguments]
@@ -144,7 +147,11 @@ class Run:
 
         for folder in (FILES, "tmp"):
             os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
-        environment = {**_defaults(), **host_env.process_environ(), "TMPDIR": os.path.abspath(f"{self.folder}/tmp")}
+        environment = {
+            **_defaults(self.on_host),
+            **host_env.process_environ(),
+            "TMPDIR": os.path.abspath(f"{self.folder}/tmp"),
+        }
         if package_root() not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
             paths = [environment.get("PYTHONPATH", ""), package_root()]
             environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)

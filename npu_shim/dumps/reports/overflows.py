@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator
+import json
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
@@ -55,3 +56,9 @@ def _range(tensor: JsonObject) -> str:
     found = "" if tensor["low"] is None else f", {tensor['low']:g} to {tensor['high']:g}"
     bad = f", {tensor['not_finite']} Inf or NaN" if tensor["not_finite"] else ""
     return what + found + bad + (f", {tensor['saturated']} at 65504" if tensor["saturated"] else "")
+
+
+WRITERS: Mapping[str, Callable[[Any], str]] = {
+    "overflow.txt": lambda result: to_text(result, all_rows=True),
+    "overflow.json": lambda result: json.dumps(result, indent=1, allow_nan=False) + "\n",
+}

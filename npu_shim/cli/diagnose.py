@@ -1,0 +1,157 @@
+"""Find out why a migrated script computes other numbers on the card than the recording of the original.
+
+The command runs the vendor's order of checks on the card, and stops at the first cause.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import sys
+
+from npu_shim._host import host_device
+from npu_shim.cli import USAGE_ERROR, above_zero, parser, run, show, verify
+from npu_shim.import_hook import tool
+
+_CODES = {"agrees": 0, "cause found": 1, "no cause found": 3}  # by verdict
+_LOSS_SCALE = re.compile(r"loss_?scale", re.IGNORECASE)
+_MOST_FINDINGS = 50
+
+
+def main(arguments: list[str]) -> int:
+    """Diagnose a migrated script.
+
+    Args:
+        arguments: options, the migrated script, and after ``--`` its arguments.
+    Returns:
+        0 if the card agrees with the recording, 1 if a cause was found, 2 without a card, for a script that could not
+        run, or for wrong usage, 3 if no stage found the cause.
+    """
+    try:
+        tool.load()
+    except tool.ToolMissing as error:
+        return _error(str(error))
+    from convert_tf2npu.cli.config import ConfigError
+
+    from npu_shim.dumps.diagnosis import ladder, reports, stages
+    from npu_shim.rehearsal import portable
+    from npu_shim.rehearsal.reports import write_all
+
+    own, of_script = verify.split(arguments)
+    args = _parser().parse_args(own)
+    as_verify = verify.made_parser().parse_args(["--against", args.against, "--initial-variables", args.migrated])
+    as_verify.ranks, as_verify.timeout = args.ranks, args.timeout
+    problem = verify.problem(as_verify) or _problem(args)
+    if problem:
+        return _error(problem)
+    try:
+        reference = portable.load(args.against)
+        base = verify.against(as_verify, of_script, args.report, reference)
+        findings, source = _about_script(args)
+        parts = (source, base.arguments, reference.manifest, args.ranks, args.tolerance, args.dumps)
+        given = ladder.Given(
+            reference,
+            base,
+            os.path.abspath(args.report),
+            args.dumps and os.path.abspath(args.dumps),
+            findings,
+            _LOSS_SCALE.search(source) is not None,
+            hashlib.sha256(repr(parts).encode()).hexdigest(),
+            lambda on_host: args.tolerance or verify.tolerance(reference, not on_host),
+            _progress,
+        )
+        for stage in stages.STAGES:
+            _progress(f"stage {stage.name}: {stage.title}")
+        _progress(f"keeps all runs in {args.report}, ends at the first cause, and goes on after an interruption")
+        made = ladder.Ladder(given).walk(stages.STAGES)
+        _progress(f"wrote {', '.join(write_all(made, args.report, reports.WRITERS))}")
+    except (ConfigError, portable.RecordingError) as error:
+        return _error(str(error))
+    except OSError as error:
+        return _error(f"{error.filename}: {error.strerror}")
+    except KeyboardInterrupt:
+        _progress("interrupted. Give the same command to go on")
+        return 130
+    return show(reports.to_text(made).rstrip("\n"), _CODES.get(made["verdict"], USAGE_ERROR))
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = parser(
+        "diagnose",
+        "Runs MIGRATED on the card and compares it with the recording of the original. If they differ, it runs it on "
+        "the CPU, in another precision mode, with overflow dumps, without fusion, once more, and with dumps of all "
+        "ops, until the cause is found. Exit codes: 0 the card agrees; 1 a cause was found; 2 no card, or a script "
+        "that could not run, or wrong usage; 3 no cause was found.",
+        usage="%(prog)s [options] --against DIR MIGRATED [-- ARGUMENTS]",
+    )
+    made.add_argument("migrated", metavar="MIGRATED", help="the migrated script; an original is converted in memory")
+    made.add_argument("--against", metavar="DIR", required=True, help="the recording of npu-shim verify --record")
+    made.add_argument(
+        "-r",
+        "--report",
+        metavar="DIR",
+        default="npu_diagnosis",
+        help="folder of all runs, dumps and reports (default: npu_diagnosis)",
+    )
+    made.add_argument(
+        "--dumps",
+        metavar="CPU_DIR",
+        help="what TensorFlow computes, of verify --record --dump; by default the CPU of this machine computes it",
+    )
+    made.add_argument("--ranks", type=int, metavar="N", help="run the script on N ranks, and then on one")
+    made.add_argument(
+        "--tolerance",
+        type=above_zero,
+        metavar="X",
+        help="as for npu-shim verify: relative difference at the first step",
+    )
+    made.add_argument("--timeout", type=above_zero, metavar="SECONDS", help="end a run that takes longer")
+    return made
+
+
+def _problem(args: argparse.Namespace) -> str | None:
+    """Return why the arguments cannot be used, None if they can."""
+    from npu_shim.dumps.diagnosis.ladder import RESULT
+
+    if args.ranks is not None and args.ranks < 2:
+        return f"--ranks {args.ranks} is not allowed: it must be an integer of at least 2."
+    if args.dumps and not os.path.isdir(args.dumps):
+        return f"--dumps {args.dumps} is no folder. Give the one of verify --record --dump."
+    if os.path.isdir(args.report) and os.listdir(args.report):
+        if not os.path.isfile(os.path.join(args.report, RESULT)):
+            return f"--report {args.report} has other files in it. Name a new folder."
+    device = host_device.look()
+    if not device.is_npu:
+        return (
+            f"diagnose needs a card: {device.reason}. Copy script and recording to a host with one, and give this "
+            f"command there. Here, npu-shim verify --against {args.against} {args.migrated} rules out the script."
+        )
+    return None
+
+
+def _about_script(args: argparse.Namespace) -> tuple[list[tuple[str, str, str]], str]:
+    """Return the findings of the migration tool in the script and the files that it imports, and their source."""
+    from convert_tf2npu.engine.results import FINDING
+
+    rules = verify.made_parser().parse_args([args.migrated])
+    path = [os.path.dirname(os.path.realpath(args.migrated)), *sys.path]
+    findings: list[tuple[str, str, str]] = []
+    texts = []
+    for name, found in run.conversions([args.migrated], rules, None, path).convert_all():
+        with open(name, encoding="utf-8", errors="replace") as stream:
+            texts.append(f"{name}\n{stream.read()}")
+        for each in found.diagnostics:
+            if each.kind == FINDING and len(findings) < _MOST_FINDINGS:
+                findings.append((each.code, f"{os.path.relpath(name)}:{each.line}", each.message))
+    return findings, "\n".join(texts)
+
+
+def _progress(line: str) -> None:
+    print(f"npu-shim diagnose: {line}", file=sys.stderr, flush=True)
+
+
+def _error(text: str) -> int:
+    _progress(f"error: {text}")
+    return USAGE_ERROR

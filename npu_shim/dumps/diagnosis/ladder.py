@@ -1,0 +1,210 @@
+"""Walk the stages until one finds the cause, and go on after those that an interrupted run has finished.
+
+FOLDER/diagnose.json   what the finished stages found; docs/diagnose.schema.json describes it
+FOLDER/STAGE/RUN       recording, log and reports of a run, and the dumps that it made
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+
+import npu_shim
+from npu_shim.rehearsal import recorded, result
+from npu_shim.rehearsal.reports import write_all
+from npu_shim.rehearsal.verifying import Settings, not_completed, recordings
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+    from npu_shim.rehearsal.portable import Recorded
+    from npu_shim.rehearsal.running import Run
+
+RESULT = "diagnose.json"
+CAUSE, AGREES, NONE, NOT_RUN = "cause found", "agrees", "no cause found", "not run"
+_NAMES = ("folder", "steps", "overflow", "fusion", "precision", "deterministic")  # the settings of cli._dumped
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is diagnosed.
+
+    Attributes:
+        reference: the recording.
+        run: of the migrated script.
+        folder: receives all artefacts.
+        dumps: what TensorFlow computes in these steps, as ``--dump`` writes it; None to compute it here.
+        findings: of the migration tool in the script: code, place, message.
+        has_loss_scale: True if the script names one.
+        key: changes with the script, its arguments and the recording.
+        tolerance: of the comparison, for a run on the host or not.
+        report: prints a line about the progress.
+    """
+
+    reference: Recorded
+    run: Run
+    folder: str
+    dumps: str | None
+    findings: Sequence[tuple[str, str, str]]
+    has_loss_scale: bool
+    key: str
+    tolerance: Callable[[bool], float]
+    report: Callable[[str], None]
+
+
+@dataclass
+class Found:
+    """What a stage found.
+
+    Attributes:
+        text: a sentence.
+        verdict: ends the walk; empty to go on.
+        cause: title, evidence and fix.
+        facts: for the stages after it.
+    """
+
+    text: str
+    verdict: str = ""
+    cause: JsonObject | None = None
+    facts: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage. ``runs``: the number of runs of the script that it takes at most."""
+
+    name: str
+    title: str
+    runs: int
+    act: Callable[[Ladder], Found]
+
+
+class Ladder:
+    """The walk.
+
+    Attributes:
+        facts: of the stages so far.
+        stage: the name of the current one.
+    """
+
+    def __init__(self, given: Given) -> None:
+        self.given = given
+        self.facts: JsonObject = {}
+        self.stage = ""
+
+    def walk(self, stages: Sequence[Stage]) -> JsonObject:
+        """Return what docs/diagnose.schema.json describes, which is written after each stage."""
+        path = os.path.join(self.given.folder, RESULT)
+        made = _read(path)
+        if made.get("key") != self.given.key:
+            self._clear(stages, bool(made))
+            made = self._begin()
+            _write(path, made)
+        before = {row["name"] for row in made["stages"]}
+        for row in made["stages"]:
+            self.facts.update(row["facts"])
+            self.given.report(f"{row['name']}: done before. {row['found']}")
+        for number, stage in enumerate(stages):
+            if made["verdict"]:
+                break
+            if stage.name not in before:
+                self._act(stage, stages[number:], made)
+                _write(path, made)
+        made["verdict"] = made["verdict"] or NONE
+        _write(path, made)
+        return made
+
+    def _act(self, stage: Stage, left: Sequence[Stage], made: JsonObject) -> None:
+        self.stage = stage.name
+        one = self.facts.get("seconds")
+        most = sum(each.runs for each in left)
+        about = f"; {most} runs of {one:.0f} s are left at most, {one * most / 60:.0f} min" if one else ""
+        self.given.report(f"{stage.name}: {stage.title}{about}")
+        shutil.rmtree(self.path(), ignore_errors=True)  # of a run that was interrupted
+        begin = time.monotonic()
+        found = stage.act(self)
+        self.facts.update(found.facts)
+        self.given.report(f"{stage.name}: {found.text}")
+        made["verdict"], made["cause"] = found.verdict, found.cause
+        row = {"name": stage.name, "title": stage.title, "found": found.text, "facts": found.facts}
+        made["stages"].append({**row, "seconds": round(time.monotonic() - begin, 1), "folder": self.path()})
+
+    def _begin(self) -> JsonObject:
+        given = self.given
+        return {
+            "schema_version": 1,
+            "tool": "npu-shim diagnose",
+            "tool_version": npu_shim.__version__,
+            "key": given.key,
+            "script": given.run.script,
+            "arguments": list(given.run.arguments),
+            "recording": given.reference.folder,
+            "verdict": "",
+            "cause": None,
+            "stages": [],
+            "findings": [dict(zip(("code", "place", "message"), each)) for each in given.findings],
+        }
+
+    def _clear(self, stages: Sequence[Stage], changed: bool) -> None:
+        if changed:
+            self.given.report("the script, its arguments or the recording changed: all stages run again")
+        for stage in stages:
+            shutil.rmtree(os.path.join(self.given.folder, stage.name), ignore_errors=True)
+        os.makedirs(self.given.folder, exist_ok=True)
+
+    def path(self, *names: str) -> str:
+        """Return a path in the folder of the stage."""
+        return os.path.join(self.given.folder, self.stage, *names)
+
+    def compare(self, name: str, given: Mapping[str, Any] | None = None, **changes: Any) -> result.Result:
+        """Run the script and compare it with the recording.
+
+        Args:
+            name: of its folder.
+            given: settings of cli._dumped that differ from those without a command.
+            changes: attributes of the run.
+        """
+        run = self._run(name, given, **changes)
+        settings = Settings(self.given.tolerance(run.on_host))
+        found = recorded.against(self.given.reference, run, settings, self._progress, not run.on_host)
+        write_all(found, run.folder)
+        return found
+
+    def start(self, name: str, given: Mapping[str, Any] | None = None, **changes: Any) -> str | None:
+        """Run the script, as compare() does. Return why it did not run to its end, None if it did."""
+        run = self._run(name, given, **changes)
+        self._progress(run.starting)
+        part = result.run_part(run, run.start(), recordings(run))
+        return None if part["completed"] else not_completed(part)
+
+    def _run(self, name: str, given: Mapping[str, Any] | None, **changes: Any) -> Run:
+        alone: dict[str, Any] = {"ranks": None, "of_ranks": False} if self.facts.get("alone") else {}
+        run = replace(
+            self.given.run,
+            folder=self.path(name),
+            dump={**dict.fromkeys(_NAMES), "steps": [], **(given or {})},
+            **{**alone, **changes},
+        )
+        os.makedirs(run.folder, exist_ok=True)
+        return run
+
+    def _progress(self, line: str) -> None:
+        self.given.report(f"{self.stage}: {line}")
+
+
+def _read(path: str) -> JsonObject:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            found = json.load(stream)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _write(path: str, made: JsonObject) -> None:
+    with open(path + ".new", "w", encoding="utf-8") as stream:
+        stream.write(json.dumps(made, indent=1, allow_nan=False) + "\n")
+    os.replace(path + ".new", path)  # so that an interruption leaves one of the two

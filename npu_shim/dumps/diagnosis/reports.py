@@ -1,0 +1,63 @@
+"""The page that ``npu-shim diagnose`` ends with: cause, evidence, fix, stages. Each form is made from the result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping
+
+from npu_shim.rehearsal.web import clean, page, section
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
+_VERDICTS = {
+    "agrees": "The card agrees with the recording: there is no cause to look for.",
+    "no cause found": "The card differs, and no stage found the cause.",
+    "not run": "The script did not run to its end on the card.",
+}
+
+
+def to_text(result: JsonObject) -> str:
+    """Return the page as text that ends with a line feed."""
+    return "\n".join(_lines(result)) + "\n"
+
+
+def to_html(result: JsonObject) -> str:
+    """Return the page as HTML."""
+    footer = f"{result['tool']} {result['tool_version']}"
+    about = " ".join([result["script"], *result["arguments"]])
+    title = f"Diagnosis of {result['script']}"
+    return page(title, "Diagnosis on the card", about, result["recording"], "\n".join(_body(result)), footer)
+
+
+def _lines(result: JsonObject) -> Iterator[str]:
+    cause = result["cause"]
+    yield f"cause: {cause['title']}" if cause else _VERDICTS[result["verdict"]]
+    if cause:
+        yield from (f"  {line}" for line in cause["evidence"])
+        yield f"fix: {cause['fix']}"
+    yield ""
+    for row in result["stages"]:
+        yield f"{row['name']}, {row['seconds']:.0f} s: {row['found']}"
+        yield f"  {row['folder']}"
+    if result["findings"] and not cause:
+        yield "findings of the migration tool in the script:"
+        yield from (f"  {each['place']}: {each['code']} {each['message']}" for each in result["findings"])
+
+
+def _body(result: JsonObject) -> Iterator[str]:
+    cause = result["cause"]
+    state = "agree" if result["verdict"] == "agrees" else "differ"
+    yield f'<p class="verdict {state}">{clean(cause["title"] if cause else _VERDICTS[result["verdict"]])}</p>'
+    if cause:
+        yield "<h2>Evidence</h2>" + "".join(f"<p>{clean(line)}</p>" for line in cause["evidence"])
+        yield f"<h2>Fix</h2><p>{clean(cause['fix'])}</p>"
+    rows = [
+        [row["name"], row["title"], f"{row['seconds']:.0f}", row["found"], row["folder"]] for row in result["stages"]
+    ]
+    yield section("Stages", ["stage", "looks at", "seconds", "found", "folder"], rows, (2,))
+    if result["findings"]:
+        findings = [[each["code"], each["place"], each["message"]] for each in result["findings"]]
+        yield section("Findings of the migration tool", ["code", "place", "finding"], findings)
+
+
+WRITERS: Mapping[str, Callable[[Any], str]] = {"diagnose.txt": to_text, "diagnose.html": to_html}

@@ -1,0 +1,222 @@
+"""The stages in the vendor's order: pre-checks, float exceptions, fusion, random errors, op by op.
+
+Each changes one thing and compares with the recording. If the difference goes with it, that thing is the cause.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Iterable, Sequence
+
+from npu_shim.dumps import comparison, overflow, result as of_dumps
+from npu_shim.dumps.diagnosis.ladder import AGREES, CAUSE, NOT_RUN, Found, Ladder, Stage
+from npu_shim.dumps.reports import WRITERS, overflows
+from npu_shim.dumps.reports.text import answers
+from npu_shim.rehearsal import result
+from npu_shim.rehearsal.comparing.comparison import compare
+from npu_shim.rehearsal.comparing.recording import read
+from npu_shim.rehearsal.recording.recorder import FEED, INITIAL, INPUT, KINDS, PRINT, RATE
+from npu_shim.rehearsal.recording.writer import FILE
+from npu_shim.rehearsal.reports import write_all
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
+_DATA = ("NPU109", "NPU114", "NPU223", "NPU224", "NPU252", "NPU255")
+_RANKS = ("NPU251", "NPU252", "NPU255", "NPU303", "NPU304", "NPU305", "NPU307", "NPU308", "NPU309")
+_PRECISION = ("NPU116", "NPU209", "NPU222", "NPU227", "NPU242")
+_MODES = (
+    "force_fp16 fp16 allow_mix_precision allow_mix_precision_fp16 allow_mix_precision_bf16 mixed_float16 mixed_bfloat16"
+).split()
+_DEFAULT_MODE = "allow_fp32_to_fp16"
+_EXACT = 1e-3  # of the limits, for two runs of one kernel
+_ON_CPU = "Compare with npu-shim verify ORIGINAL MIGRATED on the CPU, and correct the line that it names."
+_OF_SCRIPT = {  # kind of the first departure -> title and fix
+    INPUT: ("data order", "Read and shuffle with fixed seeds in one thread, and drop the same last batch. " + _ON_CPU),
+    INITIAL: ("initial variables", "Load a checkpoint, or set the seeds of the original. " + _ON_CPU),
+    RATE: ("learning rate", "Give the schedule the global batch and the steps of the original. " + _ON_CPU),
+}
+_OF_SCRIPT[FEED] = _OF_SCRIPT[INPUT]
+_OF_LOOKS = {  # the word that a cause of a departure begins with -> fix
+    "factor": "Look for a missing or doubled scale, or a mean over another axis.",
+    "offset": "Look for a missing or doubled bias.",
+    "layout": "The operator takes one order of axes for another. Report it, or correct the custom operator.",
+    "float16": "Keep the operator in float32 with modify_mixlist, or scale the loss.",
+    "Inf": "Keep the operator in float32 with modify_mixlist, and look for a division by zero.",
+    "isolated": "Run twice with --dump and compare both: a race or a memory fault differs each time.",
+    "zeros": "The operator did not run, or its output was overwritten. Report it.",
+    "spread": "Keep the operator in float32 with modify_mixlist. If it stays, report it.",
+    "shape": "Dump both sides at the same step with the same arguments.",
+}
+
+
+def _card(ladder: Ladder) -> Found:
+    found, folder, is_alone = ladder.compare("run"), ladder.path("run"), False
+    if found["verdict"] == result.DIFFER and ladder.given.run.ranks:
+        is_alone, folder = True, ladder.path("one_rank")
+        alone = ladder.compare("one_rank", ranks=None, of_ranks=False)
+        if alone["verdict"] == result.AGREE:
+            return _because(
+                ladder,
+                "sharding: one rank agrees with the recording, several do not",
+                found["problems"],
+                "Give each rank its own rows, and average gradients and metrics over the ranks.",
+                _RANKS,
+            )
+        found = alone
+    first = found["first_departure"]
+    about = found["problems"] or ["no problem"]
+    facts = {"folder": folder, "alone": is_alone, "options": _options(folder), "step": first["step"] if first else 0}
+    facts["seconds"] = found["migrated"]["seconds"] or 0.0
+    if found["verdict"] == result.AGREE:
+        return Found("the card agrees with the recording", AGREES, None, facts)
+    if found["verdict"] == result.NOT_RUN:
+        return Found(about[0], NOT_RUN, None, facts)
+    if found["verdict"] == result.NOT_REPRODUCIBLE:
+        return _because(ladder, "the original departs from itself", about, about[-1])
+    if first and first["kind"] in (INPUT, FEED):
+        return _because(ladder, "data order: the card gets other data", about, _OF_SCRIPT[INPUT][1], _DATA)
+    return Found(about[0], facts=facts)
+
+
+def _script(ladder: Ladder) -> Found:
+    found = ladder.compare("cpu", on_host=True)
+    about, first = found["problems"], found["first_departure"]
+    if found["verdict"] == result.AGREE:
+        return Found("the CPU agrees with the recording: the script is right, the card differs")
+    if found["verdict"] != result.DIFFER:
+        return Found(f"the script is not ruled out. {about[0]}")
+    title, fix = _OF_SCRIPT.get(first["kind"] if first else "", ("the script", _ON_CPU))
+    return _because(ladder, f"{title}: the CPU departs from the recording, too", about, fix, _DATA + _PRECISION)
+
+
+def _precision(ladder: Ladder) -> Found:
+    options = ladder.facts["options"]
+    mode = options.get("precision_mode_v2") or options.get("precision_mode") or "the default"
+    if mode not in _MODES:
+        return Found(f"precision_mode is {mode}, which keeps float32 where operators have it")
+    if ladder.given.reference.manifest["half"]:
+        return Found(f"precision_mode is {mode}, and the recording has the band of half precision")
+    found = ladder.compare("float32", {"precision": _DEFAULT_MODE})
+    if found["verdict"] != result.AGREE:
+        return Found(f"with precision_mode={_DEFAULT_MODE} it differs as with {mode}")
+    scale = "npu-shim verify --half on the CPU names the op; keep it in float32 with modify_mixlist."
+    if not ladder.given.has_loss_scale:
+        scale = "Add NPULossScaleOptimizer with a dynamic loss scale: small gradients are zero in float16 without one."
+    about = [f"precision_mode={mode} differs, {_DEFAULT_MODE} agrees"]
+    about += [] if ladder.given.has_loss_scale else ["the script has no loss scale"]
+    return _because(ladder, f"precision mode {mode}", about, scale, _PRECISION)
+
+
+def _overflow(ladder: Ladder) -> Found:
+    folder = ladder.path("dumps")
+    problem = ladder.start("run", {"folder": folder, "overflow": True})
+    if not os.path.isdir(folder):
+        return Found(f"no dumps. {problem}")
+    found = overflow.run(folder, [], None if ladder.given.has_loss_scale else 1.0)
+    write_all(found, ladder.path(), overflows.WRITERS)
+    bad = [each for each in found["overflows"] if each["verdict"] == overflow.NOT_NORMAL]
+    if not bad:
+        return Found(
+            f"{len(found['overflows'])} overflows, none that is not normal" + (f". {problem}" if problem else "")
+        )
+    lines = [line for line in overflows.to_text(found).splitlines() if line.startswith(" ")]
+    title = f"overflow in {bad[0]['operator'] or 'an operator'} ({bad[0]['type'] or 'not dumped'})"
+    fix = bad[0]["reason"].partition(": ")[2] or "keep the operator in float32"
+    return _because(ladder, title, lines[:6], fix[:1].upper() + fix[1:] + ".", _PRECISION)
+
+
+def _fusion(ladder: Ladder) -> Found:
+    if ladder.compare("off", {"fusion": "off"})["verdict"] != result.AGREE:
+        return Found("without fusion it differs, too")
+    if ladder.compare("on")["verdict"] == result.AGREE:
+        return Found("without fusion it agrees, but so does a second run with it: the difference is random")
+    found = _departures(ladder)
+    about = ["without fusion the card agrees, with it twice not", *_named(found)]
+    fix = (
+        "Switch this fusion off in the file of fusion_switch_file; --fusion off switches all off. Report the operator."
+    )
+    return _because(ladder, "fusion of operators", about, fix)
+
+
+def _repeat(ladder: Ladder) -> Found:
+    problem = ladder.start("again")
+    if problem:
+        return Found(f"no second run. {problem}")
+    kinds = [kind for kind in KINDS if kind != PRINT]
+    one, other = read(ladder.facts["folder"]), read(ladder.path("again"))
+    first = compare(one, other, ladder.given.tolerance(False), kinds).first
+    if first is None or first.step > ladder.facts["step"]:
+        return Found("a second run computes the same" + (f" until step {first.step}" if first else ""))
+    folders = [ladder.path(name) for name in ("first", "second")]
+    problems = [_dump(ladder, f"run_of_{os.path.basename(folder)}", folder) for folder in folders]
+    found = _compared(ladder, folders[0], folders[1], _EXACT) if not any(problems) else None
+    about = [f"two runs differ at step {first.step}: {first.kind} {first.name!r}, {first.text}", *_named(found)]
+    fix = "Run with --deterministic. If both runs agree then, an atomic addition is the cause; else check the hardware."
+    return _because(ladder, "random error: two runs differ", about, fix)
+
+
+def _operators(ladder: Ladder) -> Found:
+    found = _departures(ladder)
+    first = found and found["first_departure"]
+    if not first:
+        return Found(_named(found)[0])
+    fix = next((fix for word, fix in _OF_LOOKS.items() if first["cause"].startswith(word)), _OF_LOOKS["spread"])
+    return _because(ladder, f"operator {first['operator']} ({first['type']})", _named(found), fix)
+
+
+def _departures(ladder: Ladder) -> JsonObject | None:
+    """Dump the card, and compare with what TensorFlow computes. Return the result, None if there is nothing."""
+    cpu = ladder.given.dumps or ladder.path("cpu")
+    if not ladder.given.dumps:
+        _dump(ladder, "run_of_cpu", cpu, on_host=True)
+    _dump(ladder, "run_of_card", ladder.path("card"))
+    return _compared(ladder, ladder.path("card"), cpu)
+
+
+def _dump(ladder: Ladder, name: str, folder: str, on_host: bool = False) -> str | None:
+    """Dump the first step, and the one that departs. Return why the run did not end, None if it did."""
+    last = max(ladder.facts["step"], 1)
+    return ladder.start(name, {"folder": folder, "steps": sorted({0, last - 1})}, steps=last, on_host=on_host)
+
+
+def _compared(ladder: Ladder, card: str, other: str, tolerance: float = 1.0) -> JsonObject | None:
+    try:
+        made = of_dumps.to_result(comparison.run(card, other, tolerance=tolerance), card, other)
+    except (ValueError, OSError) as error:
+        ladder.given.report(f"{ladder.stage}: {error}")
+        return None
+    write_all(made, ladder.path(), WRITERS)
+    return made
+
+
+def _named(found: JsonObject | None) -> list[str]:
+    """Return the sentences about the first operator that departs."""
+    if found is None:
+        return ["no dumps that can be compared"]
+    if not found["first_departure"]:
+        return ["no operator departs beyond its limits: differences of rounding add up. Compare with verify --half"]
+    return [line.strip() for line in answers(found)]
+
+
+def _because(ladder: Ladder, title: str, evidence: Iterable[str], fix: str, codes: Sequence[str] = ()) -> Found:
+    """Return a cause, with the findings of the tool that are about it."""
+    findings = [f"{place}: {code} {message}" for code, place, message in ladder.given.findings if code in codes]
+    return Found(title, CAUSE, {"title": title, "evidence": [*evidence, *findings], "fix": fix})
+
+
+def _options(folder: str) -> JsonObject:
+    """Return the NPU options that the run got; none of ranks and of a process that never started."""
+    found: JsonObject = read(folder).notes.get("npu_options", {}) if os.path.isfile(f"{folder}/{FILE}") else {}
+    return found
+
+
+STAGES = (
+    Stage("card", "the script on the card against the recording: data order, ranks", 2, _card),
+    Stage("script", "the script on the CPU of this machine: seeds, data, learning rate", 1, _script),
+    Stage("precision", "precision mode and loss scale", 1, _precision),
+    Stage("overflow", "float exceptions", 1, _overflow),
+    Stage("fusion", "fusion off against on", 4, _fusion),
+    Stage("repeat", "a second run against the first: random errors", 3, _repeat),
+    Stage("operators", "op by op against what TensorFlow computes", 2, _operators),
+)
