@@ -89,6 +89,7 @@ def test_the_device_of_tensorflow_2_has_them() -> None:
     Base.as_dict = given_options._device(Base.as_dict, options, Config, noted.append)  # type: ignore[method-assign]
     texts = {name: str(int(value)) if isinstance(value, bool) else str(value) for name, value in options.items()}
     assert Config().as_dict() == {**texts, "graph_run_mode": "1"}
+    assert noted == [{**texts, "graph_run_mode": "1"}]
     assert Nested().as_dict() == {"precision_mode_v2": "origin", "dump_step": "3", "graph_run_mode": "1"}
 
 

@@ -1,4 +1,4 @@
-"""The JSON of npu-shim dumps is what docs/dumps.schema.json and docs/overflow.schema.json say."""
+"""The JSON of npu-shim dumps and diagnose is what its schemas in docs say."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 from npu_shim.cli import main
 from npu_shim.dumps import reference
+from tests.dumps.test_diagnose import Bench, Card
 from tests.schemas.test_schemas import closed
 
 
@@ -84,3 +85,13 @@ def test_overflows_are_valid(tmp_path: pathlib.Path, repo_root: pathlib.Path) ->
     assert main(["dumps", "overflow", str(card), "-r", str(tmp_path / "out")]) == 1
     found = valid(tmp_path / "out" / "overflow.json", repo_root / "docs" / "overflow.schema.json")
     assert found["overflows"][0]["inputs"][0]["not_finite"] == 1
+
+
+@pytest.mark.parametrize("planted", ["clean", "script"])
+def test_diagnoses_are_valid(
+    planted: str, tmp_path: pathlib.Path, repo_root: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(tmp_path, monkeypatch)
+    bench.diagnose(Card(planted))
+    found = valid(bench.out / "diagnose.json", repo_root / "docs" / "diagnose.schema.json")
+    assert (found["cause"] is not None) == (planted == "script") and found["findings"]

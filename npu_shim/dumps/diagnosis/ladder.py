@@ -30,7 +30,7 @@ _NAMES = ("folder", "steps", "overflow", "fusion", "precision", "deterministic")
 
 @dataclass(frozen=True)
 class Given:
-    """What is diagnosed.
+    """The subject of a diagnosis.
 
     Attributes:
         reference: the recording.
@@ -57,7 +57,7 @@ class Given:
 
 @dataclass
 class Found:
-    """What a stage found.
+    """The finding of a stage.
 
     Attributes:
         text: a sentence.
