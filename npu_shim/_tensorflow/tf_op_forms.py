@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -20,7 +20,7 @@ from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_graph import set_op_attr
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Message, Operation, Tensor, TensorShape
+    from npu_shim._tensorflow.types import DType, Message, Operation, Structure, Tensor, TensorShape, Value
 
 v1 = tf.compat.v1
 _IS_1 = tf.__version__.startswith("1.")
@@ -38,10 +38,10 @@ class AskedOp(NamedTuple):
     """
 
     type: str
-    inputs: Mapping[str, Any]
-    attributes: Mapping[str, Any]
+    inputs: Mapping[str, Structure]
+    attributes: Mapping[str, Value]
 
-    def run(self, changes: Mapping[str, Any], op_type: str = "") -> list[Tensor]:
+    def run(self, changes: Mapping[str, Structure], op_type: str = "") -> list[Tensor]:
         """Create the op, or one of another type, with some other inputs and attributes. Return its outputs."""
         names = [arg.name for arg in definition_of(op_type or self.type).input_arg]
         names += [attr.name for attr in definition_of(op_type or self.type).attr]
@@ -66,12 +66,12 @@ class Form(NamedTuple):
     choose: Chooser
     dtypes: frozenset[DType] = frozenset()
 
-    def is_for(self, values: Sequence[Any]) -> bool:
+    def is_for(self, values: Sequence[Value]) -> bool:
         """Return False for values, inputs among them, of other types."""
         return not self.dtypes or any(_dtype(each) in self.dtypes for each in values)
 
 
-def _dtype(value: Any) -> DType | None:
+def _dtype(value: Value) -> DType | None:
     return getattr(getattr(value, "dtype", None), "base_dtype", None)
 
 
@@ -92,7 +92,7 @@ def plain_ops() -> Iterator[None]:
         _STATE.is_plain = before
 
 
-class FormOutputs(List[Any]):
+class FormOutputs(List["Tensor"]):
     """The results of a form, as the generated op functions handle them. Tapes have recorded the ops of the form."""
 
     def __getitem__(self, place: Any) -> Any:
@@ -107,7 +107,7 @@ class FormedOp:
         self.type, self.inputs, self.outputs = asked.type, flat(asked.inputs.values()), FormOutputs(outputs)
         self._asked, self._last = asked, last
 
-    def get_attr(self, name: str) -> Any:
+    def get_attr(self, name: str) -> Value:
         """Return an attribute of the op."""
         return self._asked.attributes.get(name)
 
@@ -121,7 +121,7 @@ def in_graph(
     form: Form,
     op_type: str,
     name: str | None,
-    keywords: Mapping[str, Any],
+    keywords: Mapping[str, Structure],
     change: Callable[[list[Tensor]], list[Tensor]],
 ) -> FormedOp | None:
     """Return what stands for an op of a graph, or None where the op itself is to be created.
@@ -151,7 +151,7 @@ def in_graph(
         return FormedOp(asked, results[0].op, results)
 
 
-def eagerly(form: Form, op_type: str, arguments: Sequence[Any]) -> list[Tensor] | None:
+def eagerly(form: Form, op_type: str, arguments: Sequence[Structure]) -> list[Tensor] | None:
     """Return the results of an op that is run eagerly, or None where the op itself is to be run.
 
     Args:
@@ -184,7 +184,7 @@ def result_of(tensor: Tensor) -> Tensor | None:
     return op.inputs[tensor.value_index]
 
 
-def shape_in(sizes: Any) -> TensorShape:
+def shape_in(sizes: Value) -> TensorShape:
     """Return the shape that an input of sizes has, as far as it is known."""
     return tf.TensorShape(list(sizes.value)) if isinstance(sizes, _Constant) else tf_api.static_shape(sizes)
 
@@ -211,17 +211,17 @@ def dtypes_of_inputs(node: Message) -> list[DType]:
     ]
 
 
-def _attribute(node: Message, name: str) -> Any:
+def _attribute(node: Message, name: str) -> Value:
     """Return an attribute of a node, which may leave default values out."""
     return _value(node.attr[name]) if name in node.attr else _defaults(node.op)[name]
 
 
-def flat(values: Any) -> list[Any]:
+def flat(values: Iterable[Structure]) -> list[Value]:
     """Return values, with those of lists among them one by one."""
     return [each for value in values for each in (value if isinstance(value, (list, tuple)) else [value])]
 
 
-def _like(inputs: Mapping[str, Any], values: Sequence[Tensor]) -> dict[str, Any]:
+def _like(inputs: Mapping[str, Structure], values: Sequence[Tensor]) -> dict[str, Structure]:
     left = iter(values)
     return {
         name: [next(left) for _ in value] if isinstance(value, (list, tuple)) else next(left)
@@ -229,7 +229,7 @@ def _like(inputs: Mapping[str, Any], values: Sequence[Tensor]) -> dict[str, Any]
     }
 
 
-def definition_of(op_type: str) -> Any:
+def definition_of(op_type: str) -> Message:
     """Return the definition of an operator; None if there is none."""
     return _registry.get_registered_ops().get(op_type) if _IS_1 else _registry.get(op_type)
 
@@ -242,7 +242,7 @@ def _inferred(op_type: str) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=None)
-def _defaults(op_type: str) -> Mapping[str, Any]:
+def _defaults(op_type: str) -> Mapping[str, Value]:
     return {
         attr.name: _value(attr.default_value) for attr in definition_of(op_type).attr if attr.HasField("default_value")
     }
@@ -251,11 +251,11 @@ def _defaults(op_type: str) -> Mapping[str, Any]:
 class _Constant:
     """An array or list that an op is given, before it is a tensor."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Value) -> None:
         self.value, self.shape = value, tf.TensorShape(np.shape(value))
 
 
-def _given(op_type: str, keywords: Mapping[str, Any]) -> AskedOp | None:
+def _given(op_type: str, keywords: Mapping[str, Structure]) -> AskedOp | None:
     """Return an op with its inputs as they are given; None if one is missing, which its creation reports."""
     definition = definition_of(op_type)
     attributes = dict(_defaults(op_type))
@@ -265,7 +265,7 @@ def _given(op_type: str, keywords: Mapping[str, Any]) -> AskedOp | None:
     for name, value in attributes.items():
         if isinstance(value, bytes):
             attributes[name] = value.decode()
-    inputs: dict[str, Any] = {}
+    inputs: dict[str, Structure] = {}
     try:
         for arg in definition.input_arg:
             value = keywords[arg.name]
@@ -275,15 +275,15 @@ def _given(op_type: str, keywords: Mapping[str, Any]) -> AskedOp | None:
     return AskedOp(op_type, inputs, attributes)
 
 
-def _with_shape(value: Any) -> Any:
+def _with_shape(value: Value) -> Value:
     return value if isinstance(getattr(value, "shape", None), tf.TensorShape) else _Constant(value)
 
 
 def _as_tensors(given: AskedOp) -> AskedOp:
-    dtypes: dict[str, Any] = {}
-    inputs: dict[str, Any] = {}
+    dtypes: dict[str, DType] = {}
+    inputs: dict[str, Structure] = {}
 
-    def tensor(value: Any, dtype: Any) -> Any:
+    def tensor(value: Value, dtype: DType | None) -> Tensor:
         return tf.convert_to_tensor(value.value if isinstance(value, _Constant) else value, dtype)
 
     for arg in definition_of(given.type).input_arg:
@@ -307,7 +307,7 @@ def _chosen(form: Form, asked: AskedOp) -> Callable[[], Sequence[Tensor]]:
     return compute
 
 
-def _value(default: Any) -> Any:
+def _value(default: Message) -> Value:
     kind = default.WhichOneof("value")
     value = getattr(default, kind)
     if kind != "list":

@@ -6,9 +6,12 @@ meaning and numbers of the later version. The migration tool writes these names 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow.tf_api import tf
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Unknown
 
 if int(tf.__version__.partition(".")[0]) < 2:
     raise ImportError(f"npu_shim.backports needs TensorFlow 2.6 or later; this is {tf.__version__}. Remove the import.")
@@ -35,25 +38,27 @@ __all__ = [
 ]
 
 
-def _tensorflows(path: str) -> Any:
+def _tensorflows(path: str) -> Unknown:
     """Return what TensorFlow has under a dotted name, or None."""
-    found: Any = tf
+    found: Unknown = tf
     for name in path.split("."):
         found = getattr(found, name, None)
     return found
 
 
-AdamW: Any = _tensorflows("keras.optimizers.AdamW") or optimizers.AdamW
-BackupAndRestore: Any = (
+AdamW: Unknown = _tensorflows("keras.optimizers.AdamW") or optimizers.AdamW
+BackupAndRestore: Unknown = (
     _tensorflows("keras.callbacks.BackupAndRestore") or tf.keras.callbacks.experimental.BackupAndRestore
 )
-EinsumDense: Any = _tensorflows("keras.layers.EinsumDense") or tf.keras.layers.experimental.EinsumDense
-GroupNormalization: Any = _tensorflows("keras.layers.GroupNormalization") or layers.GroupNormalization
-Identity: Any = _tensorflows("keras.layers.Identity") or layers.Identity
-UnitNormalization: Any = _tensorflows("keras.layers.UnitNormalization") or layers.UnitNormalization
-Variable: Any = _tensorflows("keras.Variable") or variables.Variable
-enable_op_determinism: Any = _tensorflows("config.experimental.enable_op_determinism") or seeds.enable_op_determinism
-ops: Any = _tensorflows("keras.ops") or keras_ops.ops
-random: Any = _tensorflows("keras.random") or keras_random.random
-set_random_seed: Any = _tensorflows("keras.utils.set_random_seed") or seeds.set_random_seed
-silu: Any = _tensorflows("keras.activations.silu") or tf.keras.activations.swish
+EinsumDense: Unknown = _tensorflows("keras.layers.EinsumDense") or tf.keras.layers.experimental.EinsumDense
+GroupNormalization: Unknown = _tensorflows("keras.layers.GroupNormalization") or layers.GroupNormalization
+Identity: Unknown = _tensorflows("keras.layers.Identity") or layers.Identity
+UnitNormalization: Unknown = _tensorflows("keras.layers.UnitNormalization") or layers.UnitNormalization
+Variable: Unknown = _tensorflows("keras.Variable") or variables.Variable
+enable_op_determinism: Unknown = (
+    _tensorflows("config.experimental.enable_op_determinism") or seeds.enable_op_determinism
+)
+ops: Unknown = _tensorflows("keras.ops") or keras_ops.ops
+random: Unknown = _tensorflows("keras.random") or keras_random.random
+set_random_seed: Unknown = _tensorflows("keras.utils.set_random_seed") or seeds.set_random_seed
+silu: Unknown = _tensorflows("keras.activations.silu") or tf.keras.activations.swish

@@ -16,7 +16,7 @@ import numpy as np
 from npu_shim._tensorflow.tf_api import tf
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor, Unknown
+    from npu_shim._tensorflow.types import DType, Tensor, Unknown, Value
 
 _Function = Callable[..., Any]
 _nn, _math, _np = tf.nn, tf.math, tf.experimental.numpy
@@ -48,7 +48,7 @@ def _number(x: Unknown) -> Tensor:
     return tf.cast(x, tf.int32) if tf.as_dtype(x.dtype).is_bool else x
 
 
-def _pair(x1: Unknown, x2: Unknown) -> tuple[Any, Any]:
+def _pair(x1: Unknown, x2: Unknown) -> tuple[Tensor, Tensor]:
     """Return two values of one type; a number that is no tensor has that of the other."""
     have = [hasattr(x, "dtype") for x in (x1, x2)]
     if not any(have):
@@ -85,7 +85,7 @@ def _reduced(function: _Function, as_type: _Function = _real) -> _Function:
     return lambda x, axis=None, keepdims=False: function(as_type(x), axis, keepdims)
 
 
-def _shape(x: Unknown) -> tuple[Any, ...]:
+def _shape(x: Unknown) -> tuple[Value, ...]:
     """Return the sizes of a tensor: numbers, and scalar tensors where they are not static."""
     x = _of(x)
     sizes = tf.TensorShape(x.shape).as_list()
@@ -228,7 +228,7 @@ def _where(condition: Unknown, x1: Unknown = None, x2: Unknown = None) -> Unknow
     return tf.where(condition, *_pair(x1, x2))
 
 
-def _parts(x: Tensor) -> tuple[Any, Any]:
+def _parts(x: Tensor) -> tuple[Tensor, Tensor]:
     return _math.real(x), _math.imag(x)
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow.tf_api import tf
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Constraint, Initializer, Regularizer, Tensor, TensorShape
+    from npu_shim._tensorflow.types import (
+        Constraint,
+        Initializer,
+        JsonObject,
+        Regularizer,
+        Structure,
+        Tensor,
+        TensorShape,
+    )
 
 
 @tf.keras.utils.register_keras_serializable("npu_shim")
@@ -114,7 +122,7 @@ class GroupNormalization(tf.keras.layers.Layer):
         """Return the shape of the inputs."""
         return input_shape
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> JsonObject:
         """Return the arguments of the layer."""
         config = {name: getattr(self, name) for name in ("groups", "axis", "epsilon", "center", "scale")}
         for kind in ("initializer", "regularizer", "constraint"):
@@ -146,7 +154,7 @@ class UnitNormalization(tf.keras.layers.Layer):
         """Return the shape of the inputs."""
         return input_shape
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> JsonObject:
         """Return the arguments of the layer."""
         return {**super().get_config(), "axis": self.axis}
 
@@ -155,6 +163,6 @@ class UnitNormalization(tf.keras.layers.Layer):
 class Identity(tf.keras.layers.Layer):
     """Return the inputs, a tensor or a nested structure of tensors."""
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Structure) -> Structure:
         """Return the inputs."""
         return tf.nest.map_structure(tf.identity, inputs)

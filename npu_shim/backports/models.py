@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+    from npu_shim._tensorflow.types import KerasModel, Structure, Tensor, Value
 
 
-def compute_loss(model: Any, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None) -> Tensor:
+def compute_loss(
+    model: KerasModel,
+    x: Structure = None,
+    y: Structure = None,
+    y_pred: Structure = None,
+    sample_weight: Structure = None,
+) -> Tensor:
     """Return the loss of a batch: the sum of the compiled losses and of those that layers add.
 
     Args:
@@ -25,21 +31,23 @@ def compute_loss(model: Any, x: Any = None, y: Any = None, y_pred: Any = None, s
     return model.compiled_loss(y, y_pred, sample_weight, regularization_losses=model.losses)
 
 
-def get_metrics_result(model: Any) -> dict[str, Any]:
+def get_metrics_result(model: KerasModel) -> dict[str, Value]:
     """Return the results of the metrics of a Keras model by their names.
 
     A metric with a dictionary of results, such as a nested one, gives its own names.
     """
     if hasattr(model, "get_metrics_result"):
         return model.get_metrics_result()
-    results: dict[str, Any] = {}
+    results: dict[str, Value] = {}
     for metric in model.metrics:
         result = metric.result()
         results.update(result if isinstance(result, dict) else {metric.name: result})
     return results
 
 
-def compute_metrics(model: Any, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> dict[str, Any]:
+def compute_metrics(
+    model: KerasModel, x: Structure, y: Structure, y_pred: Structure, sample_weight: Structure = None
+) -> dict[str, Value]:
     """Update the compiled metrics of a Keras model and return the results of all its metrics by their names.
 
     Args:

@@ -7,12 +7,12 @@ multiplier.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor, Variable
+    from npu_shim._tensorflow.types import DType, JsonObject, Operation, Tensor, Variable
 
 
 @tf.keras.utils.register_keras_serializable("npu_shim")
@@ -51,7 +51,7 @@ class AdamW(tf.keras.optimizers.Adam):
         ema_overwrite_frequency: int | None = None,
         jit_compile: bool = True,
         name: str = "AdamW",
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         if use_ema:
             raise ValueError(
@@ -78,23 +78,25 @@ class AdamW(tf.keras.optimizers.Adam):
         self._excluded = [id(variable) for variable in var_list or ()]
         self._excluded_names = list(var_names or ())
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> JsonObject:
         """Return the arguments of the optimizer."""
         return {**super().get_config(), "weight_decay": self.weight_decay}
 
-    def _decayed(self, variable: Variable, apply_state: dict[Any, Any]) -> list[Operation]:
+    def _decayed(self, variable: Variable, apply_state: dict[tuple[str, DType], JsonObject]) -> list[Operation]:
         if id(variable) in self._excluded or any(re.search(name, variable.name) for name in self._excluded_names):
             return []
         rate = apply_state[variable.device, variable.dtype.base_dtype]["lr_t"]
         factor = rate * tf.cast(self.weight_decay, rate.dtype)
         return [variable.assign_sub(factor * variable, read_value=False)]
 
-    def _resource_apply_dense(self, grad: Tensor, var: Variable, apply_state: dict[Any, Any]) -> Operation:
+    def _resource_apply_dense(
+        self, grad: Tensor, var: Variable, apply_state: dict[tuple[str, DType], JsonObject]
+    ) -> Operation:
         with tf.control_dependencies(self._decayed(var, apply_state)):
             return super()._resource_apply_dense(grad, var, apply_state)
 
     def _resource_apply_sparse(
-        self, grad: Tensor, var: Variable, indices: Tensor, apply_state: dict[Any, Any]
+        self, grad: Tensor, var: Variable, indices: Tensor, apply_state: dict[tuple[str, DType], JsonObject]
     ) -> Operation:
         with tf.control_dependencies(self._decayed(var, apply_state)):
             return super()._resource_apply_sparse(grad, var, indices, apply_state)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow.tf_api import tf
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Variable as _Variable
+    from npu_shim._tensorflow.types import DType, Initializer, TensorShape, Variable as _Variable
 
 _INT = ("int", int)  # Keras 3 takes them for int64
 
 
 def Variable(
-    initializer: Any,
-    shape: Any = None,
+    initializer: Initializer,
+    shape: TensorShape | None = None,
     dtype: DType | None = None,
     trainable: bool = True,
     autocast: bool = True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Hashable, NamedTuple, Sequence
 
 import numpy as np
 
@@ -18,19 +18,24 @@ from npu_shim.rehearsal.assess.zeros import eager_zeros, zeros
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import (
+        CheckpointSaverListener,
         ConfigProto,
         Estimator,
         FeedDict,
         Fetches,
         Function,
         Graph,
+        InputFn,
         JsonObject,
         Message,
         Operation,
         Optimizer,
         Result,
         Session,
+        SessionRunHook,
+        Structure,
         Tensor,
+        Value,
     )
     from npu_shim.rehearsal.assess.given_shapes import Feeds
 
@@ -71,7 +76,7 @@ class Captured(NamedTuple):
     sizes: JsonObject
     flat: Flat | None = None
     session: Session | None = None
-    feeds: dict[Any, Any] | None = None
+    feeds: FeedDict | None = None
     fetches: Fetches = None
 
 
@@ -85,12 +90,12 @@ class Capture:
 
     def __init__(self, script_folder: str) -> None:
         self.graphs: list[Captured] = []
-        self.compiled: dict[Any, str] = {}  # signature -> line: the graphs that ran before the first training step
+        self.compiled: dict[Hashable, str] = {}  # signature -> line: the graphs that ran before the first training step
         self.eager_line: str | None = None
         self.failure: str | None = None
         self._folder = script_folder
-        self._seen: set[Any] = set()
-        self._trains: dict[Any, bool] = {}
+        self._seen: set[Hashable] = set()
+        self._trains: dict[Hashable, bool] = {}
 
     def install(self) -> None:
         """Replace TensorFlow's entry points. ``patches.restore_all`` restores them."""
@@ -124,7 +129,7 @@ class Capture:
             session: Session,
             fetches: Fetches,
             feed_dict: FeedDict | None = None,
-            options: Any = None,
+            options: Message | None = None,
             run_metadata: Message | None = None,
         ) -> Any:
             ops = [_op(each) for each in tf_session.fetched_elements(session, fetches)]
@@ -137,7 +142,7 @@ class Capture:
         return run
 
     def _make_callable(self, original: Function) -> Function:
-        def make(session: Session, options: Any) -> Result:
+        def make(session: Session, options: Message) -> Result:
             real = original(session, options)
 
             def call(*args: object, **kwargs: object) -> Result:
@@ -198,11 +203,11 @@ class Capture:
 
         def train(
             estimator: Estimator,
-            input_fn: Any,
-            hooks: Any = None,
-            steps: Any = None,
-            max_steps: Any = None,
-            saving_listeners: Any = None,
+            input_fn: InputFn,
+            hooks: Sequence[SessionRunHook] | None = None,
+            steps: int | None = None,
+            max_steps: int | None = None,
+            saving_listeners: Sequence[CheckpointSaverListener] | None = None,
         ) -> Estimator:
             if self.graphs:
                 raise Stop
@@ -220,7 +225,7 @@ class Capture:
     # --- tf.function
 
     def _call(self, original: Function) -> Function:
-        def call(function: Any, *args: Any, **kwargs: Any) -> Result:
+        def call(function: Value, *args: Structure, **kwargs: Structure) -> Result:
             if not tf.executing_eagerly():
                 return original(function, *args, **kwargs)
             concrete = function.get_concrete_function(*args, **kwargs)
@@ -250,7 +255,7 @@ class Capture:
 
     # ---
 
-    def _once(self, key: Any) -> None:
+    def _once(self, key: Hashable) -> None:
         if key in self._seen or len(self.graphs) >= _MOST_GRAPHS:
             raise Stop
         self._seen.add(key)

@@ -35,12 +35,12 @@ class Written:
     def start(self) -> None:
         """Begin to record."""
 
-        def open_recorded(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Result:
+        def open_recorded(file: Value, mode: str = "r", *args: Value, **kwargs: Value) -> Result:
             if isinstance(mode, str) and set(mode) & set("wax+"):
                 self.note(file)
             return _OPEN(file, mode, *args, **kwargs)
 
-        def mkdir_recorded(path: Any, *args: Any, **kwargs: Any) -> None:
+        def mkdir_recorded(path: Value, *args: Value, **kwargs: Value) -> None:
             self.note(path)
             _MKDIR(path, *args, **kwargs)
 
@@ -54,7 +54,7 @@ class Written:
         gfile = tf_api.v1.gfile
 
         def make(original: Function) -> Function:
-            def noted(path: Any, *args: object, **kwargs: object) -> Result:
+            def noted(path: Value, *args: object, **kwargs: object) -> Result:
                 self.note_all(path)
                 return original(path, *args, **kwargs)
 
@@ -65,7 +65,7 @@ class Written:
         for name in ("makedirs", "mkdir"):
             self._replace(tf_api.tf.io.gfile, name, make(getattr(tf_api.tf.io.gfile, name)))
 
-    def note(self, path: Any) -> None:
+    def note(self, path: Value) -> None:
         """Remember a path that is about to be written."""
         if not isinstance(path, (str, bytes, os.PathLike)):
             return
@@ -82,7 +82,7 @@ class Written:
             self._copies[full] = os.path.join(self._store, str(len(self._copies)))
             shutil.copy2(full, self._copies[full])
 
-    def note_all(self, path: Any) -> None:
+    def note_all(self, path: Value) -> None:
         """Remember a folder that is about to be made with its parents."""
         full = os.path.abspath(os.fsdecode(path))
         missing = []

@@ -12,7 +12,7 @@ import collections
 import contextlib
 import functools
 import threading
-from typing import TYPE_CHECKING, Any, Iterator, Sequence
+from typing import TYPE_CHECKING, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -71,7 +71,7 @@ class Rounding(tf_op_creation.OpHook):
         finally:
             self._state.paused -= 1
 
-    def inputs(self, op_type: str, inputs: Sequence[Any]) -> list[Any]:
+    def inputs(self, op_type: str, inputs: Sequence[Value]) -> list[Value]:
         """Round the float32 inputs of an op that computes in 16 bits."""
         precision = FLOAT if self._state.paused else self._mode(op_type)
         if precision == FOLLOWS and not self._follows_half(inputs):
@@ -81,7 +81,9 @@ class Rounding(tf_op_creation.OpHook):
         self._state.last = (op_type, precision)
         return list(inputs)
 
-    def outputs(self, op_type: str, op: Operation | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+    def outputs(
+        self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
+    ) -> list[Value]:
         """Round the float32 outputs of an op that computes in 16 bits."""
         last, precision = self._state.last
         self._state.last = ("", FLOAT)
@@ -100,7 +102,7 @@ class Rounding(tf_op_creation.OpHook):
         return found
 
     @staticmethod
-    def _mark(op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], is_half: bool) -> None:
+    def _mark(op_type: str, inputs: Sequence[Value], outputs: Sequence[Value], is_half: bool) -> None:
         """Mark the outputs of an op in eager mode, which gradients read."""
         mark: int | None = _RAW if is_half else _NOT
         if op_type in _SAME:
@@ -109,7 +111,7 @@ class Rounding(tf_op_creation.OpHook):
             if mark is not None and _is_float32(each):
                 setattr(each, _MARK, mark)
 
-    def _rounded_input(self, op_type: str, value: Value) -> Any:
+    def _rounded_input(self, op_type: str, value: Value) -> Value:
         if isinstance(value, tf.Variable):
             if value.dtype.base_dtype != tf.float32:
                 return value
@@ -155,13 +157,13 @@ class Rounding(tf_op_creation.OpHook):
         largest = tf.reduce_max(tf.abs(tensor))
         if tf.executing_eagerly():
             note(np.asarray(largest))
-            noted: list[Any] = []
+            noted: list[Value] = []
         else:
             noted = [array_function(note, [largest], [])]
         with tf.control_dependencies(noted):
             return tf.raw_ops.ClipByValue(t=tensor, clip_value_min=-self._largest, clip_value_max=self._largest)
 
-    def _follows_half(self, inputs: Sequence[Any]) -> bool:
+    def _follows_half(self, inputs: Sequence[Value]) -> bool:
         """Return True if the first float32 input that is no constant, variable or input of the step is in 16 bits."""
         for each in inputs:
             if isinstance(each, tf.Tensor) and _is_float32(each) and not _is_source(each):
