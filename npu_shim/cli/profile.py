@@ -1,0 +1,95 @@
+"""Read a profile: what a step waits for, which bottlenecks it has, and how to fix them.
+
+With two profiles it says what became faster or slower.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from npu_shim.cli import USAGE_ERROR, parser, show
+
+_SLOWER = 1
+
+
+def main(arguments: list[str]) -> int:
+    """Report on a profile, or compare two.
+
+    Args:
+        arguments: one or two folders, and options.
+    Returns:
+        0, or 1 if the step of the second profile is slower, or 2 if there is nothing to read.
+    """
+    made = _parser()
+    args = made.parse_args(arguments)
+    for folder in (args.folder, args.new, *args.graph):
+        if folder is not None and not os.path.isdir(folder):
+            made.error(f"can't find folder {folder!r}. Give the folder of a profile")
+    if args.new and (args.html or args.rank_by_gain or args.product):
+        made.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
+    try:
+        return _compare(args) if args.new else _report(args)
+    except (ValueError, OSError) as error:
+        print(f"npu-shim profile: error: {error}", file=sys.stderr)
+        return USAGE_ERROR
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = parser(
+        "profile",
+        "Reads the exports of the profiler in a folder: what a step waits for, and how to fix it. With two folders it "
+        "compares them. Exit code: 0, 1 the step of NEW is slower, 2 nothing to read.",
+    )
+    made.add_argument(
+        "folder", metavar="DIR", help="folder of a profile, at any depth (npu-shim run --profile DIR, msprof)"
+    )
+    made.add_argument("new", metavar="NEW", nargs="?", help="folder of a second profile, compared with the first")
+    made.add_argument("--json", metavar="FILE", help="write the whole result to FILE")
+    made.add_argument("--html", metavar="FILE", help="write a page with a timeline of a typical step to FILE")
+    made.add_argument("--rank-by-gain", action="store_true", help="rank findings by what a fix gains at most")
+    made.add_argument(
+        "--product", metavar="NAME", help="ascend910, atlas-a3 or TFLOPS,GB/s: bounds of ops, as in assess"
+    )
+    made.add_argument(
+        "--graph",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="folder with graph files of the engine, for lines of ops",
+    )
+    return made
+
+
+def _report(args: argparse.Namespace) -> int:
+    from npu_shim.profiles import profile
+    from npu_shim.profiles.reports.page import to_html
+    from npu_shim.profiles.reports.text import to_text
+    from npu_shim.profiles.result import to_result
+    from npu_shim.rehearsal.assess.products import product
+
+    chosen = product(args.product) if args.product else None
+    result = to_result(profile.read(args.folder, args.graph), args.folder, chosen, args.rank_by_gain)
+    _write(args.json, json.dumps(result, indent=1, allow_nan=False) + "\n")
+    if args.html:
+        _write(args.html, to_html(result))
+    return show(to_text(result).rstrip("\n"))
+
+
+def _compare(args: argparse.Namespace) -> int:
+    from npu_shim.profiles import comparing, profile
+    from npu_shim.profiles.reports.text import comparison_text
+
+    folders = args.folder, args.new
+    result = comparing.compare(*[profile.read(folder, args.graph) for folder in folders], folders)
+    _write(args.json, json.dumps(result, indent=1, allow_nan=False) + "\n")
+    slower = result["step"]["verdict"] == comparing.SLOWER
+    return show(comparison_text(result).rstrip("\n"), _SLOWER if slower else 0)
+
+
+def _write(path: str | None, text: str) -> None:
+    if path:
+        with open(path, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)

@@ -1,0 +1,35 @@
+"""Time that ops cover: unions of intervals, and how much of other intervals they fill. All times are nanoseconds."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+import numpy as np
+
+Union = Tuple[np.ndarray, np.ndarray]
+
+
+def union(start: np.ndarray, end: np.ndarray) -> Union:
+    """Return the union of intervals, which are sorted by their start."""
+    if not len(start):
+        return start, end
+    until = np.maximum.accumulate(end)
+    first = np.concatenate(([True], start[1:] > until[:-1]))
+    last = np.concatenate((first[1:], [True]))
+    return start[first], until[last]
+
+
+def filled(covered: Union, edges: np.ndarray) -> np.ndarray:
+    """Return how much of the intervals between edges a union covers.
+
+    Args:
+        covered: of intervals.
+        edges: a row of times that do not fall, for each step.
+    Returns:
+        For each step a row with the covered time of each interval between its edges.
+    """
+    start, end = covered
+    before = np.concatenate(([0], np.cumsum(end - start)))
+    place = np.searchsorted(start, edges, "right")
+    beyond = np.where(place > 0, np.maximum(np.concatenate(([0], end))[place] - edges, 0), 0)
+    return np.diff(before[place] - beyond, axis=1)

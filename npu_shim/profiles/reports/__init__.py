@@ -1,0 +1,1 @@
+"""Reports of profiles: text and one HTML page. Each is made from the result alone."""
