@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sqlite3
+import urllib.parse
 from typing import Any, Iterable, NamedTuple
 
 import numpy as np
 
+from npu_shim.profiles.kinds import TRANSFER, category
 from npu_shim.profiles.tables import Runs, Signature, Signatures
 
 _ROWS = 1 << 16
@@ -40,15 +43,28 @@ class Link(NamedTuple):
 def read_database(path: str, signatures: Signatures, problems: dict[str, str]) -> tuple[list[Runs], list[Link]]:
     """Return the runs and links of a data base of CANN 8 and 9, and of the plugins of PyTorch and MindSpore."""
     try:
-        base = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
-        try:
+        with contextlib.closing(_open(path)) as base:
             rows = list(_operators(base)) + list(_collectives(base))
             return _as_runs(rows, signatures), list(_links(base))
-        finally:
-            base.close()
     except (sqlite3.Error, ValueError, TypeError, OverflowError, UnicodeDecodeError) as error:
         problems[path] = f"it is no data base of a profile: {error}. Export it again"
         return [], []
+
+
+def read_steps(path: str) -> np.ndarray:
+    """Return the starts and ends of steps that a data base marks, in nanoseconds."""
+    try:
+        with contextlib.closing(_open(path)) as base:
+            rows = base.execute(
+                "SELECT startNs, endNs FROM STEP_TIME WHERE endNs > startNs ORDER BY startNs"
+            ).fetchall()
+            return np.array(rows, np.int64).reshape(-1, 2)
+    except (sqlite3.Error, ValueError, TypeError, OverflowError):
+        return np.zeros((0, 2), np.int64)
+
+
+def _open(path: str) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{urllib.parse.quote(path)}?mode=ro&immutable=1", uri=True)
 
 
 def _columns(base: sqlite3.Connection, table: str) -> set[str]:
@@ -56,18 +72,26 @@ def _columns(base: sqlite3.Connection, table: str) -> set[str]:
 
 
 def _operators(base: sqlite3.Connection) -> Iterable[tuple[Signature, int, int]]:
+    """Yield the operators, and the copies between host and device, which have a row in TASK alone."""
     if not _columns(base, "TASK"):
         return
     names = dict(base.execute("SELECT id, value FROM STRING_IDS"))
-    kept = [column for column in _COMPUTE if column in _columns(base, "COMPUTE_TASK_INFO")]
-    joined = "".join(f", c.{column}" for column in kept)
+    found = _columns(base, "COMPUTE_TASK_INFO")
+    kept = [column for column in _COMPUTE if column in found]
+    parts = _columns(base, "COMMUNICATION_TASK_INFO")
+    selected = "".join(f", c.{column}" for column in ("globalTaskId", *kept)) if kept else ", 0"
     join = "LEFT JOIN COMPUTE_TASK_INFO c ON c.globalTaskId = t.globalTaskId" if kept else ""
-    query = f"SELECT t.startNs, t.endNs, t.deviceId, t.modelId, t.streamId, t.taskType{joined} FROM TASK t {join}"
-    for start, end, device, model, stream, core, *cells in base.execute(query):
+    where = "WHERE t.globalTaskId NOT IN (SELECT globalTaskId FROM COMMUNICATION_TASK_INFO)" if parts else ""
+    query = (
+        f"SELECT t.startNs, t.endNs, t.deviceId, t.modelId, t.streamId, t.taskType{selected} FROM TASK t {join} {where}"
+    )
+    for start, end, device, model, stream, core, task, *cells in base.execute(query):
         fields = {_COMPUTE[column]: str(names.get(cell, "")) for column, cell in zip(kept, cells) if cell is not None}
         fields.setdefault("core", str(names.get(core, "")))
         fields.setdefault("name", fields["core"])
-        yield Signature(str(device), model=str(model), stream=str(stream), **fields), int(start), int(end)
+        made = Signature(str(device), model=str(model), stream=str(stream), **fields)
+        if task is not None or category(made) == TRANSFER:
+            yield made, int(start), int(end)
 
 
 def _collectives(base: sqlite3.Connection) -> Iterable[tuple[Signature, int, int]]:

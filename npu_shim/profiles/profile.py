@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Iterator, Sequence
 
@@ -12,6 +13,9 @@ from npu_shim.profiles import exports, files, kinds, steps, tables
 from npu_shim.profiles.exports import Link
 from npu_shim.profiles.files import ProfileFile
 from npu_shim.profiles.tables import Runs, Signature, Signatures
+
+
+_MOST_BYTES = 1 << 28  # of a timeline that is read for its links alone
 
 
 @dataclass
@@ -131,17 +135,21 @@ def _devices(source: str, members: list[ProfileFile], problems: dict[str, str]) 
             )
             order = np.argsort(start, kind="stable")
             code, start, end = code[order], start[order], end[order]
+        for each in (each for each in members if each.kind == "database"):
+            found = found or steps.marked(exports.read_steps(each.path), code, start, category)
         if found is None:
             numbers = {name: place for place, name in enumerate(dict.fromkeys(each.name for each in known))}
             names = np.array([numbers[each.name] for each in known])
             found = steps.inferred(code, start, end, names, category)
-        yield Device(f"{source} {number}".strip(), source, known, code, start, end, ratios, category, found, links)
+        yield Device(
+            f"{source} {number}".strip() or "0", source, known, code, start, end, ratios, category, found, links
+        )
 
 
 def _runs(
     members: list[ProfileFile], signatures: Signatures, problems: dict[str, str]
 ) -> tuple[list[Runs], list[Link]]:
-    """Return runs of the best export that can be read: tables, a data base, a timeline; and copies of task_time."""
+    """Return runs of the best export that can be read: tables, a data base, a timeline; and the links of the others."""
     runs: list[Runs] = []
     links: list[Link] = []
     for kind in ("op_summary", "task_time"):
@@ -150,11 +158,16 @@ def _runs(
             read_now = tables.read_runs(each.path, kind, each.device, signatures, problems)
             runs += _copies(read_now, signatures) if before else read_now
     for kind, reader in (("database", exports.read_database), ("timeline", exports.read_timeline)):
-        for each in (each for each in members if each.kind == kind and not runs):
-            of_file, of_links = reader(each.path, signatures, problems)
-            runs += of_file
-            links += of_links
+        from_here = not runs
+        for each in (each for each in members if each.kind == kind and not links):
+            if from_here or (_collective(signatures) and os.path.getsize(each.path) < _MOST_BYTES):
+                of_file, links = reader(each.path, signatures if from_here else Signatures(), problems)
+                runs += of_file if from_here else []
     return runs, links
+
+
+def _collective(signatures: Signatures) -> bool:
+    return any(kinds.category(each) == kinds.COMMUNICATION for each in signatures.all())
 
 
 def _copies(runs: list[Runs], signatures: Signatures) -> list[Runs]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from npu_shim.profiles.kinds import HOST, INPUT
 
-TRACED, INFERRED, WHOLE = "step_trace", "ops that run once in each step", "the whole profile"
+TRACED, MARKED, INFERRED, WHOLE = "step_trace", "STEP_TIME", "ops that run once in each step", "the whole profile"
 PHASES = ("data", "forward and backward", "gradient refresh")
 _LEAST = 3  # steps
 
@@ -38,7 +38,8 @@ def traced(rows: Sequence[Mapping[str, Sequence[str]]], units: Mapping[str, int]
 
     The exporter computes Iteration Refresh as the end of an iteration minus that of the backward pass, and Data Aug
     Bound as the start of the forward pass minus the end of the iteration before it, whichever its model. So do the
-    phases here. Steps are those of the model that takes the longest.
+    phases here. Steps are those of the model that takes the longest. The first has no data phase, so it counts only if
+    there is no other.
     """
     times = [[_time(row, column) for column in ("fp_start", "bp_end", "end", "time")] for row in rows]
     kept = sorted((time[2], place) for place, time in enumerate(times) if time[2] > 0)
@@ -50,8 +51,8 @@ def traced(rows: Sequence[Mapping[str, Sequence[str]]], units: Mapping[str, int]
         fp_start, bp_end, _, took = times[place]
         end, fp_start, bp_end = (each * scale // 1000 for each in (end, fp_start, bp_end))
         start = before or (end - took if 0 < took < end else fp_start)
-        before = end
-        if not 0 < start < end:
+        before = end if len(kept) > 1 else 0
+        if not 0 < start < end or place == kept[0][1] and before:
             continue
         fp_start = min(max(fp_start, start), end) if fp_start else start
         bp_end = min(max(bp_end, fp_start), end) if bp_end else end
@@ -83,13 +84,27 @@ def inferred(code: np.ndarray, start: np.ndarray, end: np.ndarray, names: np.nda
     first = name[np.flatnonzero(counts[name] == number)[0]]
     begins = np.flatnonzero(name == first)
     ends = np.maximum.reduceat(end, begins)
-    work = np.flatnonzero(~np.isin(category, [INPUT, HOST])[code])
-    places = np.minimum(np.searchsorted(work, begins), len(work) - 1)
-    forward = start[work[places]] if len(work) else start[begins]
     before = np.concatenate(([start[begins[0]]], ends[:-1]))
-    forward = np.clip(forward, before, ends)
-    edges = np.stack([before, forward, ends, ends], 1)
-    return Steps(edges, INFERRED) if np.all(edges[:, 0] < edges[:, 3]) else whole
+    forward = _forward(code, start, category, before, ends)
+    return Steps(np.stack([before, forward, ends, ends], 1), INFERRED) if np.all(before < ends) else whole
+
+
+def marked(marks: np.ndarray, code: np.ndarray, start: np.ndarray, category: np.ndarray) -> Steps | None:
+    """Return the steps of rows with a start and an end; None without rows."""
+    if not len(marks):
+        return None
+    forward = _forward(code, start, category, marks[:, 0], marks[:, 1])
+    return Steps(np.stack([marks[:, 0], forward, marks[:, 1], marks[:, 1]], 1), MARKED)
+
+
+def _forward(
+    code: np.ndarray, start: np.ndarray, category: np.ndarray, begin: np.ndarray, end: np.ndarray
+) -> np.ndarray:
+    """Return the start of the first op of each step that neither reads data nor is Python."""
+    work = start[~np.isin(category, [INPUT, HOST])[code]]
+    if not len(work):
+        return begin
+    return np.clip(work[np.minimum(np.searchsorted(work, begin), len(work) - 1)], begin, end)
 
 
 def _time(row: Mapping[str, Sequence[str]], column: str, number: int = 0) -> int:

@@ -7,6 +7,7 @@ does not fit, Python's csv reads them one by one and skips what is broken.
 from __future__ import annotations
 
 import csv
+import itertools
 from operator import itemgetter
 from typing import Any, Iterator, NamedTuple, Sequence
 
@@ -19,6 +20,8 @@ _TEXTS = (
     "out_formats",
 )  # fmt: skip
 RATIOS = ("matrix", "vector", "memory")
+_DIGITS = {1: 0, 1000: 3, 10**6: 6, 10**9: 9}  # of nanoseconds in a unit
+_SAMPLE = 1000  # rows
 _ROWS = 1 << 16
 _BLOCK = 16 << 20  # bytes
 
@@ -114,48 +117,47 @@ def read_runs(path: str, kind: str, device: str, signatures: Signatures, problem
     except (OSError, ValueError, csv.Error) as error:
         problems[path] = str(error)
         return []
-    scale = {column: columns.unit(heads[found[column][0]]) for column in ("start", "duration")}
-    made = _in_columns(path, heads, found, device, signatures)
-    if made is None:
-        made = list(_in_rows(path, found, len(heads), device, signatures, problems))
-    return _in_nanoseconds(made, scale)
+    digits = [_digits(path, heads, found), _DIGITS[columns.unit(heads[found["duration"][0]]) or 1000]]
+    made = _in_columns(path, heads, found, digits, device, signatures)
+    return list(_in_rows(path, heads, found, digits, device, signatures, problems)) if made is None else made
 
 
 def _lines(stream: Any) -> Iterator[str]:
     return (line.replace("\0", "") for line in stream)
 
 
-def _in_nanoseconds(made: list[Runs], scale: dict[str, int]) -> list[Runs]:
-    """Return runs whose columns were read as microseconds in the unit of their heads.
+def _digits(path: str, heads: Sequence[str], found: dict[str, list[int]]) -> int:
+    """Return the decimal places of nanoseconds in the column of starts.
 
-    A start without a unit is in nanoseconds if the starts of a batch lie far further apart than the ops run.
+    A start without a unit is in nanoseconds if starts lie far further apart than the ops run, and else in microseconds.
     """
-    scale = {"start": scale["start"], "duration": scale["duration"] or 1000}
-    if not scale["start"] and made:
-        apart = np.median(np.diff(np.sort(made[0].start))) if len(made[0].start) > 1 else 0
-        scale["start"] = 1 if apart > 100 * max(np.median(made[0].duration), 1) else 1000
-    if scale == {"start": 1000, "duration": 1000}:
-        return made
-    return [
-        each._replace(
-            start=each.start // 1000 * scale["start"] + each.start % 1000 * scale["start"] // 1000,
-            duration=each.duration * scale["duration"] // 1000,
-        )
-        for each in made
-    ]
+    start, duration = found["start"][0], found["duration"][0]
+    given = columns.unit(heads[start])
+    if given:
+        return _DIGITS[given]
+    times = []
+    with open(path, encoding="utf-8-sig", errors="replace", newline="") as stream:
+        for row in itertools.islice(csv.reader(_lines(stream)), 1, _SAMPLE):
+            if len(row) > max(start, duration):
+                times.append([_number(row[start]), _number(row[duration])])
+    known = np.array(times).reshape(-1, 2)
+    known = known[np.isfinite(known).all(axis=1)]
+    apart = np.median(np.diff(np.sort(known[:, 0]))) if len(known) > 1 else 0
+    return 0 if len(known) and apart > 100 * max(np.median(known[:, 1]), 1) else 3
 
 
 def _in_rows(
     path: str,
+    heads: Sequence[str],
     found: dict[str, list[int]],
-    width: int,
+    digits: Sequence[int],
     device: str,
     signatures: Signatures,
     problems: dict[str, str],
 ) -> Iterator[Runs]:
     """Yield runs that Python's csv reads."""
     texts = [found.get(column, [-1])[0] for column in _TEXTS]
-    cells = itemgetter(*[place if place >= 0 else width for place in texts])
+    cells = itemgetter(*[place if place >= 0 else len(heads) for place in texts])
     start, duration = found["start"][0], found["duration"][0]
     ratios = [found.get(column, [-1])[0] for column in (*RATIOS, "memory of vectors")]
     batch: list[Any] = []
@@ -170,7 +172,7 @@ def _in_rows(
                 if not row:
                     continue
                 row.append("")
-                at, took = _thousandths(row[start]), _thousandths(row[duration])
+                at, took = _nanoseconds(row[start], digits[0]), _nanoseconds(row[duration], digits[1])
                 code = signatures.number(_cells(cells(row), device))
                 batch.append((code, at, took, *[_number(row[place]) if place >= 0 else np.nan for place in ratios]))
             except StopIteration:
@@ -201,12 +203,20 @@ def _runs(batch: Sequence[Any]) -> Runs:
     )
 
 
-def _thousandths(text: str) -> int:
-    """Return a number in thousandths, to the last digit: a time since 1970 does not fit a float."""
+def _nanoseconds(text: str, digits: int) -> int:
+    """Return a number without its decimal point, to the last digit: a time since 1970 does not fit a float.
+
+    Raises:
+        ValueError: it is no time.
+    """
     whole, point, part = text.strip().partition(".")
     if whole.isdigit() and (part.isdigit() or not point):
-        return int(whole) * 1000 + int((part + "000")[:3]) + (part[3:4] >= "5")
-    return int(round(float(text) * 1000))
+        made = int(whole + (part + "0" * digits)[:digits]) + (part[digits : digits + 1] >= "5")
+    else:
+        made = int(round(float(text) * 10**digits))
+    if not 0 <= made < 1 << 62:
+        raise ValueError(f"{text} is no time")
+    return made
 
 
 def _number(text: str) -> float:
@@ -217,7 +227,12 @@ def _number(text: str) -> float:
 
 
 def _in_columns(
-    path: str, heads: Sequence[str], found: dict[str, list[int]], device: str, signatures: Signatures
+    path: str,
+    heads: Sequence[str],
+    found: dict[str, list[int]],
+    digits: Sequence[int],
+    device: str,
+    signatures: Signatures,
 ) -> list[Runs] | None:
     """Return runs that pyarrow reads, None if it is missing or refuses the file."""
     try:
@@ -230,7 +245,7 @@ def _in_columns(
     times = [str(found[column][0]) for column in ("start", "duration")]
     ratios = [str(found[column][0]) if column in found else "" for column in (*RATIOS, "memory of vectors")]
     types: dict[str, Any] = {name: pyarrow.dictionary(pyarrow.int32(), pyarrow.string()) for name in texts if name}
-    types.update({name: pyarrow.decimal128(24, 3) for name in times})
+    types.update({name: pyarrow.decimal128(20 + places, places) for name, places in zip(times, digits)})
     types.update({name: pyarrow.float32() for name in ratios if name})
     made = []
     try:
@@ -257,7 +272,7 @@ def _in_columns(
 
 
 def _unscaled(column: Any) -> np.ndarray:
-    """Return the thousandths of decimal numbers, whose lower 64 bits pyarrow keeps first."""
+    """Return decimal numbers without their point; pyarrow keeps their lower 64 bits first."""
     numbers = np.frombuffer(column.buffers()[1], np.int64)[::2]
     return np.array(numbers[column.offset : column.offset + len(column)])
 

@@ -1,0 +1,79 @@
+"""A planted bottleneck is found first and named, at its cost; a balanced step has none; all numbers can be recomputed."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import pytest
+
+from npu_shim.profiles import profile
+from npu_shim.profiles.result import to_result
+from tests.profiles import card
+from tests.profiles.planted import PLANTED, slow_link, slow_rank
+from tests.profiles.recompute import differences
+
+pytestmark = pytest.mark.once
+
+
+def result(folder: pathlib.Path) -> dict[str, Any]:
+    """Return the page of a profile without problems."""
+    found = to_result(profile.read(str(folder)), "profile")
+    assert found["problems"] == []
+    return found
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_bottleneck_is_found_first(name: str, tmp_path: pathlib.Path) -> None:
+    planted = PLANTED[name]
+    card.write(tmp_path, card.run(planted.make))
+    found = result(tmp_path)
+    first, *others = found["findings"]
+    assert first["id"] == planted.id, found["findings"]
+    assert first["ms"] == pytest.approx(planted.us / 1000, rel=0.02)
+    assert planted.text in str(first["evidence"]) and first["evidence"]
+    assert not others, others
+    if planted.id != "transfers":  # its rows are in task_time
+        assert differences(str(tmp_path), found) == []
+
+
+def test_the_slow_rank_is_found_first(tmp_path: pathlib.Path) -> None:
+    late = slow_rank(tmp_path)
+    found = result(tmp_path)
+    assert [each["id"] for each in found["findings"]] == ["slow-rank"] and found["device"] == "2"
+    assert found["findings"][0]["ms"] == pytest.approx(late / 1000, rel=0.02)
+    assert found["findings"][0]["evidence"][0]["what"] == "rank 2"
+    assert differences(str(tmp_path), found) == []
+
+
+def test_the_slow_link_is_found_first(tmp_path: pathlib.Path) -> None:
+    late = slow_link(tmp_path)
+    first = result(tmp_path)["findings"][0]
+    assert first["id"] == "slow-link" and first["evidence"][0]["what"] == "rank 3 to 0"
+    assert first["ms"] == pytest.approx(late / 1000, rel=0.02)
+
+
+@pytest.mark.parametrize("version", [5, 6, 7, 8, 9])
+def test_a_balanced_step_has_no_bottleneck_in_the_columns_of_any_version(version: int, tmp_path: pathlib.Path) -> None:
+    rank = card.run(lambda number: card.balanced())
+    card.write(tmp_path / "a" / "b", rank, version)
+    found = result(tmp_path)
+    assert found["findings"] == [] and found["step"]["source"] == "step_trace" and found["step"]["number"] == 11
+    card.write(tmp_path / "again", rank, 8)
+    assert {**found, "files": {}} == {**result(tmp_path / "again"), "files": {}}
+
+
+def test_data_bases_and_timelines_say_the_same_as_tables(tmp_path: pathlib.Path) -> None:
+    rank = card.run(PLANTED["Where"].make)
+    card.write(tmp_path / "tables", rank)
+    card.write_database(tmp_path / "base" / "PROF_000001_1_A" / "msprof_20240101000000.db", rank)
+    card.write_timeline(
+        tmp_path / "timeline" / "PROF_000001_1_A" / "mindstudio_profiler_output" / "msprof_20240101000000.json", rank
+    )
+    tables, base, timeline = (result(tmp_path / name) for name in ("tables", "base", "timeline"))
+    for other in (base, timeline):
+        assert [each["id"] for each in other["findings"]] == ["ai-cpu"]
+        assert other["findings"][0]["ms"] == pytest.approx(tables["findings"][0]["ms"], rel=1e-3)
+        ours = {(row["name"], row["type"]): row["ms"] for row in other["ops"]}
+        assert ours == pytest.approx({(row["name"], row["type"]): row["ms"] for row in tables["ops"]}, rel=1e-3)
+    assert base["step"] == {**tables["step"], "source": "STEP_TIME"}
