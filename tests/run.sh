@@ -58,7 +58,7 @@ suites=(
   "corpus      no      tf115                    tf115,tf26,tf215        tests/corpus"
   "fast        no      tf115,tf215              tf26,tf221              tests/fast"
   "fast        yes     -                        -                       tests/fast --ignore=tests/fast/test_forked_ranks.py --ignore=tests/fast/test_alias.py --ignore=tests/fast/test_rehearse.py"
-  "dumps       yes     tf215,tf115              tf215,tf26,tf221        tests/dumps"
+  "dumps       yes     tf215,tf115              tf215,tf26,tf221        tests/dumps tests/profiles"
   "robustness  no      tf215                    tf115,tf26              tests/robustness"
   "types       yes     tf215                    -                       tests/types"
   "python      no      tf26                     -                       tests/convert/test_rules.py tests/convert/test_config.py tests/convert/test_fstrings.py tests/fast/test_run_as_python.py tests/fast/test_cli_doctor.py"

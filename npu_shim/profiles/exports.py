@@ -31,7 +31,7 @@ _SUMMARY = re.compile("Overlap Analysis|Free|Computing", re.I)
 
 
 class Link(NamedTuple):
-    """What went over a link between two ranks: bytes and nanoseconds."""
+    """The traffic of a link between two ranks: bytes and nanoseconds."""
 
     source: int
     target: int
@@ -147,7 +147,7 @@ def read_timeline(path: str, signatures: Signatures, problems: dict[str, str]) -
         try:
             start = int(str(each["ts"]).partition(".")[0]) * 1000 + int((str(each["ts"]).partition(".")[2] + "000")[:3])
             took = int(round(float(each["dur"]) * 1000))
-            link = [arguments.get(name) for name in ("src rank", "dst rank", "transport type", "size(Byte)")]
+            link: list[Any] = [arguments.get(name) for name in ("src rank", "dst rank", "transport type", "size(Byte)")]
             if None not in link and float(link[3]) > 0 and link[0] != link[1]:
                 total = sums.setdefault((int(link[0]), int(link[1]), str(link[2])), [0.0, 0.0])
                 total[0] += float(link[3])
@@ -180,6 +180,7 @@ def _of_event(event: dict[str, Any], arguments: dict[str, Any], process: str) ->
 
 
 def _as_runs(rows: list[tuple[Signature, int, int]], signatures: Signatures) -> list[Runs]:
+    rows = [row for row in rows if 0 <= row[1] <= row[2] < 1 << 62]
     if not rows:
         return []
     made, start, end = zip(*rows)

@@ -91,11 +91,12 @@ class Case:
 
     def functions(self, pattern: str) -> list[Row]:
         """Return the functions of the host whose level or name fits, with their time in a step."""
-        of_device = [each for source, *each in self.profile.apis if source == self.device.source]
-        fitting = [each for each in of_device if re.search(pattern, f"{each[0]} {each[1]}", re.I)]
-        most = sorted(fitting, key=lambda each: (-each[3], each[1]))[:_MOST_ROWS]
+        own = [each for each in self.profile.apis if each[0] == self.device.source]
+        fitting = [each for each in own if re.search(pattern, f"{each[1]} {each[2]}", re.I)]
+        most = sorted(fitting, key=lambda each: (-each[4], each[2]))[:_MOST_ROWS]
         return [
-            Row(name, level, "", calls / self.steps, ms / self.steps, "on the host") for level, name, calls, ms in most
+            Row(name, level, "", calls / self.steps, ms / self.steps, "on the host")
+            for _, level, name, calls, ms in most
         ]
 
 
@@ -123,7 +124,7 @@ def search(profile: Profile, cases: Sequence[Case], shown: int) -> list[Finding]
 
 
 def _by_kind(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
-    """Yield what ops of one kind cost: the time in which only they run, for the host also that in which nothing runs."""
+    """Yield what ops of one kind cost: the time in which only they run, of the host also that in which none runs."""
     for name in dict.fromkeys([*case.kind, "host-bound"]):
         wanted = case.kind == name
         if not name:

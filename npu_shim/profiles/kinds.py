@@ -1,4 +1,4 @@
-"""What an op is: which unit runs it, and which kind of bottleneck its time belongs to."""
+"""Kinds of ops: the unit that runs them, and the bottleneck that their time belongs to."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ KINDS: dict[str, Kind] = {
     ),
     "small-ops": Kind(
         "many small ops",
-        "Put eager code into a tf.function; replace Python loops by one batched op; leave fusion on; run several steps in "
-        "one call with iterations_per_loop.",
+        "Put eager code into a tf.function; replace Python loops by one batched op; leave fusion on; run several steps "
+        "in one call with iterations_per_loop.",
         "options.md",
     ),
     "recompile": Kind(
@@ -91,8 +91,8 @@ KINDS: dict[str, Kind] = {
     ),
     "ai-cpu": Kind(
         "ops run on the AI CPU",
-        "Use ops of the AI Core: npu_shim.data.masked_select for Where, npu_shim.data.unique_padded for Unique, int32 for "
-        "int64; move ops on strings into the input pipeline.",
+        "Use ops of the AI Core: npu_shim.data.masked_select for Where, npu_shim.data.unique_padded for Unique, int32 "
+        "for int64; move ops on strings into the input pipeline.",
         "static-shapes.md",
         replaced=True,
     ),
@@ -104,7 +104,7 @@ KINDS: dict[str, Kind] = {
     ),
     "dropout-gelu": Kind(
         "dropout or gelu is computed op by op",
-        "Use npu_shim.ops.dropout and npu_shim.ops.gelu; the migration tool converts calls to them.",
+        "Use npu_ops.dropout and npu_unary_ops.gelu; convert_tf2npu replaces calls of tf.nn.dropout and gelu formulas.",
         "porting.md",
         replaced=True,
     ),
@@ -165,14 +165,14 @@ KINDS: dict[str, Kind] = {
     ),
     "communication": Kind(
         "nothing overlaps the communication",
-        "Send gradients during the backward pass with NPUDistributedOptimizer and set_split_strategy_by_size; accumulate "
-        "gradients over steps.",
+        "Send gradients during the backward pass with NPUDistributedOptimizer and set_split_strategy_by_size; "
+        "accumulate gradients over steps.",
         "distributed.md",
     ),
     "slow-rank": Kind(
         "other ranks wait for a slow rank",
-        "Give ranks equal shards and lengths with npu_shim.data.bucket_by_length; bind ranks to cores with npu-shim launch "
-        "--bind-cores; check its device with npu-smi.",
+        "Give ranks equal shards and lengths with npu_shim.data.bucket_by_length; bind ranks to cores with npu-shim "
+        "launch --bind-cores; check its device with npu-smi.",
         "distributed.md",
     ),
     "slow-link": Kind(

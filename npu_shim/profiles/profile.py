@@ -14,7 +14,6 @@ from npu_shim.profiles.exports import Link
 from npu_shim.profiles.files import ProfileFile
 from npu_shim.profiles.tables import Runs, Signature, Signatures
 
-
 _MOST_BYTES = 1 << 28  # of a timeline that is read for its links alone
 
 

@@ -213,7 +213,7 @@ def _totals(profile: Profile) -> list[JsonObject]:
     """Return the op types of tables without single runs."""
     total = sum(each[4] for each in profile.totals) or 1.0
     none = {"matrix": None, "vector": None, "memory": None, "bound_ms": None, "shapes": "", "line": "", "name": ""}
-    rows = [
+    rows: list[JsonObject] = [
         {**none, "type": of_type, "unit": core or table, "calls": float(count), "ms": ms, "share": ms / total}
         for table, of_type, core, count, ms in profile.totals
     ]

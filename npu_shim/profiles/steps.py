@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Mapping, NamedTuple, Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ from npu_shim.profiles.kinds import HOST, INPUT
 TRACED, MARKED, INFERRED, WHOLE = "step_trace", "STEP_TIME", "ops that run once in each step", "the whole profile"
 PHASES = ("data", "forward and backward", "gradient refresh")
 _LEAST = 3  # steps
+_END = 1 << 62  # nanoseconds
 
 
 class Steps(NamedTuple):
@@ -52,7 +54,7 @@ def traced(rows: Sequence[Mapping[str, Sequence[str]]], units: Mapping[str, int]
         end, fp_start, bp_end = (each * scale // 1000 for each in (end, fp_start, bp_end))
         start = before or (end - took if 0 < took < end else fp_start)
         before = end if len(kept) > 1 else 0
-        if not 0 < start < end or place == kept[0][1] and before:
+        if not 0 < start < end < _END or place == kept[0][1] and before:
             continue
         fp_start = min(max(fp_start, start), end) if fp_start else start
         bp_end = min(max(bp_end, fp_start), end) if bp_end else end
@@ -122,21 +124,18 @@ def _scale(times: Sequence[Sequence[int]], order: Sequence[int]) -> int:
     ends = [times[place][2] for place in order]
     apart = [(ends[n] - ends[n - 1], times[place][3]) for n, place in enumerate(order) if n]
     quotients = [distance / took for distance, took in apart if took > 0]
-    return (
-        min((1, 10, 1000), key=lambda unit: abs(np.log(max(np.median(quotients), 1e-9) * unit / 1000)))
-        if quotients
-        else 1000
-    )
+    if not quotients:
+        return 1000
+    quotient = max(float(np.median(quotients)), 1e-9)
+    return min((1, 10, 1000), key=lambda unit: abs(math.log(quotient * unit / 1000)))
 
 
 def _messages(row: Mapping[str, Sequence[str]], scale: int) -> list[tuple[int, int]]:
     found = []
     for number in range(len(row.get("reduce_start", []))):
         start, took = _time(row, "reduce_start", number), _time(row, "reduce_duration", number)
-        if (
-            took > 1 << 62
-        ):  # the exporter of CANN 8 subtracts the end from the start of a step's first message, unsigned
-            took = ((1 << 64) - took + 1) if took < 1 << 64 else 0
-        if start > 0 and took > 0:
+        if took > 1 << 62:  # CANN 8 and 9 subtract the end of a step's first message from its start, unsigned
+            took = (1 << 64) - took
+        if 0 < start * scale // 1000 < _END and 0 < took < _END:
             found.append((start * scale // 1000, took))
     return found

@@ -27,7 +27,7 @@ _BLOCK = 16 << 20  # bytes
 
 
 class Signature(NamedTuple):
-    """What the runs of an op have in common: the cells of their rows."""
+    """Cells that are equal in many rows: those of one op with one shape."""
 
     device: str = ""
     step: str = ""
@@ -262,7 +262,8 @@ def _in_columns(
             made.append(
                 Runs(
                     _codes([by_name[name] if name else None for name in texts], len(batch), device, signatures),
-                    *[_unscaled(by_name[name]) for name in times],
+                    _unscaled(by_name[times[0]]),
+                    _unscaled(by_name[times[1]]),
                     _ratios([by_name[name] if name else None for name in ratios], len(batch)),
                 )
             )

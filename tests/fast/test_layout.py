@@ -28,7 +28,7 @@ files
 LIBRARY = """
 __main__ npu_init npu_device
 cli
-exporting dumps
+exporting dumps profiles
 alias
 rehearsal
 import_hook

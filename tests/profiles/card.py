@@ -53,7 +53,7 @@ class Run:
 
 @dataclass
 class Rank:
-    """What a rank ran.
+    """The ops of a rank in the order of time.
 
     Attributes:
         steps: of each its number, the start of the forward pass, the end of the backward pass and its end.

@@ -1,0 +1,186 @@
+"""Broken files are named and the rest is read; lines, comparisons, significance and reports."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pathlib
+import random
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from npu_shim.cli import main
+from npu_shim.options.page import described
+from npu_shim.profiles import profile, steps
+from npu_shim.profiles.comparing import significance
+from npu_shim.profiles.kinds import KINDS
+from npu_shim.profiles.result import to_result
+from tests.profiles import card
+from tests.profiles.planted import PLANTED
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Return a folder with the same training as tables, data base and timeline."""
+    root = tmp_path_factory.mktemp("exports")
+    rank = card.run(PLANTED["Where"].make, steps=4)
+    card.write(root / "tables", rank)
+    card.write_database(root / "base" / "msprof_20240101000000.db", rank, [(0, 1, 1e6, 50.0)])
+    card.write_timeline(root / "timeline" / "msprof_20240101000000.json", rank)
+    return root
+
+
+def test_a_broken_row_is_named_and_the_rest_is_read(exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    whole = to_result(profile.read(str(exports / "tables")), "whole")
+    shutil.copytree(str(exports / "tables"), str(tmp_path / "copy"))
+    (table,) = (tmp_path / "copy").rglob("op_summary*.csv")
+    lines = table.read_text(encoding="utf-8").splitlines()
+    table.write_text("\n".join([*lines[:5], lines[5][:40], *lines[6:], "0,1,2"]), encoding="utf-8")
+    found = to_result(profile.read(str(tmp_path / "copy")), "copy")
+    (problem,) = found["problems"]
+    assert problem["problem"].startswith("2 rows are broken and were skipped, the last one at line")
+    assert found["devices"][0]["runs"] == whole["devices"][0]["runs"] - 1
+    assert [each["id"] for each in found["findings"]] == ["ai-cpu"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_damaged_files_never_crash(seed: int, exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    chance = random.Random(seed)
+    for source in exports.rglob("*.*"):
+        data = bytearray(source.read_bytes())
+        for _ in range(chance.choice([1, 5, 50])):
+            place = chance.randrange(len(data))
+            damage = chance.choice(["flip", "cut", "double", "number"])
+            if damage == "flip":
+                data[place] = chance.randrange(256)
+            elif damage == "cut":
+                del data[place : place + chance.randrange(1, 4000)]
+            elif damage == "double":
+                data[place:place] = data[place : place + chance.randrange(1, 200)]
+            else:
+                data[place : place + 8] = chance.choice(
+                    [b"1e400", b"-1", b"nan", b"99999999999999999999", b"\0", b'"', b"\n"]
+                )
+            if not data:
+                break
+        target = tmp_path / source.relative_to(exports)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(bytes(data))
+    for folder in (tmp_path, tmp_path / "tables", tmp_path / "base", tmp_path / "timeline"):
+        assert main(["profile", str(folder), "--html", str(tmp_path / "page.html")]) in (0, 2)
+
+
+def test_lines_of_the_script_stand_beside_ops_and_fused_ops(exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    shutil.copytree(str(exports / "tables"), str(tmp_path / "copy"))
+    (tmp_path / "copy" / "lines.csv").write_text(
+        "op name,op type,line\nboxes/Where,Where,train.py:12 (loss)\nx,X,train.py:3 (net)\n"
+    )
+    fused = "Fusion Op,Original Ops\nforward/layer_0/MatMul,x\n"
+    (tmp_path / "copy" / "fusion_op_20240101000000.csv").write_text(fused)
+    found = to_result(profile.read(str(tmp_path / "copy")), "copy")
+    assert found["findings"][0]["evidence"][0]["line"] == "train.py:12 (loss)"
+    assert {row["line"] for row in found["ops"] if row["name"] == "forward/layer_0/MatMul"} == {"train.py:3 (net)"}
+
+
+def test_of_two_exports_the_last_is_read(exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    shutil.copytree(str(exports / "tables"), str(tmp_path / "copy"))
+    for table in list((tmp_path / "copy").rglob("*_20240101000102.csv")):
+        shutil.copy(str(table), str(table).replace("000102", "000001"))
+    assert to_result(profile.read(str(tmp_path / "copy")), "") == to_result(profile.read(str(exports / "tables")), "")
+
+
+def test_the_messages_of_a_step_trace_are_read_where_the_exporter_subtracts_them_the_wrong_way() -> None:
+    took, start = 250_000, 1_700_000_000_050_000_000  # nanoseconds
+    wrapped = (1 << 64) - took
+    row = {
+        "model": ["1"],
+        "fp_start": [card._us(start)],
+        "bp_end": [card._us(start)],
+        "end": [card._us(start + 10**6)],
+        "time": ["1000"],
+    }
+    row.update({"reduce_start": [card._us(start)], "reduce_duration": [f"{wrapped // 1000}.{wrapped % 1000:03d}"]})
+    found = steps.traced([row], {"end": 1000})
+    assert found is not None and found[1].duration.tolist() == [took]
+
+
+def test_the_step_is_named_as_slower_only_if_it_is(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    card.write(tmp_path / "old", card.run(lambda number: card.balanced()))
+    card.write(tmp_path / "new", card.run(PLANTED["casts"].make))
+    assert main(["profile", str(tmp_path / "old"), str(tmp_path / "new")]) == 1
+    text = capsys.readouterr().out
+    assert re.search(r"^  Cast +0.030 +1.030 .* slower$", text, re.M) and ": slower (11 and 11 steps)" in text
+    assert main(["profile", str(tmp_path / "new"), str(tmp_path / "old")]) == 0
+    assert main(["profile", str(tmp_path / "old"), str(tmp_path / "old")]) == 0
+    assert ": no significant difference" in capsys.readouterr().out
+
+
+def test_significance_is_that_of_the_rank_sum_test() -> None:
+    chance = np.random.RandomState(0)
+    found = []
+    for _ in range(400):
+        first, second = chance.normal(size=(2, 15))
+        probability = significance(first, second)
+        assert probability is not None
+        found.append(probability)
+    assert 0.02 < np.mean(np.array(found) < 0.05) < 0.09  # of equal distributions
+    assert (significance(np.arange(10.0), np.arange(10.0) + 100) or 1) < 1e-3
+    assert significance(np.ones(6), np.ones(6)) == 1.0 and significance(np.ones(3), np.ones(9)) is None
+
+
+def test_ranked_by_gain_a_fix_leaves_the_time_that_its_product_needs(tmp_path: pathlib.Path) -> None:
+    made = PLANTED["float64"].make
+    large = card.Op(
+        "pad/Where",
+        "Where",
+        1100,
+        "AI_CPU",
+        shapes="8192,16384",
+        types="FLOAT",
+        out_shapes="8192,16384",
+        out_types="FLOAT",
+    )
+
+    def both(number: int) -> card.Step:
+        step = made(number)
+        step.training = [card.replace(op, us=1000) if op.name == "norm" else op for op in [large, *step.training]]
+        return step
+
+    card.write(tmp_path, card.run(both))
+    out = tmp_path / "page.json"
+    order = []
+    for more in ([], ["--rank-by-gain", "--product", "ascend910"]):
+        assert main(["profile", str(tmp_path), "--json", str(out), *more]) == 0
+        order.append([each["id"] for each in json.loads(out.read_text(encoding="utf-8"))["findings"]])
+    assert order == [["ai-cpu", "float64"], ["float64", "ai-cpu"]]
+
+
+def test_fixes_name_what_exists(repo_root: pathlib.Path) -> None:
+    for name, kind in KINDS.items():
+        assert (repo_root / "docs" / kind.see).exists(), name
+        for dotted in re.findall(r"npu_shim(?:\.\w+)+", kind.fix):
+            module, _, attribute = dotted.rpartition(".")
+            assert attribute in importlib.import_module(module).__all__, (name, dotted)
+    options = {
+        "enable_data_pre_proc",
+        "iterations_per_loop",
+        "precision_mode",
+        "modify_mixlist",
+        "aoe_mode",
+        "work_path",
+    }
+    assert options <= {row.name for row in described()}
+    used = {word for kind in KINDS.values() for word in re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", kind.fix)}
+    assert options <= used
+
+
+def test_the_page_shows_a_timeline_without_the_network(exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    page = tmp_path / "page.html"
+    assert main(["profile", str(exports / "tables"), "--html", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "boxes/Where: 2.0" in text and "<svg" in text and "://" not in text
