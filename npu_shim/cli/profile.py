@@ -82,8 +82,8 @@ def _compare(args: argparse.Namespace) -> int:
     from npu_shim.profiles import comparing, profile
     from npu_shim.profiles.reports.text import comparison_text
 
-    folders = args.folder, args.new
-    result = comparing.compare(*[profile.read(folder, args.graph) for folder in folders], folders)
+    old, new = (profile.read(folder, args.graph) for folder in (args.folder, args.new))
+    result = comparing.compare(old, new, (args.folder, args.new))
     _write(args.json, json.dumps(result, indent=1, allow_nan=False) + "\n")
     slower = result["step"]["verdict"] == comparing.SLOWER
     return show(comparison_text(result).rstrip("\n"), _SLOWER if slower else 0)

@@ -10,7 +10,19 @@ import pytest
 
 from npu_shim import cli
 
-VERBS = ["assess", "diagnose", "doctor", "dumps", "export", "launch", "options", "profile", "ranktable", "run", "verify"]
+VERBS = [
+    "assess",
+    "diagnose",
+    "doctor",
+    "dumps",
+    "export",
+    "launch",
+    "options",
+    "profile",
+    "ranktable",
+    "run",
+    "verify",
+]
 
 
 @pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
