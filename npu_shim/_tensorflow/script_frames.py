@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import sysconfig
@@ -21,6 +22,7 @@ _FOLDERS = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"
 _INSTALLED = tuple({os.path.join(os.path.realpath(folder), "") for folder in _FOLDERS})
 
 
+@functools.lru_cache(maxsize=None)
 def is_library(path: str) -> bool:
     """Return True for a file of TensorFlow, npu_shim, Python or an installed package, and for code without a file."""
     return path.startswith("<") or os.path.abspath(path).startswith(LIBRARIES) or _is_installed(path)

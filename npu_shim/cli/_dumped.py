@@ -59,10 +59,9 @@ def problem(args: argparse.Namespace) -> str | None:
         return "--dump-overflow looks at every step, so it excludes --dump-steps. Give one of the two."
     if args.dump_overflow and not host_device.look().is_npu:
         return "--dump-overflow needs an NPU. On the CPU, npu-shim run --numerics DIR names the op that overflows."
-    if args.dump and os.path.isdir(args.dump) and os.listdir(args.dump):
-        return f"--dump {args.dump}: the folder is not empty. Give another one, or remove it."
-    if args.dump and os.path.exists(args.dump) and not os.path.isdir(args.dump):
-        return f"--dump {args.dump}: it is a file. Give a folder."
+    wrong = folder_problem("--dump", args.dump)
+    if wrong:
+        return wrong
     if args.precision:
         from npu_shim.options.check import check_session_options
 
@@ -70,6 +69,15 @@ def problem(args: argparse.Namespace) -> str | None:
             check_session_options({"precision_mode": args.precision})
         except ValueError as error:
             return str(error)
+    return None
+
+
+def folder_problem(option: str, folder: str | None) -> str | None:
+    """Return why an option cannot have a folder that is to be written, None if it can."""
+    if folder and os.path.isdir(folder) and os.listdir(folder):
+        return f"{option} {folder}: the folder is not empty. Give another one, or remove it."
+    if folder and os.path.exists(folder) and not os.path.isdir(folder):
+        return f"{option} {folder}: it is a file. Give a folder."
     return None
 
 
@@ -116,7 +124,7 @@ def start(given: dict[str, Any], recorder: Recorder | None) -> None:
     """
     folder = given["folder"]
     if folder:
-        folder = _of_rank(folder)
+        folder = of_rank(folder)
         os.makedirs(folder, exist_ok=True)
         if os.listdir(folder):  # an earlier run of the same command has dumped
             folder = None
@@ -189,7 +197,8 @@ def _report(folder: str, steps: list[int]) -> None:
     print(f"npu_shim: dumps {what} to {folder}, where {free / 1e9:.0f} GB are free{few}", file=sys.stderr, flush=True)
 
 
-def _of_rank(folder: str) -> str:
+def of_rank(folder: str) -> str:
+    """Return the folder of this rank in a folder of a job."""
     from npu_shim.distributed.ranks import world
 
     ranks = world()

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from npu_shim._host import host_env
-from npu_shim.cli import _progress, run
+from npu_shim.cli import _profiled, _progress, run
 from npu_shim.import_hook import script
 from npu_shim.launching.progress.status import PIPE_VARIABLE
 
@@ -18,7 +18,8 @@ def main(arguments: list[str]) -> int:
 
     Args:
         arguments: the settings as JSON (``folder``: of the event files, or null; ``alias``: true to serve the vendor's
-            packages), and the script or ``-m`` and the module, with their arguments.
+            packages; ``profile``: what to profile, or null), and the script or ``-m`` and the module, with their
+            arguments.
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
@@ -28,7 +29,9 @@ def main(arguments: list[str]) -> int:
     pipe = None if number is None else int(number)
     if pipe is not None:
         os.set_inheritable(pipe, False)
-    _progress.start(pipe, settings["folder"])
+    if pipe is not None or settings["folder"]:
+        _progress.start(pipe, settings["folder"])
+    _profiled.start(settings["profile"])
     if settings["alias"]:
         run.main(["--alias", *target])
     elif target[0] == "-m":

@@ -16,7 +16,7 @@ import sys
 import time
 
 from npu_shim._host import host_device, host_env
-from npu_shim.cli import USAGE_ERROR, _progress, above_zero, parser, show
+from npu_shim.cli import USAGE_ERROR, _profiled, _progress, above_zero, parser, show
 from npu_shim.cli._preload import preload_environment
 from npu_shim.distributed.ranktable import hostfile, writer
 from npu_shim.distributed.ranktable.generate import parse_hosts
@@ -55,6 +55,9 @@ def main(arguments: list[str]) -> int:
         _report(f"ModelArts has started this command for device {device}, too; the one for device 0 starts all ranks")
         return 0
     try:
+        problem = _profiled.problem(args)
+        if problem:
+            raise ValueError(problem)
         command = _command(args)
         given = args.job_id or _variable("JOB_ID")
         job_id = given or f"launch-{int(time.time())}-{os.getpid()}"
@@ -240,6 +243,7 @@ def _parser() -> argparse.ArgumentParser:
         "from there",
     )
     _progress.add_arguments(made)
+    _profiled.add_arguments(made)
     made.add_argument("--dry-run", action="store_true", help="print the commands as shell lines, and start nothing")
     made.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, like python -m")
     made.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
@@ -248,9 +252,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _command(args: argparse.Namespace) -> list[str]:
     python = [sys.executable, "-m", "npu_shim", "run", "--alias"] if host_env.alias() else [sys.executable]
-    if args.progress or args.tensorboard:
+    if args.progress or args.tensorboard or args.profile:
         folder = os.path.abspath(args.tensorboard) if args.tensorboard else None
-        settings = json.dumps({"folder": folder, "alias": host_env.alias()})
+        settings = json.dumps({"folder": folder, "alias": host_env.alias(), "profile": _profiled.settings(args)})
         python = [sys.executable, "-m", "npu_shim.cli._watched", settings]
     return [*python, *_target(args)]
 

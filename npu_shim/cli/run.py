@@ -16,7 +16,7 @@ from importlib.util import MAGIC_NUMBER
 from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._host import host_env
-from npu_shim.cli import USAGE_ERROR, _dumped, _half, _progress, parser
+from npu_shim.cli import USAGE_ERROR, _dumped, _half, _profiled, _progress, parser
 from npu_shim.import_hook import children, hook, reachable, script, tool
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.import_hook.conversions import Conversions, Results
@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
     if not target:
         made.error("missing script: give a script, or -m and a module")
     problem = None if args.module else _not_a_script(target[0])
-    problem = problem or _half.problem(args) or _dumped.problem(args)
+    problem = problem or _half.problem(args) or _dumped.problem(args) or _profiled.problem(args)
     if problem:
         made.error(problem)
     if args.half:
@@ -70,6 +70,7 @@ def main(arguments: list[str]) -> int:
         dump = _dumped.settings(args, args.deterministic)
         if dump is not None:
             _dumped.start_alone(dump)
+        _profiled.start(_profiled.settings(args))
         files = _enter(target[0], bool(args.module))
         if args.alias or host_env.alias():
             _serve_vendor_packages()
@@ -150,6 +151,7 @@ def _parser() -> argparse.ArgumentParser:
         help="report the first op with Inf or NaN, loss scale and gradient norms to DIR (docs/precision.md)",
     )
     _dumped.add_arguments(made)
+    _profiled.add_arguments(made)
     made.add_argument(
         "--deterministic", action="store_true", help="ask an NPU for kernels that repeat bit by bit, which are slower"
     )

@@ -1,0 +1,135 @@
+"""The options of ``npu-shim run`` and ``launch`` that profile some training steps."""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import glob
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from npu_shim._host import host_device, host_env
+from npu_shim.cli import _dumped
+from npu_shim.import_hook.after_tensorflow import after_tensorflow
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import OptionValue
+
+_STEPS = (10, 19)
+_MOST_STEPS = 1000
+_METRICS = "PipeUtilization"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options to a parser."""
+    parser.add_argument(
+        "--profile",
+        metavar="DIR",
+        help="profile training steps to DIR, for npu-shim profile DIR: on an NPU with the vendor's profiler, on the CPU "
+        "with that of TensorFlow (docs/performance.md)",
+    )
+    parser.add_argument(
+        "--profile-steps",
+        type=_steps,
+        metavar="FIRST-LAST",
+        help=f"with --profile: the steps, from 0, as in --profile-steps 20-30; by default {_STEPS[0]}-{_STEPS[1]} on the "
+        "CPU, the whole run on an NPU",
+    )
+
+
+def problem(args: argparse.Namespace) -> str | None:
+    """Return why the options cannot be used, None if they can."""
+    if args.profile_steps and not args.profile:
+        return "--profile-steps needs --profile. Add it."
+    if args.profile and getattr(args, "dump", None):
+        return "--dump slows the steps that --profile measures. Give one of the two."
+    if args.profile_steps and host_device.look().is_npu and host_device.find_vendor(_PROFILER) is None:
+        return "--profile-steps needs the profiler of npu_bridge, which is not installed. Leave it out."
+    return _dumped.folder_problem("--profile", args.profile)
+
+
+_PROFILER = "npu_bridge.profiler.profiler"
+
+
+def settings(args: argparse.Namespace) -> dict[str, Any] | None:
+    """Return what start() needs, None if no profile is asked for."""
+    return {"folder": os.path.abspath(args.profile), "steps": args.profile_steps} if args.profile else None
+
+
+def start(given: dict[str, Any] | None) -> None:
+    """Profile this process, as soon as the script has imported TensorFlow.
+
+    Args:
+        given: of settings().
+    """
+    if given is None:
+        return
+    folder = _dumped.of_rank(given["folder"])
+    os.makedirs(folder, exist_ok=True)
+    if os.listdir(folder):  # an earlier run of the same command has profiled
+        return
+    is_npu, steps = host_device.look().is_npu, given["steps"]
+    if is_npu:
+        host_env.process_environ().pop("PROFILING_MODE", None)
+        atexit.register(_export, folder)  # runs after what the vendor's packages register
+        if steps is None:
+            _print(f"profiles the whole run to {folder}. Train a few steps only")
+
+    def begin() -> None:
+        if is_npu:
+            from npu_shim.config import given_options
+
+            given_options.give({"profiling_mode": False} if steps else whole_run(folder))
+        if steps or not is_npu:
+            from npu_shim.profiles.collect import Steps, profiler
+
+            Steps(*(steps or _STEPS), profiler(folder)).start()
+
+    after_tensorflow(begin)
+
+
+def whole_run(folder: str) -> dict[str, OptionValue]:
+    """Return the NPU options that profile all that a session runs."""
+    wanted = {"training_trace": "on", "task_time": "on", "aicpu": "on", "hccl": "on", "aic_metrics": _METRICS}
+    return {
+        "profiling_mode": True,
+        "profiling_options": json.dumps({"output": folder, **wanted, "fp_point": "", "bp_point": ""}),
+    }
+
+
+def _export(folder: str) -> None:
+    """Let the vendor's tool write the CSV files of a profile, or print its command."""
+    found = sorted(glob.glob(os.path.join(folder, "**", "PROF_*"), recursive=True))
+    if not found:
+        _print(f"the NPU has written no profile to {folder}. Let the script train, and close its session")
+    for path in found:
+        command = ["msprof", "--export=on", f"--output={path}"]
+        shown = " ".join(map(shlex.quote, command))
+        if shutil.which(command[0]) is None:
+            _print(f"msprof is not on the PATH. On the host with CANN, run: {shown}")
+        elif subprocess.call(command, stdout=sys.stderr):
+            _print(f"the export has failed. Run it again: {shown}")
+    if found:
+        _print(f"Read the profile with: npu-shim profile {folder}")
+
+
+def _print(text: str) -> None:
+    print(f"npu_shim: {text}", file=sys.stderr, flush=True)
+
+
+def _steps(text: str) -> tuple[int, int]:
+    first, _, last = text.partition("-")
+    try:
+        found = int(first), int(last or first)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not allowed: give the first and the last step, like 20-30") from None
+    if not 1 <= found[0] <= found[1] < found[0] + _MOST_STEPS:
+        raise argparse.ArgumentTypeError(
+            f"{text} is not allowed: give 1 to {_MOST_STEPS} steps, like 20-30. Step 0 compiles, so it is none of them"
+        )
+    return found

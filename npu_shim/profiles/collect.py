@@ -1,0 +1,189 @@
+"""Profile some training steps of a script: on a card with the vendor's profiler, else with that of TensorFlow."""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Sequence
+
+import tensorflow as tf
+
+from npu_shim._host import host_device
+from npu_shim._tensorflow import tf_op_creation
+from npu_shim.profiles import cpu_form
+from npu_shim.profiles.cpu_host import HostSamples
+from npu_shim.profiles.cpu_trace import ProcessTrace, SessionTrace
+from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
+from npu_shim.rehearsal.progress import hooks
+from npu_shim.rehearsal.progress.progress import Progress
+from npu_shim.rehearsal.recording.functions import without_xla
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Operation, Value
+
+LEVEL, METRICS = "L1", "PipeUtilization"
+
+
+class Steps(Progress):
+    """Count the steps of this process, and start and stop a profiler.
+
+    Args:
+        first, last: the steps to profile, from 0.
+        profiler: the profiler.
+    """
+
+    def __init__(self, first: int, last: int, profiler: Profiler) -> None:
+        super().__init__()
+        self._first, self._last, self._profiler = first, last, profiler
+        self._began: int | None = None
+        self._ended = False
+
+    def start(self) -> None:
+        """Count from now on."""
+        self._profiler.watch()
+        hooks.watch_all(self)
+        atexit.register(self._at_exit)
+
+    def is_due(self) -> bool:
+        """Return False: no values of the steps are wanted."""
+        return False
+
+    def reach(self, source: int, step: int) -> None:
+        """Set the number of steps of a source. The profiler starts and stops between two steps."""
+        before = self.steps
+        super().reach(source, step)
+        if self._ended or self.steps <= before:
+            return
+        if self._began is not None:
+            self._profiler.ends_step()
+            if self.steps > self._last and self.steps - self._began > self._last - self._first:
+                self._end()
+        elif self.steps >= self._first:
+            self._began = self.steps
+            self._profiler.begin(self.steps)
+        elif self.steps == self._first - 1:
+            self._profiler.prepare()
+
+    def _end(self) -> None:
+        self._ended = True
+        _print(f"profiled steps {self._began} to {self.steps - 1}. {self._profiler.end()}")
+
+    def _at_exit(self) -> None:
+        if self._began is not None and not self._ended and self.steps > self._began:
+            self._end()
+        elif not self._ended:
+            _print(
+                f"the script ended after {self.steps} training steps, and step {self._first} is the first to profile. "
+                "Give earlier ones with --profile-steps."
+            )
+
+
+class Profiler:
+    """The interface of a profiler."""
+
+    def watch(self) -> None:
+        """Install hooks, before those that count steps."""
+
+    def prepare(self) -> None:
+        """Take note that the last step before the profile begins."""
+
+    def begin(self, step: int) -> None:
+        """Begin with a step."""
+
+    def ends_step(self) -> None:
+        """Take note of the end of a step."""
+
+    def end(self) -> str:
+        """End. Return what to do now."""
+        raise NotImplementedError
+
+
+class CardProfiler(Profiler):
+    """The vendor's profiler for a part of a run.
+
+    Args:
+        folder: gets the profile.
+    """
+
+    def __init__(self, folder: str) -> None:
+        made = host_device.vendor("npu_bridge.profiler.profiler").Profiler
+        self._profiler = made(level=LEVEL, aic_metrics=METRICS, output_path=folder)
+
+    def begin(self, step: int) -> None:
+        self._profiler.start()
+
+    def end(self) -> str:
+        self._profiler.stop()
+        return "It is exported when the script ends."
+
+
+class CpuProfiler(Profiler, tf_op_creation.OpHook):
+    """TensorFlow's profiler, and samples of the lines of the script.
+
+    Args:
+        folder: gets the profile.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder, self._script = folder, os.getcwd()
+        self._trace = SessionTrace() if tf.__version__.startswith("1.") else ProcessTrace()
+        self._lines: dict[str, tuple[str, str]] = {}
+        self._eager: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+        self._is_prepared = False
+        self._step = 0
+        self._samples: HostSamples | None = None
+
+    def watch(self) -> None:
+        without_xla()
+        tf_op_creation.add(self)
+        self._trace.watch()
+
+    def outputs(
+        self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
+    ) -> list[Value]:
+        """Take note of the line of an op."""
+        if op is not None:
+            self._lines[op.name] = op_type, next(iter(lines_of(op, self._script)), "")
+        elif self._is_prepared:
+            self._eager[op_type][line_of_caller(self._script)] += 1
+        return list(outputs)
+
+    def prepare(self) -> None:
+        self._is_prepared = True
+
+    def begin(self, step: int) -> None:
+        self._is_prepared = False
+        self._step = step
+        self._trace.begin()
+        self._samples = HostSamples(self._script)
+
+    def ends_step(self) -> None:
+        self._trace.ends_step()
+
+    def end(self) -> str:
+        samples = [] if self._samples is None else self._samples.end()
+        tf_op_creation.remove(self)
+        recorded = self._trace.end()
+        tracings = [cpu_form.Api("host", f"retrace {name}", end - begin, 1) for name, begin, end in recorded.tracings]
+        eager = {kind: (kind, lines.most_common(1)[0][0]) for kind, lines in self._eager.items()}
+        cpu_form.write(
+            self._folder,
+            self._step,
+            recorded.ends,
+            recorded.runs,
+            recorded.collectives,
+            [*tracings, *samples],
+            {name: each for name, each in {**eager, **self._lines}.items() if each[1]},
+        )
+        return f"Read them with: npu-shim profile {self._folder}"
+
+
+def _print(text: str) -> None:
+    print(f"npu_shim: {text}", file=sys.stderr, flush=True)
+
+
+def profiler(folder: str) -> Any:
+    """Return the profiler of this host, which writes to a folder."""
+    return CardProfiler(folder) if host_device.is_npu() else CpuProfiler(folder)
