@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Sequence
@@ -156,6 +157,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
     def begin(self, step: int) -> None:
         self._is_prepared = False
         self._step = step
+        gc.collect()  # takes half a second after the imports, which would be in one of the few steps
         self._trace.begin()
         self._samples = HostSamples(self._script)
 

@@ -89,7 +89,7 @@ def _steps(first: int, ends: Sequence[float], runs: Sequence[OpRun]) -> Iterator
         if start is None:
             continue
         update = next((run.begin for run in computing if _updates(run.type)), None)
-        passed = max((run.end for run in computing if run.begin < update), default=None) if update else None
+        passed = max((run.end for run in computing if _is_backward(run, update)), default=None)
         yield [
             _DEVICE,
             first + number,
@@ -107,6 +107,11 @@ def _steps(first: int, ends: Sequence[float], runs: Sequence[OpRun]) -> Iterator
 def _updates(kind: str) -> bool:
     """Return True for the type of an op with which an optimizer updates a variable."""
     return "Apply" in kind or kind.startswith("AssignSub")
+
+
+def _is_backward(run: OpRun, update: float | None) -> bool:
+    """Return True for an op before the first update, or among the gradients if the updates are not known."""
+    return "/gradient" in f"/{run.name}" if update is None else run.begin < update
 
 
 def _op(number: int, run: OpRun, task: str) -> list[Any]:
