@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _STEPS = (10, 19)
 _MOST_STEPS = 1000
-_METRICS = "PipeUtilization"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,12 +47,7 @@ def problem(args: argparse.Namespace) -> str | None:
         return "--profile-steps needs --profile. Add it."
     if args.profile and getattr(args, "dump", None):
         return "--dump slows the steps that --profile measures. Give one of the two."
-    if args.profile_steps and host_device.look().is_npu and host_device.find_vendor(_PROFILER) is None:
-        return "--profile-steps needs the profiler of npu_bridge, which is not installed. Leave it out."
     return _dumped.folder_problem("--profile", args.profile)
-
-
-_PROFILER = "npu_bridge.profiler.profiler"
 
 
 def settings(args: argparse.Namespace) -> dict[str, Any] | None:
@@ -95,7 +89,9 @@ def start(given: dict[str, Any] | None) -> None:
 
 def whole_run(folder: str) -> dict[str, OptionValue]:
     """Return the NPU options that profile all that a session runs."""
-    wanted = {"training_trace": "on", "task_time": "on", "aicpu": "on", "hccl": "on", "aic_metrics": _METRICS}
+    from npu_shim.profiles.collect import METRICS
+
+    wanted = {"training_trace": "on", "task_time": "on", "aicpu": "on", "hccl": "on", "aic_metrics": METRICS}
     return {
         "profiling_mode": True,
         "profiling_options": json.dumps({"output": folder, **wanted, "fp_point": "", "bp_point": ""}),
@@ -127,7 +123,9 @@ def _steps(text: str) -> tuple[int, int]:
     try:
         found = int(first), int(last or first)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed: give the first and the last step, like 20-30") from None
+        raise argparse.ArgumentTypeError(
+            f"{text} is not allowed: give the first and the last step, like 20-30"
+        ) from None
     if not 1 <= found[0] <= found[1] < found[0] + _MOST_STEPS:
         raise argparse.ArgumentTypeError(
             f"{text} is not allowed: give 1 to {_MOST_STEPS} steps, like 20-30. Step 0 compiles, so it is none of them"

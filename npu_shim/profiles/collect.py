@@ -7,7 +7,8 @@ import collections
 import gc
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Sequence
+import weakref
+from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
 
 import tensorflow as tf
 
@@ -22,9 +23,9 @@ from npu_shim.rehearsal.progress.progress import Progress
 from npu_shim.rehearsal.recording.functions import without_xla
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Value
+    from npu_shim._tensorflow.types import Graph, Operation, Value
 
-LEVEL, METRICS = "L1", "PipeUtilization"
+LEVEL, METRICS = "L1", "PipeUtilization"  # of the vendor's profiler
 
 
 class Steps(Progress):
@@ -106,18 +107,22 @@ class CardProfiler(Profiler):
 
     Args:
         folder: gets the profile.
+    Raises:
+        RuntimeError: the vendor's package has no profiler.
     """
 
     def __init__(self, folder: str) -> None:
-        made = host_device.vendor("npu_bridge.profiler.profiler").Profiler
-        self._profiler = made(level=LEVEL, aic_metrics=METRICS, output_path=folder)
+        found = host_device.find_vendor("npu_bridge.profiler.profiler")
+        if found is None:
+            raise RuntimeError("--profile-steps needs the vendor's profiler. Leave it out to profile the whole run.")
+        self._profiler = found.Profiler(level=LEVEL, aic_metrics=METRICS, output_path=folder)
 
     def begin(self, step: int) -> None:
         self._profiler.start()
 
     def end(self) -> str:
         self._profiler.stop()
-        return "It is exported when the script ends."
+        return "They are exported when the script ends"
 
 
 class CpuProfiler(Profiler, tf_op_creation.OpHook):
@@ -130,7 +135,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
     def __init__(self, folder: str) -> None:
         self._folder, self._script = folder, os.getcwd()
         self._trace = SessionTrace() if tf.__version__.startswith("1.") else ProcessTrace()
-        self._lines: dict[str, tuple[str, str]] = {}
+        self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
         self._eager: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
         self._is_prepared = False
         self._step = 0
@@ -144,9 +149,9 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
     def outputs(
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> list[Value]:
-        """Take note of the line of an op."""
+        """Take note of the graph of an op, or of the line that runs it."""
         if op is not None:
-            self._lines[op.name] = op_type, next(iter(lines_of(op, self._script)), "")
+            self._graphs.add(op.graph)
         elif self._is_prepared:
             self._eager[op_type][line_of_caller(self._script)] += 1
         return list(outputs)
@@ -169,7 +174,6 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         tf_op_creation.remove(self)
         recorded = self._trace.end()
         tracings = [cpu_form.Api("host", f"retrace {name}", end - begin, 1) for name, begin, end in recorded.tracings]
-        eager = {kind: (kind, lines.most_common(1)[0][0]) for kind, lines in self._eager.items()}
         cpu_form.write(
             self._folder,
             self._step,
@@ -177,15 +181,25 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
             recorded.runs,
             recorded.collectives,
             [*tracings, *samples],
-            {name: each for name, each in {**eager, **self._lines}.items() if each[1]},
+            self._lines({run.name for run in recorded.runs}),
         )
         return f"Read them with: npu-shim profile {self._folder}"
+
+    def _lines(self, names: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+        """Yield name, type and line of the ops that ran. In functions that are inlined, names have parts before them."""
+        ops = {op.name: op for graph in self._graphs for op in graph.get_operations()}
+        for name in sorted(names):
+            parts = name.split("/")
+            op = next((ops[end] for end in ("/".join(parts[n:]) for n in range(len(parts))) if end in ops), None)
+            lines = [line for line, _ in self._eager[name].most_common(1)] if op is None else lines_of(op, self._script)
+            if lines:
+                yield name, name if op is None else op.type, lines[0]
 
 
 def _print(text: str) -> None:
     print(f"npu_shim: {text}", file=sys.stderr, flush=True)
 
 
-def profiler(folder: str) -> Any:
+def profiler(folder: str) -> Profiler:
     """Return the profiler of this host, which writes to a folder."""
     return CardProfiler(folder) if host_device.is_npu() else CpuProfiler(folder)

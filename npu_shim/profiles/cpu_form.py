@@ -6,7 +6,7 @@ import collections
 import csv
 import os
 import time
-from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Iterable, Iterator, NamedTuple, Sequence
 
 from npu_shim._tensorflow.tf_profile import ITERATOR, OpRun
 
@@ -43,7 +43,7 @@ def write(
     runs: Iterable[OpRun],
     collectives: Iterable[tuple[str, float, float]],
     apis: Iterable[Api],
-    lines: Mapping[str, tuple[str, str]],
+    lines: Iterable[tuple[str, str, str]],
 ) -> str:
     """Write a profile into a folder of its own.
 
@@ -54,7 +54,7 @@ def write(
         runs: the runs of ops.
         collectives: key, begin and end of each collective.
         apis: what the host did.
-        lines: type and line of the ops of the script, by their names.
+        lines: name, type and line of the ops of the script.
     Returns:
         The folder.
     """
@@ -70,7 +70,7 @@ def write(
         f"op_summary_{stamp}": (_OP, (_op(number, *row) for number, row in enumerate(rows))),
         f"op_statistic_{stamp}": (_STATISTIC, _statistic(rows)),
         f"api_statistic_{stamp}": (_API, [[_DEVICE, *api, api.time / api.count] + [_NONE] * 3 for api in apis]),
-        "lines": ("op name,op type,line", _lines(rows, lines)),
+        "lines": ("op name,op type,line", lines),
     }
     for name, (head, content) in tables.items():
         with open(os.path.join(made, f"{name}.csv"), "w", newline="", encoding="utf-8") as stream:
@@ -136,12 +136,3 @@ def _statistic(rows: Iterable[tuple[OpRun, str]]) -> Iterator[list[Any]]:
     for (kind, task), each in sorted(times.items(), key=lambda item: -sum(item[1])):
         part = sum(each)
         yield [_DEVICE, kind, task, len(each), part, min(each), part / len(each), max(each), part / total * 100]
-
-
-def _lines(rows: Iterable[tuple[OpRun, str]], lines: Mapping[str, tuple[str, str]]) -> Iterator[list[str]]:
-    """Yield the lines of the ops that ran. In functions that are inlined, names have further parts before them."""
-    for name in dict.fromkeys(run.name for run, _ in rows):
-        parts = name.split("/")
-        known = next((lines[end] for end in ("/".join(parts[n:]) for n in range(len(parts))) if end in lines), None)
-        if known is not None:
-            yield [name, *known]

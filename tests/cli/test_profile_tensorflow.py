@@ -1,0 +1,154 @@
+"""``npu-shim run --profile`` on the CPU: steps, ops with their lines, and waits, in the files of the NPU's profiler."""
+
+from __future__ import annotations
+
+import csv
+import pathlib
+import re
+
+import pytest
+import tensorflow as tf
+
+from samples import training
+from tests.distributed import forks
+
+RUN = "import sys\nfrom npu_shim.cli import run\nsys.exit(run.main(sys.argv[1:]))\n"
+HEAD = """
+import time
+import numpy as np
+import tensorflow as tf
+v1 = tf.compat.v1
+x = np.linspace(-1, 1, 320, dtype="f4").reshape(80, 4)
+"""
+SESSION = """
+v1.disable_eager_execution()
+def read(row):
+    time.sleep(0.005)
+    return row
+data = tf.data.Dataset.from_tensor_slices(x).repeat().map(lambda row: tf.numpy_function(read, [row], tf.float32)).batch(8)
+batch = v1.data.make_one_shot_iterator(data).get_next()
+batch.set_shape([8, 4])
+w = v1.get_variable("w", [4, 3])
+loss = tf.reduce_mean(tf.square(tf.matmul(batch, w, name="product")))
+train = v1.train.AdamOptimizer(0.1).minimize(loss)
+def augment():
+    time.sleep(0.02)
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    for step in range(8):
+        augment()
+        print("loss", session.run([loss, train])[0])
+"""
+KERAS = """
+model = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+model.compile("sgd", "mse")
+model.fit(x, x[:, :3], batch_size=8, epochs=1, verbose=0)
+"""
+LOOP = """
+w, optimizer = tf.Variable(tf.ones([4, 3])), tf.keras.optimizers.SGD(0.1)
+{decorator}
+def train(batch):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(tf.matmul(batch, w)))
+    optimizer.apply_gradients(zip(tape.gradient(loss, [w]), [w]))
+for batch in tf.data.Dataset.from_tensor_slices(x).batch(8):
+    train(batch)
+"""
+OTHERS = {"keras": KERAS, "function": LOOP.format(decorator="@tf.function"), "eager": LOOP.format(decorator="")}
+
+
+def profiled(folder: pathlib.Path, script: str, *options: str) -> str:
+    """Run a script with --profile. Return what it prints."""
+    (folder / "run.py").write_text(RUN)
+    (folder / "train.py").write_text(HEAD + script)
+    arguments = ["--profile", str(folder / "profile"), *options, str(folder / "train.py")]
+    return forks.run_script(
+        folder / "run.py", *arguments, log=folder / "log", environ=training.environment(), cwd=folder
+    )
+
+
+def table(folder: pathlib.Path, name: str) -> list[dict[str, str]]:
+    """Return the rows of a file of the profile."""
+    (path,) = folder.glob(f"profile/PROF_*_CPU/mindstudio_profiler_output/{name}*.csv")
+    with open(path, newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def line_of(script: str, text: str) -> str:
+    """Return where a text is in a script."""
+    return f"train.py:{(HEAD + script)[: (HEAD + script).index(text)].count(chr(10)) + 1}"
+
+
+def test_steps_ops_and_waits_of_a_session(tmp_path: pathlib.Path) -> None:
+    printed = profiled(tmp_path, SESSION, "--profile-steps", "3-6")
+    assert len(re.findall("loss", printed)) == 8  # the script goes on after the profile
+    assert f"profiled steps 3 to 6. Read them with: npu-shim profile {tmp_path}/profile" in printed
+    steps = table(tmp_path, "step_trace")
+    assert [row["Iteration ID"] for row in steps] == ["3", "4", "5", "6"]
+    for row, before in zip(steps[1:], steps):
+        starts, passed, ends = (float(row[name]) for name in ("FP Start(us)", "BP End(us)", "Iteration End(us)"))
+        assert float(before["Iteration End(us)"]) + 20e3 <= starts < passed < ends  # augment sleeps before
+        assert abs(float(row["Data Aug Bound(us)"]) - starts + float(before["Iteration End(us)"])) < 1
+    ops = table(tmp_path, "op_summary")
+    products = [row for row in ops if row["Op Name"] == "product"]
+    assert len(products) == 4
+    assert {(row["OP Type"], row["Input Shapes"], row["Input Data Types"]) for row in products} == {
+        ("MatMul", "8,4;4,3", "FLOAT;FLOAT")
+    }
+    assert sum(row["OP Type"] == "IteratorGetNext" for row in ops) == 4
+    assert "PyFunc" not in {row["OP Type"] for row in ops}  # it runs in the dataset
+    lines = {row["op name"]: (row["op type"], row["line"]) for row in table(tmp_path, "lines")}
+    assert lines["product"] == ("MatMul", line_of(SESSION, "loss = "))
+    updates = {line for kind, line in lines.values() if "ApplyAdam" in kind}
+    assert updates == {line_of(SESSION, "train = ")}
+    apis = table(tmp_path, "api_statistic")
+    slowest = {level: next(row["API Name"] for row in apis if row["Level"] == level) for level in ("host", "pipeline")}
+    assert slowest["host"] == f"{line_of(SESSION, 'time.sleep(0.02)')} (augment)"
+    assert slowest["pipeline"] == f"{line_of(SESSION, 'time.sleep(0.005)')} (read)"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", ["keras", *(["function", "eager"] if tf.__version__ >= "2" else [])])
+def test_other_loops_are_profiled(kind: str, tmp_path: pathlib.Path) -> None:
+    profiled(tmp_path, OTHERS[kind], "--profile-steps", "3-6")
+    assert [row["Iteration ID"] for row in table(tmp_path, "step_trace")] == ["3", "4", "5", "6"]
+    types = [row["OP Type"] for row in table(tmp_path, "op_summary")]
+    assert sum("MatMul" in each for each in types) >= 8
+    lines = {row["line"] for row in table(tmp_path, "lines") if "MatMul" in row["op type"]}
+    assert line_of(OTHERS[kind], "model.fit" if kind == "keras" else "tf.matmul") in str(lines)
+
+
+@pytest.mark.nightly
+def test_a_script_with_too_few_steps_is_reported(tmp_path: pathlib.Path) -> None:
+    printed = profiled(tmp_path, SESSION)
+    assert "the script ended after 8 training steps, and step 10 is the first to profile" in printed
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    "options,words",
+    [
+        (["--profile-steps", "3"], "--profile-steps needs --profile. Add it."),
+        (["--profile", "d", "--profile-steps", "0-3"], "0-3 is not allowed: give 1 to 1000 steps, like 20-30. Step 0"),
+        (["--profile", "d", "--profile-steps", "a"], "a is not allowed: give the first and the last step, like 20-30"),
+        (["--profile", "d", "--dump", "e"], "--dump slows the steps that --profile measures. Give one of the two."),
+        (["--profile", "."], "--profile .: the folder is not empty. Give another one, or remove it."),
+    ],
+)
+def test_wrong_options_are_refused(
+    options: list[str],
+    words: str,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    from npu_shim.cli import launch, run
+
+    (tmp_path / "train.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as error:
+        run.main([*options, "train.py"])
+    assert error.value.code == 2 and words in capsys.readouterr().err
+    if "--dump" not in options and "-steps" not in options[-2]:
+        assert launch.main(["--ranks", "2", *options, "train.py"]) == 2
+        assert words in capsys.readouterr().err
