@@ -1,4 +1,4 @@
-"""Runs of ops on the CPU as TensorFlow's profilers report them: run metadata of sessions, host traces of TensorFlow 2."""
+"""Runs of ops on the CPU as TensorFlow's profilers report them: metadata of sessions, host traces of TensorFlow 2."""
 
 from __future__ import annotations
 

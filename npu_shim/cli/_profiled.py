@@ -29,15 +29,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile",
         metavar="DIR",
-        help="profile training steps to DIR, for npu-shim profile DIR: on an NPU with the vendor's profiler, on the CPU "
-        "with that of TensorFlow (docs/performance.md)",
+        help="profile training steps to DIR, for npu-shim profile DIR: on an NPU with the vendor's profiler, on the "
+        "CPU with that of TensorFlow (docs/performance.md)",
     )
     parser.add_argument(
         "--profile-steps",
         type=_steps,
         metavar="FIRST-LAST",
-        help=f"with --profile: the steps, from 0, as in --profile-steps 20-30; by default {_STEPS[0]}-{_STEPS[1]} on the "
-        "CPU, the whole run on an NPU",
+        help=f"with --profile: the steps, from 0, as in --profile-steps 20-30; by default {_STEPS[0]}-{_STEPS[1]} on "
+        "the CPU, the whole run on an NPU",
     )
 
 
@@ -82,7 +82,8 @@ def start(given: dict[str, Any] | None) -> None:
         if steps or not is_npu:
             from npu_shim.profiles.collect import Steps, profiler
 
-            Steps(*(steps or _STEPS), profiler(folder)).start()
+            first, last = steps or _STEPS
+            Steps(first, last, profiler(folder)).start()
 
     after_tensorflow(begin)
 

@@ -186,7 +186,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         return f"Read them with: npu-shim profile {self._folder}"
 
     def _lines(self, names: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-        """Yield name, type and line of the ops that ran. In functions that are inlined, names have parts before them."""
+        """Yield name, type and line of the ops that ran. An inlined function puts parts before their names."""
         ops = {op.name: op for graph in self._graphs for op in graph.get_operations()}
         for name in sorted(names):
             parts = name.split("/")

@@ -33,7 +33,7 @@ class Api(NamedTuple):
     level: str
     name: str
     time: float
-    count: int
+    number: int
 
 
 def write(
@@ -63,13 +63,13 @@ def write(
     os.makedirs(made)
     begin, end = ends[0], ends[-1]
     rows = [(run, "CPU") for run in runs if begin <= run.begin < end]
-    rows += [(OpRun(key, key.partition(" ")[0], *span), "COMMUNICATION") for key, *span in collectives]
+    rows += [(OpRun(key, key.partition(" ")[0], start, stop), "COMMUNICATION") for key, start, stop in collectives]
     rows.sort(key=lambda each: each[0].begin)
     tables: dict[str, tuple[str, Iterable[Sequence[Any]]]] = {
         f"step_trace_{stamp}": (_STEP, _steps(first, ends, [run for run, _ in rows])),
         f"op_summary_{stamp}": (_OP, (_op(number, *row) for number, row in enumerate(rows))),
         f"op_statistic_{stamp}": (_STATISTIC, _statistic(rows)),
-        f"api_statistic_{stamp}": (_API, [[_DEVICE, *api, api.time / api.count] + [_NONE] * 3 for api in apis]),
+        f"api_statistic_{stamp}": (_API, [[_DEVICE, *api, api.time / api.number] + [_NONE] * 3 for api in apis]),
         "lines": ("op name,op type,line", lines),
     }
     for name, (head, content) in tables.items():

@@ -69,9 +69,8 @@ def run(folder: pathlib.Path, *options: str) -> tuple[str, str]:
         command,
         env=environment,
         cwd=str(folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
