@@ -46,7 +46,7 @@ suites=(
   "smoke       no      tf221                    -                       -m smoke tests/distributed tests/lifted tests/samples"
   "smoke       yes     -                        -                       -m smoke tests/distributed tests/lifted tests/samples tests/cli"
   "convert     yes     tf115,tf215              tf115,tf215,tf26        tests/convert"
-  "card        yes     tf215,tf115,tf26,tf221   -                       tests/card --ignore=tests/card/test_two_cards.py"
+  "card        yes     tf215,tf115,tf26,tf221   tf115                   tests/card --ignore=tests/card/test_two_cards.py"
   "two_cards   no      -                        tf115,tf26              tests/card/test_two_cards.py"
   "mpi         no      -                        mpi                     NPU_SHIM_TEST_BACKENDS=mpi tests/mpi/test_ranks.py tests/distributed/test_backend_collectives.py tests/distributed/test_backend_uneven.py tests/distributed/test_backend_random.py"
   "mpi_hosts   no      -                        mpi                     tests/mpi/test_two_hosts.py tests/mpi/test_hosts_benchmark.py tests/mpi/test_sample.py"

@@ -46,6 +46,11 @@ def running(thread: int | None = None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+def innermost_files() -> dict[int, str]:
+    """Return the file that each thread is in, by the ident of the thread."""
+    return {thread: frame.f_code.co_filename for thread, frame in sys._current_frames().items()}
+
+
 def is_called_by_script() -> bool:
     """Return True if the function that calls this one is called by code of the script."""
     return not is_library(sys._getframe(2).f_code.co_filename)

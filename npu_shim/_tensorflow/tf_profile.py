@@ -149,7 +149,7 @@ class HostTrace:
 
 
 class Event(NamedTuple):
-    """What a thread did for some time.
+    """A call or an op on a thread.
 
     Attributes:
         name: of the event.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import os
-import sys
 import threading
 import time
 
@@ -44,8 +43,8 @@ class HostSamples:
         last = time.monotonic()
         while not self._ended.wait(_INTERVAL_S):
             now = time.monotonic()
-            for thread, frame in sys._current_frames().items():
-                if thread == self._loop and _waits_for_ops(frame.f_code.co_filename):
+            for thread, path in script_frames.innermost_files().items():
+                if thread == self._loop and _waits_for_ops(path):
                     continue
                 for own in script_frames.running(thread):
                     name = f"{relative(own.f_code.co_filename, self._folder)}:{own.f_lineno} ({own.f_code.co_name})"

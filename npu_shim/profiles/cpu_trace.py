@@ -22,7 +22,7 @@ _MARK = "npu_shim step"
 
 @dataclasses.dataclass
 class Recorded:
-    """What was traced. Times are in microseconds of one clock.
+    """The result of a trace. Times are in microseconds of one clock.
 
     Attributes:
         runs: the runs of ops.
