@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Callable
 from npu_shim.rehearsal.comparing import comparison as comparing
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording, read
-from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, KINDS, PRINT
+from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, INPUT, KINDS, PRINT
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
@@ -140,6 +140,11 @@ def _parts(itself: Comparison, first: Departure) -> list[Departure]:
     return []
 
 
+def may_vary(recorded: Recording) -> bool:
+    """Return True if a script has what makes some of its runs depart from others, and not all."""
+    return any(recorded.notes.get(each) for each in ("queue_thread", "unordered_op", "racing_update"))
+
+
 def _cause(recorded: Recording, again: Recording, kind: str) -> str | None:
     """Return a sentence about the cause, where it is known."""
     for (call, value, line), (_, other, _) in zip(recorded.seeds, again.seeds):
@@ -150,6 +155,11 @@ def _cause(recorded: Recording, again: Recording, kind: str) -> str | None:
         return f"A thread of the script fills a queue at {thread}, and its speed decides what is read."
     if recorded.notes.get("unordered_op"):
         return "The op {unordered_op} at {unordered_line} is not deterministic.".format(**recorded.notes)
+    if recorded.notes.get("racing_update") and kind != INPUT:
+        return (
+            f"The update at {recorded.notes['racing_update']} writes variables while the same run computes with them, "
+            "and no op orders the two."
+        )
     if kind == FETCH:
         return "The run that fetches it may read a variable before or after it updates it."
     return None

@@ -159,7 +159,7 @@ def _against_itself(
 ) -> tuple[JsonObject | None, list[str]]:
     """Return a departure of the original from itself, and the printed numbers that it does not repeat."""
     first = found.first
-    for _ in range(_TRIES if recorded.notes.get("queue_thread") or recorded.notes.get("unordered_op") else 1):
+    for _ in range(_TRIES if reproducing.may_vary(recorded) else 1):
         again = reproducing.run_again(first, original, report) if first else None
         if first is None or again is None:
             return None, []

@@ -55,7 +55,7 @@ def test_inputs_and_rates_of_an_update_are_found_in_its_graph() -> None:
             loss
         )
         rates = rates_of(graph.get_operations()[start:], graph)
-        assert sorted(name for name, _ in inputs_of([loss], graph)) == ["batch 0", "x"]
+        assert sorted(name for name, _ in inputs_of([loss], graph, [])) == ["batch 0", "x"]
         assert [name for name, _ in rates] == ["learning_rate"]
         with v1.Session() as session:
             session.run(v1.global_variables_initializer())
@@ -74,7 +74,7 @@ def test_fetches_that_no_op_orders_with_their_update_are_found(tmp_path: pathlib
             after = weight.read_value()
         v1.train.SummarySaverHook(1, output_dir=str(tmp_path), summary_op=tf.constant(b"")).begin()
         [of_hooks] = graph.get_collection("global_step_read_op_cache")
-        unordered = UnorderedReads()
+        unordered = UnorderedReads(pytest.fail)
         run = [
             train_op,
             loss,
@@ -89,6 +89,34 @@ def test_fetches_that_no_op_orders_with_their_update_are_found(tmp_path: pathlib
         ]
         assert unordered.among(graph, run) == [False] * 4 + [True] * 4 + [False] * 2
         assert unordered.among(graph, [weight, "weight:0", of_hooks]) == [False, False, True]  # nothing is updated
+
+
+def test_a_batch_has_one_name_in_all_updates_of_a_graph() -> None:
+    with tf.Graph().as_default() as graph:
+        x, y = (v1.data.make_one_shot_iterator(tf.data.Dataset.from_tensors(each)).get_next() for each in (1.0, 2.0))
+        known: list[str] = []
+        found = [[name for name, _ in inputs_of(tensors, graph, known)] for tensors in ([y + 1.0], [x * y], [x])]
+        assert found == [["batch 0"], ["batch 1", "batch 0"], ["batch 1"]]
+
+
+@pytest.mark.parametrize("is_resource, is_ordered", [(False, False), (False, True), (True, False)])
+def test_an_update_that_races_with_the_loss_of_another_one_is_found(is_resource: bool, is_ordered: bool) -> None:
+    with tf.Graph().as_default() as graph:
+        real, fake = (v1.get_variable(name, [2], use_resource=is_resource) for name in ("real", "fake"))
+        optimizer, noted = v1.train.GradientDescentOptimizer(0.1), []
+        loss = tf.reduce_sum(tf.square(real - fake))
+        critic = optimizer.minimize(loss, var_list=[real])
+        with tf.control_dependencies([critic] if is_ordered else []):
+            other_loss = tf.reduce_sum(tf.square(real + fake))
+        generator = optimizer.minimize(other_loss, var_list=[fake])
+        with tf.control_dependencies([generator]):
+            after = tf.identity(fake)
+        unordered = UnorderedReads(noted.append)
+        unordered.among(graph, [critic, loss])
+        assert noted == []
+        for _ in range(2):
+            unordered.among(graph, [critic, generator, after])
+        assert [op.type for op in noted] == [] if is_resource or is_ordered else ["ApplyGradientDescent"]
 
 
 @pytest.mark.parametrize("is_resource", [False, True])

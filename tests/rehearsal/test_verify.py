@@ -143,9 +143,12 @@ x, y = random.randn(100, 4).astype("f4"), random.randn(100).astype("f4")
 parts = [v1.train.slice_input_producer([x, y], num_epochs=2) for _ in range(3)]
 a, b = v1.train.shuffle_batch_join(parts, 16, capacity=100, min_after_dequeue=40)
 a, b = v1.train.batch([a + v1.random_uniform([4]), b], 16, num_threads=4, enqueue_many=True)
+other = v1.train.shuffle_batch([v1.train.slice_input_producer([x])[0]], 16, 100, 40, num_threads=3)
+other_loss = tf.reduce_mean(tf.square(tf.matmul(other, v1.get_variable("other", [4, 4]))))
 weight = v1.get_variable("weight", [4, 1])
 loss = tf.reduce_mean(tf.square(tf.matmul(a, weight)[:, 0] - b))
 train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+other_op = v1.train.GradientDescentOptimizer(0.1).minimize(other_loss)
 v1.summary.scalar("loss", loss)
 fill = v1.get_variable("fill", [], trainable=False)
 moved = v1.assign_sub(fill, 0.1 * (fill - tf.cast(v1.get_collection("queue_runners")[-1].queue.size(), tf.float32)))
@@ -154,6 +157,7 @@ with supervisor.managed_session() as sess:
     steps = 0
     while steps < 30:
         sess.run([train_op, loss, moved])
+        sess.run(other_op)
         steps += 1
 """
 
@@ -307,8 +311,11 @@ def test_variables_of_a_session_that_stays_open_are_compared(tmp_path: pathlib.P
 
 @pytest.mark.smoke
 def test_queues_of_several_threads_are_read_in_the_same_order(tmp_path: pathlib.Path) -> None:
-    found = verify(tmp_path, QUEUES, QUEUES)
+    runs = ["sess.run([train_op, loss, moved])", "sess.run(other_op)"]
+    found = verify(tmp_path, QUEUES, QUEUES.replace("\n        ".join(runs), "\n        ".join(reversed(runs))))
     assert found["verdict"] == "agree" and found["original"]["steps"] == 30
+    names = {each["name"] for each in found["streams"] if each["kind"] == "input"}
+    assert names == {"batch 0", "batch 1", "batch 2"}  # two of the first queue, one of the second
 
 
 if tf.executing_eagerly():

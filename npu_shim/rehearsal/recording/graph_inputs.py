@@ -23,7 +23,7 @@ _FEW = 16
 _RATES = ("lr", "alpha", "learning_rate")  # arguments of the ops that update variables
 
 
-def inputs_of(tensors: Iterable[Tensor], graph: Graph) -> Found:
+def inputs_of(tensors: Iterable[Tensor], graph: Graph, batches: list[str]) -> Found:
     """Return the data from which tensors are computed: batches of an iterator or a queue, fed values, arguments.
 
     Nothing else is computed for them: the tensors need them anyway.
@@ -31,6 +31,8 @@ def inputs_of(tensors: Iterable[Tensor], graph: Graph) -> Found:
     Args:
         tensors: of the graph.
         graph: new ops will be added to it.
+        batches: the batches of the graph that were found before. New ones are added. So a batch has one name in all
+            updates of a run, which may come in an order of chance.
     Returns:
         Names and tensors of numbers in the order of the graph: ``batch 0``, ``batch 1`` ... of iterators and queues,
         and the names of fed values and arguments.
@@ -41,10 +43,15 @@ def inputs_of(tensors: Iterable[Tensor], graph: Graph) -> Found:
         for output in op.outputs
         if output.dtype.is_floating or output.dtype.is_integer or output.dtype.is_bool
     ]
-    names = [output.op.name if output.op.type.startswith("Placeholder") else "batch" for output in outputs]
-    return [
-        (f"{name} {names[:n].count(name)}" if name == "batch" else name, outputs[n]) for n, name in enumerate(names)
-    ]
+    found = []
+    for output in outputs:
+        name = output.op.name
+        if not output.op.type.startswith("Placeholder"):
+            if output.name not in batches:
+                batches.append(output.name)
+            name = f"batch {batches.index(output.name)}"
+        found.append((name, output))
+    return found
 
 
 def draws_of(tensors: Iterable[Tensor], graph: Graph) -> Found:

@@ -167,7 +167,7 @@ class Recording(Watch):
         sources = [value for _, _, value in rows]
         losses = self.losses_of(graph, kept)
         is_of_tape = graph in self._recorder.graphs_of_tapes  # then it records inputs and draws
-        inputs = [] if is_of_tape else inputs_of(sources, graph)
+        inputs = [] if is_of_tape else inputs_of(sources, graph, self._recorder.batches.setdefault(graph, []))
         draws = draws_of(sources, graph) if self._recorder.of_ranks and not is_of_tape else []
         rates = rates_of(graph.get_operations()[start:], graph)
         trained = {plain_name(variable) for _, variable in kept}

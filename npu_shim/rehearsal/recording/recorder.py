@@ -144,6 +144,7 @@ class Recorder(Watcher):
         self.at_end: list[Callable[[], None]] = []  # functions to call when the script has returned
         self.tapes = 0  # the number of values that tapes have recorded, to see if a call differentiates
         self.graphs_of_tapes: weakref.WeakSet[Any] = weakref.WeakSet()  # whose inputs a tape records
+        self.batches: weakref.WeakKeyDictionary[Any, list[str]] = weakref.WeakKeyDictionary()  # graph -> known inputs
         self.losses = Losses()
         self._counts: dict[int, int] = {}  # optimizer -> its updates
         self._updated: dict[int, set[str]] = {}  # optimizer -> its variables, if it has updated them in this step

@@ -30,7 +30,11 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
         recorder: receives the values.
         read: returns name and value of each variable of a session.
     """
-    unordered, untrained, sizes = UnorderedReads(), Untrained(), queue_sizes.QueueSizes()
+
+    def note(update: Operation) -> None:
+        recorder.writer.event("note", racing_update=tf_recording.line_of(update))
+
+    unordered, untrained, sizes = UnorderedReads(note), Untrained(), queue_sizes.QueueSizes()
     last: list[Session] = []  # the last one that is open
 
     def run(

@@ -47,7 +47,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
             value = dense(value, source) if is_variable and value is not None else getattr(value, "values", value)
             rows += [(TAPE, name + mark, tensor) for tensor in _tensors(value)]
         if graph is not None and recorder.takes_inputs(graph):
-            found = inputs_of([value for _, _, value in rows], graph)
+            found = inputs_of([value for _, _, value in rows], graph, recorder.batches.setdefault(graph, []))
             draws = draws_of([value for _, _, value in rows], graph) if recorder.of_ranks else []
             rows = [(INPUT, *each) for each in found] + [(DRAW, *each) for each in draws] + rows
         names = [(kind, name) for kind, name, _ in rows]

@@ -3,28 +3,37 @@
 ``sess.run([train_op, weight])`` reads a variable and updates it in one step. Where no op orders the two, as with
 resource variables, the value is the one before the update or after it. The global step that hooks of TensorFlow fetch
 for themselves is such a read, too, and other hooks, which a migration brings, fetch it at other steps.
+
+A variable that is no resource is written in place. ``sess.run([critic, generator])`` then computes the loss of one
+update before or after the other update.
 """
 
 from __future__ import annotations
 
 import re
 import weakref
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
 
 from npu_shim._tensorflow import tf_recording
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation
+    from npu_shim._tensorflow.types import Graph, Operation, Tensor
 
 _VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
+_IN_PLACE = frozenset({"VariableV2", "Variable"})
 _UPDATE = re.compile(r"Assign|(Resource)?(Sparse)?Apply|(Resource)?Scatter")
 _MOST_OPS = 50  # above a fetch that is little more than a variable; others come from the step and its inputs
 
 
 class UnorderedReads:
-    """The fetches of runs that read variables which the same run updates, found once for each graph and set of ops."""
+    """The fetches of runs that read variables which the same run updates, found once for each graph and set of ops.
 
-    def __init__(self) -> None:
+    Args:
+        note: called once for each of these sets in which an update writes a variable while the run computes with it.
+    """
+
+    def __init__(self, note: Callable[[Operation], None]) -> None:
+        self._note = note
         self._known: weakref.WeakKeyDictionary[Any, dict[frozenset[str], frozenset[str]]] = weakref.WeakKeyDictionary()
 
     def among(self, graph: Graph, fetches: Sequence[Any]) -> list[bool]:
@@ -39,8 +48,39 @@ class UnorderedReads:
         known, key = self._known.setdefault(graph, {}), frozenset(own)
         if key not in known:
             known[key] = frozenset(_racing(own))
+            update = racing_update(own.values())
+            if update is not None:
+                self._note(update)
         of_hooks = tf_recording.global_step_of_hooks(graph)
         return [op is not None and (op.name in known[key] or op in of_hooks) for op in ops]
+
+
+def racing_update(fetches: Iterable[Operation]) -> Operation | None:
+    """Return an update of an optimizer that writes a variable in place while the run computes with it, or None."""
+    run = _above(fetches)
+    waits: dict[frozenset[Operation], set[Operation]] = {}  # the updates of an optimizer wait for the same ops
+
+    def is_ordered(first: Operation, second: Operation) -> bool:
+        key = frozenset(second.control_inputs)
+        if key not in waits:
+            waits[key] = _above(key)
+        return first in waits[key] or first in _above([second])
+
+    for op in run:
+        if "Apply" in op.type and op.inputs and op.inputs[0].op.type in _IN_PLACE:
+            for user in _users(op.inputs[0]):
+                if user in run and not is_ordered(user, op) and not is_ordered(op, user):
+                    return op
+    return None
+
+
+def _users(variable: Tensor) -> Iterator[Operation]:
+    """Yield the ops that compute with the memory of a variable."""
+    for op in variable.consumers():
+        if op.type == "Identity":
+            yield from op.outputs[0].consumers()
+        elif not _UPDATE.match(op.type):
+            yield op
 
 
 def _racing(ops: dict[str, Operation]) -> Iterator[str]:
