@@ -97,7 +97,9 @@ def verify(script: Script, folder: str, report: str, migrated: str | None = None
     scripts = [script.script] + ([os.path.join(migrated, script.start, script.script)] if migrated else [])
     options = ["--steps", str(STEPS), "--timeout", "600", "--copy", "-r", report]
     command = ["-m", "npu_shim", "verify", *options, *scripts, "--", *script.arguments.split()]
-    run(command, os.path.join(folder, script.start), codes=range(4))
+    output = run(command, os.path.join(folder, script.start), codes=range(4))
+    if not os.path.exists(os.path.join(report, "verify.json")):
+        raise RuntimeError(f"verify wrote no report:\n{output}")
     found = read(os.path.join(report, "verify.json"))
     print(script.name, found["verdict"], *found["problems"], sep="\n    ", file=sys.stderr, flush=True)
     return found

@@ -84,8 +84,8 @@ class Row(NamedTuple):
 
 def run(
     arguments: Sequence[str], folder: str = HERE, codes: Container[int] = (0, 1), python: str = sys.executable
-) -> None:
-    """Run a command of npu-shim or of the tool in a process of its own, in a folder.
+) -> str:
+    """Run a command of npu-shim or of the tool in a process of its own, in a folder. Return the end of its output.
 
     Raises:
         RuntimeError: it ends with another code than these.
@@ -104,9 +104,10 @@ def run(
         stderr=subprocess.STDOUT,
         check=False,
     )
+    text = done.stdout.decode("utf-8", "replace")[-3000:]
     if done.returncode not in codes:
-        text = done.stdout.decode("utf-8", "replace")[-3000:]
         raise RuntimeError(f"{' '.join(arguments)} ended with code {done.returncode}:\n{text}")
+    return text
 
 
 def measure(sample: Sample, folder: str) -> Row:

@@ -12,16 +12,18 @@ from typing import Any, Callable
 import numpy as np
 import pytest
 
-from npu_shim.rehearsal import portable
+from npu_shim.rehearsal import portable, recorded
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.recording import initial_variables, read
 from npu_shim.rehearsal.comparing.versions import drop_redefined
-from npu_shim.rehearsal.recording.recorder import FINAL, INITIAL, LOG, VARIABLE
+from npu_shim.rehearsal.recording.recorder import FINAL, GRADIENT, INITIAL, INPUT, LOG, LOSS, VARIABLE, Recorder
 from npu_shim.rehearsal.recording.writer import TENSORS, Writer
 from npu_shim.rehearsal.running import Run
+from npu_shim.rehearsal.verifying import Settings
 from tests.recordings import recording
 
 KERNEL = np.arange(120, dtype="f4").reshape(40, 3)
+ROWS = np.random.RandomState(0).rand(3, 8, 4).astype("f4")  # of three steps
 
 
 @pytest.fixture
@@ -124,6 +126,64 @@ def test_whole_tensors_are_those_that_were_recorded(tmp_path: pathlib.Path) -> N
     tensors = [value.tensor() for value in read(str(tmp_path)).streams[VARIABLE, "kernel"].values]
     assert tensors[0] is None and tensors[2] is None
     np.testing.assert_array_equal(tensors[1], KERNEL + 2)
+
+
+def record_share(folder: pathlib.Path, rows: slice, is_averaged: bool, gradient: float) -> None:
+    """Write the recording of a process that trains on some rows of each step."""
+    folder.mkdir(parents=True, exist_ok=True)
+    recorder = Recorder(Writer(str(folder)))
+    recorder.of_ranks = True
+    recorder.writer.event("start", command=["train.py"], python="3.11.7", rank=None)
+    recorder.writer.event("note", broadcast=True)
+    for batch in ROWS:
+        recorder.reduced = 40 * is_averaged
+        values = [(INPUT, "batch 0", batch[rows]), (LOSS, "loss", batch[rows].mean())]
+        values += [(GRADIENT, "kernel", np.full(40, gradient, "f4")), (VARIABLE, "kernel", np.ones(40, "f4"))]
+        recorder.update(0, values)
+    recorder.writer.event("end", ended="returned", steps=len(ROWS), seconds=1.5, peak_bytes=10**8)
+
+
+@pytest.mark.parametrize(
+    "shares, is_averaged, gradient, wanted",
+    [
+        ((slice(0, 4), slice(4, 8)), True, 0.5, []),
+        (
+            (slice(0, 8), slice(0, 8)),
+            False,
+            0.5,
+            ["Both ranks train on the same 8 rows; nothing is averaged (NPU308, train.py:3)."],
+        ),
+        (
+            (slice(0, 4), slice(4, 8)),
+            False,
+            0.75,
+            [
+                "Nothing is averaged (NPU308, train.py:3).",
+                "The first difference is at step 1: gradient 'kernel', norm 3.16228 and 4.74342.",
+                "Rank 1 departs from rank 0 at step 1: gradient 'kernel', norm 4.74342 and 3.16228.",
+            ],
+        ),
+    ],
+    ids=["work together", "train on the same rows", "average nothing"],
+)
+def test_ranks_are_compared_with_a_recording(
+    shares: tuple[slice, slice], is_averaged: bool, gradient: float, wanted: list[str], tmp_path: pathlib.Path
+) -> None:
+    class Ranks(Run):
+        def start(self) -> int:
+            for folder, rows, value in zip(self.recordings(), shares, (gradient, 0.5)):
+                record_share(pathlib.Path(folder), rows, is_averaged, value)
+            return 0
+
+    script = tmp_path / "train.py"
+    script.write_text("print(1)\n")
+    record_share(tmp_path / "run", slice(0, 8), False, 0.5)
+    run = Run("original", str(script), [], str(tmp_path / "run"), deliberate={"places": {}})
+    portable.write(str(tmp_path / "r"), run, 0, read(run.folder), None, 1e9)
+    migrated = Ranks("migrated", str(script), [], str(tmp_path / "ranks"), ranks=2, deliberate={"places": {}})
+    settings = Settings(places=lambda: ["NPU308, train.py:3"])
+    found = recorded.against(portable.load(str(tmp_path / "r")), migrated, settings, lambda _: None, False)
+    assert (found["problems"], found["verdict"]) == (wanted, "differ" if wanted else "agree")
 
 
 LARGE = """
