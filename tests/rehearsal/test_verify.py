@@ -305,7 +305,8 @@ def test_predictions_are_compared_without_training(tmp_path: pathlib.Path) -> No
 def test_variables_of_a_session_that_stays_open_are_compared(tmp_path: pathlib.Path) -> None:
     text = NOISY.replace("with v1.Session() as sess:", "sess = v1.Session()\nif True:").replace("40", "3")
     text = text.replace("loss =", "counter = v1.get_variable('counter', initializer=1.0)\nloss =")
-    first = verify(tmp_path, text, text.replace("initializer=1.0", "initializer=2.0"))["first_departure"]
+    text += "\nsess.run(counter.assign(1.0).op)"  # after the last step, at which untrained variables are compared
+    first = verify(tmp_path, text, text.replace("assign(1.0)", "assign(2.0)"))["first_departure"]
     assert (first["kind"], first["name"]) == ("final variable", "counter")
 
 
