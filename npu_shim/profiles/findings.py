@@ -56,6 +56,7 @@ class Case:
     def __init__(self, profile: Profile, device: Device, found: Breakdown, product: Product | None) -> None:
         self.profile, self.device, self.found, self.product = profile, device, found, product
         self.steps = len(found.length)
+        self.on_cpu = any(kinds.on_cpu(each) for each in device.signatures)
         kept = within(device)
         code = device.code[kept]
         number = len(device.signatures)

@@ -22,6 +22,7 @@ _COLLECTIVE = re.compile(
     r"hcom_|(Hcom|Horovod|Collective|Nccl|HcclAll)|all_?reduce|(reduce|all)_?(scatter|gather)", re.I
 )
 _COLLECTIVE_CORE = re.compile("COMMUNICATION|HCCL|HCOM", re.I)
+_COMPUTE = re.compile("CORE|VECTOR|AI[CV]|MIX|DSA|KERNEL|FFTS|CPU", re.I)
 _AI_CPU = re.compile("AI_?CPU|KERNEL_AICPU|TS_AICPU", re.I)
 _TRANSFER = re.compile("MEMCPY|PCIE|SDMA|D2H|H2D|RDMA", re.I)
 _NO_WORK = re.compile(
@@ -195,7 +196,8 @@ def category(each: Signature) -> str:
         return AI_CPU
     if _TRANSFER.search(each.core):
         return TRANSFER
-    return OTHER if _NO_WORK.search(each.core) else COMPUTE
+    named = each.type or _COMPUTE.search(each.core)  # task_time has no types, and rows that set or mark something
+    return COMPUTE if named and not _NO_WORK.search(each.core) else OTHER
 
 
 def kind(each: Signature) -> str:

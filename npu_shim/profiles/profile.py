@@ -113,6 +113,7 @@ def _devices(source: str, members: list[ProfileFile], problems: dict[str, str]) 
     runs.clear()
     ends += starts
     category = np.array([kinds.category(each) for each in known])
+    known = [each if each.type else each._replace(type=each.name) for each in known]
     device = np.array([each.device for each in known])
     for number in sorted(set(device.tolist()), key=lambda text: (len(text), text)):
         kept = (device == number)[codes] & (category != kinds.OTHER)[codes] & (ends >= starts)
@@ -136,6 +137,8 @@ def _devices(source: str, members: list[ProfileFile], problems: dict[str, str]) 
             code, start, end = code[order], start[order], end[order]
         for each in (each for each in members if each.kind == "database"):
             found = found or steps.marked(exports.read_steps(each.path), code, start, category)
+        ids = np.array([each.step for each in known])
+        found = found or steps.numbered(code, start, end, ids, category)
         if found is None:
             numbers = {name: place for place, name in enumerate(dict.fromkeys(each.name for each in known))}
             names = np.array([numbers[each.name] for each in known])

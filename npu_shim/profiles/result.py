@@ -76,8 +76,8 @@ def to_result(profile: Profile, folder: str, product: Product | None = None, by_
             "step": _step(case),
             "waits": [_wait(case, name) for name in WAITS if case.found.waits[name].any()],
             "phases": [_phase(case, place) for place in range(len(PHASES)) if case.found.phases[:, place].any()],
-            "ops": _ops(case, ("name", "type"))[:_MOST],
-            "types": _ops(case, ("type",))[:_MOST],
+            "ops": _ops(case, ("name", "type")),
+            "types": _ops(case, ("type",)),
             "findings": [_finding(case, each) for each in found],
             "timeline": _timeline(case),
         }
@@ -112,8 +112,7 @@ def _step(case: Case) -> JsonObject:
 
 def label(case: Case, name: str) -> str:
     """Return what a page calls a category."""
-    cpu = any(kinds.on_cpu(each) for each in case.device.signatures)
-    return ("ops on the CPU" if cpu else "AI Core") if name == kinds.COMPUTE else _NAMES.get(name, name)
+    return ("ops on the CPU" if case.on_cpu else "AI Core") if name == kinds.COMPUTE else _NAMES.get(name, name)
 
 
 def _wait(case: Case, name: str) -> JsonObject:
@@ -134,29 +133,27 @@ def _ops(case: Case, keys: Sequence[str]) -> list[JsonObject]:
     groups: dict[tuple[str, ...], list[int]] = {}
     for place in np.flatnonzero(case.calls > 0):
         groups.setdefault(tuple(getattr(case.device.signatures[place], key) for key in keys), []).append(int(place))
-    length = case.mean(case.found.length)
-    rows = []
-    for key, places in groups.items():
-        ms = float(case.ms[places].sum())
-        most = max(places, key=lambda place: case.ms[place])
-        of_group = dict(zip(keys, key))
-        rows.append(
-            {
-                "name": of_group.get("name", ""),
-                "type": of_group["type"],
-                "unit": label(case, str(case.device.category[most])),
-                "line": case.profile.lines.get(case.device.signatures[most].name, ""),
-                "calls": float(case.calls[places].sum()),
-                "ms": ms,
-                "share": ms / length,
-                "matrix": _ratio(case, 0, places),
-                "vector": _ratio(case, 1, places),
-                "memory": _ratio(case, 2, places),
-                "bound_ms": sum(case.bound(place) for place in places) if case.product else None,
-                "shapes": case.device.signatures[most].shapes.strip('"'),
-            }
-        )
-    return sorted(rows, key=lambda row: (-row["ms"], row["type"], row["name"]))
+    sums = {key: float(case.ms[places].sum()) for key, places in groups.items()}
+    first = sorted(groups, key=lambda key: (-sums[key], key[::-1]))[:_MOST]
+    return [_op(case, dict(zip(keys, key)), groups[key], sums[key]) for key in first]
+
+
+def _op(case: Case, of_group: dict[str, str], places: list[int], ms: float) -> JsonObject:
+    most = max(places, key=lambda place: case.ms[place])
+    return {
+        "name": of_group.get("name", ""),
+        "type": of_group["type"],
+        "unit": label(case, str(case.device.category[most])),
+        "line": case.profile.lines.get(case.device.signatures[most].name, ""),
+        "calls": float(case.calls[places].sum()),
+        "ms": ms,
+        "share": ms / case.mean(case.found.length),
+        "matrix": _ratio(case, 0, places),
+        "vector": _ratio(case, 1, places),
+        "memory": _ratio(case, 2, places),
+        "bound_ms": sum(case.bound(place) for place in places) if case.product else None,
+        "shapes": case.device.signatures[most].shapes.strip('"'),
+    }
 
 
 def _ratio(case: Case, which: int, places: Sequence[int]) -> float | None:

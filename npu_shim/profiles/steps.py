@@ -9,7 +9,9 @@ import numpy as np
 
 from npu_shim.profiles.kinds import HOST, INPUT
 
-TRACED, MARKED, INFERRED, WHOLE = "step_trace", "STEP_TIME", "ops that run once in each step", "the whole profile"
+TRACED, MARKED, NUMBERED, INFERRED, WHOLE = (
+    "step_trace", "STEP_TIME", "Step Id", "ops that run once in each step", "the whole profile"
+)  # fmt: skip
 PHASES = ("data", "forward and backward", "gradient refresh")
 _LEAST = 3  # steps
 _END = 1 << 62  # nanoseconds
@@ -89,6 +91,28 @@ def inferred(code: np.ndarray, start: np.ndarray, end: np.ndarray, names: np.nda
     before = np.concatenate(([start[begins[0]]], ends[:-1]))
     forward = _forward(code, start, category, before, ends)
     return Steps(np.stack([before, forward, ends, ends], 1), INFERRED) if np.all(before < ends) else whole
+
+
+def numbered(
+    code: np.ndarray, start: np.ndarray, end: np.ndarray, ids: np.ndarray, category: np.ndarray
+) -> Steps | None:
+    """Return the steps of runs whose rows have the number of the step; None if one has none.
+
+    Args:
+        code, start, end: of the runs.
+        ids: the number of each signature, as text.
+        category: of each signature.
+    """
+    known, place = np.unique(ids[code], return_inverse=True)
+    if "" in known:
+        return None
+    begins, ends = np.full(len(known), _END), np.zeros(len(known), np.int64)
+    np.minimum.at(begins, place, start)
+    np.maximum.at(ends, place, end)
+    ends = np.sort(ends)
+    before = np.concatenate(([begins.min()], ends[:-1]))
+    forward = _forward(code, start, category, before, ends)
+    return Steps(np.stack([before, forward, ends, ends], 1), NUMBERED) if np.all(before < ends) else None
 
 
 def marked(marks: np.ndarray, code: np.ndarray, start: np.ndarray, category: np.ndarray) -> Steps | None:

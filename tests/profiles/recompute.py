@@ -50,7 +50,7 @@ def read(folder: str) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
             with open(file, encoding="utf-8-sig", newline="") as stream:
                 for cells in csv.DictReader(stream):
                     row = {
-                        re.sub(r"^(task |op |accelerator )|\(us\)", "", key.lower()): value.strip()
+                        re.sub(r"^(task |op |accelerator )|\(us\)", "", key.lower()): (value or "").strip()
                         for key, value in cells.items()
                         if key
                     }
@@ -77,6 +77,14 @@ def page(runs: list[Any], traced: list[Any]) -> dict[str, Any]:
         if before is not None or len(traced) == 1:
             edges.append((before if before is not None else end - took, forward, backward, end))
         before = end
+    of_step: dict[str, list[Any]] = defaultdict(list)
+    for run in runs:
+        of_step[run[3].get("step id", "")].append(run)
+    if not edges and "" not in of_step:
+        begin = min(start for start, *_ in runs)
+        for until in sorted(max(end for _, end, *_ in members) for members in of_step.values()):
+            edges.append((begin, min([run[0] for run in runs if run[0] >= begin] + [until]), until, until))
+            begin = until
     if not edges:
         last = max(end for _, end, *_ in runs)
         edges = [(min(start for start, *_ in runs),) * 2 + (last,) * 2]
