@@ -32,7 +32,7 @@ def preload_environment(
     if not before.imports_tensorflow:
         return None
     problem = before.problem and f"{before.problem} sets environment variables before TensorFlow is imported"
-    if plan[0].cores:
+    if plan[0].share.cores:
         problem = "--bind-cores gives each rank its own processors"
     if problem:
         report(f"ranks start as plain processes: {problem}")

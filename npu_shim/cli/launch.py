@@ -21,7 +21,7 @@ from npu_shim.cli._preload import preload_environment
 from npu_shim.distributed.ranktable import hostfile, writer
 from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_text
-from npu_shim.launching import modelarts
+from npu_shim.launching import cores, modelarts
 from npu_shim.launching.across_hosts import mpirun_process
 from npu_shim.launching.host_memory import memory_warning
 from npu_shim.launching.job import TIMED_OUT, Job
@@ -33,7 +33,7 @@ from npu_shim.launching.job_ranks import (
     ranks_of_hosts,
     ranks_of_hosts_in_rehearsal,
 )
-from npu_shim.launching.plan import RankProcess, processes, share_cores, share_threads
+from npu_shim.launching.plan import RankProcess, processes, share_threads
 from npu_shim.launching.progress.display import Display
 from npu_shim.launching.table_wait import TABLE_TIMEOUT_S, TableTimeout, wait_for_table
 
@@ -69,7 +69,8 @@ def main(arguments: list[str]) -> int:
         available = sorted(os.sched_getaffinity(0))
         if assignment.hosts and args.progress:
             raise ValueError("--progress needs all ranks on this host: mpirun starts those of several. Leave it out.")
-        cores = share_cores(available, len(assignment.slots)) if args.bind_cores else None
+        devices = [slot.device for slot in assignment.slots]
+        shares = cores.shares(available, devices) if args.bind_cores else None
         threads = None if host_device.look().is_npu else share_threads(available, len(assignment.slots))
     except (OSError, ValueError) as error:
         _report(f"error: {error}")
@@ -93,7 +94,7 @@ def main(arguments: list[str]) -> int:
             return USAGE_ERROR
     else:
         plan = processes(
-            assignment.slots, assignment.world_size, command, job_id, log_dir, assignment.table, cores, threads=threads
+            assignment.slots, assignment.world_size, command, job_id, log_dir, assignment.table, shares, threads=threads
         )
     if args.dry_run:
         lines = [process.as_shell() for process in plan]
@@ -226,7 +227,12 @@ def _parser() -> argparse.ArgumentParser:
         "run; by default npu_shim_logs/JOB_ID",
     )
     made.add_argument("--job-id", metavar="ID", help="name of the job; by default JOB_ID or a new name")
-    made.add_argument("--bind-cores", action="store_true", help="bind each rank to its own processors")
+    made.add_argument(
+        "--bind-cores",
+        action="store_true",
+        help="bind each rank to the processors and the memory near its device, by npu-smi or the PCI bus; to even "
+        "shares where neither knows them, as in a rehearsal",
+    )
     made.add_argument(
         "--no-preload",
         action="store_true",

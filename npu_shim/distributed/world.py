@@ -66,6 +66,14 @@ class World:
         """Return the number of ranks on the server of this rank."""
         return len(self.local_ranks)
 
+    @property
+    def local_devices(self) -> tuple[int, ...]:
+        """Return the devices of the ranks on the server of this rank; without a rank table, counted from 0."""
+        if self.table is None:
+            return tuple(range(self.local_size))
+        devices = {device.rank: device.device_id for server in self.table.servers for device in server.devices}
+        return tuple(devices[rank] for rank in self.local_ranks)
+
     def ranks_beside(self, rank: int) -> tuple[int, ...]:
         """Return the ranks on the server of a rank, including that rank, ascending."""
         return tuple(r for r, server in enumerate(self.servers) if server == self.servers[rank])

@@ -11,7 +11,7 @@ from npu_shim.distributed.ranktable import allocation
 from npu_shim.distributed.ranktable.generate import Host
 from npu_shim.launching import host_rank
 from npu_shim.launching.job import RESTART_VARIABLE
-from npu_shim.launching.plan import RankProcess, RankSlot, processes
+from npu_shim.launching.plan import RankProcess, RankSlot, Share, processes
 
 _FORWARDED = ("PYTHON", "NPU_SHIM_", "HCCL_", "TF_", "OMP_", "KERAS_", "PATH", "LD_LIBRARY_PATH", "UCX_", "FI_")
 
@@ -60,7 +60,7 @@ def mpirun_process(
         command=(*mpirun_command(mpirun, allocation.run([mpirun, "--version"]), hosts), *words),
         environment=own,
         removed=tuple(dict.fromkeys(name for name in removed if name in environ)),
-        cores=(),
+        share=Share(),
         log=os.path.join(log_dir, "mpirun.log"),
         name="mpirun",
         starts=size,

@@ -15,9 +15,10 @@ from typing import Mapping
 
 from npu_shim._host import host_env
 from npu_shim.distributed.world import world
+from npu_shim.launching import cores
 from npu_shim.launching.failure import CAUSE_WAIT_S, failure_lines, finished, lost_rank, reported_failure
 from npu_shim.launching.follow import Follower
-from npu_shim.launching.plan import OP_THREADS, share_cores, share_threads
+from npu_shim.launching.plan import OP_THREADS, share_threads
 
 _POLL_INTERVAL_S = 0.05
 _GRACE_S = 10.0
@@ -52,7 +53,7 @@ def main(log_dir: str, command: list[str], bind_cores: bool = False) -> int:
     if threads is not None:
         environ.setdefault(OP_THREADS, str(threads))
     if bind_cores:
-        os.sched_setaffinity(0, share_cores(available, here.local_size)[here.local_rank])
+        cores.bind(cores.shares(available, here.local_devices)[here.local_rank])
     os.makedirs(log_dir, exist_ok=True)
     path = os.path.join(log_dir, f"rank_{here.rank}.log")
     ended: list[int] = []

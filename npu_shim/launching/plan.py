@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from dataclasses import dataclass
-from typing import Mapping, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 from npu_shim._host import host_env
 
@@ -27,6 +27,18 @@ _REMOVED = (
     host_env.REHEARSAL_VARIABLE,
 )
 OP_THREADS = "TF_NUM_INTRAOP_THREADS"  # of TensorFlow; a session config with its own value has precedence
+
+
+class Share(NamedTuple):
+    """The part of a host that a rank gets.
+
+    Attributes:
+        cores: its processors; those of the launcher when empty.
+        node: the NUMA node whose memory it takes first; None for any.
+    """
+
+    cores: tuple[int, ...] = ()
+    node: int | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,7 @@ class RankProcess:
         command: program and arguments.
         environment: the variables that differ from those of the launcher.
         removed: the variables of the launcher that it does not inherit.
-        cores: the processors that it may use; those of the launcher when empty.
+        share: its processors and memory.
         log: the file for standard output and standard error.
         name: for messages; that of the rank if empty.
         starts: the number of ranks that it starts, if it is mpirun; else 0.
@@ -68,7 +80,7 @@ class RankProcess:
     command: tuple[str, ...]
     environment: Mapping[str, str]
     removed: tuple[str, ...]
-    cores: tuple[int, ...]
+    share: Share
     log: str
     name: str = ""
     starts: int = 0
@@ -86,8 +98,10 @@ class RankProcess:
         """Return the shell command that starts the same process."""
         words = ["env"] + [f"-u {name}" for name in self.removed]
         words += [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
-        if self.cores:
-            words.append("taskset -c " + ",".join(map(str, self.cores)))
+        if self.share.node is not None:
+            words.append(f"numactl --preferred={self.share.node}")
+        if self.share.cores:
+            words.append("taskset -c " + ",".join(map(str, self.share.cores)))
         words += [shlex.quote(word) for word in self.command]
         return " ".join(words + [">>", shlex.quote(self.log), "2>&1"])
 
@@ -99,7 +113,7 @@ def processes(
     job_id: str,
     log_dir: str,
     rank_table: str | None = None,
-    cores: Sequence[tuple[int, ...]] | None = None,
+    shares: Sequence[Share] | None = None,
     environ: Mapping[str, str] | None = None,
     threads: int | None = None,
 ) -> list[RankProcess]:
@@ -112,7 +126,7 @@ def processes(
         job_id: name of the job.
         log_dir: the folder for the logs; RankSlot.log_name is the name of each.
         rank_table: path of the rank table; None without one.
-        cores: the processors of each rank, in the order of slots; None to bind no rank.
+        shares: the processors and memory of each rank, in the order of slots; None to bind no rank.
         environ: the variables of the launcher; those of this process when None.
         threads: number of TensorFlow threads within an op; None for the default of TensorFlow.
     Returns:
@@ -142,7 +156,7 @@ def processes(
                 command=tuple(command),
                 environment=own,
                 removed=tuple(name for name in _REMOVED if name in environ and name not in own),
-                cores=tuple(cores[index]) if cores else (),
+                share=shares[index] if shares else Share(),
                 log=os.path.join(log_dir, slot.log_name),
             )
         )

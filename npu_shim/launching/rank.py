@@ -7,6 +7,7 @@ import signal
 import subprocess
 from typing import Mapping
 
+from npu_shim.launching import cores
 from npu_shim.launching.fork_server import Forked, ForkServer
 from npu_shim.launching.plan import RankProcess
 from npu_shim.launching.progress.status import PIPE_VARIABLE, Status, encode, send
@@ -45,15 +46,14 @@ class Rank:
                 # Runs in the child, which leads its own session. The guardian must know the group even if the launcher
                 # is killed at this moment.
                 os.write(guardian, b"+%d\n" % os.getpid())
-                if process.cores:
-                    os.sched_setaffinity(0, process.cores)
+                cores.bind(process.share)
 
             variables = process.full_environment(environ)
             if progress is not None:
                 variables[PIPE_VARIABLE] = str(progress)
             self._process: subprocess.Popen[bytes] | Forked
             if fork_server is not None:
-                self._process = fork_server.fork(process.log, variables, process.cores, guardian)
+                self._process = fork_server.fork(process.log, variables, process.share.cores, guardian)
             else:
                 self._process = subprocess.Popen(
                     process.command,

@@ -19,7 +19,7 @@ from npu_shim._host import host_device
 from npu_shim.distributed.ranktable import generate, rootinfo
 from npu_shim.distributed.ranktable.reader import parse
 from npu_shim.launching.assignment import assign_local_ranks, assign_server_ranks
-from npu_shim.launching.plan import OP_THREADS, RankSlot, processes, share_cores, share_threads
+from npu_shim.launching.plan import OP_THREADS, RankSlot, Share, processes, share_cores, share_threads
 from npu_shim.launching.table_wait import TableTimeout, wait_for_table
 
 pytestmark = pytest.mark.once
@@ -36,10 +36,17 @@ MARK = "LAUNCH_TEST_MARK"
 def test_rank_gets_its_variables_and_none_of_another_job() -> None:
     outer = {"PATH": "/bin", "RANK_ID": "7", "CM_CHIEF_IP": "1.2.3.4", "POD_NAME": "x", "TF_CONFIG": "{}", "KEPT": "1"}
     made = processes(
-        [RankSlot(2, 4), RankSlot(3, 5)], 4, ["python", "a.py"], "j", "logs", "table.json", [(0,), (1, 2)], outer
+        [RankSlot(2, 4), RankSlot(3, 5)],
+        4,
+        ["python", "a.py"],
+        "j",
+        "logs",
+        "table.json",
+        [Share((0,)), Share((1, 2))],
+        outer,
     )
     assert [p.log for p in made] == [os.path.join("logs", "rank_2.log"), os.path.join("logs", "rank_3.log")]
-    assert [p.cores for p in made] == [(0,), (1, 2)]
+    assert [p.share.cores for p in made] == [(0,), (1, 2)]
     assert made[1].full_environment(outer) == {
         "PATH": "/bin",
         "KEPT": "1",
