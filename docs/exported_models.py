@@ -233,9 +233,9 @@ def pridnet(training: bool) -> Network:
     """Denoising of images."""
     import tensorflow as tf
 
-    image = tf.placeholder(tf.float32, [None, 64, 64, 1], name="input")
+    image = tf.placeholder(tf.float32, [None, 256, 256, 1], name="input")
     made = importlib.import_module("network").network(image)
-    return Network({image: images(1, 64, 64, 1)}, [tf.minimum(tf.maximum(made, 0), 1, name="output")], made)
+    return Network({image: images(1, 256, 256, 1)}, [tf.minimum(tf.maximum(made, 0), 1, name="output")], made)
 
 
 def slim(file: str, name: str, scope: str, size: int) -> Callable[[bool], Network]:
@@ -250,7 +250,7 @@ def slim(file: str, name: str, scope: str, size: int) -> Callable[[bool], Networ
             made, points = getattr(nets, name)(image, num_classes=1001, is_training=training)
         made = tf.reshape(made, [-1, 1001])
         prediction = points.get("Predictions", points.get("predictions"))
-        return Network({image: images(1, size, size, 3)}, [prediction], made)
+        return Network({image: images(1, size, size, 3)}, [prediction, made], made)  # the softmax may be saturated
 
     return build
 
@@ -309,7 +309,9 @@ def east(training: bool) -> Network:
 
     image = tf.placeholder(tf.float32, [1, 64, 64, 3], name="input_images")
     score, geometry = importlib.import_module("model").model(image, is_training=training)
-    return Network({image: 255 * images(1, 64, 64, 3)}, [score, geometry], score)
+    # Of little contrast: averages of three steps do not scale, and sigmoids of logits in the thousands are rounding.
+    value = np.float32([123.68, 116.78, 103.94]) + images(1, 64, 64, 3) / 10
+    return Network({image: value}, [score, geometry], score)
 
 
 def ctr(name: str) -> Callable[[str], None]:
@@ -476,10 +478,9 @@ def tcn() -> tuple[Any, np.ndarray]:
     return made, images(2, 20, 3)
 
 
-def zoo(folder: str, make: Callable[[str], None], acl: str, built_in: bool = False) -> Model:
-    """Return a model whose project is in the vendor's collection."""
-    kind = "built-in/cv" if built_in else "contrib/cv"
-    return Model("ACL", *ZOO, folder, "1.15", make, f"ACL_TensorFlow/{kind}/{acl}/README.md")
+def zoo(folder: str, make: Callable[[str], None], acl: str, page: str = "README.md") -> Model:
+    """Return a model whose project is in the vendor's collection; `page` has the line of atc."""
+    return Model("ACL", *ZOO, folder, "1.15", make, f"{_ACL}{acl}/{page}")
 
 
 def click_rate(name: str, *edits: Edit) -> Model:
@@ -504,7 +505,9 @@ MODELS: Mapping[str, Model] = {
         "White-Box-Cartoonization_ID2089_for_ACL",
     ),
     "3D pose": zoo(_ACL + "3D-POSE-BASELINE_ID0795_for_ACL/src", session(pose), "3D-POSE-BASELINE_ID0795_for_ACL"),
-    "PRIDNet": zoo("TensorFlow/contrib/cv/PRIDNET_ID1275_for_TensorFlow", session(pridnet), "PRIDNET_ID1275_for_ACL"),
+    "PRIDNet": zoo(
+        "TensorFlow/contrib/cv/PRIDNET_ID1275_for_TensorFlow", session(pridnet), "PRIDNET_ID1275_for_ACL", "run_atc.sh"
+    ),
     "MobileNetV1": networks("mobilenet_v1", "mobilenet_v1", "mobilenet_v1_arg_scope", "MobileNetv1_for_ACL"),
     "GoogleNet": networks("inception_v1", "inception_v1", "inception_v1_arg_scope", "GoogleNet_for_ACL"),
     "InceptionV2": networks("inception_v2", "inception_v2", "inception_v2_arg_scope", "Inceptionv2_for_ACL"),

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator
 from npu_shim._tensorflow import tf_api
 from npu_shim.exporting.freezing import VARIABLES
 from npu_shim.exporting.nodes import (
+    NORMS,
     ExportError,
     attribute,
     by_name,
     constant_value,
     data_inputs,
+    is_of_training,
     join,
     rewire,
     set_constant,
@@ -30,7 +32,10 @@ _BUILD = (
     "Build the graph for inference (training=False, is_training=False or ModeKeys.PREDICT), restore the checkpoint "
     "there, and export that graph."
 )
-_PASS = ("Identity", "StopGradient", "Cast", "Reshape", "Squeeze", "ExpandDims", "PreventGradient", "CheckNumerics")
+_PASS = (
+    *("Identity", "StopGradient", "Cast", "Reshape", "Squeeze", "ExpandDims", "PreventGradient", "CheckNumerics"),
+    *("Enter", "Switch"),  # what a loop does not change
+)
 _COMPARE = ("Floor", "GreaterEqual", "Greater", "Less", "LessEqual")
 _ARITHMETIC: dict[str, Callable[..., float]] = {
     "Add": operator.add,
@@ -47,7 +52,6 @@ _TRAINING = re.compile(r"train|phase|learning", re.I)
 _RANDOM = re.compile(r"^(Stateless)?(Random|Truncated|ParameterizedTruncated|Multinomial)")
 _SHIM_DROPOUT = re.compile(rb"^NpuShim(Chosen)?Dropout$")
 _VENDOR_DROPOUT = ("DropOutDoMask", "DropOutDoMaskV3")
-_NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 _ONE_INPUT_FREE = {"CheckNumerics": "T", "StopGradient": "T", "PreventGradient": "T", "PlaceholderWithDefault": "dtype"}
 
 
@@ -80,7 +84,7 @@ def refuse_leftovers(part: GraphDef) -> None:
                 f"{node.name} ({node.op}) makes the outputs random. Make it an input, --inputs {node.name}:SHAPE, or: "
                 + _BUILD
             )
-        if node.op in _NORMS and (attribute(node, "is_training", True)):
+        if is_of_training(node):
             raise ExportError(f"{node.name} uses the statistics of the batch, and has no moving averages. {_BUILD}")
         if node.op == "SquaredDifference" and node.name in nodes and _is_of_batch(nodes, node):
             raise ExportError(f"{node.name} is the variance of a batch, and has no moving average. {_BUILD}")
@@ -186,10 +190,20 @@ def _number(nodes: dict[str, Any], name: str, fed: float, drawn: float | None = 
         return fed / (1 + abs(int(begin[0]))) if is_element else None
     if node.op.startswith("Placeholder"):
         return fed if "shape" in node.attr and not node.attr["shape"].shape.dim else None
-    values = [_number(nodes, each, fed, drawn) for each in data_inputs(node)]
-    if node.op not in _ARITHMETIC or None in values:
+    if node.op == "Merge" and _stays(nodes, node):
+        return _number(nodes, node.input[0], fed, drawn)
+    if node.op not in _ARITHMETIC:
         return None
-    return _ARITHMETIC[node.op](*values)
+    values = [_number(nodes, each, fed, drawn) for each in data_inputs(node)[: 1 if node.op in _PASS else None]]
+    return None if None in values else _ARITHMETIC[node.op](*values)
+
+
+def _stays(nodes: dict[str, Any], merge: Any) -> bool:
+    """Return True for a value of a loop that each step hands on as it is."""
+    begin, back = (nodes[split(each)[0]] for each in merge.input[:2])
+    while back.op in ("NextIteration", "Identity", "Switch"):
+        back = nodes[split(back.input[0])[0]]
+    return begin.op == "Enter" and back.name == merge.name
 
 
 def _is_zero(nodes: dict[str, Any], name: str) -> bool:
@@ -210,7 +224,7 @@ def _replace_batch_statistics(part: GraphDef, whole: GraphDef) -> int:
     done = set()
     instead: dict[tuple[str, int], str] = {}
     for node in list(part.node):
-        if node.op in _NORMS and (attribute(node, "is_training", True)):
+        if is_of_training(node):
             if all(_variable(nodes, each) for each in node.input[3:5]):  # TensorFlow 2 averages in the op
                 both = [_variable(nodes, each) for each in node.input[3:5]]
             else:
@@ -220,7 +234,7 @@ def _replace_batch_statistics(part: GraphDef, whole: GraphDef) -> int:
                 node.attr["is_training"].b = False
                 done.add(node.name)
     for key, variable in averages.items():
-        if key[0] in nodes and nodes[key[0]].op not in _NORMS:
+        if key[0] in nodes and nodes[key[0]].op not in NORMS:
             instead[key] = _read(part, nodes, everything, variable)
             done.add(key[0].rpartition("/")[0])
     rewire(part, instead)
@@ -248,7 +262,7 @@ def _averages(graph: GraphDef) -> Iterator[tuple[tuple[str, int], str]]:
             chain = [split(difference.input[1])]
             while nodes[chain[-1][0]].op in ("Identity", "Switch", "StopGradient", "Cast"):
                 chain.append(split(nodes[chain[-1][0]].input[0]))
-            if nodes[chain[-1][0]].op in (*_NORMS, "Mean", "Squeeze", "Reshape"):  # not the variables of an EMA
+            if nodes[chain[-1][0]].op in (*NORMS, "Mean", "Squeeze", "Reshape"):  # not the variables of an EMA
                 yield from ((key, unbiased.get(variable) or variable) for key in chain)
 
 

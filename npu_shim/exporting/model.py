@@ -73,8 +73,7 @@ def make(
     reference = _copy(part)
     inputs = [port for port in inputs if split(port.tensor)[0] in by_name(part)]
 
-    if plain_ops.write_plain(part):
-        notes.append("gelu is written with TensorFlow's ops")
+    notes += plain_ops.write_plain(part)
     graph = subgraph(part, kept)
     if not any(node.op in tf_export.LOOPS for node in graph.node):
         graph.library.Clear()

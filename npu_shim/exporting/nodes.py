@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 tf = tf_api.tf
 CONTROL = -1  # the index of a control input
+NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 _LOOPS_AND_BRANCHES = {"Switch", "RefSwitch", "Enter", "RefEnter"}
 _ONLY_HERE = ("_class", "_output_shapes")  # attributes that name nodes outside of a subgraph, or repeat shapes
 
@@ -124,6 +125,11 @@ def attribute(node: Message, name: str, default: Any = None) -> Any:
         return default
     value = node.attr[name]
     return getattr(value, value.WhichOneof("value") or "s")
+
+
+def is_of_training(node: Message) -> bool:
+    """Return True for a batch normalization with the statistics of the batch."""
+    return node.op in NORMS and bool(attribute(node, "is_training", True))
 
 
 def set_constant(node: Message, value: Any, dtype: DType) -> None:

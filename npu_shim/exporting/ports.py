@@ -9,6 +9,7 @@ from npu_shim._tensorflow import tf_api
 from npu_shim.exporting.freezing import VARIABLES
 from npu_shim.exporting.inference import is_mode
 from npu_shim.exporting.nodes import ExportError, join, split, subgraph
+from npu_shim.exporting.sources import DEFAULT
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import DType, Graph, GraphDef, Operation, Tensor
@@ -94,7 +95,8 @@ def choose(
         inputs, outputs: what the command names; outputs decide which inputs are needed.
         constants: placeholders that are no inputs.
     """
-    names_in, names_out = _signature(source, signature)
+    outputs = list(outputs)
+    names_in, names_out = _signature(source, signature, bool(outputs))
     outs = [_port(graph, each, names_out) for each in outputs]
     outs = outs or [_port(graph, Asked(key, tensor, None), {}) for key, tensor in names_out.items()]
     if not outs:
@@ -110,12 +112,29 @@ def choose(
     return given + [port for port in rest if port.tensor not in taken and split(port.tensor)[0] in needed], outs
 
 
-def _signature(source: Source, name: str | None) -> tuple[dict[str, str], dict[str, str]]:
+def without_strings(outputs: list[Port], is_asked: bool, target: str) -> tuple[list[Port], list[str]]:
+    """Return outputs for a target without strings, and lines for those of a signature that are left out.
+
+    Args:
+        outputs: of the model.
+        is_asked: True if the command names them.
+        target: for messages.
+    """
+    strings = [port for port in outputs if port.dtype == tf.string]
+    if strings and (is_asked or len(strings) == len(outputs)):
+        raise ExportError(f"{strings[0].key} is a string, which {target} does not have. Give --outputs with numbers.")
+    lines = [f"{port.key} is left out: {target} has no strings" for port in strings]
+    return [port for port in outputs if port not in strings], lines
+
+
+def _signature(source: Source, name: str | None, has_outputs: bool) -> tuple[dict[str, str], dict[str, str]]:
     there = source.signatures
     if name is not None and name not in there:
         raise ExportError(f"{source.path} has no signature {name}. It has: {', '.join(there) or 'none'}.")
-    if name is None:
-        name = "serving_default" if "serving_default" in there else next(iter(there), None)
+    if name is None and (DEFAULT in there or len(there) == 1):
+        name = DEFAULT if DEFAULT in there else next(iter(there))
+    if name is None and there and not has_outputs:
+        raise ExportError(f"{source.path} has the signatures {', '.join(there)}. Give one with --signature.")
     return there[name] if name is not None else ({}, {})
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 tf, v1 = tf_api.tf, tf_api.v1
 TOLERANCE = 1e-5
+_HALF = {tf.float16: 5e-3, tf.bfloat16: 4e-2}  # five roundings
+_STORES = ("Const", "Placeholder", "Cast", "Identity")
 _EXAMPLES = 2  # for a batch of any size
 Values = Any  # dict of arrays by key
 Run = Callable[[Values], Values]
@@ -118,6 +120,12 @@ def reference(model: Model) -> Run:
 def exported(model: Model) -> Run:
     """Return a function that runs the frozen graph."""
     return run_graph(model.graph, {}, model.inputs, model.outputs)
+
+
+def tolerance(model: Model) -> float:
+    """Return the largest difference of equal outputs, which is larger where the model computes with 16 bits."""
+    types = {each.type for node in model.graph.node if node.op not in _STORES for each in node.attr.values()}
+    return max([TOLERANCE, *(size for dtype, size in _HALF.items() if dtype.as_datatype_enum in types)])
 
 
 def compare(expected: Values, got: Values) -> list[Difference]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 
@@ -91,7 +92,7 @@ class _Predicting(Capture):
             results = [each for each in fetched if isinstance(each, tf.Tensor) and _predicts(each, feeds)]
             given = {tensor: value for tensor, value in feeds if np.ndim(value)}
             constants = {tensor.op.name: value for tensor, value in feeds if not np.ndim(value)}
-            signatures["serving_default"] = _keys(given), _keys(results)
+            signatures[sources.DEFAULT] = _keys(given), _keys(results)
         kind, lines = f"graph at {self._line()}", functools.partial(_lines, graph, self._folder)
         self._stop(sources.Source, kind, definition, read, signatures, constants, lines)
 
@@ -111,8 +112,10 @@ class _Predicting(Capture):
                 result = original(model, inputs, *args, **kwargs)
             finally:
                 self._depth -= 1
-            given = getattr(model, "inputs", None) or tf.nest.map_structure(_of_any_batch, inputs)
-            self._stop(sources.keras_source, f"{model.name} at {self._line()}", model, given)
+            if model.weights:  # else it only changes inputs
+                given = getattr(model, "inputs", None) or tf.nest.map_structure(_of_any_batch, inputs)
+                kind = f"{model.name} at {self._line()}"
+                self._stop(_keras_source, kind, _signatures(model, given), self._checkpoint)
             return result
 
         return call
@@ -128,7 +131,8 @@ class _Predicting(Capture):
             if concrete.inputs and concrete.graph.variables and len(concrete.inputs) > len(concrete.captured_inputs):
                 name = getattr(function.python_function, "__name__", "function")
                 kind = f"{name} at {self._line()}"
-                self._stop(sources.function_source, kind, concrete, concrete.graph.variables)
+                functions = {sources.DEFAULT: concrete}
+                self._stop(sources.function_source, kind, functions, concrete.graph.variables)
             return original(function, *args, **kwargs)
 
         return call
@@ -173,6 +177,39 @@ def _lines(graph: Graph, folder: str, name: str) -> list[str]:
         except KeyError:
             name = name.rpartition("/")[0]
     return []
+
+
+def _signatures(called: KerasModel, inputs: Any) -> dict[str, tuple[KerasModel, Any]]:
+    """Return the models of the script, by the names of their signatures.
+
+    The called one is the default if it has all others inside. A GAN has several, of which a person chooses.
+    """
+    alive = [
+        each for each in gc.get_objects() if issubclass(type(each), tf.keras.Model) and each.built and each.weights
+    ]
+    chains = [each for each in alive if isinstance(each, tf.keras.Sequential)]  # with a model of their own in Keras 3
+    others = [
+        each
+        for each in alive
+        if each is not called
+        and getattr(each, "inputs", None)
+        and (each in chains or not any(_has(each, chain) and _has(chain, each) for chain in chains))
+    ]
+    name = sources.DEFAULT if all(_has(called, each) for each in others) else called.name
+    others.sort(key=lambda each: (sum(_has(other, each) for other in alive), each.name))  # parts of others last
+    return {name: (called, inputs), **{each.name: (each, each.inputs) for each in others if each.name != name}}
+
+
+def _has(model: KerasModel, part: KerasModel) -> bool:
+    return {id(each) for each in part.weights} <= {id(each) for each in model.weights}
+
+
+def _keras_source(path: str, kind: str, models: dict[str, tuple[KerasModel, Any]], checkpoint: str | None) -> Source:
+    if checkpoint:
+        models = {name: each for name, each in models.items() if sources.restores(each[0], checkpoint)}
+        if not models:
+            raise ExportError(f"{checkpoint} has no weights for the {kind}. Give the checkpoint of this model.")
+    return sources.keras_source(path, kind, models)
 
 
 def _of_any_batch(value: Any) -> Any:

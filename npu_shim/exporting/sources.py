@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 tf, v1 = tf_api.tf, tf_api.v1
 Names = Dict[str, str]  # key of a signature -> tensor
 Read = Callable[["list[str]"], "dict[str, np.ndarray]"]
+DEFAULT = "serving_default"  # signature
 KERAS_FILES = (".h5", ".hdf5", ".keras")
 KINDS = (
     "a SavedModel, a frozen .pb, a checkpoint with its .meta (or the folder with both), or a Keras file (.h5, .keras)"
@@ -196,23 +197,30 @@ def _keras(path: str) -> Source:
                 {name: tensor.name for name, tensor in zip(model.output_names, model.outputs)},
             )
             graph = session.graph.as_graph_def()
-            return Source(path, kind, graph, _session_reader(session), {"serving_default": names})
+            return Source(path, kind, graph, _session_reader(session), {DEFAULT: names})
     model = _loaded(path)
     if not model.inputs:
         raise ExportError(
             f"{path}: a subclassed model has no input shapes. Save it with model.export or as SavedModel."
         )
-    return keras_source(path, kind, model, model.inputs)
+    return keras_source(path, kind, {DEFAULT: (model, model.inputs)})
 
 
-def keras_source(path: str, kind: str, model: Any, inputs: Any) -> Source:
-    """Return a model of Keras.
+def keras_source(path: str, kind: str, models: dict[str, tuple[Any, Any]]) -> Source:
+    """Return models of Keras.
 
     Args:
         path, kind: for messages.
-        model: with weights.
-        inputs: what it is called with, a structure with shapes and types.
+        models: by the names of their signatures, with what they are called with, a structure with shapes and types.
     """
+    functions = {name: _predicting(*each) for name, each in models.items()}
+    weights = [each for model, _ in models.values() for each in model.variables]
+    return function_source(
+        path, kind, functions, [each if isinstance(each, tf.Variable) else each.value for each in weights]
+    )
+
+
+def _predicting(model: Any, inputs: Any) -> Any:
     flat, several = tf.nest.flatten(inputs), isinstance(inputs, (list, tuple, dict)) and len(inputs) > 1
     keys = [(getattr(each, "name", None) or f"input_{number}").split(":")[0] for number, each in enumerate(flat)]
     specs = [tf.TensorSpec(each.shape, each.dtype, key) for key, each in zip(keys, flat)]
@@ -224,17 +232,40 @@ def keras_source(path: str, kind: str, model: Any, inputs: Any) -> Source:
         names = outputs if len(outputs) == len(made) else [f"output_{number}" for number in range(len(made))]
         return dict(zip(names, made))
 
-    variables = [each if isinstance(each, tf.Variable) else each.value for each in model.variables]
-    return function_source(path, kind, tf.function(predict, input_signature=specs), variables)
+    return tf.function(predict, input_signature=specs)
 
 
-def function_source(path: str, kind: str, function: Any, variables: Any) -> Source:
-    """Return a model that is a tf.function."""
+def function_source(path: str, kind: str, functions: dict[str, Any], variables: Any) -> Source:
+    """Return models that are tf.functions, by the names of their signatures."""
     saved = tf.Module()  # not a model of Keras, of which TensorFlow would trace every layer
     saved.weights = list(variables)
     with tempfile.TemporaryDirectory(prefix="npu_shim_export_") as folder:
-        tf.saved_model.save(saved, folder, signatures={"serving_default": function})
-        return _saved_model(folder, "serve", path, kind)
+        tf.saved_model.save(saved, folder, signatures=functions)
+        made = _saved_model(folder, "serve", path, kind)
+    return made._replace(signatures={name: made.signatures[name] for name in functions})  # in their order
+
+
+def restores(model: Any, path: str) -> bool:
+    """Give a model of Keras the weights of a file or checkpoint; return False if they are of another model.
+
+    Args:
+        model: built.
+        path: of `Model.save_weights` or of a `tf.train.Checkpoint`, in which the model has any name.
+    """
+    if path.endswith(KERAS_FILES):
+        model.load_weights(path)
+        return True
+    prefix = prefix_of(path)
+    keys = tf.train.load_checkpoint(prefix).get_variable_to_shape_map()
+    names = sorted({key.split("/")[0] for key in keys if "/.ATTRIBUTES/" in key}, key=lambda name: name != model.name)
+    loads = [tf.train.Checkpoint(**{name: model}).restore for name in names if name != "save_counter"]
+    for load in [*loads, model.load_weights]:
+        try:
+            load(prefix).assert_existing_objects_matched()
+            return True
+        except (AssertionError, ValueError, AttributeError):  # of other objects, of other shapes, not in Keras 3
+            continue
+    return False
 
 
 def _loaded(path: str) -> Any:

@@ -16,7 +16,7 @@ from google.protobuf import text_format
 
 from npu_shim import cli
 from npu_shim._tensorflow import tf_graph
-from npu_shim.exporting import freezing, model, ports, proof
+from npu_shim.exporting import freezing, model, nodes, ports, proof, sources
 from npu_shim.ops.gelu import gelu
 from samples import training
 from tests.distributed import forks
@@ -143,7 +143,8 @@ def test_a_keras_model_with_two_inputs_and_a_loop(tmp_path: pathlib.Path) -> Non
     layers = tf.keras.layers
     images, words = tf.keras.Input((6, 6, 3), name="images"), tf.keras.Input((5,), dtype="int32", name="words")
     h = layers.Dropout(0.5)(layers.BatchNormalization()(layers.Conv2D(4, 3, name="conv")(images)))
-    both = layers.Concatenate()([layers.Flatten()(h), layers.LSTM(3)(layers.Embedding(9, 4)(words))])
+    read_words = layers.LayerNormalization()(layers.Embedding(9, 4)(words))
+    both = layers.Concatenate()([layers.Flatten()(h), layers.LSTM(3)(read_words)])
     tf.keras.Model([images, words], layers.Dense(2, name="scores")(both)).save(str(tmp_path / "m.h5"))
     out = tmp_path / "out"
     given = ["--inputs", "images:2,6,6,3", "words:2,5", "--range", "0", "9"]
@@ -153,7 +154,29 @@ def test_a_keras_model_with_two_inputs_and_a_loop(tmp_path: pathlib.Path) -> Non
     again = ["--outputs", f"scores={scores['tensor']}", "--range", "0", "9"]
     assert cli.main(["export", str(out / "model.pb"), "-o", str(tmp_path / "again"), *again]) == 0
     assert not read(out).library.function
+    assert not [node.name for node in read(out).node if nodes.is_of_training(node)]
     tf.keras.backend.clear_session()
+
+
+def test_sixteen_bits_round_more(tmp_path: pathlib.Path) -> None:
+    for dtype, most in ((tf.float32, 1e-5), (tf.float16, 5e-3), (tf.bfloat16, 4e-2)):
+        with tf.Graph().as_default() as graph:
+            stored = tf.cast(tf.constant([0.5], tf.float16), tf.float32)
+            tf.tanh(tf.cast(stored + v1.placeholder(tf.float32, [1], "x"), dtype), "y")
+        path = tmp_path / f"{dtype.name}.pb"
+        path.write_bytes(graph.as_graph_def().SerializeToString())
+        source = sources.open_source(str(path))
+        made = model.make(source, *ports.choose(source, graph, None, [], [ports.asked_output("y")]), {})
+        assert proof.tolerance(made) == most
+
+
+def test_strings_of_a_signature_are_left_out() -> None:
+    classes, scores = ports.Port("classes", "a:0", tf.string, [2]), ports.Port("scores", "b:0", tf.float32, [2])
+    kept, lines = ports.without_strings([classes, scores], False, "onnx")
+    assert kept == [scores] and lines == ["classes is left out: onnx has no strings"]
+    for outputs, is_asked in (([classes, scores], True), ([classes], False)):
+        with pytest.raises(nodes.ExportError, match="classes is a string, which onnx does not have. Give --outputs"):
+            ports.without_strings(outputs, is_asked, "onnx")
 
 
 def test_onnxruntime_runs_the_model(trained: pathlib.Path, tmp_path: pathlib.Path) -> None:
@@ -177,10 +200,14 @@ def test_a_loop_with_variables(tmp_path: pathlib.Path, capsys: pytest.CaptureFix
         tf.identity(loop(lambda h: tf.tanh(tf.matmul(h + tf.gather(table, words), kernel))), "h")
         tf.identity(loop(lambda h: gelu(h + tf.gather(table, words))), "gelu")
         tf.identity(loop(lambda h: tf.gather(table, words) + tf.random.uniform([])), "noise")
+        keep = v1.placeholder(tf.float32, [], "keep_prob")
+        tf.identity(loop(lambda h: h + v1.nn.dropout(tf.gather(table, words), keep_prob=keep)), "dropped")
         session.run(v1.global_variables_initializer())
         v1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
     begun = ["export", str(tmp_path), "-o", str(tmp_path / "out"), "--range", "0", "9", "--outputs"]
     assert cli.main([*begun, "h", "gelu"]) == 0
+    assert cli.main([*begun, "dropped", "--set", "keep_prob=1.0"]) == 0
+    assert "1 dropout replaced by the input" in capsys.readouterr().out
     assert cli.main([*begun, "h", "--for", "onnx"]) == 0
     assert cli.main([*begun, "noise", "--for", "onnx"]) == 2
     assert "makes the outputs random" in capsys.readouterr().err
@@ -294,6 +321,23 @@ class Net(tf.keras.Model):
 net = Net()
 net.predict(np.ones([6, 4], "float32"))
 """
+GAN = """
+import tensorflow as tf
+
+layers = tf.keras.layers
+augment = tf.keras.Sequential([layers.Rescaling(0.5)])
+generator = tf.keras.Sequential([layers.Input((3,)), tf.keras.Sequential([layers.Dense(4)])], name="generator")
+judge = tf.keras.Sequential([layers.Input((4,)), layers.Dense(1)], name="judge")
+
+@tf.function
+def step(noise):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(judge(generator(augment(noise), training=True), training=True))
+    weights = generator.trainable_variables
+    tf.keras.optimizers.SGD().apply_gradients(zip(tape.gradient(loss, weights), weights))
+
+step(tf.ones([2, 3]))
+"""
 
 
 def export(folder: pathlib.Path, text: str, *arguments: str) -> str:
@@ -321,11 +365,38 @@ def test_a_script_runs_until_it_predicts(tmp_path: pathlib.Path) -> None:
     )
 
 
+def test_a_checkpoint_without_its_graph_and_the_script(tmp_path: pathlib.Path) -> None:
+    with tf.Graph().as_default(), v1.Session() as session:
+        kernel, _ = v1.get_variable("kernel", [4, 3]), v1.train.create_global_step()
+        session.run(v1.global_variables_initializer())
+        v1.train.Saver().save(session, str(tmp_path / "steps" / "model.ckpt"), write_meta_graph=False)
+        expected = session.run(tf.reduce_sum(kernel, 0))
+    shown = export(tmp_path / "predict", SESSION, str(tmp_path / "steps"), "--outputs", "MatMul", "--inputs", "x:2,4")
+    assert shown.endswith("equal to the source\nexit code 0\n"), shown
+    [made] = run(tmp_path / "predict" / "out", {"x": np.ones([2, 4])}).values()
+    np.testing.assert_allclose(made, [expected] * 2, rtol=1e-5)
+
+
 @pytest.mark.once
 def test_a_script_runs_until_it_calls_its_model(tmp_path: pathlib.Path) -> None:
-    shown = export(tmp_path / "keras", KERAS)
+    scope: Any = {}
+    exec(KERAS, scope)
+    tf.train.Checkpoint(other=tf.Variable([1.0]), model=scope["net"]).save(str(tmp_path / "steps" / "model"))
+    shown = export(tmp_path / "keras", KERAS, str(tmp_path / "steps"))
     assert shown.endswith("equal to the source\nexit code 0\n"), shown
     assert re.search(r"script.py: (net|graph) at script.py:14, ", shown) and ":?,4  float32" in shown
+    ones = np.ones([2, 4], np.float32)
+    [(key, _)] = json.loads((tmp_path / "keras" / "out" / "model.json").read_text())["inputs"].items()
+    [made] = run(tmp_path / "keras" / "out", {key: ones}).values()
+    np.testing.assert_allclose(made, scope["net"](ones), rtol=1e-5)
+
+
+@pytest.mark.once
+def test_a_script_with_several_models_asks_for_one(tmp_path: pathlib.Path) -> None:
+    shown = export(tmp_path / "gan", GAN)
+    assert "script.py has the signatures generator, judge, sequential" in shown and "exit code 2" in shown, shown
+    shown = export(tmp_path / "judge", GAN, "--signature", "judge")
+    assert shown.endswith("equal to the source\nexit code 0\n") and ":?,4  float32" in shown, shown
 
 
 def test_list_shows_signatures_and_candidates(trained: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
