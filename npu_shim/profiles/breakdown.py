@@ -39,9 +39,8 @@ def breakdown(device: Device) -> Breakdown:
     """Return the breakdown of the steps of a device."""
     edges = device.steps.edges
     phases = np.diff(edges, axis=1)
-    rank = np.array([kinds.CATEGORIES.index(each) if each != kinds.OTHER else 99 for each in device.category])[
-        device.code
-    ]
+    of_signature = [kinds.CATEGORIES.index(each) if each != kinds.OTHER else 99 for each in device.category]
+    rank = np.array(of_signature, np.int8)[device.code]
     waits, before = {}, np.zeros(phases.shape, np.int64)
     for place, category in enumerate(kinds.CATEGORIES):
         waits[category] = np.zeros(phases.shape, np.int64)
@@ -56,17 +55,17 @@ def breakdown(device: Device) -> Breakdown:
     return Breakdown(edges[:, -1] - edges[:, 0], phases, waits, before.sum(axis=1))
 
 
-def only(device: Device, wanted: np.ndarray) -> np.ndarray:
+def only(device: Device, found: Breakdown, wanted: np.ndarray) -> np.ndarray:
     """Return the time of each step in which wanted ops run and no others.
 
     Args:
         device: the device.
+        found: its breakdown.
         wanted: True for each signature that is.
     """
     ends = device.steps.edges[:, [0, -1]]
     rest = ~wanted[device.code]
-    everything = filled(union(device.start, device.end), ends)
-    return (everything - filled(union(device.start[rest], device.end[rest]), ends))[:, 0]
+    return found.busy - filled(union(device.start[rest], device.end[rest]), ends)[:, 0]
 
 
 def within(device: Device) -> np.ndarray:

@@ -131,7 +131,7 @@ def _by_kind(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         if not name:
             continue
         of_host = name == "host-bound"
-        spent = idle[kinds.HOST] if of_host else only(case.device, wanted)
+        spent = idle[kinds.HOST] if of_host else only(case.device, case.found, wanted)
         floor = sum(case.bound(place) for place in np.flatnonzero(wanted)) if kinds.KINDS[name].replaced else 0.0
         rows = case.rows(
             wanted, lambda place: case.device.signatures[place].types or case.device.signatures[place].core
@@ -147,7 +147,7 @@ def _by_kind(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
 
 def _gaps(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield launch gaps, with the ops that are shorter than a launch if most are."""
-    limit = np.array([kinds.small(each) for each in case.device.signatures])[case.code]
+    limit = np.array([kinds.small(each) for each in case.device.signatures], np.int32)[case.code]
     computes = (case.device.category == kinds.COMPUTE)[case.code]
     short = computes & (case.took < limit)
     gaps = case.mean(idle[GAPS])

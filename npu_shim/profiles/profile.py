@@ -106,11 +106,11 @@ def _devices(source: str, members: list[ProfileFile], problems: dict[str, str]) 
     if not runs:
         return
     known = signatures.all()
-    codes = np.concatenate([each.code for each in runs])
     ratios = _means(runs, len(known))
-    starts = np.concatenate([each.start for each in runs])
-    ends = np.concatenate([each.duration for each in runs])
-    runs.clear()
+    parts = [each[:3] for each in runs]
+    runs.clear()  # the ratios of millions of runs
+    codes, starts, ends = (np.concatenate(each) for each in zip(*parts))
+    del parts
     ends += starts
     category = np.array([kinds.category(each) for each in known])
     known = [each if each.type else each._replace(type=each.name) for each in known]
@@ -119,9 +119,11 @@ def _devices(source: str, members: list[ProfileFile], problems: dict[str, str]) 
         kept = (device == number)[codes] & (category != kinds.OTHER)[codes] & (ends >= starts)
         if not kept.any():
             continue
-        order = np.flatnonzero(kept)
-        order = order[np.argsort(starts[order], kind="stable")]
-        code, start, end = codes[order], starts[order], ends[order]
+        code, start, end = codes, starts, ends
+        if not kept.all() or (starts[1:] < starts[:-1]).any():
+            order = np.flatnonzero(kept)
+            order = order[np.argsort(starts[order], kind="stable")]
+            code, start, end = codes[order], starts[order], ends[order]
         found, messages = _steps(members, number, problems)
         if messages is not None and len(messages.start) and not (category == kinds.COMMUNICATION)[code].any():
             known.append(Signature(number, name="gradients", type="AllReduce", core="COMMUNICATION"))

@@ -23,7 +23,7 @@ RATIOS = ("matrix", "vector", "memory")
 _DIGITS = {1: 0, 1000: 3, 10**6: 6, 10**9: 9}  # of nanoseconds in a unit
 _SAMPLE = 1000  # rows
 _ROWS = 1 << 16
-_BLOCK = 16 << 20  # bytes
+_BLOCK = 8 << 20  # bytes
 
 
 class Signature(NamedTuple):
@@ -247,7 +247,7 @@ def _in_columns(
     types: dict[str, Any] = {name: pyarrow.dictionary(pyarrow.int32(), pyarrow.string()) for name in texts if name}
     types.update({name: pyarrow.decimal128(20 + places, places) for name, places in zip(times, digits)})
     types.update({name: pyarrow.float32() for name in ratios if name})
-    made = []
+    made, codes = [], _Codes(device, signatures)
     try:
         for batch in arrow.open_csv(
             path,
@@ -261,7 +261,7 @@ def _in_columns(
                 return None
             made.append(
                 Runs(
-                    _codes([by_name[name] if name else None for name in texts], len(batch), device, signatures),
+                    codes.of([by_name[name] if name else None for name in texts], len(batch)),
                     _unscaled(by_name[times[0]]),
                     _unscaled(by_name[times[1]]),
                     _ratios([by_name[name] if name else None for name in ratios], len(batch)),
@@ -269,6 +269,7 @@ def _in_columns(
             )
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError):
         return None
+    pyarrow.default_memory_pool().release_unused()
     return made
 
 
@@ -285,21 +286,38 @@ def _ratios(given: Sequence[Any], rows: int) -> np.ndarray:
     return np.stack([read[0], read[1], np.fmax(read[2], read[3])]).astype(np.float32)
 
 
-def _codes(given: Sequence[Any], rows: int, device: str, signatures: Signatures) -> np.ndarray:
-    """Return the numbers of the signatures of rows, which are columns of dictionaries."""
-    key, size = np.zeros(rows, np.int64), 1
-    for column in given:
-        if column is not None:
-            several = max(len(column.dictionary), 1)
-            if size > (1 << 62) // several:
+class _Codes:
+    """Numbers of signatures of rows whose cells are dictionaries of texts, which differ from batch to batch."""
+
+    def __init__(self, device: str, signatures: Signatures) -> None:
+        self._device, self._signatures = device, signatures
+        self._texts: list[dict[str, int]] = [{} for _ in _TEXTS]
+        self._known: dict[bytes, int] = {}
+
+    def of(self, given: Sequence[Any], rows: int) -> np.ndarray:
+        """Return the numbers of a batch; None is a column that the table does not have."""
+        key, size, cells = np.zeros(rows, np.int64), 1, []
+        for column, texts in zip(given, self._texts):
+            if column is None:
+                cells.append(np.full(rows, texts.setdefault("", 0), np.int32))
+                continue
+            numbers = [texts.setdefault(text, len(texts)) for text in column.dictionary.to_pylist()]
+            indices = column.indices.to_numpy(zero_copy_only=False)
+            cells.append(np.array(numbers, np.int32)[indices])
+            if size > (1 << 62) // max(len(numbers), 1):
                 values, key = np.unique(key, return_inverse=True)
                 size = len(values)
-            key = key * several + column.indices.to_numpy(zero_copy_only=False)
-            size *= several
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    kept = ["" if column is None else column.take(first).to_pylist() for column in given]
-    numbers = [
-        signatures.number(_cells([column[place] if column else "" for column in kept], device))
-        for place in range(len(first))
-    ]
-    return np.array(numbers, np.int32)[inverse.reshape(-1)]
+            key = key * len(numbers) + indices
+            size *= len(numbers)
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+        kept = np.stack([each[first] for each in cells], 1)
+        raw, width = kept.tobytes(), 4 * len(cells)
+        found = []
+        for place in range(len(first)):
+            cell = raw[place * width : (place + 1) * width]
+            number = self._known.get(cell)
+            if number is None:
+                row = [column[first[place]].as_py() if column is not None else "" for column in given]
+                number = self._known[cell] = self._signatures.number(_cells(row, self._device))
+            found.append(number)
+        return np.array(found, np.int32)[inverse.reshape(-1)]
