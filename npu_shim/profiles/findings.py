@@ -10,6 +10,7 @@ import numpy as np
 from npu_shim.profiles import kinds, work
 from npu_shim.profiles.breakdown import GAPS, Breakdown, only, within
 from npu_shim.profiles.profile import Device, Profile
+from npu_shim.profiles.tables import Signature
 from npu_shim.rehearsal.assess.products import Product
 
 LEAST = 0.03  # of a step, below which a cost is no finding
@@ -133,9 +134,7 @@ def _by_kind(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         of_host = name == "host-bound"
         spent = idle[kinds.HOST] if of_host else only(case.device, case.found, wanted)
         floor = sum(case.bound(place) for place in np.flatnonzero(wanted)) if kinds.KINDS[name].replaced else 0.0
-        rows = case.rows(
-            wanted, lambda place: case.device.signatures[place].types or case.device.signatures[place].core
-        )
+        rows = case.rows(wanted, lambda place: _reason_of_kind(case.device.signatures[place]))
         rows += (
             case.functions("^(host|python)" if of_host else "GetNext") if name in ("host-bound", "data-bound") else []
         )
@@ -145,25 +144,48 @@ def _by_kind(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         yield Finding(name, ms, max(ms - floor, 0.0), rows)
 
 
+def _reason_of_kind(each: Signature) -> str:
+    if kinds.category(each) != kinds.AI_CPU:
+        return each.types or each.core
+    types = sorted(set(re.findall(r"\w*(?:INT64|STRING|COMPLEX|DOUBLE)\w*", each.types.upper())))
+    return f"on the AI CPU for its type {', '.join(types)}" if types else "no kernel of the AI Core"
+
+
 def _gaps(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield launch gaps, with the ops that are shorter than a launch if most are."""
     limit = np.array([kinds.small(each) for each in case.device.signatures], np.int32)[case.code]
     computes = (case.device.category == kinds.COMPUTE)[case.code]
     short = computes & (case.took < limit)
     gaps = case.mean(idle[GAPS])
-    wanted = np.zeros(len(case.device.signatures), bool)
-    wanted[np.unique(case.code[short])] = True
     if 2 * np.count_nonzero(short) > np.count_nonzero(computes):
         ms = gaps + float(case.took[short].sum()) / case.steps / 1e6
-        rows = case.rows(
-            wanted & (case.kind == ""), lambda place: f"{case.ms[place] / case.calls[place] * 1e3:.1f} us a run"
-        )
-        yield Finding("small-ops", ms, ms, rows)
+        yield Finding("small-ops", ms, ms, _by_type(case, short))
         return
     number = len(case.code) / case.steps
     yield Finding(
         "launch-gaps", gaps, gaps, [Row("idle between ops", "", "", number, gaps, f"{number:.0f} ops in a step")]
     )
+
+
+def _by_type(case: Case, runs: np.ndarray) -> list[Row]:
+    """Return the types of some runs, those with most of them first."""
+    calls = np.bincount(case.code[runs], minlength=len(case.device.signatures)) / case.steps
+    took = np.bincount(case.code[runs], case.took[runs], len(case.device.signatures)) / case.steps
+    members: dict[str, list[int]] = {}
+    for place in np.flatnonzero(calls):
+        members.setdefault(case.device.signatures[place].type, []).append(int(place))
+    most = sorted(members.items(), key=lambda item: (-calls[item[1]].sum(), item[0]))[:_MOST_ROWS]
+    return [
+        Row(
+            case.device.signatures[places[0]].name,
+            name,
+            case.profile.lines.get(case.device.signatures[places[0]].name, ""),
+            float(calls[places].sum()),
+            float(took[places].sum()) / 1e6,
+            f"{took[places].sum() / calls[places].sum() / 1e3:.1f} us a run",
+        )
+        for name, places in most
+    ]
 
 
 def _recompiles(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:

@@ -226,14 +226,14 @@ def write_database(path: pathlib.Path, rank: Rank, links: Sequence[tuple[int, in
         "CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, taskType, opType, inputShapes, inputDataTypes, outputShapes, "
         "outputDataTypes)"
     )
-    base.execute("CREATE TABLE COMMUNICATION_OP (opName, startNs, endNs, opType, deviceId)")
+    base.execute("CREATE TABLE COMMUNICATION_OP (opName, startNs, endNs, opType, deviceId, groupName)")
     base.execute("CREATE TABLE COMMUNICATION_TASK_INFO (globalTaskId, srcRank, dstRank, size, transportType)")
     base.execute("CREATE TABLE STEP_TIME (id, startNs, endNs)")
     for number, each in enumerate(rank.runs):
         op = each.op
         if op.core == "COMMUNICATION":
             row = (text(op.name), each.start, each.end, text(op.type), 0)
-            base.execute("INSERT INTO COMMUNICATION_OP VALUES (?,?,?,?,?)", row)
+            base.execute("INSERT INTO COMMUNICATION_OP VALUES (?,?,?,?,?,0)", row)
             continue
         base.execute("INSERT INTO TASK VALUES (?,?,0,?,?,1,?,1)", (each.start, each.end, number, text(op.core), number))
         cells = (op.name, op.core, op.type, op.shapes, op.types, op.out_shapes, op.out_types)

@@ -106,8 +106,8 @@ PLANTED: dict[str, Planted] = {
     "launch gaps": Planted("launch-gaps", 3200, gaps(80)),
     "many small ops": Planted(
         "small-ops",
-        4000 + 80,
-        add("training", *[part for n in range(1000) for part in (Op(f"Add_{n}", "Add", 2), idle(2))]),
+        1600 + 80,
+        add("training", *[part for n in range(400) for part in (Op(f"Add_{n}", "Add", 2), idle(2))]),
     ),
     "two shapes": Planted("recompile", 2 / 11 * 60000, other_shapes, "shapes"),
     "odd sizes": Planted(

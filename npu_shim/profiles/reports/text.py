@@ -37,7 +37,8 @@ def answers(result: JsonObject) -> list[str]:
     else:
         first = (
             f"a step takes {step['mean_ms']:.3f} ms on device {result['device']}: median {step['median_ms']:.3f}, "
-            f"{step['shortest_ms']:.3f} to {step['longest_ms']:.3f}, {step['number']} steps by {step['source']}"
+            f"{step['shortest_ms']:.3f} to {step['longest_ms']:.3f}, {step['number']} "
+            f"{'steps' if step['number'] > 1 else 'step'} by {step['source']}"
         )
     found = result["findings"]
     if not found:
