@@ -25,7 +25,7 @@ def test_profiles_and_comparisons_are_valid(tmp_path: pathlib.Path, repo_root: p
         assert main(["profile", str(tmp_path / folder), "--json", str(out), "--product", "ascend910"]) == 0
         assert valid(out, schema)["types"]
     changed = tmp_path / "changed.json"
-    assert main(["profile", str(tmp_path / "Where"), str(tmp_path / "many small ops"), "--json", str(changed)]) == 1
+    assert main(["profile", str(tmp_path / "many small ops"), str(tmp_path / "Where"), "--json", str(changed)]) == 1
     assert valid(changed, repo_root / "docs" / "profile_comparison.schema.json")["step"]["verdict"] == "slower"
     finding = json.loads(schema.read_text(encoding="utf-8"))["properties"]["findings"]["items"]
     assert finding["properties"]["id"]["enum"] == sorted(KINDS)
