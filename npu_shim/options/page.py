@@ -143,7 +143,7 @@ def _line(row: Option) -> str:
         parts += [f"{what} {text}."] if text else []
     parts += [f"**Deprecated.** {row.deprecated}"] if row.deprecated else []
     cells = [
-        f"`{row.name}`",
+        f'<a id="{row.name}"></a>`{row.name}`',
         f"{kind(row)}: {row.allowed.text}",
         "error" if row.refused else "warning",
         f"`{default_text(row.session)}`" if row.session is not None else "",

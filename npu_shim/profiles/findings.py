@@ -20,6 +20,7 @@ _LOW = 0.5
 _TILE = 16  # elements of the matrix unit in each direction
 _FEW, _MANY = 2, 32  # messages of gradients in a step
 _COMPILES = re.compile("compile|buildgraph|graphprepare|retrace", re.I)
+_LOOP_GAPS = 0.05  # of a step, which launches may take in a loop of steps on the device
 _SLOW_LINK = 0.6  # of the median bandwidth
 _SLOW_RANK = 1.05  # times the work of the others
 
@@ -141,6 +142,7 @@ def _by_kind(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         if of_host and not rows:
             rows = [Row("idle before the forward pass", "", "", 1.0, case.mean(spent), "no op runs on the device")]
         ms = case.mean(spent)
+        rows += _loop(case, ms) if of_host else []
         yield Finding(name, ms, max(ms - floor, 0.0), rows)
 
 
@@ -149,6 +151,19 @@ def _reason_of_kind(each: Signature) -> str:
         return each.types or each.core
     types = sorted(set(re.findall(r"\w*(?:INT64|STRING|COMPLEX|DOUBLE)\w*", each.types.upper())))
     return f"on the AI CPU for its type {', '.join(types)}" if types else "no kernel of the AI Core"
+
+
+def _loop(case: Case, host: float) -> list[Row]:
+    """Return the number of steps in one call after which the host takes less than 5 % of a step, if it takes more.
+
+    The host works once for each call then. Its work for the data does not go: it belongs into the input pipeline.
+    """
+    rest = case.mean(case.found.length) - host
+    if rest <= 0 or host <= _LOOP_GAPS * (host + rest):
+        return []
+    number = int(np.ceil(host * (1 - _LOOP_GAPS) / (_LOOP_GAPS * rest)))
+    why = f"{host / number:.3f} ms of a step are left, if tf.data feeds it"
+    return [Row(f"iterations_per_loop={number}", "util.set_iteration_per_loop", "", 1 / number, host / number, why)]
 
 
 def _gaps(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:

@@ -71,18 +71,18 @@ KINDS: dict[str, Kind] = {
         "the device waits for the host",
         "Replace feed_dict and py_function by tf.data; set enable_data_pre_proc; run several steps in one call with "
         "iterations_per_loop; bind ranks to cores with npu-shim launch --bind-cores.",
-        "options.md",
+        "options.md#iterations_per_loop",
     ),
     "launch-gaps": Kind(
         "the device is idle between ops",
         "Run several steps in one call with iterations_per_loop; put eager code into a tf.function.",
-        "options.md",
+        "options.md#iterations_per_loop",
     ),
     "small-ops": Kind(
         "many small ops",
-        "Put eager code into a tf.function; replace Python loops by one batched op; leave fusion on; run several steps "
-        "in one call with iterations_per_loop.",
-        "options.md",
+        "Put eager code into a tf.function; replace Python loops by one batched op; leave fusion on "
+        "(fusion_switch_file); run several steps in one call with iterations_per_loop.",
+        "options.md#fusion_switch_file",
     ),
     "recompile": Kind(
         "graphs or ops are compiled during training",
@@ -140,8 +140,8 @@ KINDS: dict[str, Kind] = {
     ),
     "matrix-unit": Kind(
         "matrix ops use little of the matrix unit",
-        "Tune the ops: set aoe_mode and work_path.",
-        "options.md",
+        "Tune the ops: set aoe_mode and work_path; leave deterministic at 0, whose kernels are faster.",
+        "options.md#aoe_mode",
         replaced=True,
     ),
     "summaries": Kind(

@@ -37,6 +37,17 @@ def test_a_planted_bottleneck_is_found_first(name: str, tmp_path: pathlib.Path) 
         assert differences(str(tmp_path), found) == []
 
 
+def test_a_loop_of_steps_leaves_the_host_less_than_a_twentieth_of_a_step(tmp_path: pathlib.Path) -> None:
+    card.write(tmp_path, card.run(PLANTED["feed_dict"].make))
+    found = result(tmp_path)
+    first = found["findings"][0]
+    (row,) = (row for row in first["evidence"] if row["what"].startswith("iterations_per_loop="))
+    number, rest = int(row["what"].partition("=")[2]), found["step"]["mean_ms"] - first["ms"]
+    left = [first["ms"] / each for each in (number, number - 1)]
+    assert row["ms"] == pytest.approx(left[0])
+    assert left[0] <= 0.05 * (rest + left[0]) and left[1] > 0.05 * (rest + left[1])
+
+
 def test_the_slow_rank_is_found_first(tmp_path: pathlib.Path) -> None:
     late = slow_rank(tmp_path)
     found = result(tmp_path)
