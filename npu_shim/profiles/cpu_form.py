@@ -123,7 +123,7 @@ def _op(number: int, run: OpRun, task: str) -> list[Any]:
 def _described(tensors: list[tuple[str, str]] | None) -> list[str]:
     """Return shapes, types and formats."""
     if tensors is None:
-        return [_NONE] * 3
+        return [""] * 3
     types = [_TYPES.get(kind.upper(), kind.upper()) for kind, _ in tensors]
     return [";".join(shape for _, shape in tensors), ";".join(types), ";".join("ND" for _ in tensors)]
 

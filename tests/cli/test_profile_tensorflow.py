@@ -9,6 +9,8 @@ import re
 import pytest
 import tensorflow as tf
 
+from npu_shim.profiles.profile import read
+from npu_shim.profiles.result import to_result
 from samples import training
 from tests.distributed import forks
 
@@ -54,6 +56,35 @@ def train(batch):
 for batch in tf.data.Dataset.from_tensor_slices(x).batch(8):
     train(batch)
 """
+# Scripts that are slow in one way, and the bottleneck that the page of their profile names first
+SLOW = """
+v1.disable_eager_execution()
+def read(row):
+    time.sleep({read})
+    return row
+data = tf.data.Dataset.from_tensor_slices(x).repeat()
+if {read}:
+    data = data.map(lambda row: tf.numpy_function(read, [row], tf.float32))
+batch = v1.data.make_one_shot_iterator(data.batch(8).prefetch(2)).get_next()
+batch.set_shape([8, 4])
+w = v1.get_variable("w", [4, 3])
+hidden = tf.matmul(batch, w)
+for _ in range({ops}):
+    hidden = hidden * 1.001 + 0.001
+train = v1.train.AdamOptimizer(0.001).minimize(tf.reduce_mean(tf.square(hidden)))
+def augment():
+    sum(number * number for number in range({augment}))
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    for step in range(24):
+        augment()
+        session.run(train)
+"""
+FIRST = {
+    "data-bound": dict(read=0.01, ops=0, augment=0),
+    "host-bound": dict(read=0, ops=0, augment=400000),
+    "small-ops": dict(read=0, ops=800, augment=0),
+}
 OTHERS = {"keras": KERAS, "function": LOOP.format(decorator="@tf.function"), "eager": LOOP.format(decorator="")}
 
 
@@ -105,6 +136,9 @@ def test_steps_ops_and_waits_of_a_session(tmp_path: pathlib.Path) -> None:
     slowest = {level: next(row["API Name"] for row in apis if row["Level"] == level) for level in ("host", "pipeline")}
     assert slowest["host"] == f"{line_of(SESSION, 'time.sleep(0.02)')} (augment)"
     assert slowest["pipeline"] == f"{line_of(SESSION, 'time.sleep(0.005)')} (read)"
+    found = to_result(read(str(tmp_path / "profile")), "profile")
+    assert not found["problems"] and len(found["findings"]) >= 2
+    assert {each["id"] for each in found["findings"][:2]} == {"host-bound", "data-bound"}
 
 
 @pytest.mark.nightly
@@ -116,6 +150,22 @@ def test_other_loops_are_profiled(kind: str, tmp_path: pathlib.Path) -> None:
     assert sum("MatMul" in each for each in types) >= 8
     lines = {row["line"] for row in table(tmp_path, "lines") if "MatMul" in row["op type"]}
     assert line_of(OTHERS[kind], "model.fit" if kind == "keras" else "tf.matmul") in str(lines)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", FIRST)
+def test_the_cause_of_a_slow_script_is_named(name: str, tmp_path: pathlib.Path) -> None:
+    profiled(tmp_path, SLOW.format(**FIRST[name]))
+    found = to_result(read(str(tmp_path / "profile")), "profile")
+    assert not found["problems"]
+    first = found["findings"][0]
+    assert first["id"] == name and first["share"] > 0.3
+    if name == "data-bound":
+        assert "(read)" in str(first["evidence"])
+    if name == "host-bound":
+        assert "(augment)" in str(first["evidence"]) or "(<genexpr>)" in str(first["evidence"])
+    if name == "small-ops":
+        assert line_of(SLOW.format(**FIRST[name]), "hidden = hidden") in {row["line"] for row in first["evidence"]}
 
 
 @pytest.mark.nightly
