@@ -25,6 +25,7 @@ _PAGES = (
     "migrate-tf2",
     "on_a_card",
     "options",
+    "performance",
     "porting",
     "precision",
     "reference",
