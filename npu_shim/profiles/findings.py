@@ -137,7 +137,9 @@ def _by_kind(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         floor = sum(case.bound(place) for place in np.flatnonzero(wanted)) if kinds.KINDS[name].replaced else 0.0
         rows = case.rows(wanted, lambda place: _reason_of_kind(case.device.signatures[place]))
         rows += (
-            case.functions("^(host|python)" if of_host else "^pipeline|GetNext") if name in ("host-bound", "data-bound") else []
+            case.functions("^(host|python)" if of_host else "^pipeline|GetNext")
+            if name in ("host-bound", "data-bound")
+            else []
         )
         if of_host and not rows:
             rows = [Row("idle before the forward pass", "", "", 1.0, case.mean(spent), "no op runs on the device")]
