@@ -78,7 +78,8 @@ def inferred(code: np.ndarray, start: np.ndarray, end: np.ndarray, names: np.nda
         names: the number of the name of each signature.
         category: of each signature.
     """
-    whole = Steps(np.array([[start[0], start[0], end.max(), end.max()]], np.int64), WHOLE)
+    last = max(int(end.max()), int(start[0]) + 1)
+    whole = Steps(np.array([[start[0], start[0], last, last]], np.int64), WHOLE)
     name = names[code]
     counts = np.bincount(name)
     several = counts[counts >= _LEAST]

@@ -251,8 +251,8 @@ def write_database(path: pathlib.Path, rank: Rank, links: Sequence[tuple[int, in
     base.close()
 
 
-def write_timeline(path: pathlib.Path, rank: Rank) -> None:
-    """Write the timeline of CANN 7 to 9."""
+def write_timeline(path: pathlib.Path, rank: Rank, links: Sequence[tuple[int, int, float, float]] = ()) -> None:
+    """Write the timeline of CANN 7 to 9; links have source, target, bytes and microseconds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     events: list[dict[str, Any]] = [
         {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "Ascend Hardware"}},
@@ -263,4 +263,8 @@ def write_timeline(path: pathlib.Path, rank: Rank) -> None:
         arguments = {"Task Type": each.op.core, "Stream Id": 1, "OP Type": each.op.type}
         event = {"name": each.op.name, "ph": "X", "pid": 2 if collective else 1, "tid": 1, "args": arguments}
         events.append({**event, "ts": _us(each.start, 7), "dur": (each.end - each.start) / 1000})
+    for source, target, size, us in links:
+        arguments = {"src rank": source, "dst rank": target, "transport type": "SDMA", "size(Byte)": size}
+        event = {"name": "Memcpy", "ph": "X", "pid": 2, "tid": 2, "args": arguments}
+        events.append({**event, "ts": _us(BEGIN, 7), "dur": us})
     path.write_text(json.dumps(events), encoding="utf-8")

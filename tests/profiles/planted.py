@@ -157,11 +157,19 @@ def slow_rank(root: pathlib.Path) -> float:
     return late
 
 
-def slow_link(root: pathlib.Path) -> float:
-    """Write a rank that sends over a link of a tenth of the bandwidth; return what that costs, in microseconds."""
+def slow_link(root: pathlib.Path, export: str) -> float:
+    """Write a rank that sends over a link of a tenth of the bandwidth; return what that costs, in microseconds.
+
+    Args:
+        root: folder of the profile.
+        export: "base", or "timeline" beside tables.
+    """
     steps, size, usual = 12, 2e8, 20.0  # bytes, GB/s
     rank = card.run(lambda number: _messages(2, 6000), steps)
-    links = [(0, target, size, size / usual / 1000) for target in (1, 2, 3)]
     slow = size / usual * 10 / 1000
-    card.write_database(root / "PROF_000001_1_A" / "msprof_20240101000000.db", rank, [*links, (3, 0, size, slow)])
+    links = [*((0, target, size, size / usual / 1000) for target in (1, 2, 3)), (3, 0, size, slow)]
+    if export == "base":
+        card.write_database(root / "PROF_000001_1_A" / "msprof_20240101000000.db", rank, links)
+    else:
+        card.write_timeline(card.write(root, rank) / "msprof_20240101000000.json", rank, links)
     return (slow - size / usual / 1000) / (steps - 1)

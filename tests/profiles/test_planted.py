@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import pathlib
 from typing import Any
 
@@ -57,8 +58,9 @@ def test_the_slow_rank_is_found_first(tmp_path: pathlib.Path) -> None:
     assert differences(str(tmp_path), found) == []
 
 
-def test_the_slow_link_is_found_first(tmp_path: pathlib.Path) -> None:
-    late = slow_link(tmp_path)
+@pytest.mark.parametrize("export", ["base", "timeline"])
+def test_the_slow_link_is_found_first(export: str, tmp_path: pathlib.Path) -> None:
+    late = slow_link(tmp_path, export)
     first = result(tmp_path)["findings"][0]
     assert first["id"] == "slow-link" and first["evidence"][0]["what"] == "rank 3 to 0"
     assert first["ms"] == pytest.approx(late / 1000, rel=0.02)
@@ -72,6 +74,21 @@ def test_a_balanced_step_has_no_bottleneck_in_the_columns_of_any_version(version
     assert found["findings"] == [] and found["step"]["source"] == "step_trace" and found["step"]["number"] == 11
     card.write(tmp_path / "again", rank, 8)
     assert {**found, "files": {}} == {**result(tmp_path / "again"), "files": {}}
+
+
+def test_phases_are_what_the_exporter_computes(tmp_path: pathlib.Path) -> None:
+    """The formulas of its step trace: card.write has them from the source of the exporter."""
+    place = card.write(tmp_path, card.run(PLANTED["no overlap"].make))
+    with open(next(iter(place.glob("step_trace*.csv"))), encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))[1:]
+    found = result(tmp_path)
+    columns = ("Data Aug Bound(us)", "FP to BP Time(us)", "Iteration Refresh(us)")
+    for phase, column in zip(found["phases"], columns):
+        assert phase["ms"] == pytest.approx(sum(float(row[column]) for row in rows) / len(rows) / 1000, rel=1e-9)
+    mean = sum(float(row["Iteration Time(us)"]) for row in rows) / len(rows) / 1000
+    assert found["step"]["mean_ms"] == pytest.approx(mean, rel=1e-9)
+    assert sum(phase["ms"] for phase in found["phases"]) == pytest.approx(mean, rel=1e-9)
+    assert sum(wait["ms"] for wait in found["waits"]) == pytest.approx(mean, rel=1e-9)
 
 
 def test_data_bases_and_timelines_say_the_same_as_tables(tmp_path: pathlib.Path) -> None:

@@ -14,10 +14,12 @@ import pytest
 
 from npu_shim.cli import main
 from npu_shim.options.page import described
-from npu_shim.profiles import profile, steps
+from npu_shim.profiles import profile, steps, work
 from npu_shim.profiles.comparing import significance
 from npu_shim.profiles.kinds import KINDS
 from npu_shim.profiles.result import to_result
+from npu_shim.profiles.tables import Signature
+from npu_shim.rehearsal.assess.products import Product
 from tests.profiles import card
 from tests.profiles.planted import PLANTED
 
@@ -82,8 +84,13 @@ def test_lines_of_the_script_stand_beside_ops_and_fused_ops(exports: pathlib.Pat
     )
     fused = "Fusion Op,Original Ops\nforward/layer_0/MatMul,x\n"
     (tmp_path / "copy" / "fusion_op_20240101000000.csv").write_text(fused)
+    (tmp_path / "copy" / "ge_proto_00001_graph_1_Build.txt").write_text(
+        'op {\n name: "forward/layer_1/MatMul"\n type: "MatMulV2"\n attr {\n  key: "_datadump_original_op_names"\n'
+        '  value { list { s: "y" s: "x" } }\n }\n}\n'
+    )
     found = to_result(profile.read(str(tmp_path / "copy")), "copy")
     assert found["findings"][0]["evidence"][0]["line"] == "train.py:12 (loss)"
+    assert {row["line"] for row in found["ops"] if row["name"] == "forward/layer_1/MatMul"} == {"train.py:3 (net)"}
     assert {row["line"] for row in found["ops"] if row["name"] == "forward/layer_0/MatMul"} == {"train.py:3 (net)"}
 
 
@@ -158,6 +165,35 @@ def test_ranked_by_gain_a_fix_leaves_the_time_that_its_product_needs(tmp_path: p
         assert main(["profile", str(tmp_path), "--json", str(out), *more]) == 0
         order.append([each["id"] for each in json.loads(out.read_text(encoding="utf-8"))["findings"]])
     assert order == [["ai-cpu", "float64"], ["float64", "ai-cpu"]]
+
+
+@pytest.mark.parametrize(
+    ("type", "shapes", "out", "layout", "flops"),
+    [
+        ("MatMulV2", "4096,1024;1024,512", "4096,512", "ND", 2 * 4096 * 1024 * 512),
+        ("BatchMatMul", "8,128,64;8,64,32", "8,128,32", "ND", 2 * 8 * 128 * 64 * 32),
+        ("Conv2D", "32,56,56,64;3,3,64,128", "32,56,56,128", "NHWC", 2 * 32 * 56 * 56 * 3 * 3 * 64 * 128),
+        ("Conv2D", "N/A", "N/A", "NHWC", 0),
+        ("Relu", "8,8", "8,8", "ND", 0),
+    ],
+)
+def test_the_bound_of_an_op_is_that_of_its_operations_and_bytes(
+    type: str, shapes: str, out: str, layout: str, flops: int
+) -> None:
+    op = Signature(type=type, core="AI_CORE", shapes=f'"{shapes}"', types="FLOAT16;DT_BF16", out_shapes=f'"{out}"')
+    op = op._replace(out_types="FLOAT", out_formats=layout)
+    assert work.matrix_flops(op) == pytest.approx(flops)
+    if type == "MatMulV2":
+        moved = 2 * (4096 * 1024 + 1024 * 512) + 4 * 4096 * 512
+        assert work.moved(op) == moved
+        assert work.bound(op, Product("", 1e12, 1.0, 0, "")) == pytest.approx(1e9 * moved)
+        assert work.bound(op, Product("", 1e12, 1e30, 0, "")) == pytest.approx(1e9 * flops / 1e12)
+
+
+def test_a_single_run_without_a_duration_is_a_profile(tmp_path: pathlib.Path) -> None:
+    table = "Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us)\na,Relu,AI_CORE,1.5,0\n"
+    (tmp_path / "op_summary_20240101000000.csv").write_text(table)
+    assert main(["profile", str(tmp_path)]) == 0
 
 
 def test_fixes_name_what_exists(repo_root: pathlib.Path) -> None:

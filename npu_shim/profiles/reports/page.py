@@ -64,9 +64,9 @@ def timeline(bars: list[JsonObject]) -> str:
             f'<rect x="{left:.2f}" y="{top}" width="{max((bar["until"] - bar["from"]) * scale, 0.3):.2f}" '
             f'height="{_HEIGHT - 6}" fill="{colour}"><title>{clean(title)}</title></rect>'
         )
-    for share in (0, 0.5, 1):
+    for share, anchor in ((0, "start"), (0.5, "middle"), (1, "end")):
         parts.append(
-            f'<text x="{_LEFT + share * until * scale:.0f}" y="{height - 6}" text-anchor="middle" font-size="12" '
+            f'<text x="{_LEFT + share * until * scale:.0f}" y="{height - 6}" text-anchor="{anchor}" font-size="12" '
             f'fill="currentColor">{share * until:.3f} ms</text>'
         )
     return "".join(parts) + "</svg>"
