@@ -150,7 +150,7 @@ def _by_kind(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
 
 def _reason_of_kind(each: Signature) -> str:
     if kinds.category(each) != kinds.AI_CPU:
-        return each.types or each.core
+        return each.core if each.types in ("", "N/A") else each.types
     types = sorted(set(re.findall(r"\w*(?:INT64|STRING|COMPLEX|DOUBLE)\w*", each.types.upper())))
     return f"on the AI CPU for its type {', '.join(types)}" if types else "no kernel of the AI Core"
 

@@ -84,6 +84,7 @@ def read(folder: str, graphs: Sequence[str] = ()) -> Profile:
         of_source.setdefault(each.source, []).append(each)
     for source, members in sorted(of_source.items()):
         made.devices += _devices(source, members, made.problems)
+    made.devices = _last(made.devices, made.problems)
     _name(made.devices)
     for each in made.files:
         _small(each, made)
@@ -208,6 +209,21 @@ def _steps(
             units = tables.units(each.path, each.kind)
     found = steps.traced(rows, units)
     return found if found else (None, None)
+
+
+def _last(devices: list[Device], problems: dict[str, str]) -> list[Device]:
+    """Return the devices without runs that ended before another one of the same device began."""
+    kept = []
+    for each in devices:
+        number = each.name.rpartition(" ")[2]
+        later = [
+            other for other in devices if other.name.rpartition(" ")[2] == number and each.end.max() < other.start[0]
+        ]
+        if later and each.source:
+            problems[each.source] = "it is an earlier run and was left out. Give its folder alone to read it"
+        else:
+            kept.append(each)
+    return kept
 
 
 def _name(devices: list[Device]) -> None:

@@ -167,6 +167,15 @@ def test_ranked_by_gain_a_fix_leaves_the_time_that_its_product_needs(tmp_path: p
     assert order == [["ai-cpu", "float64"], ["float64", "ai-cpu"]]
 
 
+def test_of_two_runs_in_one_folder_the_last_is_read(tmp_path: pathlib.Path) -> None:
+    for number, (name, begin) in enumerate({"Where": card.BEGIN, "casts": card.BEGIN + 10**12}.items()):
+        card.write(tmp_path / f"run_{number}", card.run(PLANTED[name].make, begin=begin))
+    found = to_result(profile.read(str(tmp_path)), "")
+    assert [each["id"] for each in found["findings"]] == ["casts"] and found["device"] == "0"
+    (problem,) = found["problems"]
+    assert problem["file"].startswith("run_0") and "earlier run and was left out" in problem["problem"]
+
+
 @pytest.mark.parametrize(
     ("type", "shapes", "out", "layout", "flops"),
     [
