@@ -140,9 +140,10 @@ def _parts(itself: Comparison, first: Departure) -> list[Departure]:
     return []
 
 
-def may_vary(recorded: Recording) -> bool:
+def may_vary(recorded: Recording, again: Recording) -> bool:
     """Return True if a script has what makes some of its runs depart from others, and not all."""
-    return any(recorded.notes.get(each) for each in ("queue_thread", "unordered_op", "racing_update"))
+    notes = {**recorded.notes, **again.notes}
+    return any(notes.get(each) for each in ("queue_thread", "unordered_op", "racing_update"))
 
 
 def _cause(recorded: Recording, again: Recording, kind: str) -> str | None:
@@ -155,9 +156,9 @@ def _cause(recorded: Recording, again: Recording, kind: str) -> str | None:
         return f"A thread of the script fills a queue at {thread}, and its speed decides what is read."
     if recorded.notes.get("unordered_op"):
         return "The op {unordered_op} at {unordered_line} is not deterministic.".format(**recorded.notes)
-    if recorded.notes.get("racing_update") and kind != INPUT:
+    if again.notes.get("racing_update") and kind != INPUT:
         return (
-            f"The update at {recorded.notes['racing_update']} writes variables while the same run computes with them, "
+            f"The update at {again.notes['racing_update']} writes variables while the same run computes with them, "
             "and no op orders the two."
         )
     if kind == FETCH:

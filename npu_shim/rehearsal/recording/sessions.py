@@ -34,7 +34,11 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
     def note(update: Operation) -> None:
         recorder.writer.event("note", racing_update=tf_recording.line_of(update))
 
-    unordered, untrained, sizes = UnorderedReads(note), Untrained(), queue_sizes.QueueSizes()
+    unordered, untrained, sizes = (
+        UnorderedReads(note if recorder.writer.repeats else None),
+        Untrained(),
+        queue_sizes.QueueSizes(),
+    )
     last: list[Session] = []  # the last one that is open
 
     def run(

@@ -30,9 +30,10 @@ class UnorderedReads:
 
     Args:
         note: called once for each of these sets in which an update writes a variable while the run computes with it.
+            None leaves the search out, which takes seconds in a large graph.
     """
 
-    def __init__(self, note: Callable[[Operation], None]) -> None:
+    def __init__(self, note: Callable[[Operation], None] | None) -> None:
         self._note = note
         self._known: weakref.WeakKeyDictionary[Any, dict[frozenset[str], frozenset[str]]] = weakref.WeakKeyDictionary()
 
@@ -48,8 +49,8 @@ class UnorderedReads:
         known, key = self._known.setdefault(graph, {}), frozenset(own)
         if key not in known:
             known[key] = frozenset(_racing(own))
-            update = racing_update(own.values())
-            if update is not None:
+            update = racing_update(own.values()) if self._note else None
+            if self._note and update is not None:
                 self._note(update)
         of_hooks = tf_recording.global_step_of_hooks(graph)
         return [op is not None and (op.name in known[key] or op in of_hooks) for op in ops]
@@ -57,20 +58,21 @@ class UnorderedReads:
 
 def racing_update(fetches: Iterable[Operation]) -> Operation | None:
     """Return an update of an optimizer that writes a variable in place while the run computes with it, or None."""
-    run = _above(fetches)
-    waits: dict[frozenset[Operation], set[Operation]] = {}  # the updates of an optimizer wait for the same ops
-
-    def is_ordered(first: Operation, second: Operation) -> bool:
-        key = frozenset(second.control_inputs)
-        if key not in waits:
-            waits[key] = _above(key)
-        return first in waits[key] or first in _above([second])
-
+    above: dict[Operation, list[Operation]] = {}  # TensorFlow 1 makes the list of control inputs anew each time
+    run = _reached(fetches, lambda op: above.setdefault(op, list(_waited_for(op))))
+    optimizers: dict[Any, list[Operation]] = {}  # the updates of one wait for the same gradients
+    below: dict[Operation, list[Operation]] = {}
     for op in run:
+        for other in above[op]:
+            below.setdefault(other, []).append(op)
         if "Apply" in op.type and op.inputs and op.inputs[0].op.type in _IN_PLACE:
-            for user in _users(op.inputs[0]):
-                if user in run and not is_ordered(user, op) and not is_ordered(op, user):
-                    return op
+            waits = frozenset(above[op]) - {tensor.op for tensor in op.inputs}
+            optimizers.setdefault(waits or op, []).append(op)
+    for updates in optimizers.values():
+        ordered = _reached(updates, above.__getitem__) | _reached(updates, lambda op: below.get(op, ()))
+        for update in updates:
+            if any(user in run and user not in ordered for user in _users(update.inputs[0])):
+                return update
     return None
 
 
@@ -115,11 +117,21 @@ def _reads(fetch: Operation) -> Iterator[tuple[Operation, Operation]]:
 
 def _above(ops: Iterable[Operation], most: int | None = None) -> set[Operation]:
     """Return some ops and all that they wait for, or the first of these."""
+    return _reached(ops, _waited_for, most)
+
+
+def _waited_for(op: Operation) -> Iterator[Operation]:
+    yield from (tensor.op for tensor in op.inputs)
+    yield from op.control_inputs
+
+
+def _reached(
+    ops: Iterable[Operation], neighbours: Callable[[Operation], Iterable[Operation]], most: int | None = None
+) -> set[Operation]:
     waiting = list(ops)
     found = set(waiting)
     while waiting and (most is None or len(found) < most):
-        op = waiting.pop()
-        for other in (*(tensor.op for tensor in op.inputs), *op.control_inputs):
+        for other in neighbours(waiting.pop()):
             if other not in found:
                 found.add(other)
                 waiting.append(other)

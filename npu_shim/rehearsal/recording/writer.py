@@ -39,7 +39,11 @@ class Writer:
         until: the last step. The process ends before it writes a value of a later one.
         whole: ``steps`` and ``kinds`` whose tensors are written to the file TENSORS, too, and ``bytes``, the most that
             the recording may take; None to write digests only.
+    Attributes:
+        repeats: True if the process ends at a value or a step, to compare a script with itself.
     """
+
+    repeats = False
 
     def __init__(
         self,
@@ -52,6 +56,7 @@ class Writer:
         self._keep = tuple(keep or ("", "", 0))
         self._to_come = self._keep[2]
         self._until = until
+        self.repeats = keep is not None or until is not None
         self._file = open(os.path.join(folder, FILE), "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
         self._lock = threading.RLock()
         self._pid = os.getpid()
