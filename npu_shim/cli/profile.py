@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="DIR",
-        help="folder with graph files of the engine, for lines of ops",
+        help="folder that knows the lines of ops: graph files, a dump, or the JSON of npu-shim assess",
     )
     return made
 

@@ -88,7 +88,7 @@ class Case:
             row[1] += self.ms[place]
         most = sorted(sums.items(), key=lambda item: (-item[1][1], item[0]))[:_MOST_ROWS]
         return [
-            Row(name, of_type, self.profile.lines.get(name, ""), float(calls), float(ms), why(place))
+            Row(name, of_type, self.profile.lines.of(name, of_type), float(calls), float(ms), why(place))
             for (name, of_type), (calls, ms, place) in most
         ]
 
@@ -196,7 +196,7 @@ def _by_type(case: Case, runs: np.ndarray) -> list[Row]:
         Row(
             case.device.signatures[places[0]].name,
             name,
-            case.profile.lines.get(case.device.signatures[places[0]].name, ""),
+            case.profile.lines.of(case.device.signatures[places[0]].name, name),
             float(calls[places].sum()),
             float(took[places].sum()) / 1e6,
             f"{took[places].sum() / calls[places].sum() / 1e3:.1f} us a run",

@@ -8,10 +8,10 @@ from typing import Iterator, Sequence
 
 import numpy as np
 
-from npu_shim.dumps import graph_files
-from npu_shim.profiles import exports, files, kinds, steps, tables
+from npu_shim.profiles import exports, files, kinds, lines, steps, tables
 from npu_shim.profiles.exports import Link
 from npu_shim.profiles.files import ProfileFile
+from npu_shim.profiles.lines import Lines
 from npu_shim.profiles.tables import Runs, Signature, Signatures
 
 _MOST_BYTES = 1 << 28  # of a timeline that is read for its links alone
@@ -52,7 +52,7 @@ class Profile:
         files: that were found.
         devices: with at least one run.
         apis: functions of the host: run, level, name, calls, milliseconds.
-        lines: of the script, by the names of ops.
+        lines: of the script.
         totals: of tables without single runs: table, type, core, count, milliseconds.
         problems: what is wrong with files, by path.
     """
@@ -60,7 +60,7 @@ class Profile:
     files: list[ProfileFile]
     devices: list[Device] = field(default_factory=list)
     apis: list[tuple[str, str, str, int, float]] = field(default_factory=list)
-    lines: dict[str, str] = field(default_factory=dict)
+    lines: Lines = field(default_factory=Lines)
     totals: list[tuple[str, str, str, int, float]] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
 
@@ -74,7 +74,7 @@ def read(folder: str, graphs: Sequence[str] = ()) -> Profile:
 
     Args:
         folder: with the exports of one job, at any depth.
-        graphs: folders with graph files of the engine, which know the original ops of fused ones.
+        graphs: further folders that know the lines of ops.
     Raises:
         NothingToRead: there is nothing to read.
     """
@@ -88,7 +88,7 @@ def read(folder: str, graphs: Sequence[str] = ()) -> Profile:
     _name(made.devices)
     for each in made.files:
         _small(each, made)
-    _originals(made, [folder, *graphs])
+    made.lines = lines.read(folder, graphs, made.files, made.problems)
     if not made.devices and not made.totals:
         raise NothingToRead(_nothing(folder, made))
     return made
@@ -247,9 +247,6 @@ def _small(each: ProfileFile, made: Profile) -> None:
             made.apis.append(
                 (each.source, (row.get("level") or [""])[0], row["name"][0], int(count), total * nanoseconds / 1e6)
             )
-    elif each.kind == "lines":
-        for row in tables.read_rows(each.path, each.kind, made.problems):
-            made.lines[row["name"][0]] = row["line"][0]
 
 
 def _figure(row: dict[str, list[str]], column: str) -> float:
@@ -258,16 +255,3 @@ def _figure(row: dict[str, list[str]], column: str) -> float:
     except ValueError:
         return 0.0
     return value if np.isfinite(value) else 0.0
-
-
-def _originals(made: Profile, folders: list[str]) -> None:
-    """Give fused ops the line of the first of their originals that has one."""
-    graph = graph_files.find(folders, made.problems)
-    originals = {each.name: each.originals or [] for each in graph.ops.values()}
-    for each in (each for each in made.files if each.kind == "fusion_op"):
-        for row in tables.read_rows(each.path, each.kind, made.problems):
-            originals[row["name"][0]] = [part.strip() for part in row["originals"][0].replace(";", ",").split(",")]
-    for name, members in originals.items():
-        line = next((made.lines[member] for member in members if member in made.lines), "")
-        if line:
-            made.lines.setdefault(name, line)

@@ -144,7 +144,7 @@ def _op(case: Case, of_group: dict[str, str], places: list[int], ms: float) -> J
         "name": of_group.get("name", ""),
         "type": of_group["type"],
         "unit": label(case, str(case.device.category[most])),
-        "line": case.profile.lines.get(case.device.signatures[most].name, ""),
+        "line": case.profile.lines.of(case.device.signatures[most].name, of_group["type"]),
         "calls": float(case.calls[places].sum()),
         "ms": ms,
         "share": ms / case.mean(case.found.length),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from npu_shim.cli import main
+from npu_shim.dumps import reference
 from npu_shim.options.page import described
 from npu_shim.profiles import profile, steps, work
 from npu_shim.profiles.comparing import significance
@@ -92,6 +93,19 @@ def test_lines_of_the_script_stand_beside_ops_and_fused_ops(exports: pathlib.Pat
     assert found["findings"][0]["evidence"][0]["line"] == "train.py:12 (loss)"
     assert {row["line"] for row in found["ops"] if row["name"] == "forward/layer_1/MatMul"} == {"train.py:3 (net)"}
     assert {row["line"] for row in found["ops"] if row["name"] == "forward/layer_0/MatMul"} == {"train.py:3 (net)"}
+
+
+def test_a_dump_and_an_assessment_know_lines_too(exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    row = {"op": "Where", "lines": ["train.py:12 (loss)", "train.py:20 (main)"]}
+    assessed = {"tool": "npu-shim assess", "graphs": [{"operators": [row, {"op": "Relu", "lines": []}]}]}
+    (tmp_path / "assess.json").write_text(json.dumps(assessed), encoding="utf-8")
+    (tmp_path / "other.json").write_text("[1]", encoding="utf-8")
+    output = reference.Output("forward/layer_0/MatMul", line="train.py:3 (net)")
+    reference.write(str(tmp_path / "5"), [(output, np.zeros(3, np.float32))])
+    found = to_result(profile.read(str(exports / "tables"), [str(tmp_path)]), "")
+    assert found["findings"][0]["evidence"][0]["line"] == "train.py:12 (loss)"
+    assert {row["line"] for row in found["ops"] if row["name"] == "forward/layer_0/MatMul"} == {"train.py:3 (net)"}
+    assert found["problems"] == []
 
 
 def test_of_two_exports_the_last_is_read(exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
