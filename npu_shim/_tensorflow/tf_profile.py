@@ -69,6 +69,8 @@ def runs_in(metadata: Message) -> list[OpRun]:
         for node in device.node_stats
         if node.all_start_nanos
     ]
+    # Collectives wait in such iterators (tf_numpy_function.py). They have rows of their own.
+    anonymous = {node.node_name for node, label in nodes if label and label.group(1).startswith("AnonymousIterator")}
     outputs = {(node.node_name, each.slot): _described(each) for node, _ in nodes for each in node.output}
     found = []
     for node, label in nodes:
@@ -76,6 +78,8 @@ def runs_in(metadata: Message) -> list[OpRun]:
         if not kind or kind in _CALLS or node.node_name == "_SOURCE":
             continue
         names = [each.strip().partition(":") for each in label.group(2).split(",")] if label else []
+        if kind == ITERATOR and any(name in anonymous for name, _, _ in names):
+            continue
         inputs = [outputs.get((name, int(slot or 0))) for name, _, slot in names if name and name[0] != "^"]
         begin = node.all_start_nanos / 1e3
         found.append(

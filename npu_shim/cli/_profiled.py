@@ -70,7 +70,7 @@ def start(given: dict[str, Any] | None) -> None:
     is_npu, steps = host_device.look().is_npu, given["steps"]
     if is_npu:
         host_env.process_environ().pop("PROFILING_MODE", None)
-        atexit.register(_export, folder)  # runs after what the vendor's packages register
+        atexit.register(_export, folder, given["folder"])  # runs after what the vendor's packages register
         if steps is None:
             _print(f"profiles the whole run to {folder}. Train a few steps only")
 
@@ -83,7 +83,7 @@ def start(given: dict[str, Any] | None) -> None:
             from npu_shim.profiles.collect import Steps, profiler
 
             first, last = steps or _STEPS
-            Steps(first, last, profiler(folder)).start()
+            Steps(first, last, profiler(folder, given["folder"])).start()
 
     after_tensorflow(begin)
 
@@ -99,7 +99,7 @@ def whole_run(folder: str) -> dict[str, OptionValue]:
     }
 
 
-def _export(folder: str) -> None:
+def _export(folder: str, job: str) -> None:
     """Let the vendor's tool write the CSV files of a profile, or print its command."""
     found = sorted(glob.glob(os.path.join(folder, "**", "PROF_*"), recursive=True))
     if not found:
@@ -112,7 +112,7 @@ def _export(folder: str) -> None:
         elif subprocess.call(command, stdout=sys.stderr):
             _print(f"the export has failed. Run it again: {shown}")
     if found:
-        _print(f"Read the profile with: npu-shim profile {folder}")
+        _print(f"Read the profile with: npu-shim profile {job}")
 
 
 def _print(text: str) -> None:

@@ -130,10 +130,11 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
 
     Args:
         folder: gets the profile.
+        job: the folder of all ranks.
     """
 
-    def __init__(self, folder: str) -> None:
-        self._folder, self._script = folder, os.getcwd()
+    def __init__(self, folder: str, job: str) -> None:
+        self._folder, self._job, self._script = folder, job, os.getcwd()
         self._trace = SessionTrace() if tf.__version__.startswith("1.") else ProcessTrace()
         self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
         self._eager: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
@@ -183,7 +184,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
             [*tracings, *samples],
             self._lines({run.name for run in recorded.runs}),
         )
-        return f"Read them with: npu-shim profile {self._folder}"
+        return f"Read them with: npu-shim profile {self._job}"
 
     def _lines(self, names: Iterable[str]) -> Iterator[tuple[str, str, str]]:
         """Yield name, type and line of the ops that ran. An inlined function puts parts before their names."""
@@ -200,6 +201,6 @@ def _print(text: str) -> None:
     print(f"npu_shim: {text}", file=sys.stderr, flush=True)
 
 
-def profiler(folder: str) -> Profiler:
-    """Return the profiler of this host, which writes to a folder."""
-    return CardProfiler(folder) if host_device.is_npu() else CpuProfiler(folder)
+def profiler(folder: str, job: str) -> Profiler:
+    """Return the profiler of this host, which writes to a folder in that of a job."""
+    return CardProfiler(folder) if host_device.is_npu() else CpuProfiler(folder, job)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import pathlib
 import re
+import subprocess
+import sys
 
 import pytest
 import tensorflow as tf
@@ -55,6 +57,19 @@ def train(batch):
     optimizer.apply_gradients(zip(tape.gradient(loss, [w]), [w]))
 for batch in tf.data.Dataset.from_tensor_slices(x).batch(8):
     train(batch)
+"""
+JOB = """
+import os
+from npu_shim.npu_init import *
+v1.disable_eager_execution()
+w = v1.get_variable("w", [4, 3])
+loss = tf.reduce_mean(tf.square(tf.matmul(tf.constant(x), w)))
+train = NPUDistributedOptimizer(v1.train.AdamOptimizer(0.1)).minimize(loss)
+with v1.Session(config=npu_config_proto()) as session:
+    session.run(v1.global_variables_initializer())
+    for step in range(24):
+        time.sleep(0.05 * int(os.environ["RANK_ID"]))
+        session.run(train)
 """
 # Scripts that are slow in one way, and the bottleneck that the page of their profile names first
 SLOW = """
@@ -166,6 +181,22 @@ def test_the_cause_of_a_slow_script_is_named(name: str, tmp_path: pathlib.Path) 
         assert "(augment)" in str(first["evidence"]) or "(<genexpr>)" in str(first["evidence"])
     if name == "small-ops":
         assert line_of(SLOW.format(**FIRST[name]), "hidden = hidden") in {row["line"] for row in first["evidence"]}
+
+
+@pytest.mark.nightly
+def test_a_profile_of_a_job_finds_the_slow_rank(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "train.py").write_text(HEAD + JOB)
+    command = [sys.executable, "-m", "npu_shim", "launch", "--ranks", "2", "--profile", "profile"]
+    command += ["--log-dir", "logs", "train.py"]
+    environ = {**training.environment(), "NPU_SHIM_FALLBACK": "silent"}
+    done = subprocess.run(command, cwd=str(tmp_path), env=environ, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f"Read them with: npu-shim profile {tmp_path}/profile\n" in (tmp_path / "logs" / "rank_1.log").read_text()
+    found = to_result(read(str(tmp_path / "profile")), "profile")
+    assert not found["problems"] and len(found["devices"]) == 2
+    (slow,) = (each for each in found["findings"] if each["id"] == "slow-rank")
+    assert "rank_1" in slow["evidence"][0]["what"]
+    assert "allreduce" in {row["type"] for row in found["types"]}
 
 
 @pytest.mark.nightly
