@@ -47,6 +47,9 @@ def problem(args: argparse.Namespace) -> str | None:
         return "--profile-steps needs --profile. Add it."
     if args.profile and getattr(args, "dump", None):
         return "--dump slows the steps that --profile measures. Give one of the two."
+    device = host_device.look()
+    if args.profile_steps and device.is_npu and device.package == host_device.VENDOR_PACKAGE_TF2:
+        return "--profile-steps needs npu_bridge: npu_device profiles whole runs only. Leave it out."
     return _dumped.folder_problem("--profile", args.profile)
 
 

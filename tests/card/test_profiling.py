@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import pathlib
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from conftest import FOLDER, HERE
+from conftest import FACE, FOLDER, HERE
 
 import npu_shim
 from npu_shim._host import patches
@@ -128,6 +129,16 @@ def test_the_device_of_tensorflow_2_is_profiled(tmp_path: pathlib.Path) -> None:
     found = Config().as_dict()
     assert found.pop("profiling_options") == options["profiling_options"]
     assert found == {"enable_profiling": "1", "graph_run_mode": "1"}
+
+
+def test_npu_device_profiles_whole_runs_only() -> None:
+    found = _profiled.problem(argparse.Namespace(profile="folder", profile_steps=(2, 3)))
+    assert found == (
+        None
+        if FACE == "npu_bridge"
+        else "--profile-steps needs npu_bridge: npu_device profiles whole runs only. Leave it out."
+    )
+    assert _profiled.problem(argparse.Namespace(profile="folder", profile_steps=None)) is None
 
 
 @pytest.mark.parametrize("reached", [[1, 2, 3, 4, 5], [2, 4, 6]], ids=["steps", "loops of two steps"])
