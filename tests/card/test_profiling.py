@@ -125,7 +125,7 @@ def test_the_device_of_tensorflow_2_is_profiled(tmp_path: pathlib.Path) -> None:
             return {"enable_profiling": "0", "graph_run_mode": "1"}
 
     options = _profiled.whole_run(str(tmp_path))
-    Config.as_dict = given_options._device(Config.as_dict, options, Config)  # type: ignore[method-assign]
+    Config.as_dict = given_options._device(Config.as_dict, options, Config, lambda given: None)  # type: ignore[method-assign]
     found = Config().as_dict()
     assert found.pop("profiling_options") == options["profiling_options"]
     assert found == {"enable_profiling": "1", "graph_run_mode": "1"}
