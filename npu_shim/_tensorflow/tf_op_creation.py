@@ -53,6 +53,9 @@ class OpHook:
         """Return the inputs that an op gets instead of these, tensors of the same types and shapes."""
         return list(inputs)
 
+    def imported(self, ops: Sequence[Operation]) -> None:
+        """Take note of the ops of an imported graph, whose inputs and outputs stay."""
+
     def outputs(
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> list[Value]:
@@ -123,6 +126,11 @@ def suspended() -> Iterator[None]:
         yield
     finally:
         _STATE.suspended -= 1
+
+
+def hooks_rest() -> bool:
+    """Return True inside suspended() in this thread."""
+    return bool(_STATE.suspended)
 
 
 @contextlib.contextmanager
@@ -338,7 +346,14 @@ def _around_import(original: Function) -> Function:
             graph_def = tf_import_forms.with_forms(
                 graph_def, _EAGER_FORMS, lambda each, names: original(each, return_elements=names)
             )
-        return original(graph_def, *args, **kwargs)
+        if _STATE.suspended or not _HOOKS:
+            return original(graph_def, *args, **kwargs)
+        graph = v1.get_default_graph()
+        before = len(graph.get_operations())
+        result = original(graph_def, *args, **kwargs)
+        for hook in _HOOKS:
+            hook.imported(graph.get_operations()[before:])
+        return result
 
     return load
 

@@ -1,17 +1,19 @@
 """Write what TensorFlow computes on the CPU at chosen training steps, one file for each output of an op.
 
 In a graph each op gets an op beside it that hands its outputs over, and what follows waits for it; so loops, branches,
-functions and gradients are written, too. Of an op that runs several times in a step the last value stays.
+functions and gradients are written, too. Of an op that runs several times in a step the last value stays. The ops of an
+imported graph stay as they are: a run of a session fetches those that it computes, but for those in loops.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import dataclasses
 import itertools
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Collection, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -20,14 +22,18 @@ from npu_shim._tensorflow import tf_graph, tf_op_creation, tf_recording, tf_sess
 from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim.dumps import reference
 from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
-from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.functions import without_xla
 from npu_shim.rehearsal.recording.recorder import Watcher
+from npu_shim.rehearsal.recording.sessions import pairs
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Function, Operation, Result, Session, Value
+    from npu_shim._tensorflow.types import Fetches, Function, Operation, Result, Session, Tensor, Value
 
 _FED = "Placeholder"
+_INSIDE = ("Switch", "RefSwitch", "Enter", "RefEnter")  # begin branches and loops of TensorFlow 1
+_OUTSIDE = ("Merge", "RefMerge", "Exit", "RefExit")
+_NO_STEP = -1
 _FUNCTION = "__"  # begins the type of an op that calls a tf.function
 _NO_DUMP = frozenset(  # must stay as TensorFlow connects them, run other ops, are fed, or are the recording's
     "Case EagerPyFunc Enter Exit If LoopCond Merge NextIteration PartitionedCall Placeholder PlaceholderWithDefault "
@@ -52,14 +58,17 @@ class Dump(tf_op_creation.OpHook):
         self._places = itertools.count()
         self._of_run: list[int] = []  # the step at which a session, or a function, began to run
         self._eager: dict[tuple[int, str], int] = {}  # the number of ops of a type in a step
+        self._imported: dict[Operation, int] = {}  # their places in the order of the graph
         self._lock = threading.Lock()
 
     def start(self) -> Dump:
         """Write what is created from now on."""
         without_xla()
+        # TensorFlow's constant folding makes a circle of the ops that write and of those of a convolution's gradient.
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
         tf_op_creation.add(self)
         methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
-        methods.wrap(type(tf.function(lambda: None)), ("__call__",), self._around)
+        methods.wrap(type(tf.function(lambda: None)), ("__call__",), self._call)
         atexit.register(self.close)
         return self
 
@@ -81,12 +90,35 @@ class Dump(tf_op_creation.OpHook):
             if self._step() in self._writers:
                 self._write_eager(op_type, [(number, np.asarray(outputs[number])) for number in written])
             return list(outputs)
-        names = [tf_op_creation.original_name(each) for each in inputs]
-        entry = reference.Output(op.name, type=op_type, line=next(iter(lines_of(op, self._folder)), ""), inputs=names)
+        entry = self._entry(op, inputs)
         with tf_op_creation.own_ops(op.graph):
             noted = array_function(self._writing(entry, written), [outputs[number] for number in written], [])
             with tf.control_dependencies([noted]):
                 return [tf.identity(each) if number in written else each for number, each in enumerate(outputs)]
+
+    def imported(self, ops: Sequence[Operation]) -> None:
+        """Take note of the ops that a session's run can fetch: those that always run, and once, but for constants."""
+        depths: dict[Operation, int] = {}  # of branches and loops
+        for op in ops:
+            depth = max((depths.get(each.op, 0) for each in op.inputs), default=0)
+            depths[op] = max(0, depth + (op.type in _INSIDE) - (op.type in _OUTSIDE))
+            if (
+                not depths[op]
+                and op.type not in _NO_DUMP
+                and op.type != "Const"
+                and tf_op_creation.SCOPE not in op.name
+            ):
+                self._imported[op] = next(self._places)
+
+    def _to_fetch(self, session: Session, fetches: Fetches) -> list[Tensor]:
+        """Return the tensors of an imported graph that a run computes."""
+        fetched = [tf_recording.fetched_op(session.graph, each) for each, _ in pairs(fetches, fetches)]
+        ops = updating.ancestors(op for op in fetched if op) & set(self._imported) if self._imported else ()
+        return [each for op in ops for each in op.outputs if _is_number(each)]
+
+    def _entry(self, op: Operation, inputs: Sequence[Value]) -> reference.Output:
+        names = [tf_op_creation.original_name(each) for each in inputs]
+        return reference.Output(op.name, type=op.type, line=next(iter(lines_of(op, self._folder)), ""), inputs=names)
 
     def _writing(self, entry: reference.Output, numbers: Sequence[int]) -> Callable[..., list[np.ndarray]]:
         place = next(self._places)
@@ -119,19 +151,36 @@ class Dump(tf_op_creation.OpHook):
     def _session_run(
         self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
     ) -> Result:
+        if tf_op_creation.hooks_rest():  # a run of the recording
+            with self._run(_NO_STEP):
+                return original(session, fetches, *args, **kwargs)
+        if self._step() not in self._writers:
+            return self._call(original, session, fetches, *args, **kwargs)
         given: Any = args[0] if args else kwargs.get("feed_dict")
-        if given and self._step() in self._writers:
-            for tensor, value in tf_session.fed_values(session, given):
-                entry = reference.Output(tf_op_creation.original_name(tensor).partition(":")[0], type=_FED)
-                array = np.asarray(value, tensor.dtype.base_dtype.as_numpy_dtype)
-                if array.dtype.kind in "biufc":
-                    self._write(-1, entry, [(tensor.value_index, array)])
-        return self._around(original, session, fetches, *args, **kwargs)
+        for tensor, value in tf_session.fed_values(session, given) if given else ():
+            entry = reference.Output(tf_op_creation.original_name(tensor).partition(":")[0], type=_FED)
+            array = np.asarray(value, tensor.dtype.base_dtype.as_numpy_dtype)
+            if array.dtype.kind in "biufc":
+                self._write(-1, entry, [(tensor.value_index, array)])
+        wanted = self._to_fetch(session, fetches)
+        with self._run():
+            result, values = original(session, [fetches, wanted], *args, **kwargs)
+            for tensor, value in zip(wanted, values):
+                self._write(
+                    self._imported[tensor.op], self._entry(tensor.op, tensor.op.inputs), [(tensor.value_index, value)]
+                )
+        return result
 
-    def _around(self, original: Function, owner: object, *args: object, **kwargs: object) -> Result:
-        self._of_run.append(self._watcher.steps)
+    def _call(self, original: Function, function: object, *args: object, **kwargs: object) -> Result:
+        with self._run():
+            return original(function, *args, **kwargs)
+
+    @contextlib.contextmanager
+    def _run(self, step: int | None = None) -> Iterator[None]:
+        """Return a context manager for a run that belongs to one step."""
+        self._of_run.append(self._watcher.steps if step is None else step)
         try:
-            return original(owner, *args, **kwargs)
+            yield
         finally:
             self._of_run.pop()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import re
 
@@ -13,7 +14,7 @@ from npu_shim.dumps import reference
 from samples import training
 from tests.distributed import forks
 
-RUN = "import sys\nfrom npu_shim.cli import run\nsys.exit(run.main(sys.argv[1:]))\n"
+RUN = "import sys\nfrom npu_shim.cli import {0}\nsys.exit({0}.main(sys.argv[1:]))\n"
 HEAD = """
 import numpy as np
 import tensorflow as tf
@@ -35,14 +36,15 @@ with v1.Session() as session:
         print("loss", step, session.run([train, loss], {images: x, labels: y})[1])
 """
 LOOP = """
-w = tf.Variable(tf.ones([4, 1]))
+w, k = tf.Variable(tf.ones([4, 1])), tf.Variable(tf.ones([1, 1, 1, 1]))
 optimizer = tf.keras.optimizers.SGD(0.1)
 {decorator}
 def train():
     with tf.GradientTape() as tape:
-        product = tf.matmul(x, w, name="product")
+        images = tf.reshape(tf.nn.conv2d(tf.reshape(x, [8, 2, 2, 1]), k, 1, "SAME"), [8, 4])
+        product = tf.matmul(images, w, name="product")
         loss = tf.reduce_mean(tf.square(product - y), name="loss")
-    optimizer.apply_gradients(zip(tape.gradient(loss, [w]), [w]))
+    optimizer.apply_gradients(zip(tape.gradient(loss, [w, k]), [w, k]))
     return loss
 for step in range(20):
     print("loss", step, float(train()))
@@ -53,7 +55,7 @@ ONLY_2 = [pytest.mark.nightly] * tf.__version__.startswith("1.")
 
 def dumped(folder: pathlib.Path, script: str, *options: str) -> str:
     """Run a script with --dump. Return what it prints."""
-    (folder / "run.py").write_text(RUN)
+    (folder / "run.py").write_text(RUN.format("run"))
     (folder / "train.py").write_text(HEAD + script)
     arguments = ["--dump", str(folder / "dump"), *options, str(folder / "train.py")]
     environ = training.environment()
@@ -100,6 +102,59 @@ def test_the_index_has_type_line_and_inputs_in_the_order_of_the_graph(tmp_path: 
     assert product.inputs[0] == "images:0" and (made.load(place[source]) == 1).all()
     assert product.line == f"train.py:{(HEAD + SESSION)[: (HEAD + SESSION).index('product =')].count(chr(10)) + 1}"
     assert place["images"] < place[source] < place["product"] < place["loss"]
+
+
+IMPORTED = """
+v1.disable_eager_execution()
+frozen = v1.GraphDef.FromString(open("frozen.pb", "rb").read())
+images, labels = v1.placeholder(tf.float32, [8, 4], "images"), v1.placeholder(tf.float32, [8, 1], "labels")
+sums, = tf.import_graph_def(frozen, {"images": images}, ["sums:0"], name="model")
+w = v1.get_variable("w", [1, 1], initializer=v1.ones_initializer())
+loss = tf.reduce_mean(tf.square(tf.matmul(sums, w) - labels), name="loss")
+train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    for step in range(3):
+        print("loss", step, session.run({"train": train, "loss": loss}, {images: x, labels: y})["loss"])
+"""
+
+
+@pytest.mark.parametrize(
+    "script", [IMPORTED, *(pytest.param(SCRIPTS["function"], marks=each) for each in ONLY_2 or [()])]
+)
+def test_a_recording_dumps_the_ops_of_the_script_only(script: str, tmp_path: pathlib.Path) -> None:
+    dump = {"folder": str(tmp_path / "dump"), "steps": [0], "overflow": False, "fusion": None, "precision": None}
+    run = {
+        "folder": str(tmp_path / "recording"),
+        "seed": 1,
+        "by_call_site": True,
+        "every": 1,
+        "steps": 1,
+        "ranks": False,
+    }
+    settings = {**run, "convert": None, "initial": "", "of_ranks": True, "dump": {**dump, "deterministic": False}}
+    with tf.Graph().as_default() as frozen:
+        images = tf.compat.v1.placeholder(tf.float32, [8, 4], "images")
+        doubled = tf.compat.v1.cond(tf.reduce_sum(images) < 9, lambda: images * 2, lambda: images, name="branch")
+        tf.reduce_sum(tf.add(doubled, 1, name="added"), 1, keepdims=True, name="sums")
+    (tmp_path / "frozen.pb").write_bytes(frozen.as_graph_def().SerializeToString())
+    (tmp_path / "run.py").write_text(RUN.format("_recorded"))
+    (tmp_path / "train.py").write_text(HEAD + script)
+    environ = training.environment()
+    arguments = [json.dumps(settings), "train.py"]
+    forks.run_script(tmp_path / "run.py", *arguments, log=tmp_path / "log", environ=environ, cwd=tmp_path)
+    found = of_step(tmp_path, 0)
+    made = reference.read(str(tmp_path / "dump" / "0"), {})
+    assert not [
+        each.op for each in made.outputs if not each.line and each.type != "Placeholder" and "model/" not in each.op
+    ]
+    assert not [name for name in found if re.match("(npu_shim|[Rr]ead)", name)]
+    if script is IMPORTED:
+        x = np.linspace(-1, 1, 32, dtype="f4").reshape(8, 4)
+        np.testing.assert_allclose(found["model/added"], 2 * x + 1, rtol=1e-6)
+        np.testing.assert_allclose(found["model/sums"], (2 * x + 1).sum(1, keepdims=True), rtol=1e-5)
+        inputs = {each.op: each.inputs for each in made.outputs}
+        assert inputs["model/added"][0].startswith("model/branch/") and inputs["model/sums"][0] == "model/added:0"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Mapping
 
 import tensorflow as tf
 
-from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_estimator, tf_recording
+from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_estimator, tf_op_creation, tf_recording
 from npu_shim.data import batching, static_batch
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import BATCH, GIVEN, INPUT_FN, LIBRARY_CODE, POLICY, POLICY_CODE, Recorder
@@ -98,7 +98,9 @@ class _Changes:
             return ""
         self._recorder.enter("evaluate")  # the session that computes it is not recorded
         try:
-            with tf.compat.v1.name_scope("npu_shim_verify"):  # names of the script's ops stay
+            with tf_op_creation.suspended(), tf.compat.v1.name_scope(
+                "npu_shim_verify"
+            ):  # names of the script's ops stay
                 examples = tf_data.cardinality(dataset)
         finally:
             self._recorder.leave("evaluate")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow import tf_op_creation, tf_recording
 from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import INITIAL, Recorder
@@ -85,10 +85,12 @@ class InitialVariables:
             for variable in tf_recording.made_in_function(initializers) if tf.executing_eagerly() else ():
                 self._record(variable)
 
+    @tf_op_creation.suspended()
     def _record(self, variable: Variable) -> None:
         if self._records:
             self._recorder.values(INITIAL, [(plain_name(variable), np.asarray(variable.read_value()))], 0)
 
+    @tf_op_creation.suspended()
     def _of_session(self, session: Session) -> None:
         if self._recorder.steps or session.graph in self._taken:
             return

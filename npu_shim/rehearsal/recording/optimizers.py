@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Tuple
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow import tf_op_creation, tf_recording
 from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.graph_inputs import draws_of, inputs_of, rates_of
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER, plain_name
@@ -150,6 +150,7 @@ class Recording(Watch):
         self._recorder = recorder
         self._after_eager = after_eager
 
+    @tf_op_creation.suspended()
     def eager(self, optimizer: Optimizer, number: int, kept: Pairs) -> None:
         """Record the update."""
         rows = _rows(number, kept) + _marked(number, rate_of(optimizer)) + _variables(kept)
@@ -157,6 +158,7 @@ class Recording(Watch):
         self._recorder.update(number, [(kind, name, np.asarray(value)) for kind, name, value in rows])
         self._after_eager()
 
+    @tf_op_creation.suspended()
     def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Result) -> Any:
         """Add an op that records the update wherever it runs."""
         self._recorder.trains(variable for _, variable in kept)
@@ -220,6 +222,7 @@ def _is_of_graphs(optimizer: Optimizer) -> bool:
     return isinstance(optimizer, tf.compat.v1.train.Optimizer)
 
 
+@tf_op_creation.suspended()
 def _reduced(pairs: Pairs) -> Pairs:
     """Return the gradients that are applied: with a strategy, optimizers apply the sum of those of all replicas."""
     context = tf.distribute.get_replica_context() if tf.distribute.has_strategy() else None

@@ -127,7 +127,8 @@ class Untrained:
         """Return their names and tensors. The slots of an optimizer are not among them."""
         ops, known = graph.get_operations(), self._known.get(graph, (0, []))
         if len(ops) != known[0]:
-            updated = {tensor.op for op in ops if "Apply" in op.type for tensor in op.inputs}
+            taken = [tensor for op in ops if "Apply" in op.type for tensor in op.inputs]
+            updated = {tensor.op for tensor in [*taken, *map(tf_op_creation.original, taken)]}
             found = [(name, each) for name, each in _variables(graph) if not _sources(each) & updated]
             known = self._known[graph] = (len(ops), found)
         return known[1]
@@ -156,11 +157,14 @@ def _read(session: Session, variables: list[tuple[str, Any]]) -> Iterator[tuple[
     run = type(session).run
     read = getattr(run, "npu_shim_original", run)
     try:
-        values = read(session, [tensor for _, tensor in variables])
+        with tf_op_creation.suspended():
+            values = read(session, [tensor for _, tensor in variables])
     except tf.errors.OpError:  # some have none
         for name, tensor in variables:
             try:
-                yield name, read(session, tensor)
+                with tf_op_creation.suspended():
+                    value = read(session, tensor)
+                yield name, value
             except tf.errors.OpError:
                 continue
         return

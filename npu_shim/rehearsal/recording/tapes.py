@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import script_frames, tf_recording
+from npu_shim._tensorflow import script_frames, tf_op_creation, tf_recording
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.evaluation import arrays, record_call
 from npu_shim.rehearsal.recording.graph_inputs import draws_of, inputs_of
@@ -15,10 +15,10 @@ from npu_shim.rehearsal.recording.losses import FIRST
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.optimizers import dense
 from npu_shim.rehearsal.recording.recorder import DRAW, INPUT, LOSS, TAPE, TAPES, VARIABLE, Recorder
-from npu_shim.rehearsal.recording.variables import EagerVariables
+from npu_shim.rehearsal.recording.variables import EagerVariables, array_of
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, GradientTape, KerasModel, Result, Structure
+    from npu_shim._tensorflow.types import Function, GradientTape, Graph, KerasModel, Result, Structure
 
 _CALL = "call of a model"
 
@@ -37,6 +37,10 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         if graph is not None and not getattr(graph, "building_function", False):
             return result
+        return recorded(graph, target, sources, result)
+
+    @tf_op_creation.suspended()
+    def recorded(graph: Graph | None, target: Any, sources: Any, result: Any) -> Result:
         variables = {plain_name(each) for each in tf.nest.flatten(sources) if hasattr(each, "assign")}
         loss = recorder.losses.name(None if recorder.is_inside("fit") else _line(), variables)
         mark = f" of {loss}" if loss != FIRST else ""
@@ -59,7 +63,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
 
         def record(*arrays: np.ndarray) -> np.ndarray:
             if reads:
-                recorder.update_by_script(lambda: [(VARIABLE, plain_name(each), each.numpy()) for each in own])
+                recorder.update_by_script(lambda: [(VARIABLE, plain_name(each), array_of(each)) for each in own])
             recorder.tensors([name + (np.asarray(array),) for name, array in zip(names, arrays)], variables)
             return np.zeros((), np.int64)
 

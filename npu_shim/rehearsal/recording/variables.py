@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import script_frames, tf_recording
+from npu_shim._tensorflow import script_frames, tf_op_creation, tf_recording
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import UNTRAINED, Recorder
@@ -51,7 +51,7 @@ class EagerVariables:
         recorder = self._recorder
         if recorder.begins_sample():
             found = [(name, each) for name, each in self._all() if not recorder.is_trained(each)]
-            recorder.values(UNTRAINED, [(name, _value(each)) for name, each in few_elements(found)])
+            recorder.values(UNTRAINED, [(name, array_of(each)) for name, each in few_elements(found)])
 
     def _init(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
         outermost = self._recorder.enter("init of a variable")
@@ -91,7 +91,7 @@ class EagerVariables:
         return name
 
     def _record_all(self) -> None:
-        rows = [(name, _value(variable)) for name, variable in self._all()] if self._recorder.steps else []
+        rows = [(name, array_of(variable)) for name, variable in self._all()] if self._recorder.steps else []
         if rows:
             self._recorder.final(rows)
 
@@ -108,5 +108,7 @@ def few_elements(variables: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     return [each for place, each in enumerate(variables) if place in kept]
 
 
-def _value(variable: Variable) -> np.ndarray:
+@tf_op_creation.suspended()
+def array_of(variable: Variable) -> np.ndarray:
+    """Return the elements of a variable of eager code."""
     return np.asarray(variable.numpy())
