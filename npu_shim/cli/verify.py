@@ -71,6 +71,11 @@ def main(arguments: list[str]) -> int:
             original, migrated = _runs(args, scripts_arguments, folder)
             runs = args.perturbed or verifying_half.RUNS
             found = recorded.record(args.record, original, migrated, settings, half, runs, _progress)
+            if args.dump and half:
+                from npu_shim.dumps import bands
+
+                names = [f"{verifying_half.PERTURBED}{number}" for number in range(1, half.perturbed + 1)]
+                bands.add(args.dump, [os.path.join(args.dump, name) for name in names], half.dtype)
         elif half:
             original, migrated = _runs(args, scripts_arguments, folder)
             found = verifying_half.verify(original, migrated, settings, half, _progress)

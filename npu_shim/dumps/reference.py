@@ -161,15 +161,21 @@ class Writer:
 
     def close(self) -> None:
         """Write the index."""
-        rows = []
-        for _, entry in sorted(self._entries.values(), key=lambda each: (each[0], each[1].op, each[1].output)):
-            row = {key: value for key, value in dataclasses.asdict(entry).items() if value not in ("", [], None)}
-            rows.append(json.dumps({**row, "shape": entry.shape}))
-        with open(os.path.join(self._folder, INDEX), "w", encoding="utf-8") as stream:
-            stream.write('{"schema_version": 1, "outputs": [\n' + ",\n".join(rows) + "\n]}\n")
+        ordered = sorted(self._entries.values(), key=lambda each: (each[0], each[1].op, each[1].output))
+        write_index(self._folder, [entry for _, entry in ordered])
         if self._mapping:
             with open(os.path.join(self._folder, files.MAPPING), "w", encoding="utf-8") as stream:
                 stream.writelines(f"{number},{name}\n" for number, name in self._mapping.items())
+
+
+def write_index(folder: str, outputs: Iterable[Output]) -> None:
+    """Write the index of a step."""
+    rows = []
+    for entry in outputs:
+        row = {key: value for key, value in dataclasses.asdict(entry).items() if value not in ("", [], None)}
+        rows.append(json.dumps({**row, "shape": entry.shape}))
+    with open(os.path.join(folder, INDEX), "w", encoding="utf-8") as stream:
+        stream.write('{"schema_version": 1, "outputs": [\n' + ",\n".join(rows) + "\n]}\n")
 
 
 def _indexed(path: str) -> list[Output]:

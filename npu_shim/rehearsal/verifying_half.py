@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
 
 
+PERTURBED = "perturbed_"  # and a number: the folder of a run, and of its dumps
 _LOST = 5  # skipped steps in a row at the end, after which a loss scale counts as lost
 _KINDS = tuple(kind for kind in KINDS if kind != PRINT)  # printed numbers are those of other values
 
@@ -85,8 +86,9 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
     count = half.perturbed if exact_part["completed"] and found["ops"] else 0  # else there is nothing to compare
     for number in range(1, count + 1):
         report(f"{original.starting} in float32, perturbed ({number} of {half.perturbed})")
-        folder = os.path.join(original.folder, f"perturbed_{number}")
-        run = replace(original, folder=folder, half=half.of_run(size, skips, original.seed + number, everywhere))
+        name = f"{PERTURBED}{number}"
+        run = replace(original, folder=os.path.join(original.folder, name), dump=_beside(original.dump, name))
+        run = replace(run, half=half.of_run(size, skips, original.seed + number, everywhere))
         run_part, recorded = _run(run, "float32")
         parts.append(run_part)
         if recorded is not None:
@@ -125,6 +127,11 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
     )
     about_half = {**half.precision, "perturbation": size, "perturbed_runs": half.perturbed}
     return half_result.with_half(made, about_half, found, theirs, compared, bands)
+
+
+def _beside(dump: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
+    """Return the settings of a dump in a folder inside that of another run."""
+    return {**dump, "folder": os.path.join(dump["folder"], name)} if dump and dump["folder"] else dump
 
 
 def _run(run: Run, precision: str) -> tuple[JsonObject, Recording | None]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 from typing import Any
 
 import numpy as np
+import pytest
 
-from npu_shim.dumps import comparison, reference, result
+from npu_shim.dumps import bands, comparison, reference, result
 from tests.dumps.messages import dump_bytes, tensor
 
 _A = np.random.RandomState(3).normal(size=(4, 6)).astype(np.float32)
@@ -116,3 +118,16 @@ def test_a_second_run_shows_what_is_not_repeatable(tmp_path: pathlib.Path) -> No
         ("mul", "mul:0", "agrees"),
         ("add", "add:0", "departs"),
     ]
+
+
+def test_perturbed_runs_give_each_output_its_band(tmp_path: pathlib.Path) -> None:
+    exact = np.linspace(1, 2, 64, dtype=np.float32)
+    names = [str(tmp_path / "cpu" / f"perturbed_{number}") for number in range(1, 5)]
+    for folder, share in zip([str(tmp_path / "cpu"), *names], (0.0, 1e-3, -1e-3, 1e-3, -1e-3)):
+        made = [("a", exact * np.float32(1 + share)), ("same", exact), ("count", np.arange(3)), ("zero", exact * 0)]
+        reference.write(f"{folder}/0", [(reference.Output(op), array) for op, array in made])
+    bands.add(str(tmp_path / "cpu"), [*names, str(tmp_path / "missing")], "float16")
+    found = {each.op: each.band for each in reference.read(str(tmp_path / "cpu" / "0"), {}).outputs}
+    assert found["a"] == pytest.approx(8.61e-3 + 2**-11, rel=1e-4) and found["same"] == 2**-11
+    assert found["count"] is None and found["zero"] == 2**-11
+    assert os.listdir(str(tmp_path / "cpu")) == ["0"]
