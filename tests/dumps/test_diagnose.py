@@ -18,7 +18,7 @@ from npu_shim.cli import main
 from npu_shim.dumps import reference
 from npu_shim.rehearsal import portable
 from npu_shim.rehearsal.comparing.recording import read
-from npu_shim.rehearsal.recording.recorder import FEED, FETCH, INITIAL, INPUT, LOSS, RATE, Recorder
+from npu_shim.rehearsal.recording.recorder import DRAW, FEED, FETCH, INITIAL, INPUT, LOSS, RATE, Recorder
 from npu_shim.rehearsal.recording.writer import Writer
 from npu_shim.rehearsal.running import Run
 
@@ -108,6 +108,9 @@ class Card:
         planted = self.planted if factor != 1 else ""
         if not on_card:
             recorder.values(INITIAL, [("w", np.float32(2 if planted == "seeds" else 1))])
+        if self.planted == "draws" and not on_card:
+            recorder.line(DRAW, "dropout/RandomUniform", "train.py:7")
+            recorder.values(DRAW, [("dropout/RandomUniform", np.ones(4, "f4"))], 1)
         for step in range(1, STEPS + 1):
             batch = np.arange(4, dtype="f4") + step + (planted == "data")
             rows = [(INPUT, "batch", batch), (LOSS, "loss", np.float32(factor / step))]
@@ -154,11 +157,15 @@ class Bench:
         self.monkeypatch, self.out = monkeypatch, folder / "out"
         self.script = folder / "train.py"
         self.script.write_text(SCRIPT)
-        original = Run("original", str(self.script), [], str(folder / "run"))
-        Card("clean").run(original, {}, ".")
-        portable.write(str(folder / "recording"), original, 0, read(original.folder), None, 1e9)
         self.recording = folder / "recording"
+        self.record(Card("clean"))
         monkeypatch.setattr(host_device, "look", lambda: host_device.Device("npu", "a test"))
+
+    def record(self, card: Card) -> None:
+        """Write the recording of the original."""
+        original = Run("original", str(self.script), [], str(self.recording.parent / "run"))
+        card.run(original, {}, ".")
+        portable.write(str(self.recording), original, 0, read(original.folder), None, 1e9)
 
     def diagnose(self, card: Card, *more: str) -> tuple[int, Any]:
         """Run the command. Return its exit code and the result."""
@@ -176,6 +183,7 @@ def bench(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 CAUSES = [
     ("data", "card", "data order: the card gets other data", "feed 'x'", "in one thread"),
+    ("draws", "card", "random numbers: the card draws its own", "dropout/RandomUniform at train.py:7", "--dropout=0"),
     ("sharding", "card", "sharding: one rank agrees", "", "average gradients"),
     ("seeds", "script", "initial variables: the CPU departs", "initial variable 'w'", "Load a checkpoint"),
     ("rate", "script", "learning rate: the CPU departs", "learning rate", "the global batch"),
@@ -198,6 +206,8 @@ def test_each_stage_finds_its_cause(
     bench: Bench,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    if planted == "draws":
+        bench.record(Card(planted))
     code, found = bench.diagnose(Card(planted), *(["--ranks", "2"] if planted == "sharding" else []))
     assert (code, found["verdict"], found["stages"][-1]["name"]) == (1, "cause found", stage), found
     cause = found["cause"]

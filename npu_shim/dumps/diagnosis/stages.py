@@ -15,7 +15,7 @@ from npu_shim.dumps.reports.text import answers
 from npu_shim.rehearsal import result
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.recording import read
-from npu_shim.rehearsal.recording.recorder import FEED, INITIAL, INPUT, PRINT, RATE
+from npu_shim.rehearsal.recording.recorder import DRAW, FEED, INITIAL, INPUT, PRINT, RATE
 from npu_shim.rehearsal.recording.writer import FILE
 from npu_shim.rehearsal.reports import write_all
 
@@ -29,6 +29,7 @@ _MODES = (
     "force_fp16 fp16 allow_mix_precision allow_mix_precision_fp16 allow_mix_precision_bf16 mixed_float16 mixed_bfloat16"
 ).split()
 _DEFAULT_MODE = "allow_fp32_to_fp16"
+_FEW = 5
 _EXACT = 1e-3  # of the limits, for two runs of one kernel
 _ON_CPU = "Compare with npu-shim verify ORIGINAL MIGRATED on the CPU, and correct the line that it names."
 _OF_SCRIPT = {  # kind of the first departure -> title and fix
@@ -77,6 +78,13 @@ def _card(ladder: Ladder) -> Found:
         return _because(ladder, "the original departs from itself", about, about[-1])
     if first and first["kind"] in (INPUT, FEED):
         return _because(ladder, "data order: the card gets other data", about, _OF_SCRIPT[INPUT][1], _DATA)
+    ours = read(ladder.given.reference.folder)
+    draws = [f"{each.name} at {ours.lines.get((DRAW, each.name), 'an unknown line')}" for each in ours.of_kind(DRAW)]
+    if draws:
+        fix = (
+            "Record again without dropout and other random ops, and give the same arguments here, as in -- --dropout=0."
+        )
+        return _because(ladder, "random numbers: the card draws its own in training", [*draws[:_FEW], *about], fix)
     return Found(about[0], facts=facts)
 
 
