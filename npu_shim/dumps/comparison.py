@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Sequence
 
@@ -10,6 +11,7 @@ from npu_shim.dumps.figures import Figures, compare
 from npu_shim.dumps.pairing import Pair, Pairing
 from npu_shim.dumps.reference import Reference
 
+_RANDOM = re.compile("Random|TruncatedNormal|Multinomial")  # types of ops of TensorFlow
 AGREES, DEPARTS, NOT_COMPARED = "agrees", "departs", "not compared"
 _MOST_PATH = 40
 
@@ -118,6 +120,8 @@ def run(
 def _step(made: Comparison, pairing: Pairing, step: int, tolerance: float) -> None:
     pairs = pairing.pairs()
     compared = [_compare(pair, pairing.reference, step, tolerance) for pair in pairs.pairs]
+    if not pairing.reference.of_device:
+        _leave_random(compared, pairing.reference)
     made.compared += compared
     made.of_device += pairs.of_device
     made.of_reference += pairs.of_reference
@@ -125,6 +129,20 @@ def _step(made: Comparison, pairing: Pairing, step: int, tolerance: float) -> No
         first = next((each for each in compared if each.state == DEPARTS and each.pair.slot == "output"), None)
         if first:
             made.first = Departure(first, _inputs(first, compared, pairing), _path(first, compared, pairing))
+
+
+def _leave_random(compared: list[Compared], against: Reference) -> None:
+    """Leave out what departs because it follows from random numbers, which the device draws itself."""
+    equal = {each.pair.place for each in compared if each.state == AGREES}
+    drawn: set[str] = set()
+    for place, output in enumerate(against.outputs):
+        is_random = _RANDOM.search(output.type) and place not in equal
+        if is_random or any(taken.rpartition(":")[0] in drawn for taken in output.inputs):
+            drawn.add(output.op)
+    for each in compared:
+        if each.state == DEPARTS and each.output.op in drawn:
+            each.state, each.cause = NOT_COMPARED, ""
+            each.why = ["follows from random numbers, which the device draws itself"]
 
 
 def _compare(pair: Pair, against: Reference, step: int, tolerance: float) -> Compared:

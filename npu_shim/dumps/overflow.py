@@ -15,6 +15,7 @@ import numpy as np
 
 import npu_shim
 from npu_shim.dumps import dump, files, graph_files, op_debug
+from npu_shim.dumps.limits import LARGEST_HALF
 from npu_shim.dumps.messages import DumpError, Tensor
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 NORMAL, NOT_NORMAL, UNDECIDED = "normal", "not normal", "normal with a dynamic loss scale only"
 _GRADIENT = re.compile(r"(^|/|_)(gradients?(_\d+)?|gradient_tape|grad)(/|_|$)|Backprop|Grad$", re.I)
 _MOST_IN_A_ROW = 10  # steps: from 2**15, the scale that most scripts start with, down to 2**5
-_LARGEST_HALF = 65504.0
 
 
 def run(folder: str, graphs: list[str], loss_scale: dict[int, float] | float | None) -> JsonObject:
@@ -148,7 +148,7 @@ def _range(path: str, tensor: Tensor) -> JsonObject:
     finite = array[np.isfinite(array)]
     if finite.size:
         made.update(low=float(finite.min()), high=float(finite.max()))
-    saturated = int((np.abs(finite) == _LARGEST_HALF).sum()) if made["type"] == "float16" else 0
+    saturated = int((np.abs(finite) == LARGEST_HALF).sum()) if made["type"] == "float16" else 0
     made.update(not_finite=int(array.size - finite.size), saturated=saturated)
     return made
 
@@ -168,7 +168,7 @@ def _judge(entries: list[JsonObject], loss_scale: dict[int, float] | float | Non
         if bad and not each["first"]:
             each["verdict"], each["reason"] = NORMAL, f"input {bad[0]} has overflown before: see the first of the step"
         elif bad:
-            each["reason"] = f"input {bad[0]} has Inf, NaN or {_LARGEST_HALF:g} already: look at what computes it"
+            each["reason"] = f"input {bad[0]} has Inf, NaN or {LARGEST_HALF:g} already: look at what computes it"
         elif not each["operator"]:
             each["verdict"], each["reason"] = UNDECIDED, "there is no dump of its operator"
         elif not is_gradient:

@@ -131,3 +131,17 @@ def test_perturbed_runs_give_each_output_its_band(tmp_path: pathlib.Path) -> Non
     assert found["a"] == pytest.approx(8.61e-3 + 2**-11, rel=1e-4) and found["same"] == 2**-11
     assert found["count"] is None and found["zero"] == 2**-11
     assert os.listdir(str(tmp_path / "cpu")) == ["0"]
+
+
+def test_random_numbers_are_not_compared_nor_what_follows(tmp_path: pathlib.Path) -> None:
+    ops = [("draw", "RandomUniform", []), ("scaled", "Mul", ["draw:0"]), ("x", "Add", []), ("y", "Add", ["x:0"])]
+    given = [(reference.Output(op, type=kind, inputs=taken), _A) for op, kind, taken in ops]
+    reference.write(str(tmp_path / "cpu"), given)
+    for number, (op, kind, _) in enumerate(ops, 1):
+        write(tmp_path / "card", op, _A[::-1] if number < 3 else _A, number, op_type=kind)
+    found = run(tmp_path / "card", tmp_path / "cpu")
+    assert (found["verdict"], found["states"]) == ("agrees", {"not compared": 2, "agrees": 2})
+    write(tmp_path / "card", "y", _A * 2, 4)
+    assert run(tmp_path / "card", tmp_path / "cpu")["first_departure"]["operator"] == "y"
+    write(tmp_path / "card", "draw", _A, 1, op_type="RandomUniform")  # equal random numbers excuse nothing
+    assert run(tmp_path / "card", tmp_path / "cpu")["first_departure"]["operator"] == "scaled"

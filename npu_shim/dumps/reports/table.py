@@ -6,6 +6,8 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
+from npu_shim.dumps.limits import LARGEST_HALF
+
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
 
@@ -17,7 +19,6 @@ _HEADS = (
 _BEFORE = ("cosine", "max_absolute", "accumulated_relative", "relative_euclidean", "divergence")
 _AFTER = ("mean_absolute", "root_mean_square", "max_relative", "mean_relative")
 _NONE = "NaN"
-_LARGEST_HALF = 65504.0
 
 
 def to_csv(result: JsonObject) -> str:
@@ -41,7 +42,7 @@ def to_csv(result: JsonObject) -> str:
 def _row(each: JsonObject) -> list[Any]:
     figures = each["figures"] or {}
     half = each["device_type"] == "float16" and figures
-    overflow = half and (figures["not_finite"] > 0 or figures["largest"] >= _LARGEST_HALF)
+    overflow = half and (figures["not_finite"] > 0 or figures["largest"] >= LARGEST_HALF)
     spread = figures.get("deviations")
     deviations = "({:.3f};{:.3f}),({:.3f};{:.3f})".format(*spread) if spread and None not in spread else _NONE
     reasons = each["why"] if each["state"] == "not compared" or not figures else []
