@@ -60,6 +60,13 @@ def test_sessions_of_every_kind_have_them(given: None) -> None:
             assert options_of(session)["precision_mode"] == "force_fp16"
 
 
+def test_the_session_of_keras_has_them(given: None) -> None:
+    with tf.Graph().as_default():
+        v1.keras.backend.set_session(v1.Session(config=npu_shim.session_config()))
+        assert options_of(v1.keras.backend.get_session()).items() >= {**DUMP, "precision_mode": "force_fp16"}.items()
+        v1.keras.backend.set_session(None)
+
+
 def test_a_session_of_the_host_stays(given: None) -> None:
     with tf.Graph().as_default(), v1.Session(config=v1.ConfigProto(allow_soft_placement=True)) as session:
         assert not options_of(session) and session._config.allow_soft_placement
