@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from typing import Iterator, Sequence
 
@@ -14,6 +15,7 @@ from npu_shim.profiles.files import ProfileFile
 from npu_shim.profiles.lines import Lines
 from npu_shim.profiles.tables import Runs, Signature, Signatures
 
+_RANK = re.compile(r"rank_?(\d+)", re.I)
 _MOST_BYTES = 1 << 28  # of a timeline that is read for its links alone
 
 
@@ -211,14 +213,17 @@ def _steps(
     return found if found else (None, None)
 
 
+def _rank(device: Device) -> str:
+    """Return the number of the rank by the folder, else that of the device."""
+    found = _RANK.findall(device.source)
+    return found[-1] if found else device.name.rpartition(" ")[2]
+
+
 def _last(devices: list[Device], problems: dict[str, str]) -> list[Device]:
     """Return the devices without runs that ended before another one of the same device began."""
     kept = []
     for each in devices:
-        number = each.name.rpartition(" ")[2]
-        later = [
-            other for other in devices if other.name.rpartition(" ")[2] == number and each.end.max() < other.start[0]
-        ]
+        later = [other for other in devices if _rank(other) == _rank(each) and each.end.max() < other.start[0]]
         if later and each.source:
             problems[each.source] = "it is an earlier run and was left out. Give its folder alone to read it"
         else:
@@ -228,7 +233,7 @@ def _last(devices: list[Device], problems: dict[str, str]) -> list[Device]:
 
 def _name(devices: list[Device]) -> None:
     """Call devices by their numbers alone where these differ."""
-    numbers = [each.name.rpartition(" ")[2] for each in devices]
+    numbers = [_rank(each) for each in devices]
     if len(set(numbers)) == len(numbers):
         for each, number in zip(devices, numbers):
             each.name = number

@@ -55,6 +55,7 @@ def test_the_slow_rank_is_found_first(tmp_path: pathlib.Path) -> None:
     assert [each["id"] for each in found["findings"]] == ["slow-rank"] and found["device"] == "2"
     assert found["findings"][0]["ms"] == pytest.approx(late / 1000, rel=0.02)
     assert found["findings"][0]["evidence"][0]["what"] == "rank 2"
+    assert [each["device"] for each in found["devices"]] == ["0", "1", "2", "3"]
     assert differences(str(tmp_path), found) == []
 
 

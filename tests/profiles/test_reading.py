@@ -188,6 +188,10 @@ def test_of_two_runs_in_one_folder_the_last_is_read(tmp_path: pathlib.Path) -> N
     assert [each["id"] for each in found["findings"]] == ["casts"] and found["device"] == "0"
     (problem,) = found["problems"]
     assert problem["file"].startswith("run_0") and "earlier run and was left out" in problem["problem"]
+    for rank in range(2):
+        (tmp_path / f"run_{rank}").rename(tmp_path / f"rank_{rank}")
+    found = to_result(profile.read(str(tmp_path)), "")
+    assert [each["device"] for each in found["devices"]] == ["0", "1"] and found["problems"] == []
 
 
 @pytest.mark.parametrize(
