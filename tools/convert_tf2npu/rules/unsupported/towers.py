@@ -12,8 +12,8 @@ Build one tower, with the batch of one device, and start one rank per device:
 3. Start the script with ``npu-shim launch --ranks N``. Give each rank its own examples (see NPU252).
 
 The rule reports one loop or comprehension of each file for each number of GPUs, also where it calls a function of the
-file that builds the tower. It does not report loops that place the layers of one
-model on several GPUs: one NPU computes such a model as it is.
+file that builds the tower. It reports the number of clones of ``model_deploy`` of TF-Slim, too. It does not report loops
+that place the layers of one model on several GPUs: one NPU computes such a model as it is.
 
 Reported::
 
@@ -52,6 +52,13 @@ Reported::
 
     gradients = [tower(i, part) for i, part in enumerate(tf.split(images, FLAGS.gpus))]
 
+Reported::
+
+    import tensorflow as tf
+    from deployment import model_deploy
+
+    config = model_deploy.DeploymentConfig(num_clones=FLAGS.num_clones, clone_on_cpu=False)
+
 Untouched::
 
     import tensorflow as tf
@@ -69,6 +76,13 @@ Untouched::
             return loss_of(op)
 
     losses = [place(op) for op in ops]
+
+Untouched::
+
+    import tensorflow as tf
+    from deployment import model_deploy
+
+    config = model_deploy.DeploymentConfig(num_clones=1)
 
 Untouched::
 
@@ -123,6 +137,8 @@ class _Loop(NamedTuple):
 
 
 def check_file(context: Context) -> Iterator[Result]:
+    if "model_deploy" in context.source.text:
+        yield from _clones(context)
     if _DEVICE not in context.called.values():
         return
     reported: set[str] = set()
@@ -140,10 +156,23 @@ def check_file(context: Context) -> Iterator[Result]:
             each = ""
             if context.distributed == "tf_strategy" and "gradients(" in _text(context, [loop.node, *loop.body]):
                 each = ", each with its own all-reduce"
-            yield Finding(
-                loop.node,
-                f"one NPU computes these towers one after the other{each}. {advice}, and start one rank per device",
-            )
+            yield _finding(loop.node, each, advice)
+
+
+def _finding(node: ast.AST, each: str, advice: str) -> Finding:
+    return Finding(
+        node, f"one NPU computes these towers one after the other{each}. {advice}, and start one rank per device"
+    )
+
+
+def _clones(context: Context) -> Iterator[Result]:
+    """Yield findings for the towers of TF-Slim, which builds them in a file of its own."""
+    for call in context.names.calls:
+        if last_name(call.node.func) == "DeploymentConfig" and not in_test(context, call.node):
+            given = [*call.node.args[:1], *(k.value for k in call.node.keywords if k.arg == "num_clones")]
+            advice = _set_to_one(context, _Count(given[0], call.where, True)) if given else ""
+            if advice:
+                yield _finding(call.node, "", advice)
 
 
 def _loop_of_towers(context: Context, call: Call) -> _Loop | None:
@@ -232,7 +261,10 @@ def _advice(context: Context, loop: _Loop) -> str:
     """Return how to build one tower; empty if the script builds only one."""
     around = [loop.node, *context.names.ancestors(loop.node)]
     where = next(context.names.places[each] for each in around if each in context.names.places)
-    count = _count(context, loop.iter, where)
+    return _set_to_one(context, _count(context, loop.iter, where), loop)
+
+
+def _set_to_one(context: Context, count: _Count, loop: _Loop | None = None) -> str:
     found = origins(count.node, count.where, context.names)
     values = [constant(origin.node) for origin in found]
     if values and all(value == (1,) for value in values):
@@ -241,7 +273,7 @@ def _advice(context: Context, loop: _Loop) -> str:
     if not flags and _OF_DEVICES.search(last_name(count.node)):
         flags = flags_of(context, [count.node])
     is_number = count.is_number
-    if not flags and not isinstance(count.node, (ast.Name, ast.Attribute)):
+    if loop is not None and not flags and not isinstance(count.node, (ast.Name, ast.Attribute)):
         flags, is_number = flags_of(context, _parts_of_splits(context, loop)), True
     if len(flags) == 1:
         return f"Run with {flags.pop()}=1" if is_number else f"Name one device in {flags.pop()}"
