@@ -38,7 +38,7 @@ SCRIPTS: tuple[Script, ...] = (
         "2.21",
         _BAR,
         (r"batch_size=128", "batch_size=8"),
-        (r"(?s)\nfor row in .*", ""),
+        (r"(?s)\nfrom IPython.*", "\n"),
     ),
     _script("examples/keras_recipes/antirectifier.py", "ops", "2.21", _batch()),
     _script(
@@ -96,7 +96,13 @@ SCRIPTS: tuple[Script, ...] = (
         (r"(?s)\nurl = .*", "\n"),
     ),
     _script(
-        "examples/vision/semantic_image_clustering.py", "AdamW, ops", "2.21", _BAR, (r"batch_size=512", "batch_size=16")
+        "examples/vision/semantic_image_clustering.py",
+        "AdamW, ops",
+        "2.21",
+        _BAR,
+        (r"batch_size=512", "batch_size=16"),
+        (r"(?m)^batch_size = 500", "batch_size = 650"),  # divides the images of the stand-in
+        (r"(?s)\nnum_images = 8\n.*", "\n"),
     ),
     _script("examples/vision/siamese_contrastive.py", "ops", "2.21", ("30000", "500")),
     _script("examples/vision/swin_transformers.py", "AdamW, ops", "2.21", _batch()),
@@ -113,9 +119,12 @@ SCRIPTS: tuple[Script, ...] = (
 
 _RMSPROP = "RMSprop of Keras 2.11 and later adds epsilon inside the root; gradients are equal"
 _ADAM = "Adam of Keras 3 squares equal rows of a sparse gradient one by one; 2.15 adds them first"
+_VARIANCE = "Keras 3 averages variances divided by N, the fused op of 2.6 those divided by N - 1; gradients are equal"
 # Of differences.
 CAUSES = {
     "antirectifier.py": _RMSPROP,
+    "pixelcnn.py": "not known: losses and gradients of training agree, and Adam may enlarge their rounding",
+    "semantic_image_clustering.py": _VARIANCE,
     "siamese_contrastive.py": _RMSPROP,
     "swin_transformers.py": _ADAM,
     "text_classification_with_switch_transformer.py": _ADAM,
