@@ -1,4 +1,4 @@
-"""docs/make_zoo.py: the page has the kept results, and entries are told apart by their version of TensorFlow."""
+"""docs/make_zoo.py: the page has the kept results, and each entry has a model and a version of its own."""
 
 from __future__ import annotations
 
