@@ -15,11 +15,12 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 
 all_tf='tf115 tf26 tf215 tf221'
-names=(gelu dropout imports launch steps rehearsal recording cpu_forms hosts tool_throughput tool_growth profiles plots)
+names=(gelu dropout imports launch bind_cores steps rehearsal recording cpu_forms hosts tool_throughput tool_growth profiles plots)
 
 envs_of() {  # NAME: where its figures come from
   case "$1" in
     gelu | dropout | imports | launch | steps | rehearsal | recording | cpu_forms) echo "$all_tf" ;;
+    bind_cores) echo tf115 ;;
     hosts) echo gloo ;;
     tool_throughput | tool_growth) echo tf215 ;;
     profiles) echo vendor ;;
