@@ -195,7 +195,7 @@ def test_a_profile_of_a_job_finds_the_slow_rank(tmp_path: pathlib.Path) -> None:
     found = to_result(read(str(tmp_path / "profile")), "profile")
     assert not found["problems"] and len(found["devices"]) == 2
     (slow,) = (each for each in found["findings"] if each["id"] == "slow-rank")
-    assert "rank_1" in slow["evidence"][0]["what"]
+    assert slow["evidence"][0]["what"] == "rank 1"
     assert "allreduce" in {row["type"] for row in found["types"]}
 
 
