@@ -5,7 +5,10 @@ with the TensorFlow of this Python, verifies each script against its conversion 
 list, as acceptance_tf1.tsv, and makes the table from all results. ``NAME ...`` verifies only the entries whose names
 contain one of these texts, ``--missing`` those without a result, ``--planted`` only the defects of entries that have a
 result. ``--table`` only makes the table. ``--list`` shows the entries. ``--keep FOLDER`` keeps projects and reports.
-With TensorFlow 1.15 the scripts need these packages besides: gym 0.17.3, keras 2.2.4, networkx, regex and tqdm.
+The scripts need these packages besides. With TensorFlow 1.15: gym 0.17.3, keras 2.2.4, networkx,
+opencv-python-headless, pillow, regex and tqdm. With 2.6: dm-tree, gym 0.25.2, imageio, pandas, pillow, tabulate and
+tensorflow-addons. With 2.15: click, gym 0.25.2, networkx, opencv-python-headless, optuna, oyaml, pandas, pillow,
+scikit-image, tensorflow-addons and tqdm. With 2.21: einops and jaxtyping.
 """
 
 from __future__ import annotations
