@@ -127,13 +127,18 @@ class HostTrace:
         """Start.
 
         Raises:
-            tf.errors.AlreadyExistsError: the script profiles itself.
+            RuntimeError: the script profiles itself.
         """
         self._folder = tempfile.TemporaryDirectory(prefix="npu_shim_profile_")
         options = tf.profiler.experimental.ProfilerOptions(
             host_tracer_level=3, python_tracer_level=0, device_tracer_level=0
         )
-        tf.profiler.experimental.start(self._folder.name, options)
+        try:
+            tf.profiler.experimental.start(self._folder.name, options)
+        except tf.errors.AlreadyExistsError:
+            raise RuntimeError(
+                "the script profiles itself, and TensorFlow has one profiler. Give other --profile-steps, or remove it."
+            ) from None
 
     @staticmethod
     def mark(name: str) -> None:

@@ -148,12 +148,12 @@ def test_steps_ops_and_waits_of_a_session(tmp_path: pathlib.Path) -> None:
     updates = {line for kind, line in lines.values() if "ApplyAdam" in kind}
     assert updates == {line_of(SESSION, "train = ")}
     apis = table(tmp_path, "api_statistic")
-    slowest = {level: next(row["API Name"] for row in apis if row["Level"] == level) for level in ("host", "pipeline")}
-    assert slowest["host"] == f"{line_of(SESSION, 'time.sleep(0.02)')} (augment)"
-    assert slowest["pipeline"] == f"{line_of(SESSION, 'time.sleep(0.005)')} (read)"
+    names = {(row["Level"], row["API Name"]) for row in apis}
+    assert ("host", f"{line_of(SESSION, 'time.sleep(0.02)')} (augment)") in names
+    assert ("pipeline", f"{line_of(SESSION, 'time.sleep(0.005)')} (read)") in names
     found = to_result(read(str(tmp_path / "profile")), "profile")
-    assert not found["problems"] and len(found["findings"]) >= 2
-    assert {each["id"] for each in found["findings"][:2]} == {"host-bound", "data-bound"}
+    assert not found["problems"]
+    assert {"host-bound", "data-bound"} <= {each["id"] for each in found["findings"]}
 
 
 @pytest.mark.nightly
@@ -197,6 +197,15 @@ def test_a_profile_of_a_job_finds_the_slow_rank(tmp_path: pathlib.Path) -> None:
     (slow,) = (each for each in found["findings"] if each["id"] == "slow-rank")
     assert slow["evidence"][0]["what"] == "rank 1"
     assert "allreduce" in {row["type"] for row in found["types"]}
+
+
+if tf.__version__ >= "2":  # TensorFlow 1 traces sessions, and has no profiler of the process
+
+    @pytest.mark.nightly
+    def test_a_script_that_profiles_itself_is_reported(tmp_path: pathlib.Path) -> None:
+        begin = "tf.profiler.experimental.start('own')\n"
+        with pytest.raises(AssertionError, match="the script profiles itself, and TensorFlow has one profiler"):
+            profiled(tmp_path, begin + OTHERS["function"], "--profile-steps", "3-6")
 
 
 @pytest.mark.nightly
