@@ -67,8 +67,8 @@ loss = tf.reduce_mean(tf.square(tf.matmul(tf.constant(x), w)))
 train = NPUDistributedOptimizer(v1.train.AdamOptimizer(0.1)).minimize(loss)
 with v1.Session(config=npu_config_proto()) as session:
     session.run(v1.global_variables_initializer())
-    for step in range(24):
-        time.sleep(0.05 * int(os.environ["RANK_ID"]))
+    for step in range(8):
+        time.sleep(0.3 * int(os.environ["RANK_ID"]))
         session.run(train)
 """
 # Scripts that are slow in one way, and the bottleneck that the page of their profile names first
@@ -187,7 +187,7 @@ def test_the_cause_of_a_slow_script_is_named(name: str, tmp_path: pathlib.Path) 
 def test_a_profile_of_a_job_finds_the_slow_rank(tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(HEAD + JOB)
     command = [sys.executable, "-m", "npu_shim", "launch", "--ranks", "2", "--profile", "profile"]
-    command += ["--log-dir", "logs", "train.py"]
+    command += ["--profile-steps", "2-6", "--log-dir", "logs", "train.py"]
     environ = {**training.environment(), "NPU_SHIM_FALLBACK": "silent"}
     done = subprocess.run(command, cwd=str(tmp_path), env=environ, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stderr
