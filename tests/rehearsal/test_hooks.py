@@ -24,7 +24,7 @@ from npu_shim.rehearsal.recording.random_seeds import seed_ops_by_call_site
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import fed_arrays
 from npu_shim.rehearsal.recording.summaries import scalars_of
-from npu_shim.rehearsal.recording.unordered_reads import UnorderedReads
+from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
 from npu_shim.rehearsal.recording.writer import Writer
 
 pytestmark = pytest.mark.smoke
@@ -74,7 +74,7 @@ def test_fetches_that_no_op_orders_with_their_update_are_found(tmp_path: pathlib
             after = weight.read_value()
         v1.train.SummarySaverHook(1, output_dir=str(tmp_path), summary_op=tf.constant(b"")).begin()
         [of_hooks] = graph.get_collection("global_step_read_op_cache")
-        unordered = UnorderedReads(pytest.fail)
+        unordered = UnorderedReads()
         run = [
             train_op,
             loss,
@@ -111,11 +111,11 @@ def test_an_update_that_races_with_the_loss_of_another_one_is_found(is_resource:
         generator = optimizer.minimize(other_loss, var_list=[fake])
         with tf.control_dependencies([generator]):
             after = tf.identity(fake)
-        unordered = UnorderedReads(noted.append)
-        unordered.among(graph, [critic, loss])
+        races = Races(noted.append)
+        races.look(graph, [critic, loss])
         assert noted == []
         for _ in range(2):
-            unordered.among(graph, [critic, generator, after])
+            races.look(graph, [critic, generator, after])
         assert [op.type for op in noted] == [] if is_resource or is_ordered else ["ApplyGradientDescent"]
 
 

@@ -14,7 +14,7 @@ from npu_shim.rehearsal.recording import methods, queue_sizes
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import FEED, FETCH, SUMMARY, UNTRAINED, Recorder
 from npu_shim.rehearsal.recording.summaries import scalars_of
-from npu_shim.rehearsal.recording.unordered_reads import UnorderedReads
+from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
 from npu_shim.rehearsal.recording.variables import few_elements
 
 if TYPE_CHECKING:
@@ -34,16 +34,14 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
     def note(update: Operation) -> None:
         recorder.writer.event("note", racing_update=tf_recording.line_of(update))
 
-    unordered, untrained, sizes = (
-        UnorderedReads(note if recorder.writer.repeats else None),
-        Untrained(),
-        queue_sizes.QueueSizes(),
-    )
+    unordered, untrained, sizes, races = UnorderedReads(), Untrained(), queue_sizes.QueueSizes(), Races(note)
     last: list[Session] = []  # the last one that is open
 
     def run(
         original: Function, session: Session, fetches: Fetches, feed_dict: FeedDict | None = None, *a: Any, **k: Any
     ) -> Result:
+        if recorder.writer.repeats:
+            races.look(session.graph, tf.nest.flatten(fetches))
         result = original(session, fetches, feed_dict, *a, **k)
         if recorder.is_inside("evaluate", "predict"):  # of an Estimator; what it returns is recorded
             return result

@@ -26,15 +26,9 @@ _MOST_OPS = 50  # above a fetch that is little more than a variable; others come
 
 
 class UnorderedReads:
-    """The fetches of runs that read variables which the same run updates, found once for each graph and set of ops.
+    """The fetches of runs that read variables which the same run updates, found once for each graph and set of ops."""
 
-    Args:
-        note: called once for each of these sets in which an update writes a variable while the run computes with it.
-            None leaves the search out, which takes seconds in a large graph.
-    """
-
-    def __init__(self, note: Callable[[Operation], None] | None) -> None:
-        self._note = note
+    def __init__(self) -> None:
         self._known: weakref.WeakKeyDictionary[Any, dict[frozenset[str], frozenset[str]]] = weakref.WeakKeyDictionary()
 
     def among(self, graph: Graph, fetches: Sequence[Any]) -> list[bool]:
@@ -49,11 +43,31 @@ class UnorderedReads:
         known, key = self._known.setdefault(graph, {}), frozenset(own)
         if key not in known:
             known[key] = frozenset(_racing(own))
-            update = racing_update(own.values()) if self._note else None
-            if self._note and update is not None:
-                self._note(update)
         of_hooks = tf_recording.global_step_of_hooks(graph)
         return [op is not None and (op.name in known[key] or op in of_hooks) for op in ops]
+
+
+class Races:
+    """Runs in which an update writes a variable while another op computes with it, found once for each set of ops.
+
+    In a large graph the search takes seconds.
+
+    Args:
+        note: called with the update.
+    """
+
+    def __init__(self, note: Callable[[Operation], None]) -> None:
+        self._note = note
+        self._known: set[frozenset[Operation]] = set()
+
+    def look(self, graph: Graph, fetches: Iterable[Any]) -> None:
+        """Look for a race in a run of a graph, before it: a run may end the process."""
+        ops = frozenset(op for op in (tf_recording.fetched_op(graph, fetch) for fetch in fetches) if op is not None)
+        if ops not in self._known:
+            self._known.add(ops)
+            update = racing_update(ops)
+            if update is not None:
+                self._note(update)
 
 
 def racing_update(fetches: Iterable[Operation]) -> Operation | None:
