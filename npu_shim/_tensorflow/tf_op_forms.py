@@ -17,7 +17,7 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry as _registry, ops as _ops
 
 from npu_shim._tensorflow import tf_api
-from npu_shim._tensorflow.tf_graph import set_op_attr
+from npu_shim._tensorflow.tf_graph import REHEARSAL_OPS, set_op_attr
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import DType, Message, Operation, Structure, Tensor, TensorShape, Value
@@ -137,10 +137,11 @@ def in_graph(
     given = _given(op_type, keywords) if not _STATE.is_plain and form.is_for(values) else None
     if given is None or form.choose(given) is None:
         return None  # before anything is added to the graph
-    with _ops._get_graph_from_inputs(values).as_default():
+    with _ops._get_graph_from_inputs(values).as_default() as graph:
         # Some code of TensorFlow asks for a GPU by its name.
         with v1.device("/device:CPU:0"), v1.name_scope(name or op_type) as scope:
             asked = _as_tensors(given)
+            before, counted = graph.version, getattr(graph, REHEARSAL_OPS, 0)
             asked = asked._replace(inputs=_like(asked.inputs, change(flat(asked.inputs.values()))))
             results = list(_chosen(form, asked)())
             if len(results) == 1:
@@ -148,6 +149,7 @@ def in_graph(
             else:
                 results = list(tf.identity_n(results, name=scope))
         set_op_attr(results[0].op, _RESULT, True)
+        setattr(graph, REHEARSAL_OPS, counted + graph.version - before - 1)  # on the NPU it is one op
         return FormedOp(asked, results[0].op, results)
 
 

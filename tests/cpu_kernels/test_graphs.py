@@ -195,6 +195,21 @@ def test_ops_that_the_cpu_computes_are_themselves() -> None:
     assert with_forms == graph_def()
 
 
+def test_random_ops_behind_forms_keep_their_seeds() -> None:
+    def seeds() -> list[Any]:
+        with tf.Graph().as_default() as graph:
+            v1.set_random_seed(1)
+            for images in (v1.placeholder(tf.float32, [4, 3, 8, 8]), IMAGES):
+                with v1.variable_scope("again" if images is IMAGES else "once"):
+                    network(images)
+                tf.random.uniform([2])
+            return [op.get_attr("seed2") for op in graph.get_operations() if op.type == "RandomUniform"]
+
+    with_forms = seeds()
+    patches.restore_all()
+    assert len(with_forms) == 2 and with_forms == seeds()
+
+
 def test_a_graph_takes_an_eager_tensor_beside_the_result_of_a_form() -> None:
     with context.eager_mode():
         images, offset = tf.constant(IMAGES), tf.constant(IMAGES[:1, :, :1, :1])
