@@ -12,7 +12,7 @@ from npu_shim.options.table import TABLE, arguments_of
 
 pytestmark = pytest.mark.once
 
-LINES = {re.match(r"\| `(\w+)`", line).group(1): line for line in markdown().split("\n") if line.startswith("| `")}
+LINES = {row.group(1): row.group() for row in re.finditer(r'^\| <a id="\w+"></a>`(\w+)`.*', markdown(), re.M)}
 
 
 @pytest.mark.parametrize("name", KEYS)
