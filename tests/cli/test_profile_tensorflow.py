@@ -100,6 +100,7 @@ FIRST = {
     "host-bound": dict(read=0, ops=0, augment=400000),
     "small-ops": dict(read=0, ops=800, augment=0),
 }
+WITHOUT_SHAPES = hasattr(tf.keras.optimizers.SGD, "apply")  # the trace of TensorFlow with Keras 3 has none
 OTHERS = {"keras": KERAS, "function": LOOP.format(decorator="@tf.function"), "eager": LOOP.format(decorator="")}
 
 
@@ -138,9 +139,8 @@ def test_steps_ops_and_waits_of_a_session(tmp_path: pathlib.Path) -> None:
     ops = table(tmp_path, "op_summary")
     products = [row for row in ops if row["Op Name"] == "product"]
     assert len(products) == 4
-    assert {(row["OP Type"], row["Input Shapes"], row["Input Data Types"]) for row in products} == {
-        ("MatMul", "8,4;4,3", "FLOAT;FLOAT")
-    }
+    inputs = ("", "") if WITHOUT_SHAPES else ("8,4;4,3", "FLOAT;FLOAT")
+    assert {(row["OP Type"], row["Input Shapes"], row["Input Data Types"]) for row in products} == {("MatMul", *inputs)}
     assert sum(row["OP Type"] == "IteratorGetNext" for row in ops) == 4
     assert "PyFunc" not in {row["OP Type"] for row in ops}  # it runs in the dataset
     lines = {row["op name"]: (row["op type"], row["line"]) for row in table(tmp_path, "lines")}
