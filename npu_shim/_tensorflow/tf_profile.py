@@ -21,7 +21,7 @@ except ImportError:
         _xplane = None
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Message, Result, Session
+    from npu_shim._tensorflow.types import JsonObject, Message, Result, Session, Value
 
 v1 = tf.compat.v1
 ITERATOR = "IteratorGetNext"
@@ -95,7 +95,7 @@ def runs_in(metadata: Message) -> list[OpRun]:
     return found
 
 
-def _described(output: Any) -> tuple[str, str]:
+def _described(output: Message) -> tuple[str, str]:
     described = output.tensor_description
     shape = ",".join(str(each.size) for each in described.shape.dim)
     return (tf.as_dtype(described.dtype).name if described.dtype else ""), shape
@@ -114,7 +114,7 @@ def replace_callables(make: Callable[[Any, Session, Any], Any]) -> None:
     """
     original = _session.BaseSession._make_callable_from_options
 
-    def replaced(self: Session, options: Any) -> Result:
+    def replaced(self: Session, options: Message) -> Result:
         return make(original, self, options)
 
     _session.BaseSession._make_callable_from_options = replaced
@@ -170,7 +170,7 @@ class Event(NamedTuple):
     name: str
     begin: float
     end: float
-    stats: dict[str, Any]
+    stats: JsonObject
     around: tuple[Event, ...]
 
 
@@ -182,12 +182,12 @@ class Line:
         events: in the order of their begin.
     """
 
-    def __init__(self, plane: Any, line: Any) -> None:
+    def __init__(self, plane: Message, line: Message) -> None:
         self.name: str = line.name
         self.events = list(self._read(plane, line))
 
     @staticmethod
-    def _read(plane: Any, line: Any) -> Iterator[Event]:
+    def _read(plane: Message, line: Message) -> Iterator[Event]:
         around: list[Event] = []
         for event in sorted(line.events, key=lambda each: (each.offset_ps, -each.duration_ps)):
             begin = line.timestamp_ns / 1e3 + event.offset_ps / 1e6
@@ -200,7 +200,7 @@ class Line:
             yield made
 
 
-def _value(plane: Any, stat: Any) -> Any:
+def _value(plane: Message, stat: Message) -> Value:
     kind = stat.WhichOneof("value")
     return plane.stat_metadata[stat.ref_value].name if kind == "ref_value" else getattr(stat, kind or "str_value")
 

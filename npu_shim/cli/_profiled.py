@@ -11,14 +11,14 @@ import shlex
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device, host_env
 from npu_shim.cli import _dumped
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import OptionValue
+    from npu_shim._tensorflow.types import JsonObject, OptionValue
 
 _STEPS = (10, 19)
 _MOST_STEPS = 1000
@@ -53,12 +53,12 @@ def problem(args: argparse.Namespace) -> str | None:
     return _dumped.folder_problem("--profile", args.profile)
 
 
-def settings(args: argparse.Namespace) -> dict[str, Any] | None:
+def settings(args: argparse.Namespace) -> JsonObject | None:
     """Return what start() needs, None if no profile is asked for."""
     return {"folder": os.path.abspath(args.profile), "steps": args.profile_steps} if args.profile else None
 
 
-def start(given: dict[str, Any] | None) -> None:
+def start(given: JsonObject | None) -> None:
     """Profile this process, as soon as the script has imported TensorFlow.
 
     Args:

@@ -25,7 +25,7 @@ from npu_shim.exporting.nodes import (
 )
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import GraphDef
+    from npu_shim._tensorflow.types import GraphDef, Message, Value
 
 tf = tf_api.tf
 _BUILD = (
@@ -90,7 +90,7 @@ def refuse_leftovers(part: GraphDef) -> None:
             raise ExportError(f"{node.name} is the variance of a batch, and has no moving average. {_BUILD}")
 
 
-def _is_of_batch(nodes: dict[str, Any], node: Any) -> bool:
+def _is_of_batch(nodes: dict[str, Message], node: Message) -> bool:
     """Return True for a variance, also over the batch, of what depends on an input."""
     for each in data_inputs(node):
         mean = nodes[split(each)[0]]
@@ -119,7 +119,7 @@ def _replace_dropouts(graph: GraphDef) -> int:
     return len(instead)
 
 
-def _dropout_input(nodes: dict[str, Any], node: Any) -> str | None:
+def _dropout_input(nodes: dict[str, Message], node: Message) -> str | None:
     """Return what a dropout gets, None if a node is no dropout."""
     if node.op in _VENDOR_DROPOUT:
         return str(node.input[0])
@@ -151,7 +151,7 @@ def _dropout_input(nodes: dict[str, Any], node: Any) -> str | None:
     return operands[0]
 
 
-def _kept(nodes: dict[str, Any], name: str, fed: float) -> Any:
+def _kept(nodes: dict[str, Message], name: str, fed: float) -> Value:
     """Return the share of ones of a mask: random numbers compared with a rate, or the floor of their sum; else None."""
     node = nodes[split(name)[0]]
     inputs = data_inputs(node)
@@ -175,7 +175,7 @@ def _kept(nodes: dict[str, Any], name: str, fed: float) -> Any:
     return 1 - above if node.op.startswith("Less") else above
 
 
-def _number(nodes: dict[str, Any], name: str, fed: float, drawn: float | None = None) -> Any:
+def _number(nodes: dict[str, Message], name: str, fed: float, drawn: float | None = None) -> Value:
     """Return the value of a number that is constant, fed, drawn or computed from such numbers, else None."""
     node = nodes.get(split(name)[0])
     if node is None:
@@ -198,7 +198,7 @@ def _number(nodes: dict[str, Any], name: str, fed: float, drawn: float | None = 
     return None if None in values else _ARITHMETIC[node.op](*values)
 
 
-def _stays(nodes: dict[str, Any], merge: Any) -> bool:
+def _stays(nodes: dict[str, Message], merge: Message) -> bool:
     """Return True for a value of a loop that each step hands on as it is."""
     begin, back = (nodes[split(each)[0]] for each in merge.input[:2])
     while back.op in ("NextIteration", "Identity", "Switch"):
@@ -206,7 +206,7 @@ def _stays(nodes: dict[str, Any], merge: Any) -> bool:
     return begin.op == "Enter" and back.name == merge.name
 
 
-def _is_zero(nodes: dict[str, Any], name: str) -> bool:
+def _is_zero(nodes: dict[str, Message], name: str) -> bool:
     node = nodes[split(name)[0]]
     if node.op in ("Identity", "Fill", "BroadcastTo"):
         return _is_zero(nodes, node.input[1 if node.op == "Fill" else 0])
@@ -266,14 +266,14 @@ def _averages(graph: GraphDef) -> Iterator[tuple[tuple[str, int], str]]:
                 yield from ((key, unbiased.get(variable) or variable) for key in chain)
 
 
-def _variable(nodes: dict[str, Any], name: str) -> str | None:
+def _variable(nodes: dict[str, Message], name: str) -> str | None:
     node = nodes[split(name)[0]]
     while node.op in ("Identity", "ReadVariableOp", "Switch", "RefSwitch", "Enter", "RefIdentity", "AssignSub"):
         node = nodes[split(node.input[0])[0]]
     return str(node.name) if node.op in VARIABLES else None
 
 
-def _read(part: GraphDef, nodes: dict[str, Any], whole: dict[str, Any], variable: str) -> str:
+def _read(part: GraphDef, nodes: dict[str, Message], whole: dict[str, Message], variable: str) -> str:
     """Return a tensor with the value of a variable, which the part gets if it does not have it."""
     if variable not in nodes:
         nodes[variable] = part.node.add()
@@ -300,7 +300,7 @@ def bind(part: GraphDef, values: dict[str, Any]) -> list[str]:
     return lines
 
 
-def is_mode(node: Any) -> bool:
+def is_mode(node: Message) -> bool:
     """Return True for a placeholder that tells training from inference."""
     if not node.op.startswith("Placeholder") or not _TRAINING.search(node.name):
         return False

@@ -15,7 +15,7 @@ from npu_shim.distributed.collectives.transport import GroupBackend
 from npu_shim.rehearsal.recording import methods
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Function, Message, Result, Session
+    from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Message, Result, Session
 
 _MARK = "npu_shim step"
 
@@ -89,7 +89,7 @@ class SessionTrace(Trace):
         original: Function,
         session: Session,
         fetches: Fetches,
-        feed_dict: Any = None,
+        feed_dict: FeedDict | None = None,
         options: Message = None,
         run_metadata: Message = None,
     ) -> Result:

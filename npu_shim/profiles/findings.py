@@ -323,7 +323,7 @@ def _use(case: Case, place: int) -> str:
     return f"{known}{each.types} {each.shapes.strip(chr(34))}"
 
 
-def _reason(each: Any) -> str:
+def _reason(each: Signature) -> str:
     if re.search(r"(^|;)(DT_)?FLOAT(32)?(;|$)", each.types, re.I):
         return "matrix-float32"
     sizes = [size for shape in work.shapes(each.shapes)[:2] for size in shape[-2:]]
