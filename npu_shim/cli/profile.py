@@ -32,9 +32,12 @@ def main(arguments: list[str]) -> int:
         made.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
     try:
         return _compare(args) if args.new else _report(args)
-    except (ValueError, OSError) as error:
-        print(f"npu-shim profile: error: {error}", file=sys.stderr)
-        return USAGE_ERROR
+    except OSError as error:
+        problem = f"{error.filename}: {error.strerror}"
+    except ValueError as error:
+        problem = str(error)
+    print(f"npu-shim profile: error: {problem}", file=sys.stderr)
+    return USAGE_ERROR
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -98,9 +98,8 @@ class _Changes:
             return ""
         self._recorder.enter("evaluate")  # the session that computes it is not recorded
         try:
-            with tf_op_creation.suspended(), tf.compat.v1.name_scope(
-                "npu_shim_verify"
-            ):  # names of the script's ops stay
+            # In a scope of its own, so that the names of the script's ops stay.
+            with tf_op_creation.suspended(), tf.compat.v1.name_scope("npu_shim_verify"):
                 examples = tf_data.cardinality(dataset)
         finally:
             self._recorder.leave("evaluate")
