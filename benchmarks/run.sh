@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the benchmarks, each in the environments whose figures it keeps, and writes what they measure into
-# benchmarks/RESULTS.md, results.json and plots/. Nothing else should run on the machine meanwhile.
+# benchmarks/RESULTS.md and results.json. Nothing else should run on the machine meanwhile.
 #
 #   bash benchmarks/run.sh                     all of them; about an hour
 #   bash benchmarks/run.sh gelu hosts          these
@@ -15,7 +15,7 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 
 all_tf='tf115 tf26 tf215 tf221'
-names=(gelu dropout imports launch bind_cores steps rehearsal recording cpu_forms hosts tool_throughput tool_growth profiles plots)
+names=(gelu dropout imports launch bind_cores steps rehearsal recording cpu_forms hosts tool_throughput tool_growth profiles)
 
 envs_of() {  # NAME: where its figures come from
   case "$1" in
@@ -24,7 +24,6 @@ envs_of() {  # NAME: where its figures come from
     hosts) echo gloo ;;
     tool_throughput | tool_growth) echo tf215 ;;
     profiles) echo vendor ;;
-    plots) echo reports ;;
     *) return 1 ;;
   esac
 }
@@ -36,7 +35,7 @@ while [ $# -gt 0 ]; do
   case "$1" in
     --env)
       [ $# -ge 2 ] && python_version_of "$2" > /dev/null ||
-        usage_error "--env ${2:-} needs the name of an environment: one of $all_tf gloo reports"
+        usage_error "--env ${2:-} needs the name of an environment: one of $all_tf gloo vendor"
       only=$2
       shift ;;
     --quick) mode=--quick ;;
@@ -54,7 +53,6 @@ run() {  # NAME ENV: one benchmark in one environment
   local name=$1 env=$2 dir other args=("$mode")
   dir="$(make_env "$env")" || { say "$dir" >&2; return 1; }
   case "$name" in
-    plots) [ "$mode" = --write ] && args=() || args=(--out "$(mktemp -d)") ;;
     tool_throughput | tool_growth)
       if [ "$mode" = --write ]; then
         other="$(make_env tf115)" || { say "$other" >&2; return 1; }

@@ -54,7 +54,7 @@ suites=(
   "mpi_sample  no      -                        mpi_debian              tests/mpi/test_sample.py"
   "cli         no      tf215,tf115              tf215,tf115,tf26,tf221  tests/cli"
   "samples     no      tf215,tf115              tf215,tf115,tf26,tf221  tests/samples tests/migrated tests/lifted"
-  "reports     no      reports                  reports                 tests/browser tests/schemas tests/plots tests/site"
+  "reports     no      reports                  reports                 tests/browser tests/schemas tests/site"
   "corpus      no      tf115                    tf115,tf26,tf215        tests/corpus"
   "fast        no      tf115,tf215              tf26,tf221              tests/fast"
   "fast        yes     -                        -                       tests/fast --ignore=tests/fast/test_forked_ranks.py --ignore=tests/fast/test_alias.py --ignore=tests/fast/test_rehearse.py"
@@ -116,7 +116,7 @@ while [ $# -gt 0 ]; do
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p;}' "${BASH_SOURCE[0]}"; exit 0 ;;
     *)
       case "$1" in -*) ;; *) [ ! -e "$root/${1%%::*}" ] || own_paths=yes ;; esac
-      case "$1" in tests/browser* | tests/schemas* | tests/plots* | tests/site*) default_env=reports ;; tests/mpi*) default_env=mpi ;; tests/vendor*) default_env=vendor ;; esac
+      case "$1" in tests/browser* | tests/schemas* | tests/site*) default_env=reports ;; tests/mpi*) default_env=mpi ;; tests/vendor*) default_env=vendor ;; esac
       pytest_args+=("$1") ;;
   esac
   shift

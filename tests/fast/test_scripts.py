@@ -169,7 +169,7 @@ def test_run_sh_runs_every_nightly_test_at_night(repo_root: pathlib.Path) -> Non
 
 def test_run_sh_runs_what_depends_on_tensorflow_in_every_environment(repo_root: pathlib.Path) -> None:
     suites = suites_of(repo_root, "--all", "--nightly")
-    reports = {"tests/browser", "tests/schemas", "tests/plots", "tests/site"}
+    reports = {"tests/browser", "tests/schemas", "tests/site"}
     once = {"tests/types", "tests/once", "tests/convert", "tests/corpus", "tests/robustness"}
     versions = ("tf115", "tf26", "tf215", "tf221")
     ran = {env: {file for e, _, tests in suites if e == env for file in files_of(repo_root, tests)} for env in versions}
@@ -227,11 +227,10 @@ def test_every_benchmark_that_is_listed_has_its_place_in_the_results(repo_root: 
     for name, envs in listed.items():
         assert (repo_root / "benchmarks" / (name + ".py")).is_file()
         assert all((repo_root / "tests/envs" / (env + ".txt")).is_file() for env in envs.split())
-        if name != "plots":
-            assert "<!-- end of {} -->".format(name.replace("_", " ")) in page
+        assert "<!-- end of {} -->".format(name.replace("_", " ")) in page
     assert re.findall(r"made by benchmarks/(\w+)\.py -->", page) and set(
         re.findall(r"made by benchmarks/(\w+)\.py -->", page)
-    ) == set(listed) - {"plots"}
+    ) == set(listed)
 
 
 @pytest.mark.parametrize(
