@@ -31,6 +31,7 @@ from ..tf_api.later_names import (
     WITHOUT,
 )
 from ..tf_api.names_after_26 import ARGUMENTS, NAMES
+from ..tf_api.private_aliases import public
 from ..tf_api.v1_fate import rest_of
 from .device_placement import belongs_to_test
 from .keras_methods import is_keras_method
@@ -103,12 +104,21 @@ def _later_calls(names: Names, context: Context) -> list[tuple[Call, str]]:
     for call in names.calls:
         name = context.called.get(call.node, "")
         if name.startswith(_ROOT):
-            found = _newer(call, name)
+            found = _newer(call, name, names)
         else:
             found = _method(context, call) if getattr(call.node.func, "attr", "") in _ALL_METHODS else ""
         if found and not _is_left(names, context.source, call.node):
             found_calls.append((call, found))
     return found_calls
+
+
+def _is_private(names: Names, call: Call) -> bool:
+    """Return True for the call of a name that is imported from a private module of TensorFlow, of whichever version."""
+    root = call.node.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    found = names.lookup(root.id, call.where) if isinstance(root, ast.Name) else None
+    return any(public(each.target) != each.target for each in found or () if each.kind == "import")
 
 
 def _is_left(names: Names, source: Source, node: ast.AST) -> bool:
@@ -189,7 +199,7 @@ def _uses(names: Names, source: Source) -> Iterator[_Use]:
         found = names.lookup(root.id, where) or []
         targets = {canonical(each.target) if each.kind == "import" else "" for each in found}
         binding = found[0] if len(targets) == 1 and "" not in targets else None
-        if found and binding is None:
+        if found and binding is None or binding is not None and public(binding.target) != binding.target:
             continue
         rest = rest_of(spelled)[len(name) + 1 :]
         depth = len(chain) - 1 - (rest.count(".") + 1 if rest else 0)
@@ -249,6 +259,7 @@ def _imports(names: Names, source: Source, uses: list[_Use]) -> dict[ast.ImportF
                     binding.kind != "import"
                     or not isinstance(node, ast.ImportFrom)
                     or node.level
+                    or public(binding.target) != binding.target
                     or id(binding) in unfit
                 ):
                     continue
@@ -382,10 +393,10 @@ def _newer_name(name: str) -> str:
     return next((part for part in [*above, name] if part in NAMES), "")
 
 
-def _newer(call: Call, name: str) -> str:
+def _newer(call: Call, name: str, names: Names) -> str:
     """Return the name, or the name and argument, that TensorFlow 2.6 lacks; "" if it has them."""
     newer = _newer_name(name)
-    if newer or not call.node.keywords:
+    if newer and not _is_private(names, call):
         return newer
     name = rest_of(name)
     if name not in ARGUMENTS and name not in ARGUMENT_NAMES:

@@ -227,6 +227,20 @@ Untouched::
 Untouched::
 
     import tensorflow as tf
+    from tensorflow.python.keras.engine import input_spec
+    from tensorflow.python.keras.engine.base_layer import Layer
+
+    class Scale(Layer):
+        @tf.function
+        def call(self, x):
+            return x * self.factor
+
+    layer = Layer(name='inner')
+    layer.input_spec = input_spec.InputSpec(ndim=3)
+
+Untouched::
+
+    import tensorflow as tf
 
     class Net(tf.keras.Model):
         def compute_loss(self, x, y):
