@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
     if args.new and (args.html or args.rank_by_gain or args.product):
         made.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
     try:
-        return _compare(args) if args.new else _report(args)
+        return _report(args)
     except OSError as error:
         problem = f"{error.filename}: {error.strerror}"
     except ValueError as error:
@@ -67,29 +67,22 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from npu_shim.profiles import profile
+    from npu_shim.profiles import comparing, profile
     from npu_shim.profiles.reports.page import to_html
     from npu_shim.profiles.reports.text import to_text
     from npu_shim.profiles.result import to_result
     from npu_shim.rehearsal.assess.products import product
 
-    chosen = product(args.product) if args.product else None
-    result = to_result(profile.read(args.folder, args.graph), args.folder, chosen, args.rank_by_gain)
+    found = [profile.read(folder, args.graph) for folder in (args.folder, args.new) if folder]
+    if args.new:
+        result = comparing.compare(*found, (args.folder, args.new))
+    else:
+        result = to_result(*found, args.folder, product(args.product) if args.product else None, args.rank_by_gain)
     _write(args.json, json.dumps(result, indent=1, allow_nan=False) + "\n")
     if args.html:
         _write(args.html, to_html(result))
-    return show(to_text(result).rstrip("\n"))
-
-
-def _compare(args: argparse.Namespace) -> int:
-    from npu_shim.profiles import comparing, profile
-    from npu_shim.profiles.reports.text import comparison_text
-
-    old, new = (profile.read(folder, args.graph) for folder in (args.folder, args.new))
-    result = comparing.compare(old, new, (args.folder, args.new))
-    _write(args.json, json.dumps(result, indent=1, allow_nan=False) + "\n")
-    slower = result["step"]["verdict"] == comparing.SLOWER
-    return show(comparison_text(result).rstrip("\n"), _SLOWER if slower else 0)
+    slower = args.new and result["step"]["verdict"] == comparing.SLOWER
+    return show(to_text(result).rstrip("\n"), _SLOWER if slower else 0)
 
 
 def _write(path: str | None, text: str) -> None:

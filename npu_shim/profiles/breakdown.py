@@ -9,10 +9,10 @@ import numpy as np
 from npu_shim.profiles import kinds
 from npu_shim.profiles.coverage import filled, union
 from npu_shim.profiles.profile import Device
+from npu_shim.profiles.steps import SLOW
 
 GAPS = "launch gaps"
 WAITS = (*kinds.CATEGORIES, GAPS)
-_SLOW = 3  # times the median
 
 
 class Breakdown(NamedTuple):
@@ -32,7 +32,7 @@ class Breakdown(NamedTuple):
 
     def slow(self) -> np.ndarray:
         """Return True for each step that takes several times as long as the median."""
-        return self.length > _SLOW * np.median(self.length)
+        return self.length > SLOW * np.median(self.length)
 
 
 def breakdown(device: Device) -> Breakdown:

@@ -38,7 +38,7 @@ def compare(old: Profile, new: Profile, folders: tuple[str, str]) -> JsonObject:
     length = [case.found.length for case in sides]
     types = sorted({each.type for case in sides for each in case.device.signatures})
     spent = [_by_type(case, types) for case in sides]
-    rows = [_row("type", name, spent[0][:, place], spent[1][:, place]) for place, name in enumerate(types)]
+    rows = [_row(name, spent[0][:, place], spent[1][:, place]) for place, name in enumerate(types)]
     rows = [row for row in rows if row["old_ms"] or row["new_ms"]]
     return {
         "schema_version": 1,
@@ -46,15 +46,13 @@ def compare(old: Profile, new: Profile, folders: tuple[str, str]) -> JsonObject:
         "tool_version": npu_shim.__version__,
         "old": folders[0],
         "new": folders[1],
-        "step": {**_row("step", "step", *length), "old_steps": len(length[0]), "new_steps": len(length[1])},
+        "step": {**_row("step", *length), "old_steps": len(length[0]), "new_steps": len(length[1])},
         "waits": [
-            _row("wait", label(sides[1], name), *[case.found.waits[name].sum(axis=1) for case in sides])
+            _row(label(sides[1], name), *[case.found.waits[name].sum(axis=1) for case in sides])
             for name in WAITS
             if any(case.found.waits[name].any() for case in sides)
         ],
-        "phases": [
-            _row("phase", name, *[case.found.phases[:, place] for case in sides]) for place, name in enumerate(PHASES)
-        ],
+        "phases": [_row(name, *[case.found.phases[:, place] for case in sides]) for place, name in enumerate(PHASES)],
         "types": sorted(rows, key=lambda row: (-abs(row["new_ms"] - row["old_ms"]), row["what"]))[:_MOST],
         "problems": [{"file": path, "problem": text} for each in (old, new) for path, text in each.problems.items()],
     }
@@ -79,11 +77,12 @@ def significance(old: np.ndarray, new: np.ndarray) -> float | None:
     return math.erfc(distance / math.sqrt(2 * variance))
 
 
-def _row(kind: str, what: str, old: np.ndarray, new: np.ndarray) -> JsonObject:
+def _row(what: str, old: np.ndarray, new: np.ndarray) -> JsonObject:
     before, after = float(old.mean()) / 1e6, float(new.mean()) / 1e6
     chance = significance(old, new)
     verdict = UNKNOWN if chance is None else SAME if chance >= _LEVEL else FASTER if after < before else SLOWER
-    return {"kind": kind, "what": what, "old_ms": before, "new_ms": after, "p": chance, "verdict": verdict}
+    change = after / before - 1 if before else None
+    return {"what": what, "old_ms": before, "new_ms": after, "change": change, "p": chance, "verdict": verdict}
 
 
 def _by_type(case: Case, types: list[str]) -> np.ndarray:

@@ -9,8 +9,8 @@ import numpy as np
 
 from npu_shim.profiles import kinds, work
 from npu_shim.profiles.breakdown import GAPS, Breakdown, only, within
+from npu_shim.profiles.kinds import Signature
 from npu_shim.profiles.profile import Device, Profile
-from npu_shim.profiles.tables import Signature
 from npu_shim.rehearsal.assess.products import Product
 
 LEAST = 0.03  # of a step, below which a cost is no finding

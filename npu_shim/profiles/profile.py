@@ -12,8 +12,9 @@ import numpy as np
 from npu_shim.profiles import exports, files, kinds, lines, steps, tables
 from npu_shim.profiles.exports import Link
 from npu_shim.profiles.files import ProfileFile
+from npu_shim.profiles.kinds import Signature
 from npu_shim.profiles.lines import Lines
-from npu_shim.profiles.tables import Runs, Signature, Signatures
+from npu_shim.profiles.runs import Runs
 
 _RANK = re.compile(r"rank_?(\d+)", re.I)
 _MOST_BYTES = 1 << 28  # of a timeline that is read for its links alone
@@ -84,10 +85,16 @@ def read(folder: str, graphs: Sequence[str] = ()) -> Profile:
     of_source: dict[str, list[ProfileFile]] = {}
     for each in made.files:
         of_source.setdefault(each.source, []).append(each)
+    windows = [
+        (each.source, [_figure(row[name][0]) for name in ("begin", "end")])
+        for each in made.files
+        if each.kind == "profiled_steps"
+        for row in tables.read_rows(each.path, each.kind, made.problems)[0]
+    ]
     for source, members in sorted(of_source.items()):
-        made.devices += _devices(source, members, made.problems)
-    made.devices = _last(made.devices, made.problems)
-    _name(made.devices)
+        window = next((span for place, span in windows if source.startswith(place)), [])
+        made.devices += _devices(source, members, window, made.problems)
+    made.devices = _of_last_runs(made.devices, made.problems)
     for each in made.files:
         _small(each, made)
     made.lines = lines.read(folder, graphs, made.files, made.problems)
@@ -103,160 +110,93 @@ def _nothing(folder: str, made: Profile) -> str:
     return f"{folder} has no op_summary*.csv, msprof*.db or msprof*.json. Run msprof --export=on --output={folder}"
 
 
-def _devices(source: str, members: list[ProfileFile], problems: dict[str, str]) -> Iterator[Device]:
-    signatures = Signatures()
-    runs, links = _runs(members, signatures, problems)
+def _devices(
+    source: str, members: list[ProfileFile], window: list[float], problems: dict[str, str]
+) -> Iterator[Device]:
+    runs = Runs()
+    links = _read_runs(members, runs, problems)
     if not runs:
         return
-    known = signatures.all()
-    ratios = _means(runs, len(known))
-    parts = [each[:3] for each in runs]
-    runs.clear()  # the ratios of millions of runs
-    codes, starts, ends = (np.concatenate(each) for each in zip(*parts))
-    del parts
-    ends += starts
-    category = np.array([kinds.category(each) for each in known])
-    known = [each if each.type else each._replace(type=each.name) for each in known]
-    device = np.array([each.device for each in known])
-    for number in sorted(set(device.tolist()), key=lambda text: (len(text), text)):
-        kept = (device == number)[codes] & (category != kinds.OTHER)[codes] & (ends >= starts)
-        if not kept.any():
-            continue
-        code, start, end = codes, starts, ends
-        if not kept.all() or (starts[1:] < starts[:-1]).any():
-            order = np.flatnonzero(kept)
-            order = order[np.argsort(starts[order], kind="stable")]
-            code, start, end = codes[order], starts[order], ends[order]
-        found, messages = _steps(members, number, problems)
-        if messages is not None and len(messages.start) and not (category == kinds.COMMUNICATION)[code].any():
-            known.append(Signature(number, name="gradients", type="AllReduce", core="COMMUNICATION"))
-            category = np.append(category, kinds.COMMUNICATION)
-            ratios = np.concatenate([ratios, np.full((3, 1), np.nan)], 1)
-            device = np.append(device, number)
-            code = np.concatenate([code, np.full(len(messages.start), len(known) - 1, np.int32)])
-            start, end = (
-                np.concatenate([start, messages.start]),
-                np.concatenate([end, messages.start + messages.duration]),
-            )
-            order = np.argsort(start, kind="stable")
-            code, start, end = code[order], start[order], end[order]
-        for each in (each for each in members if each.kind == "database"):
-            found = found or steps.marked(exports.read_steps(each.path), code, start, category)
-        ids = np.array([each.step for each in known])
-        found = found or steps.numbered(code, start, end, ids, category)
-        if found is None:
-            numbers = {name: place for place, name in enumerate(dict.fromkeys(each.name for each in known))}
-            names = np.array([numbers[each.name] for each in known])
-            found = steps.inferred(code, start, end, names, category)
-        yield Device(
-            f"{source} {number}".strip() or "0", source, known, code, start, end, ratios, category, found, links
-        )
+    numbers = sorted({each.device for each in runs.signatures}, key=lambda text: (len(text), text))
+    traced = {number: _traced(members, number, problems) for number in numbers}
+    communicate = {each.device for each, busy in zip(runs.signatures, runs.category) if busy == kinds.COMMUNICATION}
+    for number in set(numbers) - communicate:
+        cells = Signature(number, name="gradients", type="AllReduce", core="COMMUNICATION")
+        runs.add_rows((cells, start, start + took) for start, took in traced[number][1])
+    columns, ratios, category = runs.joined(), runs.ratios(), np.array(runs.category)
+    of_device = np.array([each.device for each in runs.signatures])
+    marks = [exports.read_steps(each.path) for each in members if each.kind == "database"]
+    for number in numbers:
+        own = of_device == number
+        code, start, end = columns if own.all() else [column[own[columns[0]]] for column in columns]
+        if len(code):
+            marked = next((each for each in marks if len(each)), np.zeros((0, 2), np.int64))
+            found = traced[number][0] or steps.find(code, start, end, runs.signatures, category, marked)
+            name = f"{source} {number}".strip() or "0"
+            found = steps.chosen(found, window)
+            yield Device(name, source, runs.signatures, code, start, end, ratios, category, found, links)
 
 
-def _runs(
-    members: list[ProfileFile], signatures: Signatures, problems: dict[str, str]
-) -> tuple[list[Runs], list[Link]]:
-    """Return runs of the best export that can be read: tables, a data base, a timeline; and the links of the others."""
-    runs: list[Runs] = []
+def _read_runs(members: list[ProfileFile], runs: Runs, problems: dict[str, str]) -> list[Link]:
+    """Read runs of the best export that can be read: tables, a data base, a timeline; return the links of all."""
     links: list[Link] = []
     for kind in ("op_summary", "task_time"):
-        before = bool(runs)
+        runs.only = kinds.TRANSFER if runs else ""  # op_summary has no copies between host and device
         for each in (each for each in members if each.kind == kind):
-            read_now = tables.read_runs(each.path, kind, each.device, signatures, problems)
-            runs += _copies(read_now, signatures) if before else read_now
+            tables.read_runs(each.path, kind, each.device, runs, problems)
     for kind, reader in (("database", exports.read_database), ("timeline", exports.read_timeline)):
-        from_here = not runs
+        receiver = Runs() if runs else runs
         for each in (each for each in members if each.kind == kind and not links):
-            if from_here or (_collective(signatures) and os.path.getsize(each.path) < _MOST_BYTES):
-                of_file, links = reader(each.path, signatures if from_here else Signatures(), problems)
-                runs += of_file if from_here else []
-    return runs, links
+            wanted = kinds.COMMUNICATION in runs.category and os.path.getsize(each.path) < _MOST_BYTES
+            if receiver is runs or wanted:
+                links = reader(each.path, receiver, problems)
+    return links
 
 
-def _collective(signatures: Signatures) -> bool:
-    return any(kinds.category(each) == kinds.COMMUNICATION for each in signatures.all())
-
-
-def _copies(runs: list[Runs], signatures: Signatures) -> list[Runs]:
-    """Return the runs that op_summary does not have: copies between host and device."""
-    wanted = np.array([kinds.category(each) == kinds.TRANSFER for each in signatures.all()], bool)
-    made = []
-    for each in runs:
-        kept = wanted[each.code]
-        made.append(Runs(each.code[kept], each.start[kept], each.duration[kept], each.ratios[:, kept]))
-    return made
-
-
-def _means(runs: list[Runs], number: int) -> np.ndarray:
-    """Return the mean ratios of each signature, weighted by the durations."""
-    total, weight = np.zeros((3, number)), np.zeros((3, number))
-    for each in runs:
-        for place in range(3):
-            known = np.isfinite(each.ratios[place])
-            took = each.duration[known].astype(np.float64)
-            total[place] += np.bincount(each.code[known], took * each.ratios[place][known], number)
-            weight[place] += np.bincount(each.code[known], took, number)
-    return np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)
-
-
-def _steps(
+def _traced(
     members: list[ProfileFile], device: str, problems: dict[str, str]
-) -> tuple[steps.Steps | None, steps.Messages | None]:
+) -> tuple[steps.Steps | None, list[steps.Span]]:
     rows, units = [], {}
     for each in (each for each in members if each.kind == "step_trace"):
-        for row in tables.read_rows(each.path, each.kind, problems):
-            if (row.get("device") or [each.device])[0] in (device, ""):
-                rows.append(row)
-        if rows:
-            units = tables.units(each.path, each.kind)
-    found = steps.traced(rows, units)
-    return found if found else (None, None)
+        of_file, found = tables.read_rows(each.path, each.kind, problems)
+        rows += [row for row in of_file if (row.get("device") or [each.device])[0] in (device, "")]
+        units = found if rows else units
+    return steps.traced(rows, units)
 
 
-def _rank(device: Device) -> str:
-    """Return the number of the rank by the folder, else that of the device."""
-    found = _RANK.findall(device.source)
-    return found[-1] if found else device.name.rpartition(" ")[2]
-
-
-def _last(devices: list[Device], problems: dict[str, str]) -> list[Device]:
-    """Return the devices without runs that ended before another one of the same device began."""
+def _of_last_runs(devices: list[Device], problems: dict[str, str]) -> list[Device]:
+    """Return the devices without earlier runs of the same rank, called by their ranks alone where these differ."""
+    ranks = [(_RANK.findall(each.source) or [each.name.rpartition(" ")[2]])[-1] for each in devices]
     kept = []
-    for each in devices:
-        later = [other for other in devices if _rank(other) == _rank(each) and each.end.max() < other.start[0]]
-        if later and each.source:
+    for each, rank in zip(devices, ranks):
+        later = (other for other, its in zip(devices, ranks) if its == rank and each.end.max() < other.start[0])
+        if each.source and any(later):
             problems[each.source] = "it is an earlier run and was left out. Give its folder alone to read it"
         else:
-            kept.append(each)
-    return kept
-
-
-def _name(devices: list[Device]) -> None:
-    """Call devices by their numbers alone where these differ."""
-    numbers = [_rank(each) for each in devices]
-    if len(set(numbers)) == len(numbers):
-        for each, number in zip(devices, numbers):
-            each.name = number
+            kept.append((each, rank))
+    if len({rank for _, rank in kept}) == len(kept):
+        for each, rank in kept:
+            each.name = rank
+    return [each for each, _ in kept]
 
 
 def _small(each: ProfileFile, made: Profile) -> None:
-    if each.kind in ("op_statistic", "communication_statistic"):
-        for row in tables.read_rows(each.path, each.kind, made.problems):
-            count, total = _figure(row, "count"), _figure(row, "total")
-            made.totals.append((each.kind, row["type"][0], (row.get("core") or [""])[0], int(count), total / 1000))
-    elif each.kind == "api_statistic":
-        nanoseconds = None
-        for row in tables.read_rows(each.path, each.kind, made.problems):
-            nanoseconds = nanoseconds or tables.units(each.path, each.kind)["total"] or 1000
-            count, total = _figure(row, "count"), _figure(row, "total")
-            made.apis.append(
-                (each.source, (row.get("level") or [""])[0], row["name"][0], int(count), total * nanoseconds / 1e6)
-            )
+    if each.kind not in ("op_statistic", "communication_statistic", "api_statistic"):
+        return
+    rows, units = tables.read_rows(each.path, each.kind, made.problems)
+    for row in rows:
+        first = {column: cells[0] for column, cells in row.items()}
+        count, total = (_figure(first[column]) for column in ("count", "total"))
+        ms = total * (units["total"] or 1000) / 1e6
+        if each.kind == "api_statistic":
+            made.apis.append((each.source, first.get("level", ""), first["name"], int(count), ms))
+        else:
+            made.totals.append((each.kind, first["type"], first.get("core", ""), int(count), ms))
 
 
-def _figure(row: dict[str, list[str]], column: str) -> float:
+def _figure(text: str) -> float:
     try:
-        value = float(row[column][0])
+        value = float(text)
     except ValueError:
         return 0.0
     return value if np.isfinite(value) else 0.0

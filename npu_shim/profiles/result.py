@@ -102,6 +102,7 @@ def _step(case: Case) -> JsonObject:
     return {
         "source": case.device.steps.source,
         "number": case.steps,
+        "left_out": case.device.steps.left_out,
         "mean_ms": float(length.mean()),
         "median_ms": float(np.median(length)),
         "shortest_ms": float(length.min()),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from npu_shim.profiles.kinds import HOST, INPUT
+from npu_shim.profiles.kinds import HOST, INPUT, Signature
+
+Span = Tuple[int, int]  # start and duration
 
 TRACED, MARKED, NUMBERED, INFERRED, WHOLE = (
     "step_trace", "STEP_TIME", "Step Id", "ops that run once in each step", "the whole profile"
 )  # fmt: skip
 PHASES = ("data", "forward and backward", "gradient refresh")
+SLOW = 3  # times the median of other steps
 _LEAST = 3  # steps
 _END = 1 << 62  # nanoseconds
 
@@ -24,21 +27,16 @@ class Steps(NamedTuple):
         edges: for each step its start, the start of the forward pass, the end of the backward pass, and its end, in
             nanoseconds. A step begins where the one before it ends.
         source: what says so.
+        left_out: the number of steps before them that compile or warm up.
     """
 
     edges: np.ndarray
     source: str
+    left_out: int = 0
 
 
-class Messages(NamedTuple):
-    """The messages of gradients of a step trace, in nanoseconds."""
-
-    start: np.ndarray
-    duration: np.ndarray
-
-
-def traced(rows: Sequence[Mapping[str, Sequence[str]]], units: Mapping[str, int]) -> tuple[Steps, Messages] | None:
-    """Return the steps of rows of a step trace; None if no row has an end.
+def traced(rows: Sequence[Mapping[str, Sequence[str]]], units: Mapping[str, int]) -> tuple[Steps | None, list[Span]]:
+    """Return the steps of rows of a step trace, None if no row has an end, and start and duration of its messages.
 
     The exporter computes Iteration Refresh as the end of an iteration minus that of the backward pass, and Data Aug
     Bound as the start of the forward pass minus the end of the iteration before it, whichever its model. So do the
@@ -49,7 +47,7 @@ def traced(rows: Sequence[Mapping[str, Sequence[str]]], units: Mapping[str, int]
     kept = sorted((time[2], place) for place, time in enumerate(times) if time[2] > 0)
     scale = units.get("end") or _scale(times, [place for _, place in kept])
     found: dict[str, list[list[int]]] = {}
-    messages: list[tuple[int, int]] = []
+    messages: list[Span] = []
     before = 0
     for end, place in kept:
         fp_start, bp_end, _, took = times[place]
@@ -64,74 +62,75 @@ def traced(rows: Sequence[Mapping[str, Sequence[str]]], units: Mapping[str, int]
         found.setdefault(model, []).append([start, fp_start, bp_end, end])
         messages += _messages(rows[place], scale)
     if not found:
-        return None
+        return None, []
     longest = max(found.values(), key=lambda steps: sum(step[3] - step[0] for step in steps))
-    of_steps = np.array(sorted(messages), np.int64).reshape(-1, 2)
-    return Steps(np.array(longest, np.int64), TRACED), Messages(of_steps[:, 0], of_steps[:, 1])
+    return Steps(np.array(longest, np.int64), TRACED), sorted(messages)
 
 
-def inferred(code: np.ndarray, start: np.ndarray, end: np.ndarray, names: np.ndarray, category: np.ndarray) -> Steps:
-    """Return the steps of runs that are sorted by start.
+def find(
+    code: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    signatures: Sequence[Signature],
+    category: np.ndarray,
+    marks: np.ndarray,
+) -> Steps:
+    """Return the steps of runs without a step trace.
 
     Args:
-        code, start, end: of the runs.
-        names: the number of the name of each signature.
+        code, start, end: of the runs, sorted by start.
+        signatures: the ops.
         category: of each signature.
+        marks: start and end of the steps that a data base marks.
     """
     last = max(int(end.max()), int(start[0]) + 1)
-    whole = Steps(np.array([[start[0], start[0], last, last]], np.int64), WHOLE)
-    name = names[code]
-    counts = np.bincount(name)
+    bounds = [(MARKED, marks[:, 0], marks[:, 1])] if len(marks) else []
+    for source, step in ((NUMBERED, _by_number(code, signatures)), (INFERRED, _by_name(code, signatures))):
+        if step is not None:
+            inside = step >= 0
+            ends = np.zeros(step.max() + 1, np.int64)
+            np.maximum.at(ends, step[inside], end[inside])
+            ends.sort()
+            bounds.append((source, np.concatenate(([start[inside].min()], ends[:-1])), ends))
+    work = start[~np.isin(category, [INPUT, HOST])[code]]
+    for source, before, ends in bounds:
+        if (before < ends).all():  # the forward pass starts with the first op that neither reads data nor is Python
+            forward = work[np.minimum(np.searchsorted(work, before), len(work) - 1)] if len(work) else before
+            return Steps(np.stack([before, np.clip(forward, before, ends), ends, ends], 1), source)
+    return Steps(np.array([[start[0], start[0], last, last]], np.int64), WHOLE)
+
+
+def _by_number(code: np.ndarray, signatures: Sequence[Signature]) -> np.ndarray | None:
+    """Return the step of each run by the number in its row; None if a run has none."""
+    known, number = np.unique([each.step for each in signatures], return_inverse=True)
+    used, step = np.unique(number[code], return_inverse=True)
+    return step if (known[used] != "").all() else None
+
+
+def _by_name(code: np.ndarray, signatures: Sequence[Signature]) -> np.ndarray | None:
+    """Return the step of each run by the ops that run once in each, -1 before the first; None without such ops."""
+    names = np.unique([each.name for each in signatures], return_inverse=True)[1][code]
+    counts = np.bincount(names)
     several = counts[counts >= _LEAST]
     number = int(np.bincount(several).argmax()) if len(several) else 0
     if number < _LEAST or 2 * np.count_nonzero(counts == number) < np.count_nonzero(counts):
-        return whole
-    first = name[np.flatnonzero(counts[name] == number)[0]]
-    begins = np.flatnonzero(name == first)
-    ends = np.maximum.reduceat(end, begins)
-    before = np.concatenate(([start[begins[0]]], ends[:-1]))
-    forward = _forward(code, start, category, before, ends)
-    return Steps(np.stack([before, forward, ends, ends], 1), INFERRED) if np.all(before < ends) else whole
+        return None
+    first = names[np.flatnonzero(counts[names] == number)[0]]
+    return np.cumsum(names == first) - 1
 
 
-def numbered(
-    code: np.ndarray, start: np.ndarray, end: np.ndarray, ids: np.ndarray, category: np.ndarray
-) -> Steps | None:
-    """Return the steps of runs whose rows have the number of the step; None if one has none.
+def chosen(steps: Steps, window: Sequence[float]) -> Steps:
+    """Return the steps within a window of time, if there are any, without those at the begin that are slow.
 
-    Args:
-        code, start, end: of the runs.
-        ids: the number of each signature, as text.
-        category: of each signature.
+    The first steps compile and warm up; each takes several times as long as those behind it.
     """
-    known, place = np.unique(ids[code], return_inverse=True)
-    if "" in known:
-        return None
-    begins, ends = np.full(len(known), _END), np.zeros(len(known), np.int64)
-    np.minimum.at(begins, place, start)
-    np.maximum.at(ends, place, end)
-    ends = np.sort(ends)
-    before = np.concatenate(([begins.min()], ends[:-1]))
-    forward = _forward(code, start, category, before, ends)
-    return Steps(np.stack([before, forward, ends, ends], 1), NUMBERED) if np.all(before < ends) else None
-
-
-def marked(marks: np.ndarray, code: np.ndarray, start: np.ndarray, category: np.ndarray) -> Steps | None:
-    """Return the steps of rows with a start and an end; None without rows."""
-    if not len(marks):
-        return None
-    forward = _forward(code, start, category, marks[:, 0], marks[:, 1])
-    return Steps(np.stack([marks[:, 0], forward, marks[:, 1], marks[:, 1]], 1), MARKED)
-
-
-def _forward(
-    code: np.ndarray, start: np.ndarray, category: np.ndarray, begin: np.ndarray, end: np.ndarray
-) -> np.ndarray:
-    """Return the start of the first op of each step that neither reads data nor is Python."""
-    work = start[~np.isin(category, [INPUT, HOST])[code]]
-    if not len(work):
-        return begin
-    return np.clip(work[np.minimum(np.searchsorted(work, begin), len(work) - 1)], begin, end)
+    edges = steps.edges
+    kept = np.flatnonzero((edges[:, 0] >= window[0]) & (edges[:, -1] <= window[1])) if window else edges[:0, 0]
+    first, until = (kept[0], kept[-1] + 1) if len(kept) else (0, len(edges))
+    length = (edges[:, -1] - edges[:, 0])[:until]
+    while until - first > _LEAST and length[first] > SLOW * np.median(length[first + 1 :]):
+        first += 1
+    return Steps(edges[first:until], steps.source, int(first))
 
 
 def _time(row: Mapping[str, Sequence[str]], column: str, number: int = 0) -> int:
@@ -155,7 +154,7 @@ def _scale(times: Sequence[Sequence[int]], order: Sequence[int]) -> int:
     return min((1, 10, 1000), key=lambda unit: abs(math.log(quotient * unit / 1000)))
 
 
-def _messages(row: Mapping[str, Sequence[str]], scale: int) -> list[tuple[int, int]]:
+def _messages(row: Mapping[str, Sequence[str]], scale: int) -> list[Span]:
     found = []
     for number in range(len(row.get("reduce_start", []))):
         start, took = _time(row, "reduce_start", number), _time(row, "reduce_duration", number)

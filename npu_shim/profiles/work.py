@@ -8,8 +8,7 @@ import operator
 import re
 from typing import Iterable
 
-from npu_shim.profiles.kinds import is_matrix
-from npu_shim.profiles.tables import Signature
+from npu_shim.profiles.kinds import Signature, is_matrix
 from npu_shim.rehearsal.assess.products import Product
 
 _BITS = re.compile(r"(\d+)$")

@@ -17,9 +17,8 @@ from npu_shim.dumps import reference
 from npu_shim.options.page import described
 from npu_shim.profiles import profile, steps, work
 from npu_shim.profiles.comparing import significance
-from npu_shim.profiles.kinds import KINDS
+from npu_shim.profiles.kinds import KINDS, Signature
 from npu_shim.profiles.result import to_result
-from npu_shim.profiles.tables import Signature
 from npu_shim.rehearsal.assess.products import Product
 from tests.profiles import card
 from tests.profiles.planted import PLANTED
@@ -127,7 +126,7 @@ def test_the_messages_of_a_step_trace_are_read_where_the_exporter_subtracts_them
     }
     row.update({"reduce_start": [card._us(start)], "reduce_duration": [f"{wrapped // 1000}.{wrapped % 1000:03d}"]})
     found = steps.traced([row], {"end": 1000})
-    assert found is not None and found[1].duration.tolist() == [took]
+    assert found[1] == [(start, took)]
 
 
 def test_the_step_is_named_as_slower_only_if_it_is(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,3 +249,34 @@ def test_the_page_shows_a_timeline_without_the_network(exports: pathlib.Path, tm
     assert main(["profile", str(exports / "tables"), "--html", str(page)]) == 0
     text = page.read_text(encoding="utf-8")
     assert "boxes/Where: 2.0" in text and "<svg" in text and "://" not in text
+
+
+def _slow_first(number: int) -> card.Step:
+    step = card.balanced()
+    step.training += [card.idle(90_000)] if number == 0 else [card.idle(40_000)] if number == 1 else []
+    return step
+
+
+@pytest.mark.parametrize("export", ["op_summary", "step_trace", "data base"])
+def test_slow_first_steps_are_left_out(export: str, tmp_path: pathlib.Path) -> None:
+    place, rank = tmp_path / "PROF_000001_1_A", card.run(_slow_first)
+    if export == "data base":
+        card.write_database(place / "msprof_20240101000000.db", rank)
+    else:
+        card.write(tmp_path, rank)
+    if export == "op_summary":
+        next(iter(tmp_path.rglob("step_trace*"))).unlink()
+    found = to_result(profile.read(str(tmp_path)), "")
+    first = 2 if export == "op_summary" else 1  # a step trace and marks do not count the first one at all
+    assert (found["step"]["number"], found["step"]["left_out"], found["findings"]) == (10, first, [])
+    assert found["step"]["longest_ms"] < 1.02 * found["step"]["shortest_ms"]
+
+
+def test_the_steps_that_a_run_names_are_read(tmp_path: pathlib.Path) -> None:
+    rank = card.run(lambda number: card.balanced())
+    card.write(tmp_path / "rank_0", rank)
+    spans = {"4 to 6": (rank.steps[3][-1], rank.steps[6][-1]), "none": (0, 10)}
+    for name, (begin, end) in spans.items():
+        (tmp_path / "rank_0" / "profiled_steps.csv").write_text(f"begin,end\n{begin - 1000},{end + 1000}\n")
+        step = to_result(profile.read(str(tmp_path)), "")["step"]
+        assert (step["number"], step["left_out"]) == ((3, 3) if name == "4 to 6" else (11, 0))

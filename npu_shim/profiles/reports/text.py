@@ -1,52 +1,31 @@
-"""The page of a profile as text, and that of a comparison."""
+"""The page of a profile as text, and that of a comparison; the sections of both."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Sequence
 
 from npu_shim.dumps.reports.text import columns
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
 
-OP_HEADS = ("op", "type", "line", "calls", "ms", "share", "matrix", "vector", "memory", "bound ms")
-TYPE_HEADS = ("type", "unit", "calls", "ms", "share", "matrix", "vector", "memory", "bound ms")
-WAIT_HEADS = ("what", "ms", "share")
-PHASE_HEADS = ("phase", "ms", "share", "of it")
-DEVICE_HEADS = ("device", "steps", "step ms", "busy ms", "communication ms")
-EVIDENCE_HEADS = ("what", "type", "line", "calls", "ms", "why")
-CHANGE_HEADS = ("what", "old ms", "new ms", "change", "p", "verdict")
-_MOST_PROBLEMS = 12
-_MOST_DEVICES = 16
+_MOST = {"devices": 16, "problems": 12}
 _WIDTH = 60  # of a name
 
 
-def to_text(result: JsonObject) -> str:
-    """Return the page as text that ends with a line feed."""
-    return "\n".join(_lines(result)) + "\n"
+class Section(NamedTuple):
+    """A part of a page: a title, sentences, and a table with heads, rows, and the columns that are numbers."""
+
+    title: str
+    lines: Sequence[str]
+    heads: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    numbers: Sequence[int] = ()
 
 
-def answers(result: JsonObject) -> list[str]:
-    """Return the sentences that a page begins with."""
-    step = result["step"]
-    if not step:
-        return ["no runs of ops: only sums by type can be read. Export op_summary with msprof --export=on"]
-    if step["source"] == "the whole profile":
-        what = f"the profile takes {step['mean_ms']:.3f} ms on device {result['device']}"
-        first = f"{what}: no step trace, so it counts as one step"
-    else:
-        first = (
-            f"a step takes {step['mean_ms']:.3f} ms on device {result['device']}: median {step['median_ms']:.3f}, "
-            f"{step['shortest_ms']:.3f} to {step['longest_ms']:.3f}, {step['number']} "
-            f"{'steps' if step['number'] > 1 else 'step'} by {step['source']}"
-        )
-    found = result["findings"]
-    if not found:
-        return [first, "no bottleneck costs 3 % of it"]
-    return [
-        first,
-        f"first bottleneck: {found[0]['title']}, {found[0]['ms']:.3f} ms, {percent(found[0]['share'])} of the step",
-    ]
+def short(name: str) -> str:
+    """Return a name that fits in a column; its end says more than its beginning."""
+    return name if len(name) <= _WIDTH else "..." + name[3 - _WIDTH :]
 
 
 def percent(value: float | None) -> str:
@@ -59,123 +38,106 @@ def number(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
-def wait_rows(result: JsonObject) -> list[list[str]]:
-    """Return the cells of the waits."""
-    return [[each["what"], number(each["ms"]), percent(each["share"])] for each in result["waits"]]
+def _calls(value: float) -> str:
+    return f"{value:.4g}"
 
 
-def phase_rows(result: JsonObject) -> list[list[str]]:
-    """Return the cells of the phases."""
-    return [
-        [
-            each["phase"],
-            number(each["ms"]),
-            percent(each["share"]),
-            ", ".join(f"{name} {ms:.3f}" for name, ms in each["waits"].items()),
-        ]
-        for each in result["phases"]
-    ]
+def _probability(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g}"
 
 
-def op_rows(result: JsonObject) -> list[list[str]]:
-    """Return the cells of the ops."""
-    return [[short(each["name"]), each["type"], each["line"], *_figures(each)] for each in result["ops"]]
+def _change(value: float | None) -> str:
+    return "new" if value is None else f"{100 * value:+.1f} %"
 
 
-def type_rows(result: JsonObject) -> list[list[str]]:
-    """Return the cells of the types of ops."""
-    return [[each["type"], each["unit"], *_figures(each)] for each in result["types"]]
+def _parts(value: dict[str, float]) -> str:
+    return ", ".join(f"{name} {ms:.3f}" for name, ms in value.items())
 
 
-def device_rows(result: JsonObject) -> list[list[str]]:
-    """Return the cells of the devices."""
-    return [
-        [
-            each["device"],
-            str(each["steps"]),
-            number(each["mean_ms"]),
-            number(each["busy_ms"]),
-            number(each["communication_ms"]),
-        ]
-        for each in result["devices"]
-    ]
+# head of a column -> key of its cells, and their format
+_COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "what": ("what", short), "why": ("why", short), "op": ("name", short), "of it": ("waits", _parts),
+    "calls": ("calls", _calls), "steps": ("steps", format), "ms": ("ms", number), "bound ms": ("bound_ms", number),
+    "step ms": ("mean_ms", number), "busy ms": ("busy_ms", number), "communication ms": ("communication_ms", number),
+    "old ms": ("old_ms", number), "new ms": ("new_ms", number), "change": ("change", _change), "p": ("p", _probability),
+    **{name: (name, percent) for name in ("share", "matrix", "vector", "memory")},
+    **{name: (name, str) for name in ("phase", "type", "unit", "line", "device", "verdict")},
+}  # fmt: skip
+_TEXTS = (str, short, _parts)
+_FIGURES = ("calls", "ms", "share", "matrix", "vector", "memory", "bound ms")
+_EVIDENCE = ("what", "type", "line", "calls", "ms", "why")
+_CHANGES = ("what", "old ms", "new ms", "change", "p", "verdict")
+_PAGE = (
+    ("the step waits for", "waits", ("what", "ms", "share")),
+    ("phases", "phases", ("phase", "ms", "share", "of it")),
+    ("devices", "devices", ("device", "steps", "step ms", "busy ms", "communication ms")),
+    ("ops that cost most", "ops", ("op", "type", "line", *_FIGURES)),
+    ("types that cost most", "types", ("type", "unit", *_FIGURES)),
+)
+_COMPARISON = (("waits", "waits", _CHANGES), ("phases", "phases", _CHANGES), ("types of ops", "types", _CHANGES))
 
 
-def evidence_rows(finding: JsonObject) -> list[list[str]]:
-    """Return the cells of the evidence of a finding."""
-    return [
-        [short(row["what"]), row["type"], row["line"], f"{row['calls']:.4g}", number(row["ms"]), short(row["why"])]
-        for row in finding["evidence"]
-    ]
+def to_text(result: JsonObject) -> str:
+    """Return the page of a profile, or of a comparison, as text that ends with a line feed."""
+    lines = answers(result)
+    for each in sections(result):
+        lines += ["", each.title if each.title[0].isdigit() else f"{each.title}:", *each.lines]
+        lines += columns(each.heads, each.rows) if each.rows else []
+    return "\n".join(lines) + "\n"
 
 
-def gain(finding: JsonObject) -> str:
-    """Return what a fix gains at most."""
-    return "" if finding["gain"] is None else f"; a fix makes the step at most {finding['gain']:.2f} times as fast"
-
-
-def change_rows(rows: list[JsonObject]) -> list[list[str]]:
-    """Return the cells of a comparison."""
-    return [
-        [
-            each["what"],
-            number(each["old_ms"]),
-            number(each["new_ms"]),
-            f"{100 * (each['new_ms'] / each['old_ms'] - 1):+.1f} %" if each["old_ms"] else "new",
-            "" if each["p"] is None else f"{each['p']:.2g}",
-            each["verdict"],
-        ]
-        for each in rows
-    ]
-
-
-def comparison_text(result: JsonObject) -> str:
-    """Return a comparison as text that ends with a line feed."""
+def answers(result: JsonObject) -> list[str]:
+    """Return the sentences that a page begins with."""
     step = result["step"]
-    lines = [
-        f"a step takes {step['new_ms']:.3f} ms, before {step['old_ms']:.3f} ms: {step['verdict']} "
-        f"({step['new_steps']} and {step['old_steps']} steps)"
-    ]
-    for title, rows in (("waits", result["waits"]), ("phases", result["phases"]), ("types of ops", result["types"])):
-        lines += ["", f"{title}:", *columns(CHANGE_HEADS, change_rows(rows))]
-    return "\n".join([*lines, *_problems(result)]) + "\n"
+    if not step:
+        return ["no runs of ops: only sums by type can be read. Export op_summary with msprof --export=on"]
+    if "old" in result:
+        number_of = f"({step['new_steps']} and {step['old_steps']} steps)"
+        took = f"{step['new_ms']:.3f} ms, before {step['old_ms']:.3f} ms"
+        return [f"a step takes {took}: {step['verdict']} {number_of}"]
+    takes = f"takes {step['mean_ms']:.3f} ms on device {result['device']}"
+    if step["source"] == "the whole profile":
+        first = f"the profile {takes}: no step trace, so it counts as one step"
+    else:
+        span = f"median {step['median_ms']:.3f}, {step['shortest_ms']:.3f} to {step['longest_ms']:.3f}"
+        first = f"a step {takes}: {span}, {_steps(step['number'])} by {step['source']}"
+        first += f", without {_steps(step['left_out'])} before them" if step["left_out"] else ""
+    found = result["findings"]
+    if not found:
+        return [first, "no bottleneck costs 3 % of it"]
+    return [first, f"first bottleneck: {found[0]['title']}, {_cost(found[0])}"]
 
 
-def short(name: str) -> str:
-    """Return a name that fits in a column; its end says more than its beginning."""
-    return name if len(name) <= _WIDTH else "..." + name[3 - _WIDTH :]
+def _steps(count: int) -> str:
+    return f"{count} {'steps' if count > 1 else 'step'}"
 
 
-def _figures(each: JsonObject) -> list[str]:
-    shares = [percent(each[name]) for name in ("share", "matrix", "vector", "memory")]
-    return [f"{each['calls']:.4g}", number(each["ms"]), *shares, number(each["bound_ms"])]
+def _cost(finding: JsonObject) -> str:
+    return f"{number(finding['ms'])} ms, {percent(finding['share'])} of the step"
 
 
-def _lines(result: JsonObject) -> Iterator[str]:
-    yield from answers(result)
-    if result["waits"]:
-        yield from ["", "the step waits for:", *columns(WAIT_HEADS, wait_rows(result))]
-        yield from ["", "phases:", *columns(PHASE_HEADS, phase_rows(result))]
-    if len(result["devices"]) > 1:
-        yield from ["", "devices:", *columns(DEVICE_HEADS, device_rows(result)[:_MOST_DEVICES])]
-        if len(result["devices"]) > _MOST_DEVICES:
-            yield f"  ... and {len(result['devices']) - _MOST_DEVICES} more devices: see --json"
-    if result["ops"]:
-        yield from ["", "ops that cost most:", *columns(OP_HEADS, op_rows(result))]
-    if result["types"]:
-        yield from ["", "types that cost most:", *columns(TYPE_HEADS, type_rows(result))]
-    for place, each in enumerate(result["findings"], 1):
-        yield ""
-        cost = f"{number(each['ms'])} ms, {percent(each['share'])} of the step"
-        yield f"{place}. {each['title']}: {cost} [{each['id']}]{gain(each)}"
-        yield f"   {each['fix']} ({each['see']})"
-        yield from columns(EVIDENCE_HEADS, evidence_rows(each))
-    yield from _problems(result)
+def sections(result: JsonObject) -> Iterator[Section]:
+    """Yield the sections of a page."""
+    for title, key, heads in _COMPARISON if "old" in result else _PAGE:
+        rows = result[key]
+        if len(rows) > (key == "devices"):
+            yield _section(_first(title, key, rows), (), heads, rows[: _MOST.get(key)])
+    for place, each in enumerate(result.get("findings", ()), 1):
+        faster = f"; a fix makes the step at most {each['gain']:.2f} times as fast" if each["gain"] else ""
+        title = f"{place}. {each['title']}: {_cost(each)} [{each['id']}]{faster}"
+        yield _section(title, [f"   {each['fix']} ({each['see']})"], _EVIDENCE, each["evidence"])
+    problems = result["problems"]
+    if problems:
+        lines = [f"  {each['file']}: {each['problem']}." for each in problems[: _MOST["problems"]]]
+        yield Section(_first("files with problems", "problems", problems), lines)
 
 
-def _problems(result: JsonObject) -> Iterator[str]:
-    if result["problems"]:
-        yield from ["", f"{len(result['problems'])} files have problems:"]
-        yield from (f"  {each['file']}: {each['problem']}." for each in result["problems"][:_MOST_PROBLEMS])
-        if len(result["problems"]) > _MOST_PROBLEMS:
-            yield f"  ... and {len(result['problems']) - _MOST_PROBLEMS} more files: see --json"
+def _first(title: str, key: str, rows: Sequence[JsonObject]) -> str:
+    most = _MOST.get(key, len(rows))
+    return f"{title}, the first {most} of {len(rows)}" if len(rows) > most else title
+
+
+def _section(title: str, lines: Sequence[str], heads: Sequence[str], rows: Sequence[JsonObject]) -> Section:
+    kinds = [_COLUMNS[head] for head in heads]
+    numbers = [place for place, (_, write) in enumerate(kinds) if write not in _TEXTS]
+    return Section(title, lines, heads, [[write(row[key]) for key, write in kinds] for row in rows], numbers)

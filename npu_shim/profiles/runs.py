@@ -1,0 +1,101 @@
+"""Runs of ops in columns, and their signatures."""
+
+from __future__ import annotations
+
+from typing import Iterable, Sequence
+
+import numpy as np
+
+from npu_shim.profiles import kinds
+from npu_shim.profiles.kinds import Signature
+
+_END = 1 << 62  # nanoseconds
+
+
+class Runs:
+    """Runs of ops of one source.
+
+    Attributes:
+        signatures: the ops; other columns number them.
+        category: of each signature.
+        only: the category whose runs are added, all that work if it is empty.
+    """
+
+    def __init__(self) -> None:
+        self.signatures: list[Signature] = []
+        self.category: list[str] = []
+        self.only = ""
+        self._numbers: dict[tuple[str, ...], int] = {}
+        self._columns: tuple[list[np.ndarray], ...] = ([], [], [])
+        self._weighted = np.zeros((2, 3, 0))  # the ratios times the durations, and these durations
+
+    def __bool__(self) -> bool:
+        return bool(self._columns[0])
+
+    def number(self, cells: Sequence[str]) -> int:
+        """Return the number of a signature, -1 if its runs are not added."""
+        key = (self.only, *cells)
+        if key not in self._numbers:
+            made = Signature(*cells)
+            busy = kinds.category(made)
+            self._numbers[key] = -1 if busy == kinds.OTHER or self.only not in ("", busy) else len(self.signatures)
+            if self._numbers[key] >= 0:
+                self.signatures.append(made if made.type else made._replace(type=made.name))
+                self.category.append(busy)
+        return self._numbers[key]
+
+    def add(self, code: np.ndarray, start: np.ndarray, took: np.ndarray, ratios: Sequence[np.ndarray] = ()) -> None:
+        """Add runs.
+
+        Args:
+            code: numbers of signatures.
+            start, took: nanoseconds.
+            ratios: use of the matrix unit, the vector unit and memory, NaN where it is not known.
+        """
+        kept = (code >= 0) & (start >= 0) & (took >= 0) & (took < _END - start)
+        if not kept.all():
+            code, start, took, ratios = code[kept], start[kept], took[kept], [each[kept] for each in ratios]
+        if not len(code):
+            return
+        for column, values in zip(self._columns, (code, start, start + took)):
+            column.append(values)
+        more = len(self.signatures) - self._weighted.shape[2]
+        self._weighted = np.pad(self._weighted, ((0, 0), (0, 0), (0, more)))  # a copy
+        for place, ratio in enumerate(ratios):
+            known = np.isfinite(ratio)
+            weight = took[known].astype(np.float64)
+            for sums, values in zip(self._weighted[:, place], (weight * ratio[known], weight)):
+                sums += np.bincount(code[known], values, len(sums))
+
+    def mark(self) -> tuple[int, np.ndarray]:
+        """Return what undo() needs to take back the runs that are added from now on."""
+        return len(self._columns[0]), self._weighted
+
+    def undo(self, mark: tuple[int, np.ndarray]) -> None:
+        """Take back the runs that were added since a mark."""
+        for column in self._columns:
+            del column[mark[0] :]
+        self._weighted = mark[1]
+
+    def add_rows(self, rows: Iterable[tuple[Sequence[str], int, int]]) -> None:
+        """Add runs of which cells of the signature, start and end are known."""
+        made = [(self.number(cells), start, end - start) for cells, start, end in rows if abs(start) + abs(end) < _END]
+        if made:
+            code, start, took = zip(*made)
+            self.add(np.array(code, np.int32), np.array(start, np.int64), np.array(took, np.int64))
+
+    def joined(self) -> list[np.ndarray]:
+        """Return signatures, starts and ends of all runs, in the order of the starts. The runs are gone then."""
+        columns = []
+        for column in self._columns:
+            columns.append(np.concatenate(column))
+            column.clear()
+        if (columns[1][1:] < columns[1][:-1]).any():
+            order = np.argsort(columns[1], kind="stable")
+            columns = [column[order] for column in columns]
+        return columns
+
+    def ratios(self) -> np.ndarray:
+        """Return the mean ratios of each signature, weighted by the durations; NaN where they are not known."""
+        total, weight = self._weighted
+        return np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)
