@@ -14,6 +14,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device, host_env
+from npu_shim._host.messages import report
 from npu_shim.cli import _dumped
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 
@@ -47,9 +48,6 @@ def problem(args: argparse.Namespace) -> str | None:
         return "--profile-steps needs --profile. Add it."
     if args.profile and getattr(args, "dump", None):
         return "--dump slows the steps that --profile measures. Give one of the two."
-    device = host_device.look()
-    if args.profile_steps and device.is_npu and device.package == host_device.VENDOR_PACKAGE_TF2:
-        return "--profile-steps needs npu_bridge: npu_device profiles whole runs only. Leave it out."
     return _dumped.folder_problem("--profile", args.profile)
 
 
@@ -75,13 +73,14 @@ def start(given: JsonObject | None) -> None:
         host_env.process_environ().pop("PROFILING_MODE", None)
         atexit.register(_export, folder, given["folder"])  # runs after what the vendor's packages register
         if steps is None:
-            _print(f"profiles the whole run to {folder}. Train a few steps only")
+            report(f"profiles the whole run to {folder}. Train a few steps only")
 
     def begin() -> None:
         if is_npu:
             from npu_shim.config import given_options
 
-            given_options.give({"profiling_mode": False} if steps else whole_run(folder))
+            whole = whole_run(folder)
+            given_options.give({"profiling_mode": False} if steps else whole, of_device=whole)
         if steps or not is_npu:
             from npu_shim.profiles.collect import Steps, profiler
 
@@ -106,20 +105,16 @@ def _export(folder: str, job: str) -> None:
     """Let the vendor's tool write the CSV files of a profile, or print its command."""
     found = sorted(glob.glob(os.path.join(folder, "**", "PROF_*"), recursive=True))
     if not found:
-        _print(f"the NPU has written no profile to {folder}. Let the script train, and close its session")
+        report(f"the NPU has written no profile to {folder}. Let the script train, and close its session")
     for path in found:
         command = ["msprof", "--export=on", f"--output={path}"]
         shown = " ".join(map(shlex.quote, command))
         if shutil.which(command[0]) is None:
-            _print(f"msprof is not on the PATH. On the host with CANN, run: {shown}")
+            report(f"msprof is not on the PATH. On the host with CANN, run: {shown}")
         elif subprocess.call(command, stdout=sys.stderr):
-            _print(f"the export has failed. Run it again: {shown}")
+            report(f"the export has failed. Run it again: {shown}")
     if found:
-        _print(f"Read the profile with: npu-shim profile {job}")
-
-
-def _print(text: str) -> None:
-    print(f"npu_shim: {text}", file=sys.stderr, flush=True)
+        report(f"Read the profile with: npu-shim profile {job}")
 
 
 def _steps(text: str) -> tuple[int, int]:

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import ConfigProto, Function, OptionValue, Session
 
 
-def give(options: Mapping[str, OptionValue], note: Callable[[dict[str, Any]], None] = lambda options: None) -> None:
+def give(
+    options: Mapping[str, OptionValue],
+    note: Callable[[dict[str, Any]], None] = lambda options: None,
+    of_device: Mapping[str, OptionValue] | None = None,
+) -> None:
     """Give options to the sessions that are made from now on, and to the device of TensorFlow 2.
 
     Call it when TensorFlow has been imported.
@@ -27,6 +31,7 @@ def give(options: Mapping[str, OptionValue], note: Callable[[dict[str, Any]], No
     Args:
         options: by parameter_map key. They replace those of the script; what excludes them there goes.
         note: takes the options that a session, or the device, gets in the end.
+        of_device: those of the device of TensorFlow 2, if they are others.
     Raises:
         TypeError, ValueError: as session_config does.
     """
@@ -41,7 +46,8 @@ def give(options: Mapping[str, OptionValue], note: Callable[[dict[str, Any]], No
     if host_device.has_npu_device():
         owner = host_device.vendor("npu_device.configs.npu_config").NpuConfig
         base = next(each for each in owner.__mro__ if "as_dict" in vars(each))
-        patches.replace_attribute(base, "as_dict", functools.partial(_device, options=checked, owner=owner, note=note))
+        own = checked if of_device is None else check_session_options(of_device)
+        patches.replace_attribute(base, "as_dict", functools.partial(_device, options=own, owner=owner, note=note))
 
 
 def write(config: ConfigProto, options: Mapping[str, OptionValue]) -> ConfigProto:

@@ -6,13 +6,14 @@ import atexit
 import collections
 import gc
 import os
-import sys
+import time
 import weakref
-from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence
 
 import tensorflow as tf
 
 from npu_shim._host import host_device
+from npu_shim._host.messages import report
 from npu_shim._tensorflow import tf_op_creation
 from npu_shim.profiles import cpu_form
 from npu_shim.profiles.cpu_host import HostSamples
@@ -70,13 +71,13 @@ class Steps(Progress):
 
     def _end(self) -> None:
         self._ended = True
-        _print(f"profiled steps {self._began} to {self.steps - 1}. {self._profiler.end()}")
+        report(f"profiled steps {self._began} to {self.steps - 1}. {self._profiler.end()}")
 
     def _at_exit(self) -> None:
         if self._began is not None and not self._ended and self.steps > self._began:
             self._end()
         elif not self._ended:
-            _print(
+            report(
                 f"the script ended after {self.steps} training steps, and step {self._first} is the first to profile. "
                 "Give earlier ones with --profile-steps."
             )
@@ -105,6 +106,9 @@ class Profiler:
 class CardProfiler(Profiler):
     """The vendor's profiler for a part of a run.
 
+    It profiles sessions. Eager code and tf.functions of npu_device have none: their whole run is profiled, and the
+    profile notes the time of the steps, which are the ones that are read.
+
     Args:
         folder: gets the profile.
     Raises:
@@ -112,17 +116,29 @@ class CardProfiler(Profiler):
     """
 
     def __init__(self, folder: str) -> None:
+        self._folder, self._began_ns = folder, 0
+        self._profiler = None if host_device.has_npu_device() else self._of_sessions()
+
+    def _of_sessions(self) -> Any:
         found = host_device.find_vendor("npu_bridge.profiler.profiler")
         if found is None:
             raise RuntimeError("--profile-steps needs the vendor's profiler. Leave it out to profile the whole run.")
-        self._profiler = found.Profiler(level=LEVEL, aic_metrics=METRICS, output_path=folder)
+        return found.Profiler(level=LEVEL, aic_metrics=METRICS, output_path=self._folder)
 
     def begin(self, step: int) -> None:
-        self._profiler.start()
+        self._began_ns = time.time_ns()
+        if host_device.has_npu_device() and not tf.compat.v1.executing_eagerly_outside_functions():
+            self._profiler = self._of_sessions()
+        if self._profiler is not None:
+            self._profiler.start()
 
     def end(self) -> str:
-        self._profiler.stop()
-        return "They are exported when the script ends"
+        if self._profiler is not None:
+            self._profiler.stop()
+            return "They are exported when the script ends"
+        with open(os.path.join(self._folder, "profiled_steps.csv"), "w", encoding="utf-8") as stream:
+            stream.write(f"begin,end\n{self._began_ns},{time.time_ns()}\n")
+        return "npu_device profiles the whole run, and npu-shim profile reads these steps of it"
 
 
 class CpuProfiler(Profiler, tf_op_creation.OpHook):
@@ -195,10 +211,6 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
             lines = [line for line, _ in self._eager[name].most_common(1)] if op is None else lines_of(op, self._script)
             if lines:
                 yield name, name if op is None else op.type, lines[0]
-
-
-def _print(text: str) -> None:
-    print(f"npu_shim: {text}", file=sys.stderr, flush=True)
 
 
 def profiler(folder: str, job: str) -> Profiler:

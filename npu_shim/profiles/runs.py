@@ -60,7 +60,7 @@ class Runs:
         for column, values in zip(self._columns, (code, start, start + took)):
             column.append(values)
         more = len(self.signatures) - self._weighted.shape[2]
-        self._weighted = np.pad(self._weighted, ((0, 0), (0, 0), (0, more)))  # a copy
+        self._weighted = np.pad(self._weighted, ((0, 0), (0, 0), (0, more)), "constant")  # a copy
         for place, ratio in enumerate(ratios):
             known = np.isfinite(ratio)
             weight = took[known].astype(np.float64)

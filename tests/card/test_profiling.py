@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -16,12 +16,15 @@ import tensorflow as tf
 from conftest import FACE, FOLDER, HERE
 
 import npu_shim
-from npu_shim._host import patches
+from npu_shim._host import host_device, patches
 from npu_shim.cli import _profiled
 from npu_shim.config import given_options
 from npu_shim.config.parameter_map import find_entry, read
+from npu_shim.profiles import profile
 from npu_shim.profiles.collect import CardProfiler, Steps
+from npu_shim.profiles.result import to_result
 from tests.marks import of_version_1
+from tests.profiles import card
 
 v1 = tf.compat.v1
 RUN = """
@@ -38,6 +41,7 @@ import vendor_code
 from npu_bridge.npu_init import npu_config_proto
 from npu_shim.config.parameter_map import find_entry, read
 v1 = tf.compat.v1
+v1.disable_eager_execution()
 w = v1.get_variable("w", [])
 train = v1.train.GradientDescentOptimizer(0.1).minimize(w * w)
 config = v1.ConfigProto()
@@ -49,7 +53,7 @@ with v1.Session() as session:
     session.run(w.initializer)
     for step in range(6):
         session.run(train)
-        calls = [call.path.rpartition(".")[2] for call in vendor_code.CALLS if "Profiler" in call.path]
+        calls = [call.path.rpartition(".")[2] for call in vendor_code.CALLS if "Profiler.s" in call.path]
         print("after step", step, calls)
 made = [call.arguments["output_path"] for call in vendor_code.CALLS if call.path.endswith("Profiler.__init__")]
 folder = made[0] if made else json.loads(options["profiling_options"])["output"]
@@ -99,9 +103,9 @@ def test_the_whole_run_is_profiled_and_exported(tmp_path: pathlib.Path) -> None:
 def test_the_vendors_profiler_profiles_some_steps(tmp_path: pathlib.Path) -> None:
     output, report = run(tmp_path, "--profile-steps", "2-3")
     after = dict(re.findall(r"after step (\d) (.*)", output))
-    assert after["0"] == "['__init__']"
-    assert after["1"] == after["2"] == "['__init__', 'start']"
-    assert after["3"] == after["5"] == "['__init__', 'start', 'stop']"
+    assert after["0"] == "[]"
+    assert after["1"] == after["2"] == "['start']"
+    assert after["3"] == after["5"] == "['start', 'stop']"
     assert json.loads(output.partition("options ")[2])["profiling_mode"] is False  # it excludes the profiler
     assert "profiled steps 2 to 3. They are exported when the script ends" in report
     command = f"msprof --export=on --output={tmp_path}/profile/PROF_000001_A"
@@ -131,18 +135,11 @@ def test_the_device_of_tensorflow_2_is_profiled(tmp_path: pathlib.Path) -> None:
     assert found == {"enable_profiling": "1", "graph_run_mode": "1"}
 
 
-def test_npu_device_profiles_whole_runs_only() -> None:
-    found = _profiled.problem(argparse.Namespace(profile="folder", profile_steps=(2, 3)))
-    assert found == (
-        None
-        if FACE == "npu_bridge"
-        else "--profile-steps needs npu_bridge: npu_device profiles whole runs only. Leave it out."
-    )
-    assert _profiled.problem(argparse.Namespace(profile="folder", profile_steps=None)) is None
-
-
 @pytest.mark.parametrize("reached", [[1, 2, 3, 4, 5], [2, 4, 6]], ids=["steps", "loops of two steps"])
-def test_the_profiler_starts_and_stops_between_steps(reached: list[int], calls: list[Any]) -> None:
+def test_the_profiler_starts_and_stops_between_steps(
+    reached: list[int], calls: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(v1, "executing_eagerly_outside_functions", lambda: False)
     steps = Steps(2, 3, CardProfiler("folder"))
     at: list[tuple[int, str]] = []
     for step in reached:
@@ -150,4 +147,30 @@ def test_the_profiler_starts_and_stops_between_steps(reached: list[int], calls: 
         steps.reach(0, step)
         at += [(step, call.path.rpartition(".")[2]) for call in calls[before:]]
     assert calls[0].arguments == {"level": "L1", "aic_metrics": "PipeUtilization", "output_path": "folder"}
-    assert at == [(2, "start"), (4, "stop")]
+    assert [each for each in at if each[1] != "__init__"] == [(2, "start"), (4, "stop")]
+
+
+def test_all_steps_of_npu_device_are_profiled_and_the_wanted_ones_read(
+    tmp_path: pathlib.Path, calls: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    if FACE == "npu_bridge":
+        return
+    given_options.give({"profiling_mode": False}, of_device=_profiled.whole_run(str(tmp_path)))
+    try:
+        found = host_device.vendor("npu_device.configs.npu_config").NpuConfig().as_dict()
+    finally:
+        patches.restore_all()
+    assert found["enable_profiling"] == "1" and json.loads(found["profiling_options"])["output"] == str(tmp_path)
+    calls.clear()
+    steps, rank = Steps(3, 5, CardProfiler(str(tmp_path))), card.Rank()
+    marks = []
+    for step in range(1, 9):
+        marks.append(time.time_ns())
+        time.sleep(0.002)
+        steps.reach(0, step)
+    assert not calls and "npu-shim profile reads these steps of it" in capsys.readouterr().err
+    for number, (begin, end) in enumerate(zip(marks, marks[1:])):
+        rank.runs.append(card.Run(card.matmul("a"), begin + 1000, end - 1000))
+        rank.steps.append((number, begin + 1000, end - 1000, end - 1000))
+    card.write(tmp_path / "PROF_000001_1_A", rank)
+    assert to_result(profile.read(str(tmp_path)), "")["step"]["number"] == 2  # between the hooks of steps 3 and 6

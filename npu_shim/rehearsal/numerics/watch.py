@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Callable
 
 import tensorflow as tf
 
+from npu_shim._host.messages import report
 from npu_shim._tensorflow import tf_op_creation
 from npu_shim.distributed.ranks import world
 from npu_shim.rehearsal.numerics import page
@@ -93,8 +94,8 @@ class NumericsWatch:
         with open(path, "w", encoding="utf-8") as file:
             file.write(page.to_html(self._history, " ".join(sys.argv), tf.__version__))
         for problem in self.problems:
-            _report(problem)
-        _report(f"wrote {path}")
+            report(problem)
+        report(f"wrote {path}")
 
     def __enter__(self) -> NumericsWatch:
         return self
@@ -110,7 +111,7 @@ class NumericsWatch:
             self._noted(made)
         found: Result = self._history.first
         if before is None and found is not None:
-            _report(f"step {found[0]}: the first op with Inf or NaN is {found[1]}.")
+            report(f"step {found[0]}: the first op with Inf or NaN is {found[1]}.")
 
 
 def watch_numerics(folder: str = "numerics", every: int = 1) -> NumericsWatch:
@@ -138,7 +139,3 @@ def watch_numerics(folder: str = "numerics", every: int = 1) -> NumericsWatch:
         assert not watch.problems, watch.problems
     """
     return NumericsWatch(folder, every).start()
-
-
-def _report(text: str) -> None:
-    print(f"npu_shim: {text}", file=sys.stderr, flush=True)
