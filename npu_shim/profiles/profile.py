@@ -156,7 +156,8 @@ def _read_runs(members: list[ProfileFile], runs: Runs, problems: dict[str, str])
 def _traced(
     members: list[ProfileFile], device: str, problems: dict[str, str]
 ) -> tuple[steps.Steps | None, list[steps.Span]]:
-    rows, units = [], {}
+    rows: list[dict[str, list[str]]] = []
+    units: dict[str, int] = {}
     for each in (each for each in members if each.kind == "step_trace"):
         of_file, found = tables.read_rows(each.path, each.kind, problems)
         rows += [row for row in of_file if (row.get("device") or [each.device])[0] in (device, "")]

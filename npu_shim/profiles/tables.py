@@ -41,7 +41,7 @@ def read_rows(path: str, kind: str, problems: dict[str, str]) -> tuple[list[dict
     units: dict[str, int] = {}
     try:
         with _opened(path) as reader:
-            heads = next(reader, [])
+            heads: list[str] = next(reader, [])
             found = columns.places(heads, kind)
             units = {column: columns.unit(heads[places[0]]) for column, places in found.items()}
             for row in reader:
@@ -67,7 +67,7 @@ def read_runs(path: str, kind: str, device: str, runs: Runs, problems: dict[str,
     """
     try:
         with _opened(path) as reader:
-            heads = next(reader, [])
+            heads: list[str] = next(reader, [])
             found = {column: places[0] for column, places in columns.places(heads, kind).items()}
             start, duration = found["start"], found["duration"]
             rows = [row for row in itertools.islice(reader, _SAMPLE) if len(row) > max(start, duration)]
