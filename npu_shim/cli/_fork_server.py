@@ -1,7 +1,7 @@
-"""The process that ranks are forked from: it imports TensorFlow once, and runs the script in each fork.
+"""The process that ranks and recorded runs are forked from: it imports TensorFlow once, and runs a script in each fork.
 
-``launching/fork_server.py`` starts it. It has one thread and no session, and a fork of it becomes a rank that a script
-cannot distinguish from a new Python.
+``launching/fork_server.py`` starts it. It has one thread and no session, and a script cannot distinguish a fork of it
+from a new Python.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import socket
 import sys
+import tempfile
 import time
 from typing import Any, Collection
 
@@ -22,48 +23,53 @@ from npu_shim.import_hook.preloaded import TENSORFLOW, Preloaded, hides
 
 
 def main(before: Collection[str]) -> None:
-    """Import TensorFlow, fork the ranks that the launcher asks for, and run the script in each.
+    """Import TensorFlow, fork the processes that the other side asks for, and run a script in each.
 
-    It ends this process when the launcher closes the link. It returns in a rank when the script returns.
+    It ends this process when the other side closes the link. It returns in a fork when the script returns.
 
     Args:
         before: the names of the modules of a new Python.
     """
-    link, command = socket.socket(fileno=int(sys.argv[1])), sys.argv[2:]
+    link = socket.socket(fileno=int(sys.argv[1]))
     environ = dict(host_env.process_environ())
-    is_module = command[0] == "-m"
-    script.prepare_path(os.getcwd() if is_module else os.path.dirname(os.path.realpath(command[0])))
+    _prepare_path(sys.argv[2:])
     problem = _import_tensorflow(before) or _threads()
     _send(link, {"problem": problem})
     added = {name: value for name, value in host_env.process_environ().items() if environ.get(name) != value}
     gc.collect()
-    gc.freeze()  # a collection would write to the memory that ranks share
+    gc.freeze()  # a collection would write to the memory that forks share
     while True:
         line, guardian = _receive(link)
         if not line:
             os._exit(0)
         if _fork(link, guardian):
             break
-        os.close(guardian)
+        if guardian is not None:
+            os.close(guardian)
     link.close()
-    rank: dict[str, Any] = json.loads(line)
-    printed = _become(rank, command)
+    request: dict[str, Any] = json.loads(line)
+    printed, command = _become(request), request["command"]
     preloaded = Preloaded(
         before,
         environ,
         added,
-        lambda reason: _start_again(reason, command, rank["environ"]),
+        lambda reason: _start_again(reason, request),
         lambda: _write(2, printed),
     )
     preloaded.hide()
-    if is_module:
+    _prepare_path(command)
+    if command[0] == "-m":
         script.run_module(command[1], command[2:])
     else:
         script.run_file(command[0], command[1:], None)
 
 
+def _prepare_path(command: list[str]) -> None:
+    script.prepare_path(os.getcwd() if command[0] == "-m" else os.path.dirname(os.path.realpath(command[0])))
+
+
 def _import_tensorflow(before: Collection[str]) -> str | None:
-    """Import TensorFlow as the script would. Return why its ranks cannot share it; None if they can."""
+    """Import TensorFlow as the script would. Return why forks cannot share it; None if they can."""
     try:
         importlib.import_module(TENSORFLOW)
     except Exception as error:  # what its import raises, the script raises as well
@@ -80,7 +86,7 @@ def _import_tensorflow(before: Collection[str]) -> str | None:
             continue
         place = os.path.dirname(spec.origin)
         if folder == (place if spec.submodule_search_locations is None else os.path.dirname(place)):
-            return f"TensorFlow imports {spec.origin}"  # each rank would run it, with its own variables
+            return f"TensorFlow imports {spec.origin}"  # each fork would run it, with its own variables
     return None
 
 
@@ -94,21 +100,21 @@ def _threads() -> str | None:
     return None if count == 1 else f"the import of TensorFlow starts {count - 1} threads"
 
 
-def _receive(link: socket.socket) -> tuple[bytes, int]:
-    """Return the next request and the file descriptor of the pipe to the guardian; no bytes at the end."""
+def _receive(link: socket.socket) -> tuple[bytes, int | None]:
+    """Return the next request and the file descriptor of the pipe to the guardian, if any; no bytes at the end."""
     line, descriptors = b"", array.array("i")
     while not line.endswith(b"\n"):
         new, ancillary, _, _ = link.recvmsg(1 << 16, socket.CMSG_LEN(descriptors.itemsize))
         if not new:
-            return b"", -1
+            return b"", None
         line += new
         for _, _, data in ancillary:
             descriptors.frombytes(data)
-    return line, descriptors[0]
+    return line, descriptors[0] if descriptors else None
 
 
-def _fork(link: socket.socket, guardian: int) -> bool:
-    """Fork a rank from a process that ends, so that the launcher adopts it. Return True in the rank."""
+def _fork(link: socket.socket, guardian: int | None) -> bool:
+    """Fork from a process that ends, so that the other side adopts the fork. Return True in the fork."""
     read, write = os.pipe()
     forking = os.fork()
     if forking:
@@ -127,32 +133,37 @@ def _fork(link: socket.socket, guardian: int) -> bool:
         os._exit(0)
     os.close(read)
     os.close(write)
-    os.setsid()
-    os.write(guardian, b"+%d\n" % os.getpid())  # it must know the group even if the launcher is killed at this moment
-    os.close(guardian)
+    if guardian is not None:
+        os.setsid()
+        os.write(
+            guardian, b"+%d\n" % os.getpid()
+        )  # it must know the group even if the launcher is killed at this moment
+        os.close(guardian)
     while os.getppid() == forking:  # a script may look at its parent
         time.sleep(0.0005)
     return True
 
 
-def _become(rank: dict[str, Any], command: list[str]) -> bytes:
-    """Give this process the streams, the variables and the random numbers of a rank.
+def _become(request: dict[str, Any]) -> bytes:
+    """Give this process its own streams, variables, folder and random numbers.
 
     Returns:
         what the import of TensorFlow printed.
     """
     printed = os.pread(2, os.fstat(2).st_size, 0)
-    log = os.open(rank["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    log = os.open(request["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
-    if rank["cores"]:
-        os.sched_setaffinity(0, rank["cores"])
+    os.chdir(request["folder"])
+    if request["cores"]:
+        os.sched_setaffinity(0, request["cores"])
     environ = host_env.process_environ()
     environ.clear()
-    environ.update(rank["environ"])
+    environ.update(request["environ"])
+    tempfile.tempdir = None  # TensorFlow has asked for it, with other variables
     if hasattr(sys, "orig_argv"):
-        setattr(sys, "orig_argv", [sys.executable, *command])
+        setattr(sys, "orig_argv", [sys.executable, *request["command"]])
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()  # random, uuid and tempfile notice a fork themselves
@@ -162,12 +173,13 @@ def _become(rank: dict[str, Any], command: list[str]) -> bytes:
     return printed
 
 
-def _start_again(reason: str, command: list[str], environ: dict[str, str]) -> None:
+def _start_again(reason: str, request: dict[str, Any]) -> None:
     """Replace this process by a new Python."""
-    _write(2, f"npu-shim launch: this rank starts again as a plain process: {reason}\n".encode())
+    _write(2, f"npu-shim: {request['name']} starts again as a plain process: {reason}\n".encode())
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os.execve(sys.executable, [sys.executable, *command], environ)
+    os.chdir(request["folder"])
+    os.execve(sys.executable, [sys.executable, *request["command"]], request["environ"])
 
 
 def _send(link: socket.socket, message: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal import portable
+    from npu_shim.rehearsal.result import Result
 
 # Rules about the data of ranks and the averaging of gradients.
 _RANK_CODES = ("NPU252", "NPU303", "NPU304", "NPU305", "NPU307", "NPU308", "NPU309")
@@ -45,7 +46,7 @@ def main(arguments: list[str]) -> int:
         return _error(str(error))
     from convert_tf2npu.cli.config import ConfigError
 
-    from npu_shim.rehearsal import portable, recorded, verifying, verifying_half
+    from npu_shim.rehearsal import portable
     from npu_shim.rehearsal.reports import write_all
     from npu_shim.rehearsal.reports.text import to_text
 
@@ -58,30 +59,7 @@ def main(arguments: list[str]) -> int:
     try:
         for part in ("original", "migrated"):
             shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
-        settings = verifying.Settings(args.tolerance or TOLERANCE, args.seeds, places=lambda: _places_of_ranks(args))
-        precision = _half.settings(args)
-        half = verifying_half.Half(precision, args.perturbed or verifying_half.RUNS) if precision else None
-        if args.against:
-            reference = portable.load(args.against)
-            migrated = against(args, scripts_arguments, folder, reference)
-            is_npu = host_device.look().is_npu
-            settings = replace(settings, tolerance=args.tolerance or tolerance(reference, is_npu))
-            found = recorded.against(reference, migrated, settings, _progress, is_npu)
-        elif args.record:
-            original, migrated = _runs(args, scripts_arguments, folder)
-            runs = args.perturbed or verifying_half.RUNS
-            found = recorded.record(args.record, original, migrated, settings, half, runs, _progress)
-            if args.dump and half:
-                from npu_shim.dumps import bands
-
-                names = [f"{verifying_half.PERTURBED}{number}" for number in range(1, half.perturbed + 1)]
-                bands.add(args.dump, [os.path.join(args.dump, name) for name in names], half.dtype)
-        elif half:
-            original, migrated = _runs(args, scripts_arguments, folder)
-            found = verifying_half.verify(original, migrated, settings, half, _progress)
-        else:
-            original, migrated = _runs(args, scripts_arguments, folder)
-            found = verifying.verify(original, migrated, settings, _progress)
+        found = _found(args, scripts_arguments, folder)
         code = _CODES.get(found["verdict"], 2)
         if args.report:
             _progress(f"wrote {', '.join(write_all(found, folder))}")
@@ -97,6 +75,35 @@ def main(arguments: list[str]) -> int:
     if not args.report and code != 2:
         shutil.rmtree(folder, ignore_errors=True)
     return show(to_text(found).rstrip("\n"), code)
+
+
+def _found(args: argparse.Namespace, arguments: list[str], folder: str) -> Result:
+    """Run the scripts. Return the result of their comparison."""
+    from npu_shim.rehearsal import portable, recorded, verifying, verifying_half
+    from npu_shim.rehearsal.preloaded_runs import preloaded
+
+    settings = verifying.Settings(args.tolerance or TOLERANCE, args.seeds, places=lambda: _places_of_ranks(args))
+    precision = _half.settings(args)
+    half = verifying_half.Half(precision, args.perturbed or verifying_half.RUNS) if precision else None
+    if args.against:
+        reference = portable.load(args.against)
+        migrated = against(args, arguments, folder, reference)
+        is_npu = host_device.look().is_npu
+        settings = replace(settings, tolerance=args.tolerance or tolerance(reference, is_npu))
+        return recorded.against(reference, migrated, settings, _progress, is_npu)
+    with preloaded(_runs(args, arguments, folder)) as (original, migrated):
+        if args.record:
+            runs = args.perturbed or verifying_half.RUNS
+            found = recorded.record(args.record, original, migrated, settings, half, runs, _progress)
+            if args.dump and half:
+                from npu_shim.dumps import bands
+
+                names = [f"{verifying_half.PERTURBED}{number}" for number in range(1, half.perturbed + 1)]
+                bands.add(args.dump, [os.path.join(args.dump, name) for name in names], half.dtype)
+            return found
+        if half:
+            return verifying_half.verify(original, migrated, settings, half, _progress)
+        return verifying.verify(original, migrated, settings, _progress)
 
 
 def split(arguments: list[str]) -> tuple[list[str], list[str]]:

@@ -24,11 +24,11 @@ TENSORFLOW = "tensorflow"
 READ_LATER: tuple[str, ...] = (
     *("CUDA_", "RANK_", "HCCL_", "ASCEND_", "DEVICE_", "NPU_SHIM_", "CM_", "GE_", "JOB_ID", "TF_CONFIG", "POD_"),
     *("TF_FORCE_GPU_ALLOW_GROWTH", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "TF_CPU_ALLOCATOR_USE_BFC"),
-    *("TF_CPU_BFC_MEM_LIMIT_IN_MB", "PYTHONUNBUFFERED"),
+    *("TF_CPU_BFC_MEM_LIMIT_IN_MB", "PYTHONUNBUFFERED", "TMPDIR"),
     *("KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"),  # scikit-learn sets them, for a second OpenMP library
 )
 # Read by TensorFlow and Keras only.
-_OF_TENSORFLOW = ("TF_", "TF2_", "XLA_", "KERAS_", "AUTOGRAPH_", "CUDA_")
+OF_TENSORFLOW = ("TF_", "TF2_", "XLA_", "KERAS_", "AUTOGRAPH_", "CUDA_")
 _FAMILY = (TENSORFLOW, "keras", "tf_keras")  # names that begin so import TensorFlow
 _STANDARD_LIBRARY = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
 _SITE = ("site-packages", "dist-packages")
@@ -105,7 +105,7 @@ class Preloaded:
 
     def _difference(self, top: str, everything: bool) -> str | None:
         """Return why an import of a package now would differ from its import in the past; None if it would not."""
-        ignored = READ_LATER if everything else READ_LATER + _OF_TENSORFLOW
+        ignored = READ_LATER if everything else READ_LATER + OF_TENSORFLOW
         environ = host_env.process_environ()
         for name in sorted({*environ, *self._environ}):
             at_import = self._environ.get(name)

@@ -1,7 +1,7 @@
-"""A process that has imported TensorFlow and from which ranks are forked: the side of the launcher.
+"""A process that has imported TensorFlow and from which others are forked: the side that asks for them.
 
-The launcher is the parent of the ranks: the process that forks one ends at once, and the launcher adopts the orphans
-among its descendants (PR_SET_CHILD_SUBREAPER). So it waits for ranks as for processes that it has started itself.
+This side is the parent of the forks: the process that forks one ends at once, and this side adopts the orphans among
+its descendants (PR_SET_CHILD_SUBREAPER). So it waits for forks as for processes that it has started itself.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from typing import Any, Callable, Mapping, Sequence
 
 _SET_DEATH_SIGNAL, _SET_SUBREAPER = 1, 36  # of prctl
-_POLL_INTERVAL_S = 0.05
+_POLL_INTERVAL_S, _END_INTERVAL_S = 0.05, 0.01
+_INTERRUPTED_S = 0.25  # for what the process does on Ctrl-C, which it gets as well
 _LAST_LINES = 3
 # Runs before any other import, so that the process knows the modules of a new Python.
 _CODE = (
@@ -29,17 +31,21 @@ _CODE = (
 
 
 class ForkServer:
-    """The process that ranks are forked from. It imports TensorFlow while the launcher goes on.
+    """The process that ranks or recorded runs are forked from. It imports TensorFlow while the caller goes on.
 
     Args:
-        command: what the ranks run: a script or ``-m`` and a module, and the arguments.
+        command: what the first fork runs: a script or ``-m`` and a module, and the arguments.
         environ: the environment variables of the import.
         progress: file descriptor of the pipe to the display; None without one.
+        leads: True to start a session; False to stay in the process group of the caller, which gets the signals of the
+            terminal, and of which the forks without a guardian are members.
     Raises:
         OSError: the process cannot be started.
     """
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str], progress: int | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str], environ: Mapping[str, str], progress: int | None = None, leads: bool = True
+    ) -> None:
         _prctl(_SET_SUBREAPER, True)
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         self._link, theirs = socket.socketpair()
@@ -52,7 +58,7 @@ class ForkServer:
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
+                start_new_session=leads,
                 pass_fds=[fd for fd in (theirs.fileno(), progress) if fd is not None],
                 preexec_fn=lambda: _prctl(_SET_DEATH_SIGNAL, signal.SIGKILL),  # if the launcher is killed
             )
@@ -63,7 +69,7 @@ class ForkServer:
         Args:
             stop: returns True to stop waiting.
         Returns:
-            Why ranks cannot be forked; None if they can, or if stop() returned True.
+            Why it cannot be forked; None if it can, or if stop() returned True.
         """
         while not stop():
             if select.select([self._link], [], [], _POLL_INTERVAL_S)[0]:
@@ -71,21 +77,37 @@ class ForkServer:
                 return self._last_lines() if answer is None else answer["problem"]
         return None
 
-    def fork(self, log: str, environ: Mapping[str, str], cores: Sequence[int], guardian: int) -> Forked:
-        """Fork a rank.
+    def fork(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: str,
+        environ: Mapping[str, str],
+        folder: str = "",
+        cores: Sequence[int] = (),
+        guardian: int | None = None,
+    ) -> Forked:
+        """Fork a process.
 
         Args:
+            name: of the process, for a message in its log.
+            command: a script or ``-m`` and a module, and the arguments.
             log: path of the file for its output, which is appended.
             environ: all its environment variables.
+            folder: its current folder; that of this process when empty.
             cores: the processors that it may use; those of this process when empty.
-            guardian: file descriptor of the pipe to the guardian.
+            guardian: file descriptor of the pipe to the guardian of a process that leads a session; None for a member
+                of the process group of this process.
         Returns:
-            The rank, a child of this process.
+            The fork, a child of this process.
         Raises:
             OSError: it cannot be forked.
         """
-        request = json.dumps({"log": log, "environ": dict(environ), "cores": list(cores)}).encode("utf-8") + b"\n"
-        descriptor = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [guardian]))]
+        fields = {"name": name, "command": list(command), "log": os.path.abspath(log), "environ": dict(environ)}
+        fields.update(folder=os.path.abspath(folder), cores=list(cores))
+        request = json.dumps(fields).encode("utf-8") + b"\n"
+        descriptors = [] if guardian is None else [guardian]
+        descriptor = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [each])) for each in descriptors]
         try:
             self._link.sendall(request[self._link.sendmsg([request], descriptor) :])
         except BrokenPipeError:
@@ -96,7 +118,7 @@ class ForkServer:
         return Forked(answer["pid"])
 
     def close(self) -> None:
-        """End the process. Ranks go on."""
+        """End the process. Forks go on."""
         self._link.close()
         self._process.send_signal(signal.SIGKILL)  # it has nothing to clean up
         self._process.wait()
@@ -121,7 +143,7 @@ class ForkServer:
 
 
 class Forked:
-    """A rank that was forked: as much of ``subprocess.Popen`` as the launcher needs."""
+    """A process that was forked: as much of ``subprocess.Popen`` as its users need."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -134,6 +156,29 @@ class Forked:
             if pid:
                 self._code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
         return self._code
+
+    def finish(self, timeout: float | None) -> int:
+        """Wait for its end, as ``subprocess.run`` does, and return its exit code.
+
+        Args:
+            timeout: seconds until it is killed; None for no limit.
+        Raises:
+            subprocess.TimeoutExpired: it was killed.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        try:
+            while self.poll() is None:
+                if end is not None and time.monotonic() > end:
+                    raise subprocess.TimeoutExpired([str(self.pid)], timeout or 0)
+                time.sleep(_END_INTERVAL_S)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                time.sleep(_INTERRUPTED_S)
+            if self.poll() is None:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+            raise
+        return self._code or 0
 
 
 def _prctl(option: int, value: int) -> None:

@@ -53,7 +53,14 @@ class Rank:
                 variables[PIPE_VARIABLE] = str(progress)
             self._process: subprocess.Popen[bytes] | Forked
             if fork_server is not None:
-                self._process = fork_server.fork(process.log, variables, process.share.cores, guardian)
+                self._process = fork_server.fork(
+                    "this rank",
+                    process.command[1:],
+                    process.log,
+                    variables,
+                    cores=process.share.cores,
+                    guardian=guardian,
+                )
             else:
                 self._process = subprocess.Popen(
                     process.command,

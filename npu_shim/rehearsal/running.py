@@ -15,6 +15,7 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from npu_shim._host import host_device, host_env
 from npu_shim.import_hook.tool import package_root
+from npu_shim.launching.fork_server import ForkServer
 
 PROCESS = "npu_shim.cli._recorded"  # the module that runs a script and records it
 DEFAULTS = {  # what a user sets has precedence
@@ -65,6 +66,7 @@ class Run:
         of_ranks: True to record how ranks work together, or what they are compared with.
         dump: the settings of cli._dumped; None without.
         on_host: True to leave the devices of this machine alone.
+        server: the process that it is forked from; None to start it as a new Python.
         apart: None to draw equal numbers on all ranks where the script sets no seed. Else ranks draw their own, unless
             the script sets one of these global seeds.
     """
@@ -91,6 +93,7 @@ class Run:
     apart: Sequence[str] | None = None
     dump: Mapping[str, Any] | None = None
     on_host: bool = False
+    server: ForkServer | None = None
 
     @property
     def log(self) -> str:
@@ -147,6 +150,14 @@ class Run:
 
         for folder in (FILES, "tmp"):
             os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
+        steps = self.steps if self.until is None else self.until
+        with shown(self.name, self.recordings(), steps) as end, self._directory() as directory:
+            code = self._run(directory)
+            end(code)
+        return code
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment variables of the process."""
         environment = {
             **_defaults(self.on_host),
             **host_env.process_environ(),
@@ -155,21 +166,20 @@ class Run:
         if package_root() not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
             paths = [environment.get("PYTHONPATH", ""), package_root()]
             environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
-        steps = self.steps if self.until is None else self.until
-        with shown(self.name, self.recordings(), steps) as end, self._directory() as directory:
-            code = self._run(environment, directory)
-            end(code)
-        return code
+        return environment
 
-    def _run(self, environment: Mapping[str, str], directory: str) -> int:
+    def _run(self, directory: str) -> int:
         with open(self.log, "wb") as log:
             try:
+                if self.server is not None:
+                    command, environ = self.command()[1:], self.environment()
+                    return self.server.fork("this run", command, self.log, environ, directory).finish(self.timeout)
                 return subprocess.run(
                     self.command(),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
-                    env=environment,
+                    env=self.environment(),
                     cwd=directory,
                     timeout=self.timeout,
                     check=False,
