@@ -76,7 +76,7 @@ def _import_tensorflow(before: Collection[str]) -> str | None:
         return f"the import of TensorFlow fails with {type(error).__name__}: {error}"
     folder = sys.path[0]
     for name, module in list(sys.modules.items()):
-        if name in before or "." in name:
+        if name in before or "." in name or name == "npu_shim":
             continue
         hidden = hides(name, module)
         if hidden:

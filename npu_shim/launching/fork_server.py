@@ -103,7 +103,12 @@ class ForkServer:
         Raises:
             OSError: it cannot be forked.
         """
-        fields = {"name": name, "command": list(command), "log": os.path.abspath(log), "environ": dict(environ)}
+        fields: dict[str, Any] = {
+            "name": name,
+            "command": list(command),
+            "log": os.path.abspath(log),
+            "environ": dict(environ),
+        }
         fields.update(folder=os.path.abspath(folder), cores=list(cores))
         request = json.dumps(fields).encode("utf-8") + b"\n"
         descriptors = [] if guardian is None else [guardian]

@@ -1,4 +1,4 @@
-"""Ranks that are forked from a process with TensorFlow: a script sees a new Python, and runs as in one."""
+"""Ranks and runs that are forked from a process with TensorFlow: a script sees a new Python, and runs as in one."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from typing import Any, Callable
 import pytest
 
 from npu_shim import cli
+from npu_shim.launching.fork_server import ForkServer
+from npu_shim.rehearsal.preloaded_runs import preloaded
+from npu_shim.rehearsal.running import Run
 
 pytestmark = pytest.mark.once
 
@@ -42,8 +45,8 @@ _SET_BY_SCRIPTS = ("TF_CPP_MIN_LOG_LEVEL", "OMP_NUM_THREADS", "SET_IN_FUNCTION",
 
 
 @pytest.fixture
-def launch(tmp_path: pathlib.Path) -> Launch:
-    """Return a function that runs a script on two ranks, in a mode, with a small library named tensorflow."""
+def environ(tmp_path: pathlib.Path) -> dict[str, str]:
+    """Make a folder for scripts and a small library named tensorflow. Return the variables with which it is found."""
     library = tmp_path / "library"
     for name, text in ("tensorflow", TENSORFLOW), ("tensorflow/part", "name = __name__\n"):
         (library / name).mkdir(parents=True)
@@ -52,6 +55,12 @@ def launch(tmp_path: pathlib.Path) -> Launch:
     (tmp_path / "scripts").mkdir()
     # The scripts set these; another test of this process may have set them, too.
     inherited = {name: value for name, value in os.environ.items() if name not in _SET_BY_SCRIPTS}
+    return {**inherited, "PYTHONPATH": os.pathsep.join([str(library), str(ROOT), str(ROOT / "tools")])}
+
+
+@pytest.fixture
+def launch(tmp_path: pathlib.Path, environ: dict[str, str]) -> Launch:
+    """Return a function that runs a script on two ranks, in a mode."""
 
     def start(script: str, *command: str, preload: bool = True, **env: str) -> Job:
         (tmp_path / "scripts" / "a.py").write_text(script)
@@ -65,7 +74,7 @@ def launch(tmp_path: pathlib.Path) -> Launch:
             stderr=subprocess.PIPE,
             text=True,
             timeout=120,
-            env={**inherited, "PYTHONPATH": os.pathsep.join([str(library), str(ROOT), str(ROOT / "tools")]), **env},
+            env={**environ, **env},
         )
         found = Job(tmp_path, done)
         for path in (tmp_path / "logs").glob("*.log"):
@@ -215,6 +224,7 @@ def test_computed_variables_need_plain_processes(text: str, launch: Launch) -> N
         'def prepare():\n    os.environ["SET_IN_FUNCTION"] = "1"\nprepare()\n',
         'import helper_of_tensorflow\nos.environ["OMP_NUM_THREADS"] = "2"\n',
         'if os.environ["RANK_ID"] == "no":\n    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"\n',
+        'def prepare():\n    os.chdir("scripts")\n    os.environ["SET_IN_FUNCTION"] = "1"\nprepare()\n',
         'os.makedirs("own", exist_ok=True)\nopen("own/helper_of_tensorflow.py", "w").close()\nimport sys\nsys.path.insert(0, "own")\n',
     ],
 )
@@ -224,7 +234,7 @@ def test_a_wrong_prediction_starts_the_rank_again(text: str, launch: Launch) -> 
     assert seen(job) == seen(launch(script, preload=False))
     for log in job.logs:
         assert re.search(
-            r"^npu-shim launch: this rank starts again as a plain process: (the script, or a module that it imports, sets \w+ before it imports \w+"
+            r"^npu-shim: this rank starts again as a plain process: (the script, or a module that it imports, sets \w+ before it imports \w+"
             r"|\S*own/helper_of_tensorflow.py in the search path of the script hides the module)",
             log,
             re.MULTILINE,
@@ -313,3 +323,91 @@ def test_a_job_that_ends_during_the_import(launch: Launch, tmp_path: pathlib.Pat
     process.send_signal(signal.SIGTERM)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 143 and b"SIGTERM: the ranks have not started" in error
+
+
+# --- runs of npu-shim verify -----------------------------------------------------------
+def forked_and_new(script: str, tmp_path: pathlib.Path, environ: dict[str, str]) -> list[tuple[int, str]]:
+    """Return exit code and output of a script as a fork and as a new Python, as verify starts its runs."""
+    (tmp_path / "scripts" / "a.py").write_text(script)
+    command, log, folder = ["scripts/a.py", "--x"], tmp_path / "log", str(tmp_path)
+    server = ForkServer(["-m", "npu_shim"], environ, leads=False)
+    try:
+        assert server.wait(lambda: False) is None
+        found = [
+            (
+                server.fork("this run", command, str(log), {**environ, "TMPDIR": folder}, folder).finish(60),
+                log.read_text(),
+            )
+        ]
+    finally:
+        server.close()
+    with open(log, "wb") as output:
+        new = subprocess.run(
+            [sys.executable, *command],
+            env={**environ, "TMPDIR": folder},
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+    return [*found, (new.returncode, log.read_text())]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        STATE,
+        "import tensorflow, tempfile, os\nprint(tempfile.gettempdir(), os.getpgrp(), os.getsid(0))\n",
+        "import tensorflow, os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n",
+        "import tensorflow\n1 / 0\n",
+    ],
+    ids=["state", "folder and group", "killed", "error"],
+)
+def test_a_forked_run_is_like_a_new_python(script: str, tmp_path: pathlib.Path, environ: dict[str, str]) -> None:
+    forked, new = forked_and_new(script, tmp_path, {**environ, "PYTHONUNBUFFERED": "1"})
+    frames = r'  File "(.*/npu_shim/\S*|<string>)", line \d+ in \S+\n?'
+    assert forked == (new[0], re.sub(frames, "", new[1]))
+
+
+def test_a_run_that_takes_too_long_is_killed(tmp_path: pathlib.Path, environ: dict[str, str]) -> None:
+    script = tmp_path / "scripts" / "a.py"
+    script.write_text("import time\ntime.sleep(100)\n")
+    server = ForkServer(["-m", "npu_shim"], environ, leads=False)
+    try:
+        assert server.wait(lambda: False) is None
+        forked = server.fork("this run", [str(script)], str(tmp_path / "log"), environ)
+        with pytest.raises(subprocess.TimeoutExpired):
+            forked.finish(0.2)
+    finally:
+        server.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(forked.pid, 0)
+
+
+@pytest.mark.parametrize(
+    "texts, shares",
+    [
+        (["import tensorflow"], True),
+        (["import os\nos.environ['TF_X'] = '1'\nimport tensorflow"] * 2, True),
+        (["import os\nos.environ['TF_X'] = '1'\nimport tensorflow", "import tensorflow"], False),
+        (["import os\nos.environ['OMP_NUM_THREADS'] = '1'\nimport tensorflow"], False),
+        (["import os\nos.environ['TF_X'] = str(1)\nimport tensorflow"], False),
+        (["print(1)"], False),
+    ],
+)
+def test_runs_share_an_import_that_is_the_same_for_all(
+    texts: list[str], shares: bool, tmp_path: pathlib.Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(os.environ):
+        monkeypatch.delenv(name)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    runs = []
+    for number, text in enumerate(texts):
+        path = tmp_path / "scripts" / f"{number}.py"
+        path.write_text(text)
+        runs.append(Run("original", str(path), [], str(tmp_path / str(number))))
+    with preloaded(runs) as given:
+        assert [run.server is not None for run in given] == [shares] * len(runs)
+    with preloaded([*runs, Run("migrated", runs[0].script, [], str(tmp_path / "ranks"), ranks=2)]) as given:
+        assert {run.server for run in given} == {None}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
-import subprocess
-import sys
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
-from samples import training
 from tests.marks import of_version_1
+from tests.rehearsal.conftest import Command
 from tests.rehearsal.test_mutants import HAS_ESTIMATOR, IS_TF2
 
 DATA = """
@@ -185,24 +182,23 @@ COST = "4 of 100 examples of each epoch (4 %)"
 BY_HAND = (".batch(32)", ".batch(32, drop_remainder=True)")
 
 
-def verify(folder: pathlib.Path, original: str, migrated: str | None, *options: str) -> Any:
-    """Return the result of verify for a script, or for two."""
-    scripts = {"original.py": original, **({} if migrated is None else {"migrated.py": migrated})}
-    for name, text in scripts.items():
-        (folder / name).write_text(DATA + text, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "npu_shim", "verify", "-r", "r", *options, *scripts, "--", "{run}"],
-        cwd=folder,
-        env=training.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert done.returncode in (0, 1), done.stdout
-    found = json.loads((folder / "r" / "verify.json").read_text(encoding="utf-8"))
-    found["text"] = done.stdout
-    found["output"] = (folder / "r" / "original" / "output.log").read_text(encoding="utf-8")
-    return found
+Verify = Callable[..., Any]
+
+
+@pytest.fixture
+def verify(command: Command, tmp_path: pathlib.Path) -> Verify:
+    """verify(original, migrated, *options) -> the result for a script, or for two, with all that is printed."""
+
+    def run(original: str, migrated: str | None, *options: str) -> Any:
+        scripts = {"original.py": original, **({} if migrated is None else {"migrated.py": migrated})}
+        for name, text in scripts.items():
+            (tmp_path / name).write_text(DATA + text, encoding="utf-8")
+        code, output, found = command(tmp_path, *options, *scripts, "--", "{run}")
+        assert code in (0, 1), output
+        log = tmp_path / "report" / "original" / "output.log"
+        return {**found, "text": output, "output": log.read_text(encoding="utf-8")}
+
+    return run
 
 
 def changes(found: Any) -> list[tuple[str, str]]:
@@ -213,8 +209,8 @@ def changes(found: Any) -> list[tuple[str, str]]:
 if IS_TF2:
 
     @pytest.mark.smoke
-    def test_both_scripts_have_the_deliberate_changes_and_each_is_named(tmp_path: pathlib.Path) -> None:
-        found = verify(tmp_path, POLICY + LOOP, None)
+    def test_both_scripts_have_the_deliberate_changes_and_each_is_named(verify: Verify) -> None:
+        found = verify(POLICY + LOOP, None)
         assert found["verdict"] == "agree", found["text"]
         float32 = "both run in float32, and npu-shim verify --half compares the rest"
         assert changes(found) == [("NPU116", float32), ("NPU109", COST)]
@@ -232,30 +228,30 @@ if IS_TF2:
         ],
     )
     @pytest.mark.smoke
-    def test_a_defect_of_a_port_by_hand_is_found(old: str, new: str, kind: str, tmp_path: pathlib.Path) -> None:
+    def test_a_defect_of_a_port_by_hand_is_found(old: str, new: str, kind: str, verify: Verify) -> None:
         port = LOOP.replace(*BY_HAND)
         assert old in port
-        found = verify(tmp_path, LOOP, port.replace(old, new, 1))
+        found = verify(LOOP, port.replace(old, new, 1))
         assert found["first_departure"]["step"] == 1 and found["first_departure"]["kind"] == kind
 
-    def test_batches_that_the_port_leaves_out_in_evaluation_are_a_difference(tmp_path: pathlib.Path) -> None:
-        found = verify(tmp_path, FIT, FIT.replace(*BY_HAND).replace(".batch(16)", ".batch(16, drop_remainder=True)"))
+    def test_batches_that_the_port_leaves_out_in_evaluation_are_a_difference(verify: Verify) -> None:
+        found = verify(FIT, FIT.replace(*BY_HAND).replace(".batch(16)", ".batch(16, drop_remainder=True)"))
         assert changes(found) == [("NPU109", COST)]
         assert found["first_departure"]["kind"] == "metric", found["text"]
 
     @pytest.mark.parametrize("port", [LOOP.replace(*BY_HAND), LOOP], ids=["static", "dynamic"])
-    def test_a_port_by_hand_agrees(port: str, tmp_path: pathlib.Path) -> None:
-        found = verify(tmp_path, LOOP, port)
+    def test_a_port_by_hand_agrees(port: str, verify: Verify) -> None:
+        found = verify(LOOP, port)
         assert found["verdict"] == "agree", found["text"]
         assert changes(found) == [("NPU109", COST)] * (port != LOOP)
 
-    def test_strict_compares_with_the_untouched_original(tmp_path: pathlib.Path) -> None:
-        found = verify(tmp_path, FIT, None, "--strict")
+    def test_strict_compares_with_the_untouched_original(verify: Verify) -> None:
+        found = verify(FIT, None, "--strict")
         assert (found["verdict"], found["deliberate"]) == ("differ", [])
         assert found["first_departure"]["step"] == 4
 
-    def test_a_policy_that_only_the_port_has_is_a_difference(tmp_path: pathlib.Path) -> None:
-        assert verify(tmp_path, LOOP, POLICY + LOOP)["verdict"] == "differ"
+    def test_a_policy_that_only_the_port_has_is_a_difference(verify: Verify) -> None:
+        assert verify(LOOP, POLICY + LOOP)["verdict"] == "differ"
 
     @pytest.mark.parametrize(
         "script, output",
@@ -270,8 +266,8 @@ if IS_TF2:
         ],
     )
     @pytest.mark.smoke
-    def test_a_long_training_ends_after_some_steps(script: str, output: str, tmp_path: pathlib.Path) -> None:
-        found = verify(tmp_path, script, None, "--steps", "7")
+    def test_a_long_training_ends_after_some_steps(script: str, output: str, verify: Verify) -> None:
+        found = verify(script, None, "--steps", "7")
         assert found["verdict"] == "agree", found["text"]
         assert found["original"]["steps"] == found["migrated"]["steps"] == 7
         assert found["output"].endswith(output)
@@ -281,18 +277,16 @@ if HAS_ESTIMATOR:
 
     @of_version_1
     @pytest.mark.parametrize("evaluated, code", [("lambda: v1", "NPU109"), ("input_fn)  # v1", "NPU103")])
-    def test_an_estimator_has_the_static_input_of_the_migrated_one(
-        evaluated: str, code: str, tmp_path: pathlib.Path
-    ) -> None:
+    def test_an_estimator_has_the_static_input_of_the_migrated_one(evaluated: str, code: str, verify: Verify) -> None:
         """The tool does not change an input_fn that feeds evaluation, too. NPUEstimator does in training."""
-        found = verify(tmp_path, ESTIMATOR.replace("evaluate(lambda: v1", f"evaluate({evaluated}"), None)
+        found = verify(ESTIMATOR.replace("evaluate(lambda: v1", f"evaluate({evaluated}"), None)
         assert found["verdict"] == "agree", found["text"]
         assert changes(found) == [(code, COST)]
 
     @of_version_1
-    def test_an_estimator_ends_after_some_steps(tmp_path: pathlib.Path) -> None:
+    def test_an_estimator_ends_after_some_steps(verify: Verify) -> None:
         script = ESTIMATOR.replace("repeat(2)", "repeat()")
-        found = verify(tmp_path, script, None, "--steps", "7")
+        found = verify(script, None, "--steps", "7")
         assert found["verdict"] == "agree", found["text"]
         assert found["original"]["steps"] == 7
         assert {"metric"} <= {each["kind"] for each in found["streams"]}  # it is evaluated then
@@ -303,33 +297,33 @@ if HAS_ESTIMATOR:
     [(PLAIN, "after 6\nfinally 4.8"), pytest.param(MONITORED, "finally /model.ckpt-7\n", marks=pytest.mark.nightly)],
 )
 @pytest.mark.smoke
-def test_sessions_end_after_some_steps(loop: str, output: str, tmp_path: pathlib.Path) -> None:
-    found = verify(tmp_path, SESSION + loop, None, "--steps", "7")
+def test_sessions_end_after_some_steps(loop: str, output: str, verify: Verify) -> None:
+    found = verify(SESSION + loop, None, "--steps", "7")
     assert found["verdict"] == "agree", found["text"]
     assert found["original"]["steps"] == 7
     assert output in found["output"]
 
 
 @pytest.mark.nightly
-def test_training_that_enlarges_rounding_agrees_with_the_gelu_of_the_migrated_script(tmp_path: pathlib.Path) -> None:
-    found = verify(tmp_path, GELU, None)
+def test_training_that_enlarges_rounding_agrees_with_the_gelu_of_the_migrated_script(verify: Verify) -> None:
+    found = verify(GELU, None)
     assert found["verdict"] == "agree", found["text"]
     [change] = found["deliberate"]
     assert change["code"] == "NPU108" and change["cost"].startswith("without it the first difference is at step")
     assert change["place"].startswith("original.py:")
     changed = GELU.replace("(32, 16)})", "(32, 16) * (1 + 1e-3 * (step == 60))})")
-    assert verify(tmp_path, GELU, changed)["verdict"] == "differ"
+    assert verify(GELU, changed)["verdict"] == "differ"
 
 
 @pytest.mark.nightly
-def test_the_gelu_of_the_migrated_script_rounds_at_once_in_half_precision(tmp_path: pathlib.Path) -> None:
+def test_the_gelu_of_the_migrated_script_rounds_at_once_in_half_precision(verify: Verify) -> None:
     script = GELU.replace("h = x\n", "h = tf.cast(x, tf.float16)\n").replace(
         "(h - tf.sin", "(tf.cast(h, tf.float32) - tf.sin"
     )
     script = script.replace("v1.get_variable(", "tf.cast(v1.get_variable(").replace("0.6))))", "0.6)), tf.float16)))")
     script = script.replace("range(200)", "range(2)")
-    found = verify(tmp_path, script, None)
+    found = verify(script, None)
     assert found["verdict"] == "agree", found["text"]
     assert [each["cost"] for each in found["deliberate"]] == ["without it the first difference is at step 1"]
     changed = script.replace("h = tf.cast(x,", "h = tf.cast(x * (1 + 1e-3),")
-    assert verify(tmp_path, script, changed)["verdict"] == "differ"
+    assert verify(script, changed)["verdict"] == "differ"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import shutil
 import subprocess
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from samples import training
+from tests.rehearsal.conftest import Command
 from tests.rehearsal.test_mutants import IS_TF2
 
 SESSION = """
@@ -48,38 +47,32 @@ net.fit(tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(16), epochs=2, v
 class Host:
     """A folder in which the command runs."""
 
-    def __init__(self, folder: pathlib.Path) -> None:
-        self.folder = folder
+    def __init__(self, command: Command, folder: pathlib.Path) -> None:
+        self._command, self.folder = command, folder
         self.output = ""
 
     def verify(self, script: str, *options: str) -> Any:
         """Run the command for a script with one argument. Return the result and its exit code."""
         (self.folder / "train.py").write_text(script, encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, "-m", "npu_shim", "verify", "-r", "report", *options],
-            cwd=self.folder,
-            env=training.environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.output = done.stdout
-        path = self.folder / "report" / "verify.json"
-        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         shutil.rmtree(self.folder / "report", ignore_errors=True)
-        return {**found, "code": done.returncode}
+        code, self.output, found = self._command(self.folder, *options)
+        return {**found, "code": code}
+
+
+@pytest.fixture
+def host(command: Command, tmp_path: pathlib.Path) -> Host:
+    return Host(command, tmp_path)
 
 
 @pytest.mark.smoke
-def test_a_recording_of_a_session_is_compared_elsewhere(tmp_path: pathlib.Path) -> None:
-    host = Host(tmp_path)
+def test_a_recording_of_a_session_is_compared_elsewhere(host: Host, command: Command, tmp_path: pathlib.Path) -> None:
     assert (
         host.verify(SESSION, "--record", "r", "--perturbed", "2", "--tensors", "1,3", "train.py", "--", "4")["code"]
         == 0
     )
     (tmp_path / "there").mkdir()
     shutil.move(str(tmp_path / "r"), str(tmp_path / "there" / "r"))
-    there = Host(tmp_path / "there")
+    there = Host(command, tmp_path / "there")
     drawn = SESSION.replace("stddev=0.3", "stddev=0.4")  # as another version draws other numbers
     found = there.verify(drawn, "--against", "r", "--initial-variables", "train.py")
     assert (found["code"], found["verdict"], found["migrated"]["steps"]) == (0, "agree", 4), there.output
@@ -87,8 +80,7 @@ def test_a_recording_of_a_session_is_compared_elsewhere(tmp_path: pathlib.Path) 
 
 
 @pytest.mark.nightly
-def test_a_defect_is_found_with_the_elements_of_the_recorded_step(tmp_path: pathlib.Path) -> None:
-    host = Host(tmp_path)
+def test_a_defect_is_found_with_the_elements_of_the_recorded_step(host: Host, tmp_path: pathlib.Path) -> None:
     assert (
         host.verify(SESSION, "--record", "r", "--perturbed", "2", "--tensors", "3", "train.py", "--", "4")["code"] == 0
     )
@@ -110,16 +102,14 @@ def test_a_defect_is_found_with_the_elements_of_the_recorded_step(tmp_path: path
 
 
 @pytest.mark.nightly
-def test_an_original_that_is_not_reproducible_is_named_when_it_is_recorded(tmp_path: pathlib.Path) -> None:
-    host = Host(tmp_path)
+def test_an_original_that_is_not_reproducible_is_named_when_it_is_recorded(host: Host) -> None:
     script = SESSION.replace("RandomState(0)", "RandomState(int.from_bytes(open('/dev/urandom', 'rb').read(4), 'big'))")
     found = host.verify(script, "--record", "r", "--perturbed", "2", "train.py", "--", "3")
     assert (found["code"], found["verdict"]) == (3, "not reproducible"), host.output
 
 
 @pytest.mark.nightly
-def test_a_band_of_half_precision_travels(tmp_path: pathlib.Path) -> None:
-    host = Host(tmp_path)
+def test_a_band_of_half_precision_travels(host: Host) -> None:
     options = ["--half", "--perturbed", "2", "train.py", "--", "4"]
     assert host.verify(SESSION, "--record", "r", *options)["code"] == 0, host.output
     found = host.verify(SESSION, "--against", "r", "train.py")
@@ -169,15 +159,13 @@ if IS_TF2:
         assert "('Variable', array(2., dtype=float32))" in output
 
     @pytest.mark.nightly
-    def test_ranks_that_average_nothing_are_found_against_a_recording(tmp_path: pathlib.Path) -> None:
-        host = Host(tmp_path)
+    def test_ranks_that_average_nothing_are_found_against_a_recording(host: Host) -> None:
         assert host.verify(LOOP, "--record", "r", "--perturbed", "2", "train.py")["code"] == 0, host.output
         found = host.verify(LOOP + "# migrated\n", "--against", "r", "--ranks", "2", "train.py")
         assert found["code"] == 1 and "othing is averaged" in host.output, host.output
 
     @pytest.mark.nightly
-    def test_the_deliberate_changes_of_the_migration_are_in_the_recording(tmp_path: pathlib.Path) -> None:
-        host = Host(tmp_path)
+    def test_the_deliberate_changes_of_the_migration_are_in_the_recording(host: Host) -> None:
         assert host.verify(FIT, "--record", "r", "--perturbed", "2", "train.py")["code"] == 0, host.output
         static = FIT.replace(".batch(16)", ".batch(16, drop_remainder=True)").replace('"sgd"', "'sgd'")
         found = host.verify(static, "--against", "r", "train.py")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import re
 import subprocess
 import sys
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 import tensorflow as tf
 
 from samples import training
+from tests.rehearsal.conftest import Command
 from tests.rehearsal.mutants import MUTANTS
 
 EAGER = """
@@ -256,29 +256,31 @@ assert (np.reshape(seen[-6:], [3, 40]) == np.reshape(passes, [3, 40])).all(), (s
 """
 
 
-def verify(folder: pathlib.Path, original: str, migrated: str, *arguments: str) -> Any:
-    """Return the result of verify for two scripts."""
-    for name, text in (("original.py", original), ("migrated.py", migrated)):
-        (folder / name).write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "npu_shim", "verify", "--copy", "-r", "r", "original.py", "migrated.py", *arguments],
-        cwd=folder,
-        env=training.environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode in (0, 1, 3), done.stdout + done.stderr
-    return json.loads((folder / "r" / "verify.json").read_text(encoding="utf-8"))
+Verify = Callable[..., Any]
 
 
-def test_the_elements_of_a_scaled_gradient_are_shown(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+@pytest.fixture
+def verify(command: Command, tmp_path: pathlib.Path) -> Verify:
+    """verify(original, migrated, *arguments) -> the result for two scripts."""
+
+    def run(original: str, migrated: str, *arguments: str) -> Any:
+        for name, text in (("original.py", original), ("migrated.py", migrated)):
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        code, output, found = command(tmp_path, "--copy", "original.py", "migrated.py", *arguments)
+        assert code in (0, 1, 3), output
+        return found
+
+    return run
+
+
+def test_the_elements_of_a_scaled_gradient_are_shown(repo_root: pathlib.Path, verify: Verify) -> None:
     [mutant] = [each for each in MUTANTS if each.name == "scaled gradient of one layer"]
     folder = repo_root / "samples" / mutant.sample
     text = (folder / "expected_npu.py").read_text(encoding="utf-8")
     for old, new in mutant.edits:
         text = text.replace(old, new, 1)
     original = (folder / "original.py").read_text(encoding="utf-8")
-    found = verify(tmp_path, original, text, "--", "--steps=3")
+    found = verify(original, text, "--", "--steps=3")
     elements = found["first_departure"]["elements"]
     assert len(elements) == 10 and len(elements[0]["index"]) == 2
     for each in elements:
@@ -286,34 +288,34 @@ def test_the_elements_of_a_scaled_gradient_are_shown(repo_root: pathlib.Path, tm
 
 
 @pytest.mark.parametrize("keep, verdict", [(0.3, "agree"), pytest.param(1.0, "differ", marks=pytest.mark.smoke)])
-def test_seeds_show_a_dropout_that_does_nothing(keep: float, verdict: str, tmp_path: pathlib.Path) -> None:
+def test_seeds_show_a_dropout_that_does_nothing(keep: float, verdict: str, verify: Verify) -> None:
     migrated = NOISY.replace("v1.nn.dropout(x, keep_prob=0.3)", f"npu_ops.dropout(x, keep_prob={keep})")
-    found = verify(tmp_path, NOISY, "from npu_shim.npu_init import npu_ops\n" + migrated, "--seeds", "3")
+    found = verify(NOISY, "from npu_shim.npu_init import npu_ops\n" + migrated, "--seeds", "3")
     assert found["verdict"] == verdict
     [loss] = [band for band in found["bands"] if band["kind"] == "loss"]
     assert loss["inside"] == (verdict == "agree") and loss["original"] > loss["band"]
 
 
-def test_predictions_are_compared_without_training(tmp_path: pathlib.Path) -> None:
+def test_predictions_are_compared_without_training(verify: Verify) -> None:
     migrated = PREDICTS_AND_TRAINS.replace("range(0, 30", "range(0, 24").replace("Optimizer(0.1)", "Optimizer(0.2)")
-    found = verify(tmp_path, PREDICTS_AND_TRAINS, migrated, "--predict")
+    found = verify(PREDICTS_AND_TRAINS, migrated, "--predict")
     first = found["first_departure"]
     assert (found["verdict"], first["step"], first["kind"]) == ("differ", 0, "feed")
     assert {each["kind"] for each in found["streams"]} == {"feed", "fetch"}
 
 
-def test_variables_of_a_session_that_stays_open_are_compared(tmp_path: pathlib.Path) -> None:
+def test_variables_of_a_session_that_stays_open_are_compared(verify: Verify) -> None:
     text = NOISY.replace("with v1.Session() as sess:", "sess = v1.Session()\nif True:").replace("40", "3")
     text = text.replace("loss =", "counter = v1.get_variable('counter', initializer=1.0)\nloss =")
     text += "\nsess.run(counter.assign(1.0).op)"  # after the last step, at which untrained variables are compared
-    first = verify(tmp_path, text, text.replace("assign(1.0)", "assign(2.0)"))["first_departure"]
+    first = verify(text, text.replace("assign(1.0)", "assign(2.0)"))["first_departure"]
     assert (first["kind"], first["name"]) == ("final variable", "counter")
 
 
 @pytest.mark.smoke
-def test_queues_of_several_threads_are_read_in_the_same_order(tmp_path: pathlib.Path) -> None:
+def test_queues_of_several_threads_are_read_in_the_same_order(verify: Verify) -> None:
     runs = ["sess.run([train_op, loss, moved])", "sess.run(other_op)"]
-    found = verify(tmp_path, QUEUES, QUEUES.replace("\n        ".join(runs), "\n        ".join(reversed(runs))))
+    found = verify(QUEUES, QUEUES.replace("\n        ".join(runs), "\n        ".join(reversed(runs))))
     assert found["verdict"] == "agree" and found["original"]["steps"] == 30
     names = {each["name"] for each in found["streams"] if each["kind"] == "input"}
     assert names == {"batch 0", "batch 1", "batch 2"}  # two of the first queue, one of the second
@@ -321,9 +323,9 @@ def test_queues_of_several_threads_are_read_in_the_same_order(tmp_path: pathlib.
 
 if tf.executing_eagerly():
 
-    def test_the_input_of_an_eager_loop_is_compared(tmp_path: pathlib.Path) -> None:
+    def test_the_input_of_an_eager_loop_is_compared(verify: Verify) -> None:
         changed = EAGER.replace("step(tf.constant(x)", "x[2, 1, 3] += number == 3\n    step(tf.constant(x)")
-        first = verify(tmp_path, EAGER, changed)["first_departure"]
+        first = verify(EAGER, changed)["first_departure"]
         assert (first["step"], first["kind"], first["name"]) == (4, "input", "net 0")
         assert [each["index"] for each in first["elements"]] == [[2, 1, 3]]
 
@@ -333,17 +335,17 @@ if tf.executing_eagerly():
         )
         assert not done.returncode, done.stderr
 
-    def test_a_loop_in_a_method_fit_of_the_script_is_recorded(tmp_path: pathlib.Path) -> None:
-        found = verify(tmp_path, OWN_FIT, OWN_FIT.replace("SGD(0.1)", "SGD(0.2)"))
+    def test_a_loop_in_a_method_fit_of_the_script_is_recorded(verify: Verify) -> None:
+        found = verify(OWN_FIT, OWN_FIT.replace("SGD(0.1)", "SGD(0.2)"))
         first = found["first_departure"]
         assert (first["step"], first["kind"]) == (1, "learning rate")
         assert found["original"]["steps"] == 4
 
-    def test_ranks_of_a_strategy_agree_with_one_process_and_a_defect_is_found(tmp_path: pathlib.Path) -> None:
-        found = verify(tmp_path, STRATEGY, STRATEGY, "--ranks", "2")
+    def test_ranks_of_a_strategy_agree_with_one_process_and_a_defect_is_found(verify: Verify) -> None:
+        found = verify(STRATEGY, STRATEGY, "--ranks", "2")
         assert found["verdict"] == "agree", found["first_departure"]
         assert {"loss", "gradient of the tape", "gradient", "variable"} <= {each["kind"] for each in found["streams"]}
-        first = verify(tmp_path, STRATEGY, STRATEGY.replace(") / 8", ") / 4"), "--ranks", "2")["first_departure"]
+        first = verify(STRATEGY, STRATEGY.replace(") / 8", ") / 4"), "--ranks", "2")["first_departure"]
         assert first["step"] == 1 and first["kind"] in ("loss", "gradient of the tape", "gradient")
 
     @pytest.mark.parametrize(
@@ -359,9 +361,9 @@ if tf.executing_eagerly():
         ],
     )
     def test_defects_of_evaluation_in_a_loop_are_found(
-        old: str, new: str, kind: str, name: str, tmp_path: pathlib.Path
+        old: str, new: str, kind: str, name: str, verify: Verify
     ) -> None:
-        found = verify(tmp_path, LOOP, LOOP.replace(old, new) if old else LOOP)
+        found = verify(LOOP, LOOP.replace(old, new) if old else LOOP)
         if not kind:
             assert (found["verdict"], found["unsteady_prints"]) == ("agree", ["mean #, right #, clock # (3)"])
             return
@@ -370,13 +372,13 @@ if tf.executing_eagerly():
         assert re.fullmatch(name, first["name"])
 
     @pytest.mark.smoke
-    def test_a_script_that_departs_from_itself_is_not_reproducible(tmp_path: pathlib.Path) -> None:
+    def test_a_script_that_departs_from_itself_is_not_reproducible(verify: Verify) -> None:
         text = LOOP.replace(
             "random = np",
             "def micro(): return datetime.datetime.now().microsecond\nnp.random.seed(micro())\nrandom = np",
         )
         text = text.replace("random.randn(60, 8)", "np.random.randn(60, 8)")
-        found = verify(tmp_path, text, text)
+        found = verify(text, text)
         assert found["verdict"] == "not reproducible"
         assert (found["itself"]["step"], found["itself"]["kind"]) == (1, "input")
         assert found["itself"]["line"].startswith("original.py:")
@@ -385,25 +387,23 @@ if tf.executing_eagerly():
         )
 
     @pytest.mark.nightly
-    def test_rounding_that_training_enlarges_is_no_difference(tmp_path: pathlib.Path) -> None:
+    def test_rounding_that_training_enlarges_is_no_difference(verify: Verify) -> None:
         """A step is w = 3.99 w (1 - w), which doubles a difference, so rounding decides after 25 steps."""
         other = CHAOS.replace("3.99 * y * (1 - y)", "3.99 * y - 3.99 * y * y")
-        found = verify(tmp_path, CHAOS, other)
+        found = verify(CHAOS, other)
         assert (found["verdict"], found["enlarged_rounding"]) == ("agree", True)
         assert max(each["largest_difference"] for each in found["streams"]) > 0.1
 
     @pytest.mark.nightly
-    def test_a_defect_beyond_enlarged_rounding_is_found(tmp_path: pathlib.Path) -> None:
+    def test_a_defect_beyond_enlarged_rounding_is_found(verify: Verify) -> None:
         other = CHAOS.replace("3.99 * y * (1 - y)", "3.99 * y - 3.99 * y * y")
-        found = verify(
-            tmp_path, CHAOS, other.replace("    o", "    optimizer.learning_rate = 1 + 1e-4 * (number == 20)\n    o")
-        )
+        found = verify(CHAOS, other.replace("    o", "    optimizer.learning_rate = 1 + 1e-4 * (number == 20)\n    o"))
         assert (found["verdict"], found["first_departure"]["kind"]) == ("differ", "learning rate")
-        found = verify(tmp_path, CHAOS, CHAOS.replace("net - ", "net * (1 + (number == 10) * 1e-3) - "))
+        found = verify(CHAOS, CHAOS.replace("net - ", "net * (1 + (number == 10) * 1e-3) - "))
         assert (found["verdict"], found["first_departure"]["step"]) == ("differ", 11)
 
-    def test_an_eager_loop_and_a_function_agree_but_for_the_key_bias(tmp_path: pathlib.Path) -> None:
-        found = verify(tmp_path, EAGER, EAGER.replace("def step", "@tf.function\ndef step"))
+    def test_an_eager_loop_and_a_function_agree_but_for_the_key_bias(verify: Verify) -> None:
+        found = verify(EAGER, EAGER.replace("def step", "@tf.function\ndef step"))
         assert found["verdict"] == "agree"
         assert all("key/bias" in name for name in found["undetermined_variables"])
         inputs = {(each["kind"], each["name"], each["migrated_name"]) for each in found["streams"]}
