@@ -314,6 +314,22 @@ def east(training: bool) -> Network:
     return Network({image: value}, [score, geometry], score)
 
 
+def estimated(estimator: Any, key: str, values: Any, labels: Any = None) -> np.ndarray:
+    """Train an Estimator for three steps, and return what it predicts then.
+
+    Args:
+        estimator: of TensorFlow or for TPUs.
+        key: of the prediction.
+        values, labels: of a batch; None if the values have the labels.
+    """
+    import tensorflow as tf
+
+    batch = values if labels is None else (values, labels)
+    estimator.train(lambda params=None: tf.data.Dataset.from_tensors(batch).repeat(3), steps=3)
+    found = estimator.predict(lambda params=None: tf.data.Dataset.from_tensors(values))
+    return np.float32([each[key] for each in found])
+
+
 def ctr(name: str) -> Callable[[str], None]:
     """Return a maker of the SavedModel of an Estimator for click rates, exported as its script does."""
 
@@ -337,14 +353,8 @@ def ctr(name: str) -> Callable[[str], None]:
         }
         tf.flags.FLAGS.batch_norm = True
         values = {"feat_ids": indices(40, 4, 6), "feat_vals": images(4, 6)}
-        labels = np.float32([0, 1, 0, 1])
-
-        def read() -> Any:
-            return tf.data.Dataset.from_tensors((values, labels)).repeat(3).make_one_shot_iterator().get_next()
-
         estimator = tf.estimator.Estimator(module.model_fn, os.path.join(folder, "steps"), params=params)
-        estimator.train(read, steps=3)
-        expected = [each["prob"] for each in estimator.predict(lambda: tf.data.Dataset.from_tensors(values))]
+        expected = estimated(estimator, "prob", values, np.float32([0, 1, 0, 1]))
         placeholders = {
             "feat_ids": tf.placeholder(tf.int64, [None, 6], name="feat_ids"),
             "feat_vals": tf.placeholder(tf.float32, [None, 6], name="feat_vals"),
@@ -355,7 +365,7 @@ def ctr(name: str) -> Callable[[str], None]:
             "feat_ids": ("feat_ids:0", values["feat_ids"].astype(np.int64)),
             "feat_vals": ("feat_vals:0", values["feat_vals"]),
         }
-        keep(folder, inputs, {"prob": ("", np.float32(expected))}, os.path.relpath(saved.decode(), folder))
+        keep(folder, inputs, {"prob": ("", expected)}, os.path.relpath(saved.decode(), folder))
 
     return make
 
@@ -377,19 +387,10 @@ def triplets(folder: str) -> None:
         learning_rate=1e-3,
     )
     values = images(4, 784)
-
-    def read() -> Any:
-        return tf.data.Dataset.from_tensors((values, np.int64([0, 0, 1, 1]))).repeat(3)
-
     estimator = tf.estimator.Estimator(module.model_fn, os.path.join(folder, "steps"), params=params)
-    estimator.train(read, steps=3)
-    expected = [each["embeddings"] for each in estimator.predict(lambda: tf.data.Dataset.from_tensors(values))]
-    keep(
-        folder,
-        {"images": ("IteratorGetNext:0", values)},
-        {"embeddings": ("model/fc_1/dense/BiasAdd", np.float32(expected))},
-        "steps",
-    )
+    expected = estimated(estimator, "embeddings", values, np.int64([0, 0, 1, 1]))
+    inputs = {"images": ("IteratorGetNext:0", values)}
+    keep(folder, inputs, {"embeddings": ("model/fc_1/dense/BiasAdd", expected)}, "steps")
 
 
 def bert(folder: str) -> None:
@@ -414,9 +415,6 @@ def bert(folder: str) -> None:
         "is_real_example": np.ones(4, np.int32),
     }
 
-    def read(params: Any) -> Any:
-        return tf.data.Dataset.from_tensors(values).repeat(3)
-
     estimator = tf.contrib.tpu.TPUEstimator(
         function,
         config=tf.contrib.tpu.RunConfig(model_dir=os.path.join(folder, "steps")),
@@ -424,19 +422,10 @@ def bert(folder: str) -> None:
         train_batch_size=4,
         predict_batch_size=4,
     )
-    estimator.train(read, steps=3)
-    found = estimator.predict(lambda params: tf.data.Dataset.from_tensors(values))
-    expected = [each["probabilities"] for each in found]
-    order = sorted(values)
-    keep(
-        folder,
-        {
-            key: (f"IteratorGetNext:{order.index(key)}", values[key])
-            for key in ("input_ids", "input_mask", "segment_ids")
-        },
-        {"probabilities": ("loss/Softmax", np.float32(expected))},
-        "steps",
-    )
+    expected = estimated(estimator, "probabilities", values)
+    order, fed = sorted(values), ("input_ids", "input_mask", "segment_ids")
+    inputs = {key: (f"IteratorGetNext:{order.index(key)}", values[key]) for key in fed}
+    keep(folder, inputs, {"probabilities": ("loss/Softmax", expected)}, "steps")
 
 
 def unet() -> tuple[Any, np.ndarray]:

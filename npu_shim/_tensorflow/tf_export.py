@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import pathlib
 from typing import TYPE_CHECKING, Sequence
 
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2, meta_graph_pb2, rewriter_config_pb2, saved_model_pb2
 from tensorflow.python.framework import meta_graph as _meta_graph
 from tensorflow.python.grappler import tf_optimizer
+
+try:
+    from tensorflow.core.framework import graph_debug_info_pb2 as _debug_info
+except ImportError:  # TF 2.6
+    from tensorflow.core.protobuf import graph_debug_info_pb2 as _debug_info
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import GraphDef
@@ -77,3 +83,13 @@ def strip_defaults(graph: GraphDef) -> GraphDef:
     meta = MetaGraphDef(graph_def=graph)
     _meta_graph.strip_graph_default_valued_attrs(meta)
     return meta.graph_def
+
+
+def traces(folder: str) -> dict[str, list[tuple[str, int]]]:
+    """Return the files and lines that create a node, by its name, the innermost first, if a SavedModel has them."""
+    path = pathlib.Path(folder, "debug", "saved_model_debug_info.pb")
+    info = _debug_info.GraphDebugInfo.FromString(path.read_bytes() if path.is_file() else b"")
+    found = {name: trace.file_line_cols for name, trace in info.traces.items()}
+    for name, number in getattr(info, "name_to_trace_id", {}).items():  # of TensorFlow 2.15 and later
+        found[name] = [info.frames_by_id[each] for each in info.traces_by_id[number].frame_id[::-1]]
+    return {name.split("@")[0]: [(info.files[each.file_index], each.line) for each in found[name]] for name in found}

@@ -1,7 +1,7 @@
 """Names for TensorFlow's types in annotations.
 
 TensorFlow has no type information in some of the supported versions, so a type checker sees Any behind each name.
-A reader sees which object is meant. Import these names under TYPE_CHECKING only.
+A reader sees which object is meant. They are for annotations only.
 """
 
 from __future__ import annotations

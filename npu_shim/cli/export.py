@@ -7,19 +7,21 @@ source on the same inputs.
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
 from npu_shim._host.host_env import process_environ
 from npu_shim.cli import USAGE_ERROR, parser, show
 
 if TYPE_CHECKING:
-    from npu_shim.exporting.ports import Asked, Port
+    from npu_shim.exporting.ports import Port
     from npu_shim.exporting.sources import Source
 
 TARGETS = ("tensorflow", "onnx", "serving", "npu", "atc")
+_SOURCE = "a SavedModel, checkpoint, Keras file or frozen graph"
 _WITHOUT_STRINGS = ("onnx", "npu", "atc")
 _DIFFERS = 1
 
@@ -36,23 +38,22 @@ def main(arguments: list[str]) -> int:
     at = arguments.index("--") if "--" in arguments else len(arguments)
     args = made.parse_args(arguments[:at])
     args.arguments = arguments[at + 1 :]
-    if args.script and not os.path.isfile(args.script):
-        made.error(f"can't open file {args.script!r}. Give a Python script")
-    if not args.script and not args.source:
-        made.error("missing source. Give a SavedModel, checkpoint, Keras file or frozen graph, or --script")
-    if args.source and not os.path.exists(args.source) and not os.path.exists(args.source + ".index"):
-        made.error(f"can't find {args.source!r}. Give a SavedModel, checkpoint, Keras file or frozen graph")
-    if not args.list and not args.out:
-        made.error("missing folder for the exported model. Give -o OUT, or --list")
-    if args.range[0] >= args.range[1]:
-        made.error(f"--range {args.range[0]:g} {args.range[1]:g} is empty. Give the lower bound first")
-    if args.target == "atc" and not args.soc_version:
-        made.error("--for atc needs the processor. Give --soc-version, like Ascend310P3")
-    if args.dynamic_batch and not (len(args.dynamic_batch) > 1 and min(args.dynamic_batch) > 0):
-        made.error("--dynamic-batch needs two sizes or more above 0. Give them like 1 2 4 8")
+    missing = args.source and not os.path.exists(args.source) and not os.path.exists(args.source + ".index")
+    batches, (low, high) = args.dynamic_batch, args.range
+    for is_wrong, text in (
+        (args.script and not os.path.isfile(args.script), f"can't open file {args.script!r}. Give a Python script"),
+        (not args.script and not args.source, f"missing source. Give {_SOURCE}, or --script"),
+        (missing, f"can't find {args.source!r}. Give {_SOURCE}"),
+        (not args.list and not args.out, "missing folder for the exported model. Give -o OUT, or --list"),
+        (low >= high, f"--range {low:g} {high:g} is empty. Give the lower bound first"),
+        (args.target == "atc" and not args.soc_version, "--for atc needs the processor. Give --soc-version NAME"),
+        (batches and (len(batches) < 2 or min(batches) < 1), "--dynamic-batch needs two sizes or more above 0"),
+    ):
+        if is_wrong:
+            made.error(text)
     process_environ().setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow warns of attributes that it has set itself
     from npu_shim._tensorflow import tf_api
-    from npu_shim.exporting.nodes import ExportError
+    from npu_shim.exporting.graphs import ExportError
     from npu_shim.import_hook.tool import ToolMissing
 
     tf_api.logging.set_verbosity(tf_api.logging.ERROR)
@@ -86,65 +87,37 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="constants in place of placeholders")
     made.add_argument("--name", default="model", help="name of the files (default: %(default)s)")
     made.add_argument("--data", metavar="FILE.npz", help="inputs of the proof, an array for each; else they are drawn")
-    made.add_argument(
-        "--range", nargs=2, type=float, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="of drawn inputs (0 1)"
-    )
+    made.add_argument("--range", nargs=2, type=float, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="of inputs")
     made.add_argument("--opset", type=int, metavar="N", help="version of ONNX's operators (default: that of tf2onnx)")
     card = made.add_argument_group("--for atc, npu, serving")
     card.add_argument("--soc-version", metavar="NAME", help="processor of the device, as npu-smi info shows it")
-    card.add_argument(
-        "--precision-mode",
-        default="force_fp16",
-        metavar="MODE",
-        help="of the operators on the device (default: %(default)s)",
-    )
-    card.add_argument(
-        "--dynamic-batch",
-        nargs="+",
-        type=int,
-        default=[],
-        metavar="N",
-        help="batch sizes of an input with ? as its batch",
-    )
+    precision = "of the operators on the device (default: %(default)s)"
+    card.add_argument("--precision-mode", default="force_fp16", metavar="MODE", help=precision)
+    batches = "batch sizes of an input with ? as its batch"
+    card.add_argument("--dynamic-batch", nargs="+", type=int, default=[], metavar="N", help=batches)
     card.add_argument("--aipp", action="store_true", help="write a file for preprocessing of images on the device")
     card.add_argument("--opp", metavar="FILE", action="append", default=[], help="list of an installed CANN")
     return made
 
 
-def _asked(texts: list[str], read: Callable[[str], Asked]) -> list[Asked]:
-    from npu_shim.exporting.nodes import ExportError
-
-    try:
-        return [read(part) for text in texts for part in text.split(";") if part]
-    except ValueError as error:
-        raise ExportError(str(error)) from error
-
-
 def _constants(texts: list[str]) -> dict[str, Any]:
-    import ast
-
-    from npu_shim.exporting.nodes import ExportError
+    from npu_shim.exporting.graphs import ExportError
 
     found = {}
     for text in texts:
-        name, equals, value = text.partition("=")
+        name, _, value = text.partition("=")
         try:
             found[name.replace(":0", "")] = ast.literal_eval({"true": "True", "false": "False"}.get(value, value))
         except (ValueError, SyntaxError):
-            equals = ""
-        if not equals:
-            raise ExportError(
-                f"--set {text} is not allowed. Write NAME=VALUE with a number or True, like keep_prob=1.0."
-            )
+            raise ExportError(f"--set {text} is not allowed. Write NAME=VALUE, like keep_prob=1.0 or training=False.")
     return found
 
 
 def _source(args: argparse.Namespace) -> Source:
     from npu_shim.exporting import scripts, sources
 
-    if args.script:
-        return scripts.open_script(args.script, args.arguments, args.source, args.alias)
-    return sources.open_source(args.source, args.tags)
+    given = args.script, args.arguments, args.source, args.alias
+    return scripts.open_script(*given) if args.script else sources.open_source(args.source, args.tags)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -170,26 +143,28 @@ def _side(title: str, ports: list[Port]) -> list[str]:
 
 def _export(args: argparse.Namespace) -> int:
     from npu_shim._tensorflow import tf_capture
-    from npu_shim.exporting import model, ports, proof, targets
+    from npu_shim.exporting import model, ports, proof
 
     source = _source(args)
-    asked_in, asked_out = _asked(args.inputs, ports.asked), _asked(args.outputs, ports.asked_output)
+    asked_in, asked_out = (
+        [read(each) for text in texts for each in text.split(";") if each]
+        for texts, read in ((args.inputs, ports.asked), (args.outputs, ports.asked_output))
+    )
     constants = {**source.constants, **_constants(args.set)}
     graph = tf_capture.import_alone(source.graph)
     inputs, outputs = ports.choose(source, graph, args.signature, asked_in, asked_out, constants)
     dropped: list[str] = []
     if args.target in _WITHOUT_STRINGS:
         outputs, dropped = ports.without_strings(outputs, bool(asked_out), args.target)
-    made = model.make(source, inputs, outputs, constants, args.target != "onnx")
+    made = model.make(source, inputs, outputs, constants, args.target == "onnx")
     values = proof.load(args.data, made.inputs) if args.data else proof.draw(made.inputs, *args.range)
     os.makedirs(args.out, exist_ok=True)
-    card = args.soc_version, args.precision_mode, args.dynamic_batch, args.aipp, args.opp, args.opset
-    options = targets.Options(args.name, *card, values)
-    written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(made, args.out, options)
+    written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(made, args, values)
     lines = [f"{source.path}: {source.kind}, {len(made.graph.node)} nodes", *_side("inputs", made.inputs)]
     lines += [*_side("outputs", made.outputs), *(f"  {note}" for note in dropped + made.notes + written.lines)]
     lines += [f"  wrote {path}" for path in written.files]
-    found = proof.compare(proof.reference(made)(values), written.run(values))
+    reference = proof.run_graph(made.reference, made.values, made.inputs, made.outputs)
+    found = proof.compare(reference(values), written.run(values))
     lines += [f"  {each.text()}" for each in found]
     most = proof.tolerance(made)
     equal = all(each.largest <= most for each in found)

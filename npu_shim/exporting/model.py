@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+import pathlib
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_capture, tf_export
-from npu_shim.exporting import branches, freezing, inference, plain_ops
-from npu_shim.exporting.nodes import ExportError, add, by_name, rewire, split, subgraph, unused
-from npu_shim.exporting.ports import FED, Port
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from npu_shim._tensorflow.types import GraphDef
-    from npu_shim.exporting.sources import Source
+from npu_shim._tensorflow.types import GraphDef
+from npu_shim.exporting import freezing, inference, plain_ops
+from npu_shim.exporting.graphs import ExportError, by_name, rewire, set_identity, split, subgraph, unused, variables_of
+from npu_shim.exporting.ports import FED, Port, shape_of
+from npu_shim.exporting.sources import Source
 
 tf = tf_api.tf
 _CALLS = {"PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "While", "StatelessWhile", "Case"}
@@ -45,7 +43,7 @@ class Model(NamedTuple):
 
 
 def make(
-    source: Source, inputs: list[Port], outputs: list[Port], constants: dict[str, Any], loops: bool = True
+    source: Source, inputs: list[Port], outputs: list[Port], constants: dict[str, Any], for_onnx: bool = False
 ) -> Model:
     """Bring a source to its form for inference.
 
@@ -53,49 +51,44 @@ def make(
         source: the source.
         inputs, outputs: of the source.
         constants: values of placeholders that are no inputs.
-        loops: False to keep loops of TensorFlow 2 as functions.
+        for_onnx: True to keep loops of TensorFlow 2 as functions, and to write what tf2onnx does not have otherwise.
     """
-    part = subgraph(source.graph, [port.tensor for port in outputs], [port.tensor for port in inputs])
+    averages = inference.averages(source.graph)
+    needed = [*averages.values(), *(port.tensor for port in outputs)]
+    part = subgraph(source.graph, needed, [port.tensor for port in inputs])
     own = {node.name for node in source.graph.node if node.op.startswith("Placeholder")}
     inputs = [_as_placeholder(part, port, own) for port in inputs]
     outputs = [_as_node(part, port) for port in outputs]
     kept = [port.tensor for port in outputs]
+    needed = [*kept, *averages.values()]
     notes = inference.bind(part, constants)
-    part = subgraph(part, kept)
+    part = subgraph(part, needed)
     if any(node.op in _CALLS for node in part.node):
-        part = tf_export.inlined(part, [*kept, *(port.tensor for port in inputs)], loops)
-    branches.without_dead_branches(part)
-    part = subgraph(part, kept)
-    notes += inference.for_inference(part, source.graph)
+        loops = not for_onnx or tf.__version__.startswith("1.")
+        part = tf_export.inlined(part, [*needed, *(port.tensor for port in inputs)], loops)
+    part = inference.without_dead_branches(part, needed)
+    notes += inference.for_inference(part, averages)
     part = subgraph(part, kept)
     _refuse_missing(part, inputs)
-    values = source.read(freezing.variables(part)) if freezing.variables(part) else {}
-    reference = _copy(part)
+    names = variables_of(part)
+    values = source.read(names) if names else {}
+    for name in set(names) - set(values):
+        raise ExportError(f"{source.path} has no value for {name}. Give the checkpoint that belongs to the graph.")
+    reference = tf_api.GraphDef.FromString(part.SerializeToString())
     inputs = [port for port in inputs if split(port.tensor)[0] in by_name(part)]
 
-    notes += plain_ops.write_plain(part)
+    notes += plain_ops.write_plain(part, for_onnx)
     graph = subgraph(part, kept)
     if not any(node.op in tf_export.LOOPS for node in graph.node):
         graph.library.Clear()
-    inference.refuse_leftovers(graph)
-    freezing.freeze(graph, values)
-    freezing.refuse_what_stays(graph)
-    graph = tf_export.optimized(graph, [*kept, *(port.tensor for port in inputs)], _FOLD)
-    graph = _portable(subgraph(graph, [*kept, *(port.tensor for port in inputs)]))
-    made = tf_capture.import_alone(graph)
+    inference.refuse(graph)
+    kept += [port.tensor for port in inputs]
+    graph = freezing.freeze(graph, values, [split(each)[0] for each in kept])
+    graph = _portable(subgraph(tf_export.optimized(graph, kept, _FOLD), kept))
     notes += later_than_1_15(graph)
-    outputs = [port._replace(shape=_sizes(made.get_tensor_by_name(port.tensor))) for port in outputs]
-    return Model(graph, inputs, outputs, reference, values, notes, source.lines)
-
-
-def _copy(graph: GraphDef) -> GraphDef:
-    made = tf_api.GraphDef()
-    made.CopyFrom(graph)
-    return made
-
-
-def _sizes(tensor: Any) -> list[int | None] | None:
-    return tensor.shape.as_list() if tensor.shape.rank is not None else None
+    made = tf_capture.import_alone(graph)
+    outputs = [port._replace(shape=shape_of(made.get_tensor_by_name(port.tensor))) for port in outputs]
+    return Model(graph, inputs, outputs, reference, {name: values[name] for name in names}, notes, source.lines)
 
 
 def _as_placeholder(part: GraphDef, port: Port, own: set[str]) -> Port:
@@ -114,7 +107,9 @@ def _as_node(part: GraphDef, port: Port) -> Port:
     """Give an output a node of its own where it is one of several results, or of a function."""
     node, index = split(port.tensor)
     if index or by_name(part)[node].op in _CALLS:
-        node = add(part, "Identity", port.key, [f"{node}:{index}"], T=port.dtype)
+        made = part.node.add(name=unused(part, port.key))
+        set_identity(made, port.tensor, port.dtype)
+        node = made.name
     return port._replace(tensor=f"{node}:0")
 
 
@@ -122,28 +117,24 @@ def _refuse_missing(part: GraphDef, inputs: list[Port]) -> None:
     given = {split(port.tensor)[0] for port in inputs}
     for node in part.node:
         if node.op in FED and node.name not in given and node.op != "PlaceholderWithDefault":
-            raise ExportError(
-                f"the outputs need {node.name} ({node.op}). Give it with --inputs {node.name}:SHAPE, or as a constant "
-                f"with --set {node.name}=VALUE."
-            )
+            fixes = f"Give --inputs {node.name}:SHAPE, or a constant with --set {node.name}=VALUE."
+            raise ExportError(f"the outputs need {node.name} ({node.op}). {fixes}")
 
 
 def later_than_1_15(graph: GraphDef) -> list[str]:
     """Return a line for each type of op that TensorFlow 1.15 does not have, or not with these attributes."""
     known, found = operators_of_1_15(), {}
     for node in graph.node:
-        attributes = sorted(set(node.attr) - known.get(node.op, set()))
+        attributes = ", ".join(sorted(set(node.attr) - known.get(node.op, set())))
         if node.op not in known or attributes:
-            found[node.op] = f" with {', '.join(attributes)}" if node.op in known else ""
-    return [
-        f"TensorFlow 1.15 has no {op}{given}: the graph loads in later versions only" for op, given in found.items()
-    ]
+            found[node.op] = f"{node.op} with {attributes}" if node.op in known else node.op
+    return [f"TensorFlow 1.15 has no {what}: the graph loads in later versions only" for what in found.values()]
 
 
 def operators_of_1_15() -> dict[str, set[str]]:
     """Return the attributes of the operators of TensorFlow 1.15 that an exported graph may have."""
-    with open(os.path.join(os.path.dirname(__file__), "ops_of_1_15.json"), encoding="utf-8") as stream:
-        words = [word.split(":") for line in json.load(stream) for word in line.split()]
+    text = pathlib.Path(__file__).with_name("ops_of_1_15.json").read_text(encoding="utf-8")
+    words = [word.split(":") for line in json.loads(text) for word in line.split()]
     return {name: set(filter(None, attributes.split(","))) for name, attributes in words}
 
 

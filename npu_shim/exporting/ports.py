@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Iterable, NamedTuple
+from typing import Iterable, NamedTuple
 
 from npu_shim._tensorflow import tf_api
-from npu_shim.exporting.freezing import VARIABLES
+from npu_shim._tensorflow.types import DType, Graph, GraphDef, Operation, Tensor
+from npu_shim.exporting.graphs import VARIABLES, ExportError, key_of, split, subgraph
 from npu_shim.exporting.inference import is_mode
-from npu_shim.exporting.nodes import ExportError, join, split, subgraph
-from npu_shim.exporting.sources import DEFAULT
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Graph, GraphDef, Operation, Tensor
-    from npu_shim.exporting.sources import Source
+from npu_shim.exporting.sources import DEFAULT, Source
 
 tf = tf_api.tf
 _SPEC = re.compile(r"^(?:(?P<key>[\w.\-]+)=)?(?P<tensor>[^:=;\s]+(?::\d+(?=:)|:0$)?)(?::(?P<shape>[\d,?\-\s]*))?$")
@@ -55,20 +51,20 @@ class Asked(NamedTuple):
 
     key: str | None
     tensor: str
-    shape: list[int | None] | None
+    shape: list[int | None] | None = None
 
 
 def asked(text: str) -> Asked:
     """Read ``images:8,224,224,3``, ``images=IteratorGetNext:0:8,224,224,3`` or ``prob``.
 
     Raises:
-        ValueError: it has another form.
+        ExportError: it has another form.
     """
     found = _SPEC.match(text)
     sizes = found.group("shape") if found else None
     parts = [part.strip() for part in sizes.split(",")] if sizes else []
     if not found or any(not re.match(r"^(\d+|\?|-1)$", part) or part == "0" for part in parts):
-        raise ValueError(f"{text!r} is not allowed. Write [KEY=]TENSOR[:SHAPE], like images:8,224,224,3")
+        raise ExportError(f"{text!r} is not allowed. Write [KEY=]TENSOR[:SHAPE], like images:8,224,224,3")
     shape = None if sizes is None else [int(part) if part.isdigit() else None for part in parts]
     return Asked(found.group("key"), found.group("tensor"), shape)
 
@@ -76,7 +72,7 @@ def asked(text: str) -> Asked:
 def asked_output(text: str) -> Asked:
     """Read ``prob``, ``split:1`` or ``prob=Softmax:0``."""
     key, equals, tensor = text.rpartition("=")
-    return Asked(key if equals else None, tensor, None)
+    return Asked(key if equals else None, tensor)
 
 
 def choose(
@@ -97,18 +93,15 @@ def choose(
     """
     outputs = list(outputs)
     names_in, names_out = _signature(source, signature, bool(outputs))
-    outs = [_port(graph, each, names_out) for each in outputs]
-    outs = outs or [_port(graph, Asked(key, tensor, None), {}) for key, tensor in names_out.items()]
+    outs = [_port(graph, each, names_out) for each in outputs or [Asked(*each) for each in names_out.items()]]
     if not outs:
         found = "\n".join(f"  {port.text()}" for port in candidate_outputs(graph))
         raise ExportError(f"{source.path} has no signature. Give --outputs. Candidates:\n{found or '  none'}")
     given = [_port(graph, each, names_in) for each in inputs]
-    rest = [_port(graph, Asked(key, tensor, None), {}) for key, tensor in names_in.items()]
-    if not names_in:
-        rest = [port for port in candidate_inputs(source.graph, graph, [out.tensor for out in outs], given)]
+    rest = [_port(graph, Asked(*each), {}) for each in names_in.items()]
+    rest = rest or candidate_inputs(source.graph, graph, [out.tensor for out in outs], given)
     taken = {port.tensor for port in given}
-    needed = {node.name for node in subgraph(source.graph, [port.tensor for port in outs], taken).node}
-    needed -= set(constants)
+    needed = {node.name for node in subgraph(source.graph, [port.tensor for port in outs], taken).node} - set(constants)
     return given + [port for port in rest if port.tensor not in taken and split(port.tensor)[0] in needed], outs
 
 
@@ -145,20 +138,17 @@ def _port(graph: Graph, given: Asked, keys: dict[str, str]) -> Port:
     node, index = split(keys.get(given.tensor, given.tensor))
     try:
         tensor = graph.get_tensor_by_name(f"{node}:{index}")
-    except (KeyError, ValueError) as error:
-        raise ExportError(
-            f"the graph has no tensor {node}:{index}. Choose one that npu-shim export --list prints."
-        ) from error
-    shape = tensor.shape.as_list() if tensor.shape.rank is not None else None
-    if given.shape is not None:
-        if not tensor.shape.is_compatible_with(given.shape):
-            raise ExportError(f"{given.tensor} has the shape {tensor.shape}, not {given.shape}. Give one that fits.")
-        shape = given.shape
-    return Port(key or _key(node, index), f"{node}:{index}", tensor.dtype.base_dtype, shape)
+    except (KeyError, ValueError):
+        raise ExportError(f"the graph has no tensor {node}:{index}. Choose one that npu-shim export --list prints.")
+    if given.shape is not None and not tensor.shape.is_compatible_with(given.shape):
+        raise ExportError(f"{given.tensor} has the shape {tensor.shape}, not {given.shape}. Give one that fits.")
+    shape = shape_of(tensor) if given.shape is None else given.shape
+    return Port(key or key_of(f"{node}:{index}"), f"{node}:{index}", tensor.dtype.base_dtype, shape)
 
 
-def _key(node: str, index: int) -> str:
-    return join(node, index).replace(":", "_")
+def shape_of(tensor: Tensor) -> list[int | None] | None:
+    """Return the sizes of a tensor, None for unknown ones; None if even their number is unknown."""
+    return tensor.shape.as_list() if tensor.shape.rank is not None else None
 
 
 # --- candidates
@@ -175,7 +165,7 @@ def candidate_inputs(definition: GraphDef, graph: Graph, outputs: list[str], giv
         for index in range(len(graph.get_operation_by_name(node.name).outputs))
         if (node.name, index) in used
     ]
-    return [_port(graph, Asked(None, name, None), {}) for name in names]
+    return [_port(graph, Asked(None, name), {}) for name in names]
 
 
 def candidate_outputs(graph: Graph) -> list[Port]:
@@ -194,16 +184,14 @@ def candidate_outputs(graph: Graph) -> list[Port]:
         from_input.add(op.name)
         if op.type in _LOSSES and "/moments/" not in op.name:  # batch normalization
             compared.update((_passed(tensor).name, _passed(tensor)) for tensor in op.inputs)
-        consumers = (
-            [each for each in op.outputs[0].consumers() if not _NO_RESULT.match(each.name)] if op.outputs else []
-        )
         is_likely = op.type in _LIKELY_TYPES or _LIKELY.search(op.name.rpartition("/")[2])
-        if op.outputs and _is_number(op.outputs[0]) and (is_likely or not consumers):
-            results[op.name] = op
+        for tensor in op.outputs[:1] if op.outputs and is_number(op.outputs[0]) else ():
+            if is_likely or all(_NO_RESULT.match(each.name) for each in tensor.consumers()):
+                results[op.name] = op
     found = [op for name, op in compared.items() if name in from_input & trained]
     found += sorted(results.values(), key=lambda op: not _LIKELY.search(op.name))
     unique = {op.name: op for op in found}
-    return [_port(graph, Asked(None, f"{name}:0", None), {}) for name in list(unique)[:_MOST_LISTED]]
+    return [_port(graph, Asked(None, f"{name}:0"), {}) for name in list(unique)[:_MOST_LISTED]]
 
 
 def _passed(tensor: Tensor) -> Operation:
@@ -214,5 +202,6 @@ def _passed(tensor: Tensor) -> Operation:
     return op
 
 
-def _is_number(tensor: Tensor) -> bool:
+def is_number(tensor: Tensor) -> bool:
+    """Return True for real numbers and integers."""
     return bool(tensor.dtype.is_floating or tensor.dtype.is_integer)

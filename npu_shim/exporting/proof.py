@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_capture
-from npu_shim.exporting.nodes import ExportError, split
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import GraphDef
-    from npu_shim.exporting.model import Model
-    from npu_shim.exporting.ports import Port
+from npu_shim._tensorflow.types import GraphDef, Session, Tensor, Value
+from npu_shim.exporting.graphs import ExportError, split
+from npu_shim.exporting.model import Model
+from npu_shim.exporting.ports import Port
 
 tf, v1 = tf_api.tf, tf_api.v1
 TOLERANCE = 1e-5
@@ -50,13 +48,8 @@ def draw(inputs: list[Port], low: float, high: float, seed: int = 0) -> Values:
         shape = [_EXAMPLES if size is None else size for size in port.shape]
         if port.dtype == tf.string:
             raise ExportError(f"{port.key} is a string, and no values can be drawn. Give --data FILE.npz.")
-        value: Any
-        if port.dtype.is_floating:
-            value = random.uniform(low, high, shape)
-        elif port.dtype == tf.bool:
-            value = random.uniform(size=shape) < 0.5
-        else:
-            value = random.randint(max(0, int(low)), max(2, int(high)), shape)
+        bounds = (0, 2) if port.dtype == tf.bool else (max(0, int(low)), max(2, int(high)))
+        value = random.uniform(low, high, shape) if port.dtype.is_floating else random.randint(*bounds, shape)
         found[port.key] = np.asarray(value).astype(port.dtype.as_numpy_dtype)
     return found
 
@@ -67,7 +60,7 @@ def load(path: str, inputs: list[Port]) -> Values:
         with np.load(path) as stream:
             there = dict(stream)
     except (OSError, ValueError) as error:
-        raise ExportError(f"{path}: {error}. Give a file that numpy.savez wrote.") from error
+        raise ExportError(f"{path}: {error}. Give a file that numpy.savez wrote.")
     found = {}
     for port in inputs:
         names = [name for name in (port.key, port.tensor, split(port.tensor)[0]) if name in there]
@@ -95,31 +88,16 @@ def run_graph(definition: GraphDef, variables: Values, inputs: list[Port], outpu
             try:
                 return dict(session.run({port.key: port.tensor for port in outputs}, feed))
             except tf.errors.InvalidArgumentError as error:
-                raise ExportError(
-                    f"the model does not run on these inputs: {str(error).splitlines()[0]}. Give their shapes with "
-                    "--inputs, their range with --range, or real ones with --data."
-                ) from error
+                reason = f"the model does not run on these inputs: {str(error).splitlines()[0]}. "
+                raise ExportError(reason + "Give shapes with --inputs, a range with --range, or real ones with --data.")
 
     return run
 
 
-def _set(session: Any, variable: Any, value: Any) -> None:
-    given = v1.placeholder(value.dtype, value.shape)
-    if variable.dtype == tf.resource:
-        assign = tf.raw_ops.AssignVariableOp(resource=variable, value=given)
-    else:
-        assign = v1.assign(variable, given)
-    session.run(assign.op if hasattr(assign, "op") else assign, {given: value})
-
-
-def reference(model: Model) -> Run:
-    """Return a function that runs the source."""
-    return run_graph(model.reference, model.values, model.inputs, model.outputs)
-
-
-def exported(model: Model) -> Run:
-    """Return a function that runs the frozen graph."""
-    return run_graph(model.graph, {}, model.inputs, model.outputs)
+def _set(session: Session, variable: Tensor, value: Value) -> None:
+    given, is_handle = v1.placeholder(value.dtype, value.shape), variable.dtype == tf.resource
+    assign = tf.raw_ops.AssignVariableOp if is_handle else tf.raw_ops.Assign
+    session.run(assign(**{"resource" if is_handle else "ref": variable, "value": given}), {given: value})
 
 
 def tolerance(model: Model) -> float:
@@ -132,18 +110,16 @@ def compare(expected: Values, got: Values) -> list[Difference]:
     """Return the difference of each output."""
     found = []
     for key, one in expected.items():
-        one, two = np.asarray(one), np.asarray(got[key])
+        one, two, largest, shapes = np.asarray(one), np.asarray(got[key]), float("inf"), ""
         if one.shape != two.shape:
-            found.append(Difference(key, float("inf"), f"shape {two.shape}, in the source {one.shape}"))
-            continue
-        if not np.issubdtype(one.dtype, np.floating):
-            found.append(Difference(key, float(np.mean(one != two)) if one.size else 0.0))
-            continue
-        same = (one == two) | (np.isnan(one) & np.isnan(two))
-        finite = np.abs(one[np.isfinite(one)].astype(np.float64))
-        scale = finite.max() if finite.size and finite.max() > 0 else 1.0
-        with np.errstate(invalid="ignore"):
-            apart = np.where(same, 0.0, np.abs(one.astype(np.float64) - two.astype(np.float64)))
-        largest = apart.max() if apart.size else 0.0
-        found.append(Difference(key, float("inf") if np.isnan(largest) else float(largest / scale)))
+            shapes = f"shape {two.shape}, in the source {one.shape}"
+        elif one.dtype.kind in "iubSO":
+            largest = float(np.mean(one != two)) if one.size else 0.0
+        else:
+            one, two = one.astype(np.float64), two.astype(np.float64)
+            with np.errstate(invalid="ignore"):
+                apart = np.where((one == two) | np.isnan(one) & np.isnan(two), 0.0, np.abs(one - two))
+            scale = np.abs(one[np.isfinite(one)]).max(initial=0.0) or 1.0
+            largest = float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0) / scale)
+        found.append(Difference(key, largest, shapes))
     return found

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
+import itertools
 import os
-from typing import TYPE_CHECKING, Any, Callable, Iterable
+from typing import Any, Callable
 
 import numpy as np
 
 from npu_shim._host import patches
 from npu_shim._tensorflow import tf_api, tf_keras, tf_session
+from npu_shim._tensorflow.types import (
+    Function,
+    Graph,
+    KerasModel,
+    Operation,
+    Result,
+    Session,
+    Structure,
+    Tensor,
+    Value,
+)
 from npu_shim.exporting import sources
-from npu_shim.exporting.freezing import VARIABLES
-from npu_shim.exporting.nodes import ExportError, join, split
-from npu_shim.exporting.ports import FED
+from npu_shim.exporting.graphs import VARIABLES, ExportError, key_of, variables_of
+from npu_shim.exporting.ports import FED, is_number
+from npu_shim.exporting.sources import Source
 from npu_shim.rehearsal.assess import until_stop
-from npu_shim.rehearsal.assess.capture import Capture, Stop
+from npu_shim.rehearsal.assess.capture import Capture, Stop, name_of
 from npu_shim.rehearsal.assess.lines import lines_of
 from npu_shim.rehearsal.assess.training_ops import all_ops, needed_ops, trains
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Graph, KerasModel, Operation, Result, Session, Tensor
-    from npu_shim.exporting.sources import Source
 
 tf = tf_api.tf
 
@@ -41,10 +50,8 @@ def open_script(path: str, arguments: list[str], checkpoint: str | None, alias: 
     if make is not None:  # after the script, so that what makes the source is not captured
         return make()
     if capture.eager_line:
-        raise ExportError(
-            f"{path} trains in eager mode, at {capture.eager_line}, and calls no Keras model before. Export the "
-            "SavedModel that it writes."
-        )
+        trains = f"{path} trains in eager mode, at {capture.eager_line}, and calls no Keras model before"
+        raise ExportError(f"{trains}. Export the SavedModel that it writes.")
     end = capture.failure or "it ended"
     raise ExportError(f"{path} did not predict: {end}. Give the arguments with which it predicts after --.")
 
@@ -80,19 +87,18 @@ class _Predicting(Capture):
     ) -> None:
         graph = session.graph
         definition = graph.as_graph_def()
-        names = [node.name for node in definition.node if node.op in VARIABLES]
-        read = (
-            sources.checkpoint_reader(definition, sources.prefix_of(self._checkpoint))
-            if self._checkpoint
-            else _read(session, names, run)
-        )
+        if self._checkpoint:
+            read = sources.checkpoint_reader(definition, sources.prefix_of(self._checkpoint))
+        else:
+            read = _read(session, variables_of(definition), run)
         signatures, constants = {}, {}
         if not trains(needed_ops(ops)):  # else they are those of training
             fetched = tf_session.fetched_elements(session, fetches)
             results = [each for each in fetched if isinstance(each, tf.Tensor) and _predicts(each, feeds)]
             given = {tensor: value for tensor, value in feeds if np.ndim(value)}
             constants = {tensor.op.name: value for tensor, value in feeds if not np.ndim(value)}
-            signatures[sources.DEFAULT] = _keys(given), _keys(results)
+            inputs, outputs = ({key_of(each.name): each.name for each in side} for side in (given, results))
+            signatures[sources.DEFAULT] = inputs, outputs
         kind, lines = f"graph at {self._line()}", functools.partial(_lines, graph, self._folder)
         self._stop(sources.Source, kind, definition, read, signatures, constants, lines)
 
@@ -120,63 +126,39 @@ class _Predicting(Capture):
 
         return call
 
-    def _call(self, original: Function) -> Function:
-        def call(function: Any, *args: Any, **kwargs: Any) -> Result:
-            if not tf.executing_eagerly():
-                return original(function, *args, **kwargs)
-            concrete = function.get_concrete_function(*args, **kwargs)
-            if trains(all_ops(concrete.graph)):
-                self.eager_line = self._line()
-                raise Stop
-            if concrete.inputs and concrete.graph.variables and len(concrete.inputs) > len(concrete.captured_inputs):
-                name = getattr(function.python_function, "__name__", "function")
-                kind = f"{name} at {self._line()}"
-                functions = {sources.DEFAULT: concrete}
-                self._stop(sources.function_source, kind, functions, concrete.graph.variables)
-            return original(function, *args, **kwargs)
+    def _takes_call(self, concrete: Value) -> bool:
+        if trains(all_ops(concrete.graph)):
+            self.eager_line = self._line()
+            raise Stop
+        given = len(concrete.inputs) - len(concrete.captured_inputs)
+        return bool(given and concrete.graph.variables)
 
-        return call
+    def _record_call(self, function: Value, concrete: Value, args: Structure, kwargs: Structure) -> Result:
+        kind, functions = f"{name_of(function)} at {self._line()}", {sources.DEFAULT: concrete}
+        self._stop(sources.function_source, kind, functions, concrete.graph.variables)
 
 
 def _predicts(tensor: Tensor, feeds: Any) -> bool:
     """Return True for a result of variables and inputs."""
     ops, fed = needed_ops([tensor.op]), {each.op for each, _ in feeds}
     of_both = any(op.type in VARIABLES for op in ops) and any(op.type in FED or op in fed for op in ops)
-    return of_both and (tensor.dtype.is_floating or tensor.dtype.is_integer)
-
-
-def _keys(tensors: Iterable[Any]) -> dict[str, str]:
-    return {join(*split(each.name)).replace(":", "_"): each.name for each in tensors}
+    return of_both and is_number(tensor)
 
 
 def _read(session: Session, names: list[str], run: Function) -> sources.Read:
     """Return a reader of the values that variables have now, since the session ends with the script."""
     values = {}
     for name in names:
-        try:
+        with contextlib.suppress(tf.errors.FailedPreconditionError):
             values[name] = run(session, sources.value_of(session.graph, name))
-        except tf.errors.FailedPreconditionError:
-            continue
-
-    def read(wanted: list[str]) -> dict[str, np.ndarray]:
-        missing = [name for name in wanted if name not in values]
-        if missing:
-            raise ExportError(
-                f"{missing[0]} has no value yet. Give the checkpoint, or arguments with which it predicts."
-            )
-        return {name: values[name] for name in wanted}
-
-    return read
+    return lambda wanted: values
 
 
 def _lines(graph: Graph, folder: str, name: str) -> list[str]:
     """Return the lines of a node, or of that in whose place it is."""
-    while name:
-        try:
-            return lines_of(graph.get_operation_by_name(name), folder)
-        except KeyError:
-            name = name.rpartition("/")[0]
-    return []
+    ops = {op.name: op for op in graph.get_operations()}
+    found = [ops[each] for each in itertools.accumulate(name.split("/"), "{}/{}".format) if each in ops]
+    return lines_of(found[-1], folder) if found else []
 
 
 def _signatures(called: KerasModel, inputs: Any) -> dict[str, tuple[KerasModel, Any]]:
@@ -184,9 +166,8 @@ def _signatures(called: KerasModel, inputs: Any) -> dict[str, tuple[KerasModel, 
 
     The called one is the default if it has all others inside. A GAN has several, of which a person chooses.
     """
-    alive = [
-        each for each in gc.get_objects() if issubclass(type(each), tf.keras.Model) and each.built and each.weights
-    ]
+    models = [each for each in gc.get_objects() if issubclass(type(each), tf.keras.Model)]
+    alive = [each for each in models if each.built and each.weights]
     chains = [each for each in alive if isinstance(each, tf.keras.Sequential)]  # with a model of their own in Keras 3
     others = [
         each

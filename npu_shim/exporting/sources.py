@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import tempfile
-from typing import TYPE_CHECKING, Any, Callable, Dict, NamedTuple
+from typing import Any, Callable, Dict, NamedTuple
+
+import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_export
-from npu_shim.exporting.nodes import ExportError, by_name, data_inputs, split
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from npu_shim._tensorflow.types import GraphDef, Message
+from npu_shim._tensorflow.script_frames import is_library
+from npu_shim._tensorflow.types import GraphDef, Message
+from npu_shim.exporting.graphs import ExportError, by_name, constant_value, data_inputs, split, variable_of
+from npu_shim.rehearsal.assess.lines import relative
 
 tf, v1 = tf_api.tf, tf_api.v1
 Names = Dict[str, str]  # key of a signature -> tensor
@@ -31,7 +32,7 @@ class Source(NamedTuple):
         path: the user's.
         kind: for messages.
         graph: its nodes, training included.
-        read: returns the values of variables by the names of their nodes.
+        read: returns the values that variables have, by the names of their nodes.
         signatures: by name: tensors of inputs, tensors of outputs.
         constants: values of placeholders by the names of their nodes, unless the command sets others.
         lines: returns the lines of the script that create a node.
@@ -53,40 +54,32 @@ def open_source(path: str, tags: str = "serve") -> Source:
     if path.endswith(KERAS_FILES) and os.path.isfile(path):
         return _keras(path)
     if path.endswith(".pb") and os.path.isfile(path):
-        return _frozen(path)
+        return Source(path, "frozen graph", _parsed(path, tf_api.GraphDef), lambda names: {}, {})
     prefix = prefix_of(path)
     if not os.path.isfile(prefix + ".meta"):
-        raise ExportError(
-            f"{prefix}.meta is missing: a checkpoint has no graph. Save with tf.compat.v1.train.Saver, or give a "
-            "SavedModel or a Keras file."
-        )
+        instead = "Save with tf.compat.v1.train.Saver, or give a SavedModel, a Keras file, or --script too."
+        raise ExportError(f"{prefix}.meta is missing: a checkpoint has no graph. {instead}")
     meta = _parsed(prefix + ".meta", tf_export.MetaGraphDef)
     return Source(path, "checkpoint", meta.graph_def, checkpoint_reader(meta.graph_def, prefix), _signatures(meta))
 
 
-def _frozen(path: str) -> Source:
-    def read(names: list[str]) -> dict[str, np.ndarray]:
-        raise ExportError(f"{path} has variables, such as {names[0]}, but no values. Give the checkpoint.")
-
-    return Source(path, "frozen graph", _parsed(path, tf_api.GraphDef), read, {})
-
-
 def _parsed(path: str, kind: Any) -> Any:
     try:
-        with open(path, "rb") as stream:
-            return kind.FromString(stream.read())
+        return kind.FromString(pathlib.Path(path).read_bytes())
     except Exception as error:  # protobuf's error has another name in each version
-        raise ExportError(f"{path} is no {kind.DESCRIPTOR.name}: {error}. Give {KINDS}.") from error
+        raise ExportError(f"{path} is no {kind.DESCRIPTOR.name}: {error}. Give {KINDS}.")
 
 
 def _signatures(meta: Message) -> dict[str, tuple[Names, Names]]:
-    found: dict[str, tuple[Names, Names]] = {}
-    for name, each in meta.signature_def.items():
-        if each.outputs and name != "__saved_model_init_op":
-            sides = (each.inputs, each.outputs)
-            inputs, outputs = ({key: info.name for key, info in sorted(side.items())} for side in sides)
-            found[name] = inputs, outputs
-    return found
+    return {
+        name: (_names(each.inputs), _names(each.outputs))
+        for name, each in meta.signature_def.items()
+        if each.outputs and name != "__saved_model_init_op"
+    }
+
+
+def _names(side: dict[str, Message]) -> Names:
+    return {key: info.name for key, info in sorted(side.items())}
 
 
 # --- variables
@@ -106,44 +99,23 @@ def prefix_of(path: str) -> str:
 def checkpoint_reader(graph: GraphDef, prefix: str) -> Read:
     """Return a reader of the checkpoint of a graph. The graph's own ops that save say which key a variable has."""
     nodes, keys = by_name(graph), {}
-    for node in graph.node:
-        if node.op == "SaveV2":
-            _, names, slices, *tensors = data_inputs(node)
-            spelled = [_texts(nodes[split(each)[0]]) for each in (names, slices)]
-            for tensor, key, part in zip(tensors, *spelled):
-                keys[_variable(nodes, tensor)] = key, part
+    for node in [node for node in graph.node if node.op == "SaveV2"]:
+        _, names, slices, *tensors = data_inputs(node)
+        spelled = [constant_value(nodes[split(each)[0]]).reshape(-1) for each in (names, slices)]
+        for tensor, name, part in zip(tensors, *spelled):
+            keys[variable_of(nodes, tensor)] = name.decode(), part
 
     def read(names: list[str]) -> dict[str, np.ndarray]:
-        reader = tf.train.load_checkpoint(prefix)
-        found = {}
-        for name in names:
-            key, part = keys.get(name, (name, ""))
-            if not reader.has_tensor(key):
-                raise ExportError(f"{prefix} has no variable {key}. Give the checkpoint that belongs to the graph.")
-            found[name] = _part(reader.get_tensor(key), part)
-        return found
+        types, found = tf.train.load_checkpoint(prefix).get_variable_to_dtype_map(), {}
+        with tf.Graph().as_default(), v1.Session() as session:
+            for name in names:
+                key, part = keys.get(name, (name, ""))
+                if key in types:
+                    given = {"tensor_names": [key], "shape_and_slices": [part], "dtypes": [types[key]]}
+                    [found[name]] = tf.raw_ops.RestoreV2(prefix=prefix, **given)
+            return dict(session.run(found))
 
     return read
-
-
-def _variable(nodes: dict[str, Any], tensor: str) -> str:
-    """Return the variable that an op saves."""
-    node = nodes[split(tensor)[0]]
-    while node.op in ("ReadVariableOp", "Identity"):
-        node = nodes[split(node.input[0])[0]]
-    return str(node.name)
-
-
-def _texts(node: Message) -> list[str]:
-    return [text.decode() for text in tf.make_ndarray(node.attr["value"].tensor).reshape(-1)]
-
-
-def _part(value: np.ndarray, spec: str) -> np.ndarray:
-    """Return the slice of a partitioned variable: ``10 4 0,5:-`` has the sizes of all, then start and size or -."""
-    if not spec:
-        return value
-    ranges = [each.split(",") for each in spec.split()[-1].split(":")]
-    return value[tuple(slice(None) if each == ["-"] else slice(int(each[0]), sum(map(int, each))) for each in ranges)]
 
 
 # --- models that TensorFlow loads
@@ -163,7 +135,21 @@ def _saved_model(path: str, tags: str, shown: str | None = None, kind: str = "Sa
     with tf.Graph().as_default():
         session = v1.Session()
         meta = v1.saved_model.load(session, sorted(wanted), path)
-    return Source(shown or path, kind, session.graph.as_graph_def(), _session_reader(session), _signatures(meta))
+    graph, read = session.graph.as_graph_def(), _session_reader(session)
+    lines = _lines(tf_export.traces(path), shown or path)
+    return Source(shown or path, kind, graph, read, _signatures(meta), lines=lines)
+
+
+def _lines(traces: dict[str, list[tuple[str, int]]], shown: str) -> Callable[[str], list[str]]:
+    folder = os.path.dirname(os.path.abspath(shown))
+
+    def lines(name: str) -> list[str]:
+        names = [name.split("/", calls)[-1] for calls in range(name.count("/") + 1)]  # it begins with inlined calls
+        frames = next((traces[each] for each in names if each in traces), [])
+        own = [frame for frame in frames if not is_library(frame[0]) and "-packages" not in frame[0]]
+        return [f"{relative(path, folder)}:{line}" for path, line in own]
+
+    return lines
 
 
 def _session_reader(session: Any) -> Read:
@@ -175,14 +161,9 @@ def _session_reader(session: Any) -> Read:
 
 
 def value_of(graph: Any, name: str) -> Any:
-    """Return a tensor with the value of a variable. A graph that is finalized has it already."""
+    """Return a tensor with the value of a variable, which the graph has already: it may be finalized."""
     tensor = graph.get_tensor_by_name(f"{name}:0")
-    if tensor.dtype != tf.resource:
-        return tensor
-    for op in tensor.consumers():
-        if op.type == "ReadVariableOp" and not op.control_inputs:
-            return op.outputs[0]
-    return tf.raw_ops.ReadVariableOp(resource=tensor, dtype=tf.as_dtype(tensor.op.get_attr("dtype")))
+    return tensor if tensor.dtype != tf.resource else graph.get_tensor_by_name(f"{name}/Read/ReadVariableOp:0")
 
 
 def _keras(path: str) -> Source:
@@ -192,17 +173,13 @@ def _keras(path: str) -> Source:
             keras.backend.set_learning_phase(0)
             model = _loaded(path)
             session = keras.backend.get_session()
-            names = (
-                {name: tensor.name for name, tensor in zip(model.input_names, model.inputs)},
-                {name: tensor.name for name, tensor in zip(model.output_names, model.outputs)},
-            )
-            graph = session.graph.as_graph_def()
-            return Source(path, kind, graph, _session_reader(session), {DEFAULT: names})
+            sides = (model.input_names, model.inputs), (model.output_names, model.outputs)
+            inputs, outputs = ({key: tensor.name for key, tensor in zip(*side)} for side in sides)
+            signatures = {DEFAULT: (inputs, outputs)}
+            return Source(path, kind, session.graph.as_graph_def(), _session_reader(session), signatures)
     model = _loaded(path)
     if not model.inputs:
-        raise ExportError(
-            f"{path}: a subclassed model has no input shapes. Save it with model.export or as SavedModel."
-        )
+        raise ExportError(f"{path}: a subclassed model has no input shapes. Save it with model.export.")
     return keras_source(path, kind, {DEFAULT: (model, model.inputs)})
 
 
@@ -215,9 +192,8 @@ def keras_source(path: str, kind: str, models: dict[str, tuple[Any, Any]]) -> So
     """
     functions = {name: _predicting(*each) for name, each in models.items()}
     weights = [each for model, _ in models.values() for each in model.variables]
-    return function_source(
-        path, kind, functions, [each if isinstance(each, tf.Variable) else each.value for each in weights]
-    )
+    variables = [each if isinstance(each, tf.Variable) else each.value for each in weights]
+    return function_source(path, kind, functions, variables)
 
 
 def _predicting(model: Any, inputs: Any) -> Any:
@@ -240,7 +216,8 @@ def function_source(path: str, kind: str, functions: dict[str, Any], variables: 
     saved = tf.Module()  # not a model of Keras, of which TensorFlow would trace every layer
     saved.weights = list(variables)
     with tempfile.TemporaryDirectory(prefix="npu_shim_export_") as folder:
-        tf.saved_model.save(saved, folder, signatures=functions)
+        options = tf.saved_model.SaveOptions(save_debug_info=True)
+        tf.saved_model.save(saved, folder, functions, options)
         made = _saved_model(folder, "serve", path, kind)
     return made._replace(signatures={name: made.signatures[name] for name in functions})  # in their order
 
@@ -272,7 +249,5 @@ def _loaded(path: str) -> Any:
     try:
         return tf.keras.models.load_model(path, compile=False)
     except ValueError as error:
-        raise ExportError(
-            f"{path}: Keras does not load it: {str(error).splitlines()[0]} Save it with its architecture (model.save), "
-            "and with its own layers as a SavedModel."
-        ) from error
+        instead = "Save it with its architecture (model.save), and with its own layers as a SavedModel."
+        raise ExportError(f"{path}: Keras does not load it: {str(error).splitlines()[0]} {instead}")

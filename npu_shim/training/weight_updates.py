@@ -74,11 +74,9 @@ class WeightUpdater:
         reader = tf_api.v1.train.NewCheckpointReader(checkpoint)
         missing = sorted(name for name in self._assignments if not reader.has_tensor(name))
         if missing:
-            raise ValueError(
-                f"the checkpoint {checkpoint!r} has no value for {missing[0]!r}"
-                + (f" and {len(missing) - 1} other variables" if missing[1:] else "")
-                + ". Pass WeightUpdater the variables that it has"
-            )
+            others = f" and {len(missing) - 1} other variables" if missing[1:] else ""
+            lacks = f"the checkpoint {checkpoint!r} has no value for {missing[0]!r}{others}"
+            raise ValueError(f"{lacks}. Pass WeightUpdater the variables that it has")
         self.update(session, {name: reader.get_tensor(name) for name in self._assignments})
 
     def _check(self, name: str, value: np.ndarray) -> None:

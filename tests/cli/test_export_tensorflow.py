@@ -16,7 +16,7 @@ from google.protobuf import text_format
 
 from npu_shim import cli
 from npu_shim._tensorflow import tf_graph
-from npu_shim.exporting import freezing, model, nodes, ports, proof, sources
+from npu_shim.exporting import freezing, graphs, model, ports, proof, sources
 from npu_shim.ops.gelu import gelu
 from samples import training
 from tests.distributed import forks
@@ -154,7 +154,7 @@ def test_a_keras_model_with_two_inputs_and_a_loop(tmp_path: pathlib.Path) -> Non
     again = ["--outputs", f"scores={scores['tensor']}", "--range", "0", "9"]
     assert cli.main(["export", str(out / "model.pb"), "-o", str(tmp_path / "again"), *again]) == 0
     assert not read(out).library.function
-    assert not [node.name for node in read(out).node if nodes.is_of_training(node)]
+    assert not [node.name for node in read(out).node if graphs.is_of_training(node)]
     tf.keras.backend.clear_session()
 
 
@@ -175,7 +175,7 @@ def test_strings_of_a_signature_are_left_out() -> None:
     kept, lines = ports.without_strings([classes, scores], False, "onnx")
     assert kept == [scores] and lines == ["classes is left out: onnx has no strings"]
     for outputs, is_asked in (([classes, scores], True), ([classes], False)):
-        with pytest.raises(nodes.ExportError, match="classes is a string, which onnx does not have. Give --outputs"):
+        with pytest.raises(graphs.ExportError, match="classes is a string, which onnx does not have. Give --outputs"):
             ports.without_strings(outputs, is_asked, "onnx")
 
 
@@ -185,6 +185,17 @@ def test_onnxruntime_runs_the_model(trained: pathlib.Path, tmp_path: pathlib.Pat
     session = importlib.import_module("onnxruntime").InferenceSession(str(tmp_path / "model.onnx"))
     [prob] = session.run(["prob"], {"images": np.load(trained / "data.npz")["images"]})
     np.testing.assert_allclose(prob, np.load(trained / "expected.npy"), atol=1e-5)
+
+
+def test_buckets_are_comparisons_in_onnx(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with tf.Graph().as_default() as graph:
+        tf.raw_ops.Bucketize(input=v1.placeholder(tf.float32, [50], "x"), boundaries=[0.2, 0.5], name="bucket")
+    (tmp_path / "graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    begun = ["export", str(tmp_path / "graph.pb"), "-o", str(tmp_path), "--outputs", "bucket"]
+    assert cli.main([*begun, "--for", "onnx"]) == 0
+    assert "buckets are counted by comparisons" in capsys.readouterr().out
+    assert cli.main(begun) == 0
+    assert "Bucketize" in {node.op for node in read(tmp_path).node}
 
 
 def test_a_loop_with_variables(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,7 +249,7 @@ def test_the_command_of_atc_names_inputs_shapes_and_outputs(
     assert "src_image_size_w: 6" in (tmp_path / "model.aipp.cfg").read_text()
     assert cli.main([*begin, "--inputs", "images:4,6,6,3", "--dynamic-batch", "1", "8"]) == 2
     assert cli.main([*begin, "--inputs", "images:?,6,6,3"]) == 2
-    assert "images:?,6,6,3 has an unknown size. Give all" in capsys.readouterr().err
+    assert "images:?,6,6,3 has an unknown size. Give all, like images:1,6,6,3." in capsys.readouterr().err
 
 
 def test_the_npu_gets_a_session_config(trained: pathlib.Path, tmp_path: pathlib.Path) -> None:
@@ -342,7 +353,7 @@ step(tf.ones([2, 3]))
 
 def export(folder: pathlib.Path, text: str, *arguments: str) -> str:
     """Export the model of a script, and return what the command prints, its exit code in the last line."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "script.py").write_text(text)
     driver = folder.parent / f"{folder.name}_driver.py"
     driver.write_text("import sys\nfrom npu_shim import cli\nprint('exit code', cli.main(['export', *sys.argv[1:]]))\n")
@@ -382,6 +393,10 @@ def test_a_script_runs_until_it_calls_its_model(tmp_path: pathlib.Path) -> None:
     scope: Any = {}
     exec(KERAS, scope)
     tf.train.Checkpoint(other=tf.Variable([1.0]), model=scope["net"]).save(str(tmp_path / "steps" / "model"))
+    (tmp_path / "ops.json").write_text('{"BiasAdd": {"isGray": false}}')
+    card = ["--for", "atc", "--soc-version", "Ascend310P3", "--opp", str(tmp_path / "ops.json")]
+    shown = export(tmp_path / "keras", KERAS, str(tmp_path / "steps"), *card, "--inputs", "input_0:2,4")
+    assert "MatMul, at script.py:11" in shown, shown
     shown = export(tmp_path / "keras", KERAS, str(tmp_path / "steps"))
     assert shown.endswith("equal to the source\nexit code 0\n"), shown
     assert re.search(r"script.py: (net|graph) at script.py:14, ", shown) and ":?,4  float32" in shown
@@ -412,7 +427,9 @@ def test_a_model_that_computes_something_else_is_reported(
     trained: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     real = freezing.freeze
-    monkeypatch.setattr(freezing, "freeze", lambda graph, values: real(graph, {k: v * 1.01 for k, v in values.items()}))
+    monkeypatch.setattr(
+        freezing, "freeze", lambda graph, values, kept: real(graph, {k: v * 1.01 for k, v in values.items()}, kept)
+    )
     assert cli.main(["export", str(trained / "saved"), "-o", str(tmp_path)]) == 1
     assert "differs from the source by more than 1e-05" in capsys.readouterr().out
 
@@ -431,6 +448,8 @@ def test_ops_without_a_form_for_inference_are_errors(
         tf.identity(v1.nn.dropout(x, keep_prob=keep[0]), "kept")
         tf.multiply(x / keep[0], tf.cast(tf.random.uniform([4, 3]) < keep[1], tf.float32), "confused")
         tf.multiply(x / 0.5, tf.cast(tf.random.uniform([4, 3]) < 0.9, tf.float32), "scaled")
+        tf.multiply(x * 3.0, tf.floor(0.8 + tf.random.uniform([4, 1])) / 0.8, "path")
+        tf.identity(tf.strings.to_number(v1.placeholder(tf.string, [2], "text")), "read")
         v1.py_func(lambda value: value, [x], tf.float32, name="python")
     path = tmp_path / "graph.pb"
     path.write_bytes(graph.as_graph_def().SerializeToString())
@@ -439,6 +458,8 @@ def test_ops_without_a_form_for_inference_are_errors(
         (["--outputs", "of_batch/add_1"], "is the variance of a batch, and has no moving average. Build the graph"),
         (["--outputs", "sevens"], "the model does not run on these inputs: "),
         (["--outputs", "kept"], "1 dropout replaced by the input"),
+        (["--outputs", "path"], "1 dropout replaced by the input"),
+        (["--outputs", "read"], "text is a string, and no values can be drawn"),
         (["--outputs", "confused"], "confused keeps 0.25 of its input and scales it by 2"),
         (["--outputs", "scaled"], "scaled keeps 0.9 of its input and scales it by 2, which changes the mean. Build"),
         (["--outputs", "fed", "--inputs", "x"], "rate"),

@@ -1,17 +1,18 @@
 """Forms of an exported model, a target a file.
 
-Each module has ``write(model, folder, options)``, which writes the files and returns what it wrote.
+Each module has ``write(model, options, values)``, which writes the files and returns what it wrote.
+``options`` are those of the command, ``values`` the inputs of the proof.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Sequence
+import pathlib
+from typing import NamedTuple, Sequence
 
-from npu_shim.exporting.nodes import ExportError
-
-if TYPE_CHECKING:
-    from npu_shim.exporting.ports import Port
-    from npu_shim.exporting.proof import Run, Values
+from npu_shim._tensorflow import tf_api
+from npu_shim.exporting.graphs import ExportError
+from npu_shim.exporting.ports import Port
+from npu_shim.exporting.proof import Run
 
 
 class Written(NamedTuple):
@@ -23,27 +24,16 @@ class Written(NamedTuple):
         run: runs what was written; None if only a card can.
     """
 
-    files: list[str]
+    files: list[pathlib.Path]
     lines: list[str]
     run: Run | None
 
 
-class Options(NamedTuple):
-    """Options of the command that targets use."""
-
-    name: str
-    soc_version: str
-    precision_mode: str
-    dynamic_batch: list[int]
-    aipp: bool
-    opp: list[str]
-    opset: int | None
-    values: Values
-
-
 def check_sizes(inputs: list[Port], batches: Sequence[int] = ()) -> None:
-    """Raise an error for an unknown size, except a batch of several sizes: the NPU compiles each shape."""
+    """Raise an error for a string or an unknown size, except a batch of several: the NPU compiles each shape."""
     for port in inputs:
-        sizes = [None] if port.shape is None else port.shape[1:] if batches else port.shape
-        if None in sizes:
-            raise ExportError(f"{port.text().split()[0]} has an unknown size. Give all, like {port.key}:1,224,224,3.")
+        if port.dtype == tf_api.tf.string:
+            raise ExportError(f"{port.key} is a string, which the NPU does not have. Begin after it with --inputs.")
+        if None in ([None] if port.shape is None else port.shape[1:] if batches else port.shape):
+            fixed = ",".join(str(size or 1) for size in port.shape or (1, 224, 224, 3))
+            raise ExportError(f"{port.text().split()[0]} has an unknown size. Give all, like {port.key}:{fixed}.")

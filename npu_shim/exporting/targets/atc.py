@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
+import pathlib
 import shlex
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from npu_shim._tensorflow import tf_capture
-from npu_shim.exporting.nodes import ExportError, attribute, split
-from npu_shim.exporting.targets import Options, Written, check_sizes, tensorflow
+from npu_shim.exporting.graphs import ExportError, attribute, split
+from npu_shim.exporting.model import Model
+from npu_shim.exporting.proof import Values
+from npu_shim.exporting.targets import Written, check_sizes, tensorflow
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.assess import operators
-
-if TYPE_CHECKING:
-    from npu_shim.exporting.model import Model
-    from npu_shim.rehearsal.assess.operators import Lists
+from npu_shim.rehearsal.assess.operators import Lists
 
 _LAYOUTS = ("Conv2D", "DepthwiseConv2dNative", "MaxPool", "AvgPool", "Conv3D", "MaxPool3D", "AvgPool3D")
 _GIVEN = ("Const", "Placeholder")
@@ -26,33 +25,28 @@ aipp_op {{
     input_format: RGB888_U8
     src_image_size_w: {width}
     src_image_size_h: {height}
-    mean_chn_0: 0
-    mean_chn_1: 0
-    mean_chn_2: 0
-    var_reci_chn_0: 1.0
-    var_reci_chn_1: 1.0
-    var_reci_chn_2: 1.0
+    mean_chn_0: 0 mean_chn_1: 0 mean_chn_2: 0
+    var_reci_chn_0: 1.0 var_reci_chn_1: 1.0 var_reci_chn_2: 1.0
 }}
 """
 
 
-def write(model: Model, folder: str, options: Options) -> Written:
+def write(model: Model, options: Namespace, values: Values) -> Written:
     """Write the graph, its names, NAME.atc.sh with the command, and NAME.aipp.cfg if it is asked for."""
     check_sizes(model.inputs, options.dynamic_batch)
     if options.dynamic_batch and all(not port.shape or port.shape[0] is not None for port in model.inputs):
         raise ExportError("--dynamic-batch needs an input with an unknown batch. Give it, like images:?,224,224,3.")
-    written = tensorflow.write(model, folder, options)
+    written = tensorflow.write(model, options, values)
     files = list(written.files)
     image = _image(model) if options.aipp else None
     if image is not None:
-        files.append(os.path.join(folder, options.name + ".aipp.cfg"))
+        files.append(pathlib.Path(options.out, options.name + ".aipp.cfg"))
         height, width = (model.inputs[image].shape or [])[1:3]
-        with open(files[-1], "w", encoding="utf-8") as stream:
-            stream.write(_AIPP.format(rank=image, width=width, height=height))
+        files[-1].write_text(_AIPP.format(rank=image, width=width, height=height), encoding="utf-8")
     words = command(model, options)
-    files.append(os.path.join(folder, options.name + ".atc.sh"))
-    with open(files[-1], "w", encoding="utf-8") as stream:
-        stream.write("#!/bin/sh\n# Run in this folder, in the environment of CANN.\n" + " \\\n  ".join(words) + "\n")
+    files.append(pathlib.Path(options.out, options.name + ".atc.sh"))
+    text = "#!/bin/sh\n# Run in this folder, in the environment of CANN.\n" + " \\\n  ".join(words) + "\n"
+    files[-1].write_text(text, encoding="utf-8")
     tool.load()
     lists = operators.from_files(options.opp) if options.opp else operators.built_in()
     lines = [" ".join(words), *_unlisted(model, lists)]
@@ -61,12 +55,10 @@ def write(model: Model, folder: str, options: Options) -> Written:
     return Written(files, lines, written.run)
 
 
-def command(model: Model, options: Options) -> list[str]:
+def command(model: Model, options: Namespace) -> list[str]:
     """Return the words of the command, quoted for a shell."""
-    shapes = []
-    for port in model.inputs:
-        sizes = ["-1" if size is None else str(size) for size in port.shape or []]
-        shapes.append(f"{split(port.tensor)[0]}:{','.join(sizes)}")
+    sizes = [",".join(str(-1 if size is None else size) for size in port.shape or []) for port in model.inputs]
+    shapes = [f"{split(port.tensor)[0]}:{each}" for port, each in zip(model.inputs, sizes)]
     arguments = {
         "model": options.name + ".pb",
         "framework": "3",

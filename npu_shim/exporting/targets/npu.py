@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
+import pathlib
+from argparse import Namespace
 
 from google.protobuf import text_format
 
+from npu_shim._tensorflow.types import ConfigProto
 from npu_shim.config.session import session_config
-from npu_shim.exporting.targets import Options, Written, check_sizes, tensorflow
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto
-    from npu_shim.exporting.model import Model
+from npu_shim.exporting.model import Model
+from npu_shim.exporting.proof import Values
+from npu_shim.exporting.targets import Written, check_sizes, tensorflow
 
 
-def write(model: Model, folder: str, options: Options) -> Written:
+def write(model: Model, options: Namespace, values: Values) -> Written:
     """Write the graph, its names, and NAME.config.pbtxt with a ConfigProto."""
     check_sizes(model.inputs)
-    written = tensorflow.write(model, folder, options)
-    path = os.path.join(folder, options.name + ".config.pbtxt")
-    with open(path, "w", encoding="utf-8") as stream:
-        stream.write(text_format.MessageToString(config(options)))
+    written = tensorflow.write(model, options, values)
+    path = pathlib.Path(options.out, options.name + ".config.pbtxt")
+    path.write_text(text_format.MessageToString(config(options)), encoding="utf-8")
     return Written([*written.files, path], written.lines, written.run)
 
 
-def config(options: Options, mixes: bool = False) -> ConfigProto:
+def config(options: Namespace, mixes: bool = False) -> ConfigProto:
     """Return the configuration of a session that only predicts.
 
     Args:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
-from typing import TYPE_CHECKING, Any
+import pathlib
+from argparse import Namespace
+from typing import Any
 
 from npu_shim._tensorflow import tf_capture
-from npu_shim.exporting.nodes import ExportError
-from npu_shim.exporting.targets import Options, Written
-
-if TYPE_CHECKING:
-    from npu_shim.exporting.model import Model
-    from npu_shim.exporting.ports import Port
-    from npu_shim.exporting.proof import Run, Values
+from npu_shim.exporting.graphs import ExportError
+from npu_shim.exporting.model import Model
+from npu_shim.exporting.ports import Port
+from npu_shim.exporting.proof import Run, Values
+from npu_shim.exporting.targets import Written
 
 
-def write(model: Model, folder: str, options: Options) -> Written:
+def write(model: Model, options: Namespace, values: Values) -> Written:
     """Write NAME.onnx, whose inputs and outputs have the names of the signature."""
     names = ("tf2onnx.tfonnx", "tf2onnx.optimizer", "onnx.checker", "onnxruntime")
     tfonnx, optimizer, checker, runtime = map(_package, names)
@@ -35,14 +34,11 @@ def write(model: Model, folder: str, options: Options) -> Written:
         checker.check_model(converted)
     except Exception as error:  # of many kinds
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ExportError(
-            f"tf2onnx does not convert the graph: {reason}. Compute that part on the host: end the graph before it "
-            "with --outputs, or begin after it with --inputs."
-        ) from error
-    path = os.path.join(folder, options.name + ".onnx")
-    with open(path, "wb") as stream:
-        stream.write(converted.SerializeToString())
-    return Written([path], [], _run(runtime, path, model.outputs))
+        instead = "Compute that part on the host: end the graph before it with --outputs, or begin after it."
+        raise ExportError(f"tf2onnx does not convert the graph: {reason}. {instead}")
+    path = pathlib.Path(options.out, options.name + ".onnx")
+    path.write_bytes(converted.SerializeToString())
+    return Written([path], [], _run(runtime, str(path), model.outputs))
 
 
 def _run(runtime: Any, path: str, outputs: list[Port]) -> Run:
@@ -52,7 +48,7 @@ def _run(runtime: Any, path: str, outputs: list[Port]) -> Run:
             session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
             return dict(zip(keys, session.run(keys, values)))
         except Exception as error:  # of many kinds
-            raise ExportError(f"onnxruntime does not run {path}: {error}. Try another --opset.") from error
+            raise ExportError(f"onnxruntime does not run {path}: {error}. Try another --opset.")
 
     return run
 
@@ -61,7 +57,5 @@ def _package(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except Exception as error:  # AttributeError, too: onnx asks ml_dtypes for types of later versions
-        raise ExportError(
-            f"--for onnx cannot import {name}: {type(error).__name__}: {error}. Install what it needs: "
-            "pip install 'npu_shim[onnx]'."
-        ) from error
+        install = "Install what it needs: pip install 'npu_shim[onnx]'."
+        raise ExportError(f"--for onnx cannot import {name}: {type(error).__name__}: {error}. {install}")

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
-from typing import TYPE_CHECKING
+import pathlib
+from argparse import Namespace
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.exporting import proof
-from npu_shim.exporting.targets import Options, Written
+from npu_shim.exporting.model import Model
+from npu_shim.exporting.ports import Port
+from npu_shim.exporting.proof import Values
+from npu_shim.exporting.targets import Written
 
-if TYPE_CHECKING:
-    from npu_shim.exporting.model import Model
-    from npu_shim.exporting.ports import Port
 
-
-def write(model: Model, folder: str, options: Options) -> Written:
+def write(model: Model, options: Namespace, values: Values) -> Written:
     """Write NAME.pb, and NAME.json with the names, types and shapes of inputs and outputs."""
-    graph, names = write_graph(model, folder, options.name), os.path.join(folder, options.name + ".json")
-    with open(names, "w", encoding="utf-8") as stream:
-        json.dump({"inputs": _ports(model.inputs), "outputs": _ports(model.outputs)}, stream, indent=2)
-        stream.write("\n")
-    with open(graph, "rb") as stream:
-        read = tf_api.GraphDef.FromString(stream.read())
+    graph, names = (pathlib.Path(options.out, options.name + ending) for ending in (".pb", ".json"))
+    graph.write_bytes(model.graph.SerializeToString())
+    ports = {"inputs": _ports(model.inputs), "outputs": _ports(model.outputs)}
+    names.write_text(json.dumps(ports, indent=2) + "\n", encoding="utf-8")
+    read = tf_api.GraphDef.FromString(graph.read_bytes())
     return Written([graph, names], [], proof.run_graph(read, {}, model.inputs, model.outputs))
-
-
-def write_graph(model: Model, folder: str, name: str) -> str:
-    """Write the frozen graph, and return its path."""
-    path = os.path.join(folder, name + ".pb")
-    with open(path, "wb") as stream:
-        stream.write(model.graph.SerializeToString())
-    return path
 
 
 def _ports(ports: list[Port]) -> dict[str, object]:

@@ -229,18 +229,27 @@ class Capture:
             if not tf.executing_eagerly():
                 return original(function, *args, **kwargs)
             concrete = function.get_concrete_function(*args, **kwargs)
-            if not self.graphs and not trains(all_ops(concrete.graph)):
-                self.compiled.setdefault(concrete.name, self._line())
+            if not self._takes_call(concrete):
                 return original(function, *args, **kwargs)
-            self._once((id(function), concrete.name))
-            graph = concrete.graph
-            targets = [output.op for output in graph.outputs] + list(graph.control_outputs)
-            kind = TRAIN if trains(all_ops(graph)) else OTHER
-            name = getattr(function.python_function, "__name__", "function")
-            self._add(Captured(kind, name, self._line(), graph, targets, argument_shapes(graph, args, kwargs), {}, {}))
-            return tf.nest.map_structure(eager_zeros, concrete.structured_outputs)
+            return self._record_call(function, concrete, args, kwargs)
 
         return call
+
+    def _takes_call(self, concrete: Value) -> bool:
+        """Return True if a call is not to happen."""
+        if self.graphs or trains(all_ops(concrete.graph)):
+            return True
+        self.compiled.setdefault(concrete.name, self._line())
+        return False
+
+    def _record_call(self, function: Value, concrete: Value, args: Structure, kwargs: Structure) -> Result:
+        self._once((id(function), concrete.name))
+        graph = concrete.graph
+        targets = [output.op for output in graph.outputs] + list(graph.control_outputs)
+        kind = TRAIN if trains(all_ops(graph)) else OTHER
+        name = name_of(function)
+        self._add(Captured(kind, name, self._line(), graph, targets, argument_shapes(graph, args, kwargs), {}, {}))
+        return tf.nest.map_structure(eager_zeros, concrete.structured_outputs)
 
     def _apply(self, original: Function) -> Function:
         def apply(optimizer: Optimizer, *args: object, **kwargs: object) -> Result:
@@ -270,6 +279,11 @@ class Capture:
 
     def _line(self) -> str:
         return line_of_caller(self._folder)
+
+
+def name_of(function: Value) -> str:
+    """Return the name of the Python function of a tf.function."""
+    return getattr(function.python_function, "__name__", "function")
 
 
 def parameters(config: ConfigProto) -> JsonObject:

@@ -1,0 +1,78 @@
+"""Numbers of a graph that follow from its constants: rates, masks, predicates."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from npu_shim._tensorflow.types import GraphDef, Message, Value
+from npu_shim.exporting.graphs import attribute, by_name, constant_value, data_inputs, split
+
+_UNIFORM = re.compile(r"(Stateless)?RandomUniform(V2)?$")
+_DRAWN = (np.arange(20_000) + 0.5) / 20_000  # all that may be drawn
+_PASS = re.compile(
+    r"((Ref)?(Identity|Enter|Switch)|(Stop|Prevent)Gradient|Cast|Reshape|Squeeze|ExpandDims|BroadcastTo|CheckNumerics"
+    r"|PlaceholderWithDefault)$"
+)
+_NUMPY = (
+    "Add:add AddV2:add Sub:subtract Mul:multiply RealDiv:divide Div:divide DivNoNan:divide Reciprocal:reciprocal "
+    "Floor:floor GreaterEqual:greater_equal Greater:greater Less:less LessEqual:less_equal LogicalNot:logical_not "
+    "LogicalAnd:logical_and LogicalOr:logical_or"
+)
+_FUNCTIONS = {op: getattr(np, name) for op, name in (pair.split(":") for pair in _NUMPY.split())}
+
+
+def numbers(graph: GraphDef, fed: float | None = None) -> dict[str, Value]:
+    """Return the number that all elements of a result are, by the name of its node, where constants tell.
+
+    What depends on random numbers is an array, with an element for each number that may be drawn.
+
+    Args:
+        graph: the nodes.
+        fed: the value of numbers that are fed, such as keep_prob.
+    """
+    nodes, before = by_name(graph), -1
+    found: dict[str, Value] = {}
+    while before != len(found):
+        before = len(found)
+        for node in graph.node:
+            value = None if node.name in found else _number(nodes, node, found, fed)
+            if value is not None:
+                found[node.name] = value
+    return found
+
+
+def _number(nodes: dict[str, Message], node: Message, found: dict[str, Value], fed: float | None) -> Value:
+    inputs = [split(each)[0] for each in data_inputs(node)]
+    values: list[Value] = [found.get(each) for each in inputs]
+    if _PASS.match(node.op) or node.op == "Merge" and _stays(nodes, node):
+        return values[0]
+    if node.op in ("Fill", "ZerosLike"):
+        return (*values, 0.0)[1]
+    if _UNIFORM.match(node.op):
+        return _DRAWN
+    if node.op == "Const":
+        elements = constant_value(node).reshape(-1)
+        is_one = elements.size and elements.dtype != object and (elements == elements[0]).all()
+        return float(elements[0]) if is_one else None
+    if node.op == "StridedSlice" and nodes[inputs[0]].op == "Placeholder" and fed:  # such as keep_prob[0]
+        is_element = values[1] is not None and attribute(node, "shrink_axis_mask") == 1
+        return fed / (1 + abs(values[1])) if is_element else None
+    if node.op.startswith("Placeholder"):
+        return fed if "shape" in node.attr and not node.attr["shape"].shape.dim else None
+    decides = float(node.op == "LogicalOr")
+    if node.op in ("LogicalAnd", "LogicalOr") and decides in [each for each in values if np.ndim(each) == 0]:
+        return decides
+    if node.op not in _FUNCTIONS or any(each is None for each in values):
+        return None
+    with np.errstate(all="ignore"):
+        return _FUNCTIONS[node.op](*values)
+
+
+def _stays(nodes: dict[str, Message], merge: Message) -> bool:
+    """Return True for a value of a loop that each step hands on as it is."""
+    begin, back = (nodes[split(each)[0]] for each in merge.input[:2])
+    while back.op in ("NextIteration", "Identity", "Switch"):
+        back = nodes[split(back.input[0])[0]]
+    return begin.op == "Enter" and back.name == merge.name
