@@ -269,6 +269,18 @@ def test_a_call_on_the_host_does_not_hide_one_on_the_card() -> None:
     ) == ["NPU236"]
 
 
+def test_a_place_that_several_calls_see_is_reported_once() -> None:
+    text = """
+    import tensorflow as tf
+    logits = network(tf.placeholder(tf.float32, [1, 4], "x"), is_training=True)
+    with tf.Session() as sess:
+        tf.train.Saver().restore(sess, "model.ckpt")
+        tf.graph_util.convert_variables_to_constants(sess, sess.graph_def, ["logits"])
+        tf.saved_model.simple_save(sess, "saved", {"x": x}, {"logits": logits})
+    """
+    assert len(reported(textwrap.dedent(text), "NPU284")) == 1
+
+
 def test_placeholders_are_reported_once_with_their_number() -> None:
     text = (
         "import tensorflow as tf\n\na = tf.placeholder(tf.int32, [None])\n"

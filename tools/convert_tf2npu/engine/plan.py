@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -106,6 +107,7 @@ class Planner:
     def _collect(self, context: Context) -> tuple[list[Change], list[Diagnostic], Said]:
         changes: list[Change] = []
         diagnostics: list[Diagnostic] = []
+        found: set[tuple[ast.AST, Diagnostic]] = set()
         said: Said = {}
         replaced: list[tuple[int, int]] = []
         registry = self._of_backends if has_other_backend(context.names) else self._registry
@@ -121,7 +123,9 @@ class Planner:
                 changes.append(result)
                 replaced += [(e.start, e.end) for e in result.edits]
             diagnostic = _diagnostic(context.source, rule, result)
-            diagnostics.append(diagnostic)
+            if isinstance(result, Change) or (node, diagnostic) not in found:  # each call that freezes a graph sees it
+                diagnostics.append(diagnostic)
+            found.add((node, diagnostic))
             said.setdefault(node, set()).add((diagnostic.kind, rule.code))
         return changes, diagnostics, said
 
