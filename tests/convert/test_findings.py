@@ -402,3 +402,10 @@ def test_the_keras_package_is_that_of_tensorflow_unless_the_program_builds_graph
     assert reported(text, "NPU228") == []
     assert reported(text, "NPU228", tf="1") == reported(text, "NPU228", compat_v1=True) == ["NPU228"]
     assert reported("from keras import backend as K\n" + text + "K.set_session(s)\n", "NPU228") == ["NPU228"]
+
+
+def test_an_iterator_is_reported_once_for_all_loops_on_the_device() -> None:
+    loop = "train_op = util.set_iteration_per_loop(sess, train_op, 10)\n"
+    text = "from npu_shim.npu_init import *\nbatch = dataset.make_one_shot_iterator().get_next()\n" + 2 * loop
+    found = Converter(Settings(select=("NPU244",))).convert(text.encode()).diagnostics
+    assert [each.line for each in found] == [2]

@@ -6,6 +6,7 @@ import html.parser
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ from convert_tf2npu.main import main
 from convert_tf2npu.report import explanation
 from convert_tf2npu.report.file_text import FileText
 from convert_tf2npu.report.html.parts import clean, code_in
-from convert_tf2npu.report.side_by_side import table
+from convert_tf2npu.report.side_by_side import _Lines, table
 from convert_tf2npu.rules.registry import Registry
 
 FILES = {
@@ -339,3 +340,16 @@ def test_each_rule_has_an_explanation(rule: Any) -> None:
         if block.kind == "code":
             assert " ".join(block.text.split()) in joined
     assert explanation.markdown(rule.doc).count("```") % 2 == 0
+
+
+def test_differences_by_lines_tell_how_one_text_becomes_the_other() -> None:
+    for seed in range(300):
+        draw = random.Random(seed)
+        old = [str(draw.randrange(25)) for _ in range(draw.randrange(30))]
+        new = [word for line in old for word in draw.choice([[line], [line], [line], [], [line + "x"], [line, "y"]])]
+        opcodes = _Lines(old, new).get_opcodes()
+        assert [line for _, _, _, first, last in opcodes for line in new[first:last]] == new
+        assert [line for _, first, last, _, _ in opcodes for line in old[first:last]] == old
+        assert all(old[a:b] == new[c:d] for kind, a, b, c, d in opcodes if kind == "equal")
+    lines = [f"line {number}" for number in range(3000)]
+    assert len(_Lines(lines, lines[:1500] + ["new"] + lines[1500:]).get_opcodes()) == 3

@@ -82,22 +82,40 @@ def _forever(call: ast.Call, place: int = 0) -> bool:
 def in_window(context: Context, node: ast.AST) -> bool:
     """Return True if code is in the function that batches the windows of group_by_window."""
     functions = {p for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)}
-    for call in context.names.calls if functions else ():
+    return bool(functions) and not functions.isdisjoint(context.names.once(_of_windows))
+
+
+def _of_windows(names: Names) -> frozenset[ast.AST]:
+    """Return what a file passes to group_by_window."""
+    found = set()
+    for call in names.calls:
         if last_name(call.node.func) == "group_by_window":
             for value in call.node.args + [k.value for k in call.node.keywords]:
-                definition = (
-                    context.names.definition(value, call.where)
-                    if isinstance(value, (ast.Name, ast.Attribute))
-                    else (value, context.names)
-                )
-                if definition and definition[0] in functions:
-                    return True
-    return False
+                is_name = isinstance(value, (ast.Name, ast.Attribute))
+                definition = names.definition(value, call.where) if is_name else (value, names)
+                found.update([definition[0]] if definition else [])
+    return frozenset(found)
 
 
 def is_unbatched(context: Context, node: ast.AST) -> bool | None:
     """Return True if batches are taken apart again, so that a partial batch has no effect; None if it depends."""
     found: list[bool] = []
+    for call, before in context.once(_unbatched):
+        if node in before:
+            around_it = set(context.names.ancestors(node))
+            found.append(
+                all(
+                    parent in around_it
+                    for parent in context.names.ancestors(call)
+                    if isinstance(parent, (ast.If, ast.IfExp, ast.For, ast.While))
+                )
+            )
+    return True if any(found) else None if found else False
+
+
+def _unbatched(context: Context) -> list[tuple[ast.Call, set[ast.AST]]]:
+    """Return the calls that take batches apart, each with the expressions from which its dataset comes."""
+    found = []
     for call in context.names.calls:
         function = call.node.func
         if not isinstance(function, ast.Attribute):
@@ -110,16 +128,8 @@ def is_unbatched(context: Context, node: ast.AST) -> bool | None:
         ):
             before: set[ast.AST] = set()
             _before(context, function.value, call.where, before)
-            if node in before:
-                around_it = set(context.names.ancestors(node))
-                found.append(
-                    all(
-                        parent in around_it
-                        for parent in context.names.ancestors(call.node)
-                        if isinstance(parent, (ast.If, ast.IfExp, ast.For, ast.While))
-                    )
-                )
-    return True if any(found) else None if found else False
+            found.append((call.node, before))
+    return found
 
 
 def feeds_preprocessing(context: Context, node: ast.AST) -> bool:
@@ -166,7 +176,7 @@ def _uses(names: Names, statement: ast.Assign) -> list[ast.AST]:
     assert isinstance(target, ast.Name)
     return [
         use
-        for use in names.mentions(target.id)
+        for use in names.mentions(target.id, names.places[statement].scope.node)
         if isinstance(use, ast.Name)
         and isinstance(use.ctx, ast.Load)
         and any(b.where.statement is statement for b in names.lookup(use.id, names.place(use)) or ())

@@ -118,13 +118,13 @@ def only_predicts(context: Context) -> bool:
     """Return True if a file that no other imports predicts or evaluates, and neither it nor what it imports trains."""
     project, path = context.names.project, context.names.path
     is_imported = project is not None and path in project.paths and bool(project.importers(path))
-    return _calls(context.names, _PREDICTS) and not is_imported and never_trains(context)
+    return context.names.once(_calls, _PREDICTS) and not is_imported and never_trains(context)
 
 
 def never_trains(context: Context) -> bool:
     """Return True if nothing trains in a file, in the files that it imports, and in those that import it."""
     names, project, path = context.names, context.names.project, context.names.path
-    if trains_itself(context) or _calls(names, _TRAINS):
+    if trains_itself(context) or names.once(_calls, _TRAINS):
         return False
     if project is None or path not in project.paths:
         return True
@@ -148,7 +148,7 @@ def _calls_in(project: ModuleIndex, path: str, methods: frozenset[str]) -> bool:
 
 
 def _updates(names: Names) -> bool:
-    return _calls(names, _UPDATES)
+    return names.once(_calls, _UPDATES)
 
 
 def _calls(names: Names, methods: frozenset[str]) -> bool:
@@ -177,20 +177,24 @@ def first_call(context: Context, call: Call, names: frozenset[str], within: ast.
         within: the part of the file to search, such as its tree or a statement.
         on_npu: count only calls that may run on the NPU.
     """
+    first = context.once(_first_calls, names, on_npu).get(within)
+    return first is None or context.names.key(first)[1] >= context.names.key(call.node)[1]
+
+
+def _first_calls(context: Context, names: frozenset[str], on_npu: bool) -> dict[ast.AST, ast.Call]:
+    """Return the first call of one of some names in each part of a file that has one."""
     words = {last_part(name) for name in names}
-    everywhere = isinstance(within, ast.Module)
-    for other in context.names.calls:
-        if other.node is call.node:
-            return True
-        function = other.node.func
+    found: dict[ast.AST, ast.Call] = {}
+    for call in context.names.calls:
+        function = call.node.func
         if (
             last_name(function) in words
-            and (everywhere or within in context.names.ancestors(other.node))
-            and context.resolve(function, other.where) in names
-            and (not on_npu or runs_on_npu(context, other.node))
+            and context.resolve(function, call.where) in names
+            and (not on_npu or runs_on_npu(context, call.node))
         ):
-            return False
-    return True
+            for around in context.names.ancestors(call.node):
+                found.setdefault(around, call.node)
+    return found
 
 
 def function_of(context: Context, node: ast.AST) -> ast.AST:

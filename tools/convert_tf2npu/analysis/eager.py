@@ -23,11 +23,15 @@ _GRAPH_TEXT = re.compile(rb"disable_(?:v2_behavior|eager_execution)\(")
 
 def uses_eager(context: Context) -> bool:
     """Return True if a file enables eager execution, or uses names that only TensorFlow 2 has without disabling it."""
-    names = set(context.called.values())
-    if names & _EAGER:
+    return context.once(_uses_eager)
+
+
+def _uses_eager(context: Context) -> bool:
+    called = set(context.called.values())
+    if called & _EAGER:
         return True
     if (
-        not names & _NOT_EAGER
+        not called & _NOT_EAGER
         and not _gets_switch(context)
         and any(is_only_version2(context.names.spelled(c.node.func, c.where) or "") for c in context.names.calls)
     ):

@@ -27,12 +27,12 @@ _INITIALIZERS = frozenset(
     """global_variables_initializer local_variables_initializer variables_initializer tables_initializer
 initialize_all_variables initialize_all_tables""".split()
 )
-_BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
+BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
 
 
 def block_of(context: Context, node: ast.AST) -> ast.AST:
     """Return the function around an expression, or the module."""
-    return next((p for p in context.names.ancestors(node) if isinstance(p, _BLOCKS)), context.names.tree)
+    return next((p for p in context.names.ancestors(node) if isinstance(p, BLOCKS)), context.names.tree)
 
 
 def only_freezes(context: Context, node: ast.AST) -> bool:
@@ -61,7 +61,7 @@ def only_freezes(context: Context, node: ast.AST) -> bool:
         return False
     return target is None or all(
         _is_harmless(context, mention)
-        for mention in names.mentions(target.id)
+        for mention in names.mentions(target.id, names.place(node).scope.node)
         if isinstance(mention, ast.Name) and isinstance(mention.ctx, ast.Load) and block in names.ancestors(mention)
     )
 

@@ -49,14 +49,23 @@ def is_on_host(context: Context, node: ast.AST) -> bool:
         context: the file.
         node: the call that makes the session.
     """
-    called = [name for name in context.called.values() if name.startswith("tensorflow.")]
-    converters = [call for call, name in context.called.items() if name.startswith(_TENSORRT)]
+    converters = context.once(_converters)
     if converters:
         place = _outermost(context, node)
         return any(_outermost(context, call) is place for call in converters) and not (
             place is None and trains_itself(context)
         )
-    return only_freezes(context, node) or (
+    return only_freezes(context, node) or context.once(_codes_images)
+
+
+def _converters(context: Context) -> tuple[ast.Call, ...]:
+    return tuple(call for call, name in context.called.items() if name.startswith(_TENSORRT))
+
+
+def _codes_images(context: Context) -> bool:
+    """Return True if a file codes images with TensorFlow, and does nothing else with it."""
+    called = [name for name in context.called.values() if name.startswith("tensorflow.")]
+    return (
         any(name.startswith(_CODECS) for name in called)
         and all(name.startswith(_AROUND) for name in called)
         and _imported(context.names.tree) <= PLAIN_MODULES
@@ -85,7 +94,7 @@ def is_shown(context: Context, node: ast.AST) -> bool:
     word, where = statement.targets[0].id, names.places[statement]
     uses = [
         mention
-        for mention in names.mentions(word)
+        for mention in names.mentions(word, where.scope.node)
         if isinstance(mention, ast.Name)
         and isinstance(mention.ctx, ast.Load)
         and names.place(mention).scope is where.scope

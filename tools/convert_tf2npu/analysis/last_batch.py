@@ -105,11 +105,16 @@ def check_last_batch(
 
 def _is_static(context: Context, node: ast.Call) -> bool:
     """Return True if the script passes these batches to a function of npu_shim that makes them static."""
-    return any(
-        node in ast.walk(origin.node)
+    return node in context.once(_made_static)
+
+
+def _made_static(context: Context) -> frozenset[ast.AST]:
+    return frozenset(
+        node
         for call in context.names.calls
         if context.called.get(call.node) in _STATIC and call.node.args
         for origin in origins(call.node.args[0], call.where, context.names)
+        for node in ast.walk(origin.node)
     )
 
 

@@ -91,23 +91,23 @@ def conversions(context: Context) -> Conversions:
     """Return the conversions of a file of a program of TensorFlow 2."""
     if not may_be_two(context) or context.names.keras_apart or not is_two(context):
         return Conversions()
-    return context.names.once(_conversions, context)
+    return context.once(_conversions)
 
 
 def later_calls(context: Context) -> list[tuple[Call, str]]:
     """Return the calls of what TensorFlow 2.6 lacks, each with the name, or the name and argument, that it lacks."""
-    return context.names.once(_later_calls, context)
+    return context.once(_later_calls)
 
 
-def _later_calls(names: Names, context: Context) -> list[tuple[Call, str]]:
+def _later_calls(context: Context) -> list[tuple[Call, str]]:
     found_calls = []
-    for call in names.calls:
+    for call in context.names.calls:
         name = context.called.get(call.node, "")
         if name.startswith(_ROOT):
-            found = _newer(call, name, names)
+            found = _newer(call, name, context.names)
         else:
             found = _method(context, call) if getattr(call.node.func, "attr", "") in _ALL_METHODS else ""
-        if found and not _is_left(names, context.source, call.node):
+        if found and not _is_left(context.names, context.source, call.node):
             found_calls.append((call, found))
     return found_calls
 
@@ -133,13 +133,13 @@ def _is_left(names: Names, source: Source, node: ast.AST) -> bool:
     return belongs_to_test(names, node)
 
 
-def _conversions(names: Names, context: Context) -> Conversions:
+def _conversions(context: Context) -> Conversions:
     found: list[Conversion] = []
     bindings: set[int] = set()
     gone: set[ast.AST] = set()
     if _WORDS.search(context.source.text):
-        uses = list(_uses(names, context.source))
-        for statement, replaced in _imports(names, context.source, uses).items():
+        uses = list(_uses(context.names, context.source))
+        for statement, replaced in _imports(context.names, context.source, uses).items():
             edits = _import_edits(context.source, statement, replaced)
             if edits is not None:
                 gone.update([statement] if len(replaced) == len(statement.names) else [])
@@ -149,8 +149,8 @@ def _conversions(names: Names, context: Context) -> Conversions:
                 name = ", ".join(each.name for each in replaced)
                 found.append(Conversion(statement, name, edits, (), frozenset([statement, *nodes])))
         for use in uses:
-            if not use.is_imported and _fits(names, use):
-                found += _of_use(names, context.source, use)
+            if not use.is_imported and _fits(context.names, use):
+                found += _of_use(context.names, context.source, use)
     for call, name in later_calls(context):
         found += _of_call(context, call, name)
     everywhere = frozenset(node for each in found for node in each.nodes)

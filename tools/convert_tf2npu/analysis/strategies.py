@@ -101,6 +101,10 @@ def creates_strategy(names: Names) -> bool:
     Args:
         names: name resolution in any of its modules.
     """
+    return names.once(_creates_strategy)
+
+
+def _creates_strategy(names: Names) -> bool:
     return any(
         names_of.resolve(call.node.func, call.where) in _MADE
         for names_of in _all_that_say(names, b"Strategy")

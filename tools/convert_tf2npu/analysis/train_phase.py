@@ -148,7 +148,7 @@ class _Search:
 
     def _uses_of(self, parameter: str, function: ast.AST, names: Names) -> Phase:
         found = []
-        for node in names.mentions(parameter):
+        for node in names.mentions(parameter, function):
             bindings = names.lookup(parameter, names.place(names.parents[node])) or ()
             if function in names.ancestors(node) and any(
                 b.kind == "arg" and b.where.scope.node is function for b in bindings
@@ -166,7 +166,7 @@ class _Search:
             if not isinstance(target, ast.Name) or assignment in self._followed:
                 continue
             self._followed.add(assignment)
-            for node in names.mentions(target.id):
+            for node in names.mentions(target.id, where.scope.node):
                 place = names.place(node)
                 bindings = names.lookup(target.id, place) or ()
                 if place.scope is where.scope and any(b.where.statement is assignment for b in bindings):

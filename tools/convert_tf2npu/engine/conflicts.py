@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Sequence
-
 from ..project.context import Context
 from ..rewrite.call_edits import broken_string, loses_comment
 from ..rewrite.change import Change, Finding, Result
 from ..rewrite.npu_imports import taken
+from ..rewrite.spans import Spans
 
 
-def checked(context: Context, change: Change, replaced: Sequence[tuple[int, int]]) -> Result:
+def checked(context: Context, change: Change, replaced: Spans) -> Result:
     """Return the change, or a finding with the reason if it cannot be made.
 
     Args:
@@ -22,7 +21,7 @@ def checked(context: Context, change: Change, replaced: Sequence[tuple[int, int]
     return Finding(change.node, reason) if reason else change
 
 
-def _reason(context: Context, change: Change, replaced: Sequence[tuple[int, int]]) -> str:
+def _reason(context: Context, change: Change, replaced: Spans) -> str:
     name = taken(change.uses, context.names)
     if name:
         return f"this file uses the name {name} for something else. Rename it and run again: {change.message}"
@@ -32,7 +31,6 @@ def _reason(context: Context, change: Change, replaced: Sequence[tuple[int, int]
         return (
             f"a comment stands inside the code to replace. Put it before the statement and run again: {change.message}"
         )
-    for edit in change.edits:
-        if any(edit.start < end and start < edit.end or start < edit.start < end for start, end in replaced):
-            return f"another rule replaces the code around it. Convert it by hand: {change.message}"
+    if any(replaced.overlap(edit.start, edit.end) for edit in change.edits):
+        return f"another rule replaces the code around it. Convert it by hand: {change.message}"
     return ""

@@ -11,6 +11,7 @@ from ..analysis.keras_package import imports_keras
 from ..analysis.tensorflow_version import is_of_graphs, is_two, on_cpu
 from ..project.project import Project
 from ..rewrite.npu_imports import import_edits
+from ..rewrite.spans import Spans
 from ..rules.base import Change, Context, Result, Rule
 from ..rules.compat_v1.lifted_names import as_lifted
 from ..rules.compat_v1.lifting import MOVING
@@ -109,7 +110,7 @@ class Planner:
         diagnostics: list[Diagnostic] = []
         found: set[tuple[ast.AST, Diagnostic]] = set()
         said: Said = {}
-        replaced: list[tuple[int, int]] = []
+        replaced = Spans()
         registry = self._of_backends if has_other_backend(context.names) else self._registry
         for rule, result in chain(registry.check(context), registry.check_last(context, replaced)):
             node = result.node
@@ -121,7 +122,8 @@ class Planner:
                 result = checked(context, result, replaced)
             if isinstance(result, Change):
                 changes.append(result)
-                replaced += [(e.start, e.end) for e in result.edits]
+                for edit in result.edits:
+                    replaced.add(edit.start, edit.end)
             diagnostic = _diagnostic(context.source, rule, result)
             if isinstance(result, Change) or (node, diagnostic) not in found:  # each call that freezes a graph sees it
                 diagnostics.append(diagnostic)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
+from typing import Any, Callable, NamedTuple, TypeVar
 
 from ..semantics.model import Where
 from ..semantics.module_index import Names, Types
 from ..syntax.expressions import last_name
 from ..syntax.source import Source
+
+_Answer = TypeVar("_Answer")
 
 
 class _Fields(NamedTuple):
@@ -44,6 +46,15 @@ class Context(_Fields):
     def __init__(self, *_: object, **__: object) -> None:
         self.known: dict[ast.AST, str | None] = {}
         self._called: dict[ast.Call, str] | None = None
+        self._once: dict[tuple[object, ...], Any] = {}
+
+    def once(self, find: Callable[..., _Answer], *args: object) -> _Answer:
+        """Return ``find(self, *args)``, computed once."""
+        key = find, args
+        if key not in self._once:
+            self._once[key] = find(self, *args)
+        answer: _Answer = self._once[key]
+        return answer
 
     def resolve(self, node: ast.AST, where: Where) -> str | None:
         """Return the canonical dotted name of an expression, or None."""

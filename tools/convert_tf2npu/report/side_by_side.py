@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Iterator, Optional, Tuple
+from collections import Counter
+from typing import Iterator, Optional, Sequence, Tuple
 
 from .html.parts import LONGEST, clean
 
@@ -33,7 +34,7 @@ def table(old: list[str], new: list[str], label: str = "Before and after") -> st
 
 
 def _rows(old: list[str], new: list[str]) -> Iterator[Row]:
-    matcher = difflib.SequenceMatcher(None, old, new)
+    matcher = _Lines(old, new)
     for number, group in enumerate(matcher.get_grouped_opcodes(_CONTEXT)):
         if number or group[0][1]:
             yield "gap", None, "", None, ""
@@ -48,6 +49,45 @@ def _rows(old: list[str], new: list[str]) -> Iterator[Row]:
                 )
                 row_kind = kind if kind == "equal" or has_left and has_right else "delete" if has_left else "insert"
                 yield (row_kind, left + 1 if has_left else None, marked[0], right + 1 if has_right else None, marked[1])
+
+
+class _Lines(difflib.SequenceMatcher):
+    """The differences of two texts by lines, in time that grows with their length.
+
+    Lines that each text has once, in the same order, divide them. Between two of these, few lines are left to compare.
+    """
+
+    def __init__(self, old: list[str], new: list[str]) -> None:
+        super().__init__(None, old, new)
+        self._old, self._new = old, new
+
+    def get_matching_blocks(self) -> list[difflib.Match]:
+        old, new = self._old, self._new
+        ones, new_ones = _once(old), _once(new)
+        found = [difflib.Match(0, 0, 0)]
+        left = right = 0
+        for end, new_end in [
+            *((at, new_ones[line]) for line, at in ones.items() if line in new_ones),
+            (len(old), len(new)),
+        ]:
+            if new_end < right:
+                continue
+            between = difflib.SequenceMatcher(None, old[left:end], new[right:new_end]) if left < end else None
+            blocks = [(left + a, right + b, size) for a, b, size in (between.get_matching_blocks() if between else ())]
+            for a, b, size in [*blocks, (end, new_end, 1 if end < len(old) else 0)]:
+                last = found[-1]
+                if (last.a + last.size, last.b + last.size) == (a, b):
+                    found[-1] = last._replace(size=last.size + size)
+                elif size:
+                    found.append(difflib.Match(a, b, size))
+            left, right = end + 1, new_end + 1
+        return [*(each for each in found if each.size), difflib.Match(len(old), len(new), 0)]
+
+
+def _once(lines: Sequence[str]) -> dict[str, int]:
+    """Return the lines that a text has once, with their places."""
+    count = Counter(lines)
+    return {line: at for at, line in enumerate(lines) if count[line] == 1}
 
 
 def _shown(line: str) -> str:

@@ -45,13 +45,18 @@ _FRAMEWORKS = frozenset({"tensorflow", "keras", "tf_keras"})
 
 def taken(uses: Iterable[str], names: Names) -> str | None:
     """Return the first of some names of npu_init that the file binds to something else."""
-    scopes = [names.module] + [f.scope for f in names.functions]
-    for use in uses:
-        for scope in scopes:
-            for binding in scope.bindings.get(use, ()):
-                if not (binding.kind == "import" and canonical(binding.target).startswith("npu_shim.")):
-                    return use
-    return None
+    foreign = names.once(_foreign)
+    return next((use for use in uses if use in foreign), None)
+
+
+def _foreign(names: Names) -> frozenset[str]:
+    """Return the names that a module, or a function of it, binds to something else than objects of npu_shim."""
+    return frozenset(
+        name
+        for scope in [names.module] + [f.scope for f in names.functions]
+        for name, bindings in scope.bindings.items()
+        if not all(b.kind == "import" and canonical(b.target).startswith("npu_shim.") for b in bindings)
+    )
 
 
 def device_name(names: Names, of_vendor: bool = False) -> str:

@@ -6,9 +6,10 @@ import ast
 import importlib
 import os
 import re
-from typing import Any, Iterator, Pattern, Sequence
+from typing import Any, Iterator, Pattern
 
 from ..project.source_files import names_frameworks
+from ..rewrite.spans import Spans
 from ..semantics.model import Call
 from ..syntax.expressions import last_part
 from ..syntax.source import SourceError
@@ -46,9 +47,9 @@ class Registry:
             if called.get(node) in by_call or getattr(node.func, "attr", None) in by_method or node in strings:
                 yield from self._check_call(context, call)
 
-    def check_last(self, context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[tuple[Rule, Result]]:
+    def check_last(self, context: Context, replaced: Spans) -> Iterator[tuple[Rule, Result]]:
         """Yield the results of the rules that need to know the rewrites of all others."""
-        replaced = tuple(replaced)  # a copy: results yielded here must not change it
+        replaced = replaced.copy()  # results yielded here must not change it
         for rule, check_last in self._last:
             for result in check_last(context, replaced):
                 yield rule, result

@@ -26,6 +26,7 @@ class Classes:
         self._names_ref = weakref.ref(names)
         # None stands for the names of this module: a reference to them would make a cycle.
         self._held: dict[tuple[ast.ClassDef, str], list[tuple[Binding, Names | None]]] = {}
+        self._of_objects: dict[str, dict[ast.ClassDef, list[Binding]]] = {}
         self._ancestries: dict[ast.ClassDef, frozenset[str]] = {}
 
     @property
@@ -117,11 +118,7 @@ class Classes:
             own: list[tuple[Binding, Names | None]] = [
                 (b, None) for b in names.class_scopes[owner].bindings.get(name, ())
             ]
-            of_objects: list[tuple[Binding, Names | None]] = [
-                (h.binding, None)
-                for h in names.attributes.get(name, ())
-                if self.owner(h.target.value, h.binding.where) == (owner, names)
-            ]
+            of_objects: list[tuple[Binding, Names | None]] = [(b, None) for b in self._by_owner(name).get(owner, ())]
             for base in self._bases(owner):
                 of_base = base.names.held(base.node, name)
                 of_objects += [
@@ -131,6 +128,18 @@ class Classes:
                 ]
             self._held[key] = own + of_objects
         return [HeldBinding(binding, other or names) for binding, other in self._held[key]]
+
+    def _by_owner(self, name: str) -> dict[ast.ClassDef, list[Binding]]:
+        """Return what this module assigns to an attribute of objects of its classes, by their classes."""
+        if name not in self._of_objects:
+            found = self._of_objects[name] = {}
+            assigned = self._names.attributes.get(name, ())
+            # The owner of x in x.y.z may depend on what is assigned to z: names come first.
+            for held in sorted(assigned, key=lambda held: not isinstance(held.target.value, ast.Name)):
+                owner = self.owner(held.target.value, held.binding.where)
+                if owner is not None and owner.names is self._names:
+                    found.setdefault(owner.node, []).append(held.binding)
+        return self._of_objects[name]
 
     def assigned(self, node: ast.Attribute, where: Where) -> list[Binding]:
         """Return what this module assigns to an attribute of a variable, as in ``tf.model = Sequential()``."""

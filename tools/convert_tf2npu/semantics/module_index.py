@@ -217,8 +217,13 @@ class Names(ABC):
         """Yield the nodes around a node, the innermost first."""
 
     @abstractmethod
-    def mentions(self, word: str) -> list[ast.AST]:
-        """Return the expressions that read a name or an attribute of that name."""
+    def mentions(self, word: str, inside: ast.AST | None = None) -> list[ast.AST]:
+        """Return the expressions that read a name or an attribute of that name.
+
+        Args:
+            word: the name.
+            inside: the node of a scope, to return only those in it or in a scope in it.
+        """
 
     @abstractmethod
     def key(self, call: ast.AST) -> tuple[str, int]:

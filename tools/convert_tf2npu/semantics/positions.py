@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from .model import Where
+from .model import Scope, Where
 from .scopes import Scopes
 
 
@@ -21,6 +21,7 @@ class Positions:
         self._scopes = scopes
         self._path = path
         self._mentions: dict[str, list[ast.AST]] | None = None
+        self._inside: dict[str, dict[ast.AST, list[ast.AST]]] = {}
         self._call_places: dict[ast.AST, Where] | None = None
         self._call_numbers: dict[ast.AST, int] | None = None
 
@@ -32,8 +33,8 @@ class Positions:
             yield parent
             parent = parents.get(parent)
 
-    def mentions(self, word: str) -> list[ast.AST]:
-        """Return the expressions that read a name or an attribute of that name."""
+    def mentions(self, word: str, inside: ast.AST | None = None) -> list[ast.AST]:
+        """Return the expressions that read a name or an attribute of that name, in the whole module or in a scope."""
         if self._mentions is None:
             self._mentions = {}
             for name, _ in self._scopes.reads:
@@ -41,7 +42,17 @@ class Positions:
             for node in self._scopes.parents:
                 if type(node) is ast.Attribute and type(node.ctx) is ast.Load:
                     self._mentions.setdefault(node.attr, []).append(node)
-        return self._mentions.get(word, [])
+        found = self._mentions.get(word, [])
+        if inside is None:
+            return found
+        if word not in self._inside:
+            by_scope = self._inside.setdefault(word, {})
+            for node in found:
+                scope: Scope | None = self.place(node).scope
+                while scope is not None:
+                    by_scope.setdefault(scope.node, []).append(node)
+                    scope = scope.parent
+        return self._inside[word].get(inside, [])
 
     def key(self, call: ast.AST) -> tuple[str, int]:
         """Return the file of a call of this module and its number there, the same each time the file is read."""

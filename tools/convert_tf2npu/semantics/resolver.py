@@ -96,8 +96,8 @@ class Resolver(Names):
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         return self._positions.ancestors(node)
 
-    def mentions(self, word: str) -> list[ast.AST]:
-        return self._positions.mentions(word)
+    def mentions(self, word: str, inside: ast.AST | None = None) -> list[ast.AST]:
+        return self._positions.mentions(word, inside)
 
     def key(self, call: ast.AST) -> tuple[str, int]:
         return self._positions.key(call)

@@ -85,8 +85,9 @@ Untouched::
 
 from __future__ import annotations
 
-from typing import Iterator, Sequence
+from typing import Iterator
 
+from ...rewrite.spans import Spans
 from ..base import Context, Result
 from .contrib.contrib_uses import CODE
 from .contrib.plan import plan
@@ -95,6 +96,6 @@ __all__ = ["CODE", "NEEDS", "check_last"]
 NEEDS = {"compat_v1": True}
 
 
-def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[Result]:
+def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
     if context.names.lift is not None:
         yield from plan(context, replaced).changes

@@ -107,12 +107,13 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, Sequence
+from typing import Iterator
 
 from ...analysis.v2_behavior import SWITCH, switch
 from ...rewrite.call_edits import rename_behind
 from ...rewrite.npu_imports import statement_behind
 from ...rewrite.removal import remove_statements
+from ...rewrite.spans import Spans
 from ...semantics.model import Lift
 from ...syntax.source import Edit, Source
 from ...tf_api.v1_fate import V1, is_lifted, rest_of
@@ -142,7 +143,7 @@ def check_file(context: Context) -> Iterator[Result]:
         yield from _switch(context)
 
 
-def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[Result]:
+def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
     """Lift single names, unless another rule replaces them."""
     names, source = context.names, context.source
     if names.lift is None:
@@ -152,7 +153,7 @@ def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterato
         start, end = source.start(use.whole), source.end(use.whole)
         edit = _in_place(context, use)
         node = whole_call(names, use.whole)
-        if any(s < end and start < e for s, e in replaced):
+        if replaced.overlap(start, end):
             continue
         if edit is None:
             if (

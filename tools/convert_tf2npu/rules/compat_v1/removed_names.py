@@ -64,8 +64,9 @@ Untouched::
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Sequence, Tuple
+from typing import Iterator, Tuple
 
+from ...rewrite.spans import Spans
 from ...tf_api.v1_fate import NOWHERE, became, is_lifted, rest_of
 from ...tf_api.v1_tables import CHANGED, PRIVATE
 from ..base import Context, Finding, Result
@@ -86,7 +87,7 @@ _ADVICE = {
 _COPY = "Copy its source from TensorFlow 1.15, or remove it"
 
 
-def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[Result]:
+def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
     if not context.compat_v1:
         return
     reported: set[str] = set()
@@ -102,7 +103,7 @@ def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterato
 _Removed = Tuple[ast.AST, str, str]
 
 
-def _all(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[_Removed]:
+def _all(context: Context, replaced: Spans) -> Iterator[_Removed]:
     for node, name, has_comment in plan(context, replaced).remaining:
         full = f"tf.contrib.{name}" if name else "tf.contrib"
         if has_comment:
@@ -120,7 +121,7 @@ def _all(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[_Rem
     source = context.source
     for use in uses(context.names):
         start, end = source.start(use.whole), source.end(use.whole)
-        if not any(s < end and start < e for s, e in replaced if e > s):
+        if not replaced.overlap(start, end, insertions=False):
             yield from _used(context, use)
 
 

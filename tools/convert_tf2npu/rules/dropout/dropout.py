@@ -152,7 +152,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     node = call.node
     spelled = context.names.spelled(node.func, call.where) or ""
     keras = name == "tensorflow.keras.backend.dropout"
-    version = 2 if keras else 1 if is_version1(spelled) else _version(context)
+    version = 2 if keras else 1 if is_version1(spelled) else context.once(_version)
     if version is None:
         if len(node.args) > 1:
             yield Finding(

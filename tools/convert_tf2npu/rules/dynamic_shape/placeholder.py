@@ -63,7 +63,7 @@ _SIGNATURES = {"placeholder": ("dtype", "shape", "name"), "placeholder_with_defa
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if not _is_dynamic(context, call):
         return
-    places = [c for c in context.names.calls if _is_dynamic(context, c) and _is_sparse(context, c) == (name == _SPARSE)]
+    places = context.once(_dynamic, name == _SPARSE)
     if places[0].node is not call.node:
         return
     if name == _SPARSE:
@@ -80,6 +80,10 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         f"{placeholders} with a dynamic shape: the NPU recompiles for each new shape. Give every dimension, including "
         "the batch; pad the last batch with npu_shim.data.padded_batches",
     )
+
+
+def _dynamic(context: Context, sparse: bool) -> list[Call]:
+    return [call for call in context.names.calls if _is_dynamic(context, call) and _is_sparse(context, call) == sparse]
 
 
 def _is_sparse(context: Context, call: Call) -> bool:

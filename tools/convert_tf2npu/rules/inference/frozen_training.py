@@ -61,10 +61,11 @@ Untouched::
 
 from __future__ import annotations
 
+import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test, trains_itself
-from ...analysis.freezing import FREEZERS, block_of
+from ...analysis.freezing import BLOCKS, FREEZERS, block_of
 from ...semantics.model import Call
 from ...syntax.expressions import constant, last_name
 from ..base import Context, Finding, Result
@@ -77,9 +78,8 @@ _SESSION = "tensorflow.keras.backend.get_session"
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if in_test(context, call.node) or trains_itself(context):
         return
-    names = context.names
     block = block_of(context, call.node)
-    inside = [each for each in names.calls if block in names.ancestors(each.node)]
+    inside = context.once(_calls_by_block)[block]
     for each in inside:
         for keyword in each.node.keywords:
             if keyword.arg in ("training", "is_training") and constant(keyword.value) == (True,):
@@ -97,3 +97,12 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             "the frozen graph has the branches for training. "
             "Call tf.keras.backend.set_learning_phase(0) before the model is made",
         )
+
+
+def _calls_by_block(context: Context) -> dict[ast.AST, list[Call]]:
+    found: dict[ast.AST, list[Call]] = {}
+    for call in context.names.calls:
+        for around in context.names.ancestors(call.node):
+            if isinstance(around, BLOCKS):
+                found.setdefault(around, []).append(call)
+    return found

@@ -83,7 +83,7 @@ _OPTION = "graph_run_mode"
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if (
         _OPTION in context.source.text
-        or not _loads(context)
+        or not context.once(_loads)
         or not never_trains(context)
         or in_test(context, call.node)
         or is_on_host(context, call.node)

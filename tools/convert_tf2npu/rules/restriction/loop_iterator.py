@@ -42,13 +42,23 @@ CALLS = frozenset({"npu_shim.npu_init.util.set_iteration_per_loop"})
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    loops = constant(bind(call.node, ("sess", "train_op", "iterations_per_loop")).args.get("iterations_per_loop"))
-    if loops is None or not isinstance(loops[0], int) or loops[0] < 2:
-        return
+    if context.once(_loops)[:1] != [call]:
+        return  # an iterator is reported once
+    loops = _number(call)
     for other in context.names.calls:
         if getattr(other.node.func, "attr", "") == "make_one_shot_iterator":
             yield Finding(
                 other.node,
-                f"iterations_per_loop={loops[0]} needs an iterator that the host initializes. "
+                f"iterations_per_loop={loops} needs an iterator that the host initializes. "
                 "Use make_initializable_iterator() and run its initializer",
             )
+
+
+def _loops(context: Context) -> list[Call]:
+    """Return the calls that let the device run several steps at a time."""
+    return [call for call in context.names.calls if context.called.get(call.node) in CALLS and _number(call) > 1]
+
+
+def _number(call: Call) -> int:
+    value = constant(bind(call.node, ("sess", "train_op", "iterations_per_loop")).args.get("iterations_per_loop"))
+    return value[0] if value is not None and isinstance(value[0], int) else 0

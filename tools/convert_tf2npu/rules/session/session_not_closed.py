@@ -71,19 +71,24 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         or context.names.owner(target.value, call.where) is None
         or in_test(context, call.node)
         or is_on_host(context, call.node)
+        or context.once(_may_be_closed, target.attr)
     ):
         return
-    for other in context.names.mentions(target.attr):
-        parent = context.names.parents.get(other)
-        if isinstance(other, ast.Attribute) and (
-            isinstance(parent, ast.Attribute)
-            and parent.attr in _ENDS
-            or not isinstance(parent, (ast.Attribute, ast.Call, ast.keyword))
-            or isinstance(parent, ast.withitem)
-        ):
-            return  # it is closed, or passed to code that may close it
     yield Finding(
         call.node,
         f"this session is never closed and occupies the NPU. Call {context.source.segment(target)}.close() in a method "
         "close() or __exit__()",
     )
+
+
+def _may_be_closed(context: Context, attribute: str) -> bool:
+    """Return True if the value of an attribute is closed, or passed to code that may close it."""
+    for mention in context.names.mentions(attribute):
+        parent = context.names.parents.get(mention)
+        if isinstance(mention, ast.Attribute) and (
+            isinstance(parent, ast.Attribute)
+            and parent.attr in _ENDS
+            or not isinstance(parent, (ast.Attribute, ast.Call, ast.keyword))
+        ):
+            return True
+    return False

@@ -68,11 +68,12 @@ Untouched::
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Sequence
+from typing import Iterator
 
 from ...analysis.device_placement import belongs_to_test
 from ...analysis.later_names import conversions, later_calls
 from ...analysis.tensorflow_version import is_two, may_be_two
+from ...rewrite.spans import Spans
 from ...tf_api.later_names import ARGUMENT_NAMES
 from ...tf_api.names_after_26 import ARGUMENTS
 from ..base import Context, Finding, Result
@@ -121,7 +122,7 @@ _INSTEAD = {
 }
 
 
-def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[Result]:
+def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
     if not may_be_two(context):
         return
     if "def compute_loss" in context.source.text:
@@ -158,7 +159,7 @@ def _uncalled(context: Context) -> Iterator[Result]:
             yield Finding(node, "TensorFlow 2.6 does not call compute_loss of a model. Define train_step and call it")
 
 
-def _is_converted(context: Context, call: ast.Call, replaced: Sequence[tuple[int, int]]) -> bool:
+def _is_converted(context: Context, call: ast.Call, replaced: Spans) -> bool:
     """Return True if NPU124 has converted the function, the method or the argument."""
     parts = {call, *ast.walk(call.func)}
     return any(

@@ -91,18 +91,21 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
 
 def _is_for_pipeline(context: Context, call: Call) -> bool:
     """Return True if the model of an input runs in the input pipeline: a model that preprocesses."""
-    names = context.names
-    statement = names.parents.get(call.node)
+    statement = context.names.parents.get(call.node)
     target = getattr((getattr(statement, "targets", None) or [None])[0], "id", None)
-    for other in names.calls:
-        made = names.parents.get(other.node)
-        if context.called.get(other.node) == "tensorflow.keras.Model" and isinstance(made, ast.Assign) and target:
-            model = getattr(made.targets[0], "id", None)
-            if any(getattr(node, "id", None) == target for node in ast.walk(other.node)) and any(
-                read.id == model and not runs_on_npu(context, read) for read, _ in names.reads
-            ):
-                return True
-    return False
+    return target is not None and target in context.once(_for_pipelines)
+
+
+def _for_pipelines(context: Context) -> frozenset[str]:
+    """Return the names from which a file makes models that run in the input pipeline."""
+    models: dict[str, list[ast.Call]] = {}
+    for call in context.names.calls:
+        made = context.names.parents.get(call.node)
+        if context.called.get(call.node) == "tensorflow.keras.Model" and isinstance(made, ast.Assign):
+            models.setdefault(getattr(made.targets[0], "id", ""), []).append(call.node)
+    on_host = {read.id for read, _ in context.names.reads if read.id in models and not runs_on_npu(context, read)}
+    made_from = [node for model in on_host for call in models[model] for node in ast.walk(call)]
+    return frozenset(node.id for node in made_from if isinstance(node, ast.Name))
 
 
 def _is_string(context: Context, call: Call, node: ast.expr) -> bool:

@@ -174,9 +174,15 @@ def _has_path_of_rank(context: Context, call: Call) -> bool:
     calls = [call.node, *(owner.node for owner in owners if isinstance(owner.node, ast.Call))]
     given = [part for each in calls for part in (*each.args, *(keyword.value for keyword in each.keywords))]
     used = {name.id for part in given for name in ast.walk(part) if isinstance(name, ast.Name)}
-    return any(
-        isinstance(node, ast.Assign)
-        and any(isinstance(target, ast.Name) and target.id in used for target in node.targets)
+    return not used.isdisjoint(context.once(_assigned_by_rank))
+
+
+def _assigned_by_rank(context: Context) -> frozenset[str]:
+    return frozenset(
+        target.id
+        for node in context.names.places
+        if isinstance(node, ast.Assign)
         and (_DEPENDS.search(context.source.segment(node.value)) or _depends_on_rank(context, node))
-        for node in ast.walk(context.names.tree)
+        for target in node.targets
+        if isinstance(target, ast.Name)
     )

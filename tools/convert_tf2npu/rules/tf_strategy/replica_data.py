@@ -74,9 +74,10 @@ from ...analysis.phase_words import TRAIN
 from ...analysis.strategies import creates_strategy
 from ...analysis.train_phase import phase_of
 from ...semantics.model import Call, Where
+from ...semantics.module_index import Names
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
-from ...syntax.expressions import constant
+from ...syntax.expressions import constant, last_name
 from ..base import Context, Finding, Result
 
 CODE = "NPU252"
@@ -164,13 +165,11 @@ def _beginnings(context: Context, node: ast.expr, where: Where) -> Iterator[ast.
 def _is_sharded(context: Context, node: ast.Call) -> bool:
     """Return True if a dataset is sharded in its function or, by a strategy, in its file."""
     function = function_of(context, node)
-    for call in context.names.calls:
-        if (
-            isinstance(call.node.func, ast.Attribute)
-            and call.node.func.attr in _SHARDING
-            and (
-                call.node.func.attr != "shard" or function in [*context.names.ancestors(call.node), context.names.tree]
-            )
-        ):
-            return True
-    return False
+    return any(
+        last_name(call.func) != "shard" or function in [*context.names.ancestors(call), context.names.tree]
+        for call in context.names.once(_sharding)
+    )
+
+
+def _sharding(names: Names) -> list[ast.Call]:
+    return [c.node for c in names.calls if isinstance(c.node.func, ast.Attribute) and c.node.func.attr in _SHARDING]

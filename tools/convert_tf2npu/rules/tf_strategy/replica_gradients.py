@@ -183,13 +183,11 @@ def _problem(source: GradientSource, each: Applied) -> str | None:
     assert isinstance(call, ast.Call)
     if bind(call, GRADIENTS).given("grad_ys"):
         return "some of these gradients start from grad_ys, which may be averaged already"
-    for other in names.calls:
-        if (
-            other.node is not call
-            and names.resolve(other.node.func, other.where) == "tensorflow.gradients"
-            and any(_is_read(names, call, value) for value in other.node.args)
-        ):
-            return "some of these gradients are differentiated again"
+    statement = names.parents.get(call)
+    words = [t.id for t in getattr(statement, "targets", ()) if isinstance(t, ast.Name)]
+    readers = names.once(_differentiated)
+    if call in readers or any(not readers.get(word, {call}) <= {call} for word in words):
+        return "some of these gradients are differentiated again"
     function = next((p for p in names.ancestors(call) if isinstance(p, ast.FunctionDef)), None)
     if (
         function is None
@@ -210,8 +208,12 @@ def _problem(source: GradientSource, each: Applied) -> str | None:
     return None
 
 
-def _is_read(names: Names, call: ast.Call, value: ast.expr) -> bool:
-    """Return True if an expression contains a call, or reads the variable that holds its result."""
-    statement = names.parents.get(call)
-    words = {t.id for t in statement.targets if isinstance(t, ast.Name)} if isinstance(statement, ast.Assign) else set()
-    return any(n is call or isinstance(n, ast.Name) and n.id in words for n in ast.walk(value))
+def _differentiated(names: Names) -> dict[object, set[ast.Call]]:
+    """Return the calls and the names in the arguments of calls of tf.gradients, each with those calls."""
+    found: dict[object, set[ast.Call]] = {}
+    for call in names.calls:
+        if names.resolve(call.node.func, call.where) == "tensorflow.gradients":
+            for node in (node for value in call.node.args for node in ast.walk(value)):
+                if isinstance(node, (ast.Name, ast.Call)):
+                    found.setdefault(node.id if isinstance(node, ast.Name) else node, set()).add(call.node)
+    return found

@@ -133,14 +133,13 @@ def _saves_session(context: Context, call: Call) -> bool:
 
 def _saves_model(context: Context, call: Call, name: str) -> bool:
     """Return True if a call saves a Keras model, in a file that trains one."""
-    if not has_words(context.source.text, (".fit(", ".fit_generator(", ".train_on_batch(")):
-        return False
     function = call.node.func
-    return name in _KERAS or (
+    saves = name in _KERAS or (
         isinstance(function, ast.Attribute)
         and function.attr in ("save", "save_weights")
         and context.types.of(function.value, call.where) == Type.MODEL
     )
+    return saves and has_words(context.source.text, (".fit(", ".fit_generator(", ".train_on_batch("))
 
 
 def _is_saver(context: Context, node: ast.expr, where: Where) -> bool:

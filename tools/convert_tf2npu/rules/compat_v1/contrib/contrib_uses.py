@@ -6,6 +6,7 @@ import ast
 from typing import NamedTuple, Sequence
 
 from ....rewrite.call_edits import loses_comment
+from ....rewrite.spans import Spans
 from ....semantics.model import Binding, Scope
 from ....syntax.source import Edit
 from ....syntax.suppressions import ignored
@@ -90,9 +91,7 @@ def _bound(context: Context, binding: Binding) -> str | None:
     return None
 
 
-def contrib_uses(
-    context: Context, known: Sequence[ContribName], replaced: Sequence[tuple[int, int]]
-) -> list[ContribUse]:
+def contrib_uses(context: Context, known: Sequence[ContribName], replaced: Spans) -> list[ContribUse]:
     """Return the uses, except those that other rewrites replace.
 
     Args:
@@ -104,7 +103,7 @@ def contrib_uses(
     found = []
     for use in uses(context.names):
         start, end = source.start(use.whole), source.end(use.whole)
-        if below_contrib(use.name) is not None and not any(s < e and s < end and start < e for s, e in replaced):
+        if below_contrib(use.name) is not None and not replaced.overlap(start, end, insertions=False):
             found.append(_contrib_use(context, use, known))
     return found
 

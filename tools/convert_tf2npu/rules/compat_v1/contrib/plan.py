@@ -11,6 +11,7 @@ from typing import NamedTuple, Sequence
 
 from ....analysis.v2_behavior import switch
 from ....rewrite.call_edits import rename, rename_behind
+from ....rewrite.spans import Spans
 from ....semantics.model import Where
 from ....syntax.source import Edit
 from ....syntax.suppressions import ignored
@@ -45,7 +46,7 @@ class _Moved(NamedTuple):
     stay: Sequence[ContribUse] = ()
 
 
-def plan(context: Context, replaced: Sequence[tuple[int, int]]) -> Plan:
+def plan(context: Context, replaced: Spans) -> Plan:
     """Return the plan for a file.
 
     Args:
@@ -98,7 +99,11 @@ def plan(context: Context, replaced: Sequence[tuple[int, int]]) -> Plan:
 
 def moves(context: Context, call: ast.Call) -> bool:
     """Return True if a call of tf.contrib is converted to its replacement."""
-    return context.moves_contrib and context.names.lift is not None and call in plan(context, ()).moved
+    return context.moves_contrib and context.names.lift is not None and call in context.once(_moved)
+
+
+def _moved(context: Context) -> frozenset[ast.AST]:
+    return plan(context, Spans()).moved
 
 
 def _by_its_root(
