@@ -1,22 +1,26 @@
 """A dump file: eight bytes with the length of the message, the message, then the tensors' bytes, inputs before outputs.
 
-Only the message is read; tensors stay in the file until ``values`` maps them into memory.
+The message is ``DumpData`` of the engine's ``dump_task.proto``. Its wire format is read here, so no release of protobuf
+is needed, and tensors inside the message stay in the file, too, until ``values`` maps them into memory. A field that is
+not in the tables below is skipped.
 """
 
 from __future__ import annotations
 
-import functools
-import operator
 import os
-from typing import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Iterable, Mapping, Tuple
 
 import numpy as np
 
 from npu_shim.dumps import formats
 from npu_shim.dumps.files import DumpFile
-from npu_shim.dumps.messages import DumpData, DumpError, Tensor, parse
+from npu_shim.dumps.formats import DumpError
 
+_VARINT, _BYTES, _FIXED = 0, 2, {1: 8, 5: 4}  # wire types, and bytes of those of fixed size
 _MOST_MESSAGE = 1 << 31  # protobuf's own limit
+_MOST_DIMENSIONS = 32
+Span = Tuple[int, int]  # begin and end of bytes
 # The engine's types in the order of their numbers.
 _NAMES = """
 undefined float32 float16 int8 uint8 int16 uint16 int32 int64 uint32 uint64 bool float64 string dual_sub_int8
@@ -26,6 +30,143 @@ float4_e1m2 hifloat4
 """.split()
 _READ = {name: name.lstrip("q") for name in _NAMES[1:13] + _NAMES[16:23]}  # as NumPy calls them
 _READ["bfloat16"] = "uint16"
+
+
+@dataclass
+class Tensor:
+    """A tensor of an operator.
+
+    Attributes:
+        data_type, format: the numbers of the message.
+        shape: as it lies in memory.
+        original_shape: in the graph; equal to ``shape`` where the message has none.
+        groups: of a convolution whose weights these are; 0 or 1 without groups.
+        size: of its data in bytes.
+        data: where it is in the file.
+        original: name of the original op, empty if unknown.
+        original_output: its output; -1 if unknown.
+        original_type, original_format: in the graph. The engine fills both, so a format without a type is none.
+        parts: the files and tensors that it is made of, along ``axis``; empty for a tensor of one file.
+    """
+
+    data_type: int = 0
+    format: int = 0
+    shape: tuple[int, ...] = ()
+    original_shape: tuple[int, ...] = ()
+    groups: int = 0
+    size: int = 0
+    data: Span = (0, 0)
+    original: str = ""
+    original_output: int = 0
+    original_type: int = 0
+    original_format: int = 0
+    parts: list[tuple[str, Tensor]] = field(default_factory=list)
+    axis: int = 0
+
+
+@dataclass
+class DumpData:
+    """The message of a dump file: an operator and its tensors."""
+
+    op_name: str = ""
+    outputs: list[Tensor] = field(default_factory=list)
+    inputs: list[Tensor] = field(default_factory=list)
+    attributes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def originals(self) -> list[str]:
+        """The names of the ops that the engine made this one from, written as [LENGTH]NAME[LENGTH]NAME."""
+        text, names = self.attributes.get("_datadump_original_op_names", "").encode(), []
+        while text[:1] == b"[":
+            length, _, text = text[1:].partition(b"]")
+            if not length.isdigit():
+                break
+            names.append(text[: int(length)].decode("utf-8", "replace"))
+            text = text[int(length) :]
+        return names
+
+
+# Message -> its fields by number: the name and int, str, Span, or the table of a message.
+_SHAPE = {1: ("sizes", int)}
+_ORIGINAL = dict(enumerate([("original", str), ("original_output", int), ("original_type", int)], 1))
+_ORIGINAL[4] = ("original_format", int)
+_INPUT: dict[int, tuple[str, Any]] = {1: ("data_type", int), 2: ("format", int), 3: ("shape", _SHAPE)}
+_INPUT.update({4: ("data", Span), 5: ("size", int), 6: ("original_shape", _SHAPE), 7: ("groups", int)})
+_OUTPUT = {4: ("of", _ORIGINAL), **{number + (number > 3): row for number, row in _INPUT.items()}}
+_ATTRIBUTE = {1: ("name", str), 2: ("value", str)}
+_DUMP = {3: ("outputs", _OUTPUT), 4: ("inputs", _INPUT), 6: ("op_name", str), 7: ("attributes", _ATTRIBUTE)}
+
+
+def parse(raw: memoryview, begin: int, end: int) -> DumpData:
+    """Read a message.
+
+    Args:
+        raw: the file.
+        begin, end: where the message is.
+    Raises:
+        DumpError: the bytes are no such message.
+    """
+    found = _decoded(raw, begin, end, _DUMP)
+    outputs, inputs = (list(map(_tensor, found.get(side, []))) for side in ("outputs", "inputs"))
+    pairs = [[each.get(part, [""])[-1] for part in ("name", "value")] for each in found.get("attributes", [])]
+    return DumpData(found.get("op_name", [""])[-1], outputs, inputs, dict(pairs))
+
+
+def _decoded(raw: memoryview, place: int, end: int, table: Mapping[int, tuple[str, Any]]) -> dict[str, list[Any]]:
+    """Return the values of each known field."""
+    found: dict[str, list[Any]] = {}
+    while place < end:
+        key, place = _varint(raw, place, end)
+        (name, kind), wire = table.get(key >> 3, ("", None)), key & 7
+        values = found.setdefault(name, [])
+        if wire == _VARINT:
+            number, place = _varint(raw, place, end)
+            if kind not in (int, None):
+                raise DumpError("its message has a number in the place of a text or message")
+            values.append(number)
+            continue
+        length, place = _varint(raw, place, end) if wire == _BYTES else (_FIXED.get(wire, -1), place)
+        if length < 0:
+            raise DumpError(f"field {key >> 3} of its message has the unknown wire type {wire}")
+        if length > end - place:
+            raise DumpError(f"field {key >> 3} of its message has {length} bytes where {end - place} are left")
+        begin, place = place, place + length
+        if kind is int:  # numbers in a row
+            while begin < place:
+                number, begin = _varint(raw, begin, place)
+                values.append(number)
+        elif kind is str:
+            values.append(bytes(raw[begin:place]).decode("utf-8", "replace"))
+        elif kind:
+            values.append((begin, place) if kind is Span else _decoded(raw, begin, place, kind))
+    return {name: values for name, values in found.items() if name and values}
+
+
+def _varint(raw: memoryview, place: int, end: int) -> tuple[int, int]:
+    value = shift = 0
+    while place < end and shift < 70:
+        byte = raw[place]
+        value |= (byte & 127) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 128:
+            return value & (1 << 64) - 1, place
+    raise DumpError("a number of its message is cut off")
+
+
+def _tensor(found: dict[str, list[Any]]) -> Tensor:
+    for original in found.pop("of", []):
+        found.update(original)
+    values = {name: each[-1] for name, each in found.items()}
+    for name in ("shape", "original_shape"):
+        sizes = values.get(name, {}).get("sizes", [])
+        if len(sizes) > _MOST_DIMENSIONS or any(size >= 1 << 63 for size in sizes):
+            raise DumpError(f"shape of {len(sizes)} dimensions, {sizes[:4]} ..., is not that of a tensor")
+        values[name] = tuple(sizes)
+    made = Tensor(**values)
+    made.original_shape = made.original_shape or made.shape
+    if made.original_output >= 1 << 31:  # -1 in 32 bits
+        made.original_output = -1
+    return made
 
 
 def read(path: str) -> DumpData:
@@ -82,15 +223,12 @@ def values(path: str, tensor: Tensor) -> np.ndarray:
     if name not in _READ:
         raise DumpError(f"type {name} cannot be compared: NumPy has no such type")
     dtype = np.dtype(_READ[name])
-    number = functools.reduce(operator.mul, tensor.shape, 1)
-    if number * dtype.itemsize > tensor.size:  # more bytes than elements are padding
-        raise DumpError(
-            f"shape {list(tensor.shape)} of {name} needs {number * dtype.itemsize} bytes, {tensor.size} are there"
-        )
-    if not number:
-        return np.zeros(tensor.shape, np.float32 if name == "bfloat16" else dtype)
-    found = np.memmap(path, dtype, "r", tensor.data[0], (number,))
-    array = np.asarray(found).reshape(tensor.shape)
+    number = formats.product(tensor.shape)
+    needed = number * dtype.itemsize
+    if needed > tensor.size:  # more bytes than elements are padding
+        raise DumpError(f"shape {list(tensor.shape)} of {name} needs {needed} bytes, {tensor.size} are there")
+    array: np.ndarray = np.memmap(path, dtype, "r", tensor.data[0], (number,)) if number else np.zeros(0, dtype)
+    array = np.asarray(array).reshape(tensor.shape)
     return (array.astype(np.uint32) << 16).view(np.float32) if name == "bfloat16" else array
 
 
@@ -104,6 +242,6 @@ def original(path: str, tensor: Tensor, layout: str = "") -> np.ndarray:
     Raises:
         DumpError: its type or layout is unknown, or does not fit.
     """
-    named = formats.name(tensor.original_format) if tensor.original_type else ""
+    layout = layout or (formats.name(tensor.original_format) if tensor.original_type else "")
     array, name = values(path, tensor), formats.name(tensor.format)
-    return formats.to_original(array, name, tensor.original_shape, layout or named, tensor.groups)
+    return formats.to_original(array, name, tensor.original_shape, layout, tensor.groups)

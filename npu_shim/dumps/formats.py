@@ -16,11 +16,9 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from typing import Iterator, Sequence
+from typing import Iterable, Iterator, Sequence
 
 import numpy as np
-
-from npu_shim.dumps.messages import DumpError
 
 # The engine's formats in the order of their numbers.
 _NAMES = """
@@ -33,8 +31,14 @@ FRACTAL_Z_WINO C1HWC0
 """.split()
 PLAIN = ("NHWC", "NCHW", "HWCN", "CHWN", "NDHWC", "NCDHW", "DHWCN", "DHWNC")
 _OF_WEIGHTS = ("HWCN", "NCHW", "DHWCN", "NCDHW", "NHWC", "NDHWC")
-_DIMENSIONS = {"NC1HWC0": 5, "NC1HWC0_C04": 5, "NDC1HWC0": 6, "FRACTAL_Z": 4, "FRACTAL_Z_3D": 4}
+# The axes in memory: of a letter with blocks, 1 counts them and 0 is inside one.
+_AXES = {"NC1HWC0": "N C1 H W C0", "NDC1HWC0": "N D C1 H W C0", "FRACTAL_Z": "C1 H W N1 N0 C0"}
+_AXES.update({"NC1HWC0_C04": _AXES["NC1HWC0"], "FRACTAL_Z_3D": "D C1 H W N1 N0 C0"})
 _N0 = 16
+
+
+class DumpError(ValueError):
+    """A file that cannot be read as a dump."""
 
 
 def name(number: int) -> str:
@@ -56,29 +60,33 @@ def to_original(
     Raises:
         DumpError: the layout is unknown, or does not fit the shape.
     """
-    shape = tuple(shape)
-    moved = layout in PLAIN and original in PLAIN and layout != original
-    if array.size == 0 or (layout not in _DIMENSIONS and layout != "FRACTAL_NZ" and array.shape == shape and not moved):
-        return array.reshape(shape) if array.size == _product(shape) else _misfit(array, layout, shape)
+    shape, made = tuple(shape), None
     if layout == "FRACTAL_NZ":
-        return _from_nz(array, shape)
-    if layout in PLAIN or layout not in _DIMENSIONS:
-        return _from_plain(array, layout, shape, original)
-    if array.ndim != _DIMENSIONS[layout]:
-        return _misfit(array, layout, shape)
-    for letters in _candidates(shape, original, _OF_WEIGHTS if layout.startswith("FRACTAL_Z") else PLAIN):
-        found = _axes(array, layout, dict(zip(letters, shape)), groups)
-        if found is not None:
-            axes, made = found
-            made = made[tuple(slice(dict(zip(letters, shape)).get(axis, 1)) for axis in axes)]
-            made = made.reshape([n for axis, n in zip(axes, made.shape) if axis in letters])
-            kept = [axis for axis in axes if axis in letters]
-            return made.transpose([kept.index(axis) for axis in letters])
-    return _misfit(array, layout, shape)
+        lead = [chr(place) for place in range(max(0, array.ndim - 4))]
+        made = _moved(array, [*lead, "S1", "R1", "R0", "S0"], [*lead, "R", "S"], (1,) * (2 - len(shape)) + shape)
+        made = made if made is None else made.reshape(shape)
+    elif layout in _AXES or (layout in PLAIN and (array.shape != shape or original in PLAIN)):
+        whole = (_whole(array, layout, letters, shape, groups) for letters in _candidates(layout, shape, original))
+        made = next((each for each in whole if each is not None), None)
+    if made is not None:
+        return made
+    is_blocked = layout in _AXES or layout == "FRACTAL_NZ"
+    same = not is_blocked and [size for size in array.shape if size != 1] == [size for size in shape if size != 1]
+    if array.size == product(shape) and (same or not array.size):
+        return array.reshape(shape)
+    found = f"shape {list(array.shape)} in {layout} does not fit {list(shape)} of the graph"
+    is_known = is_blocked or layout in PLAIN or layout == "ND"
+    raise DumpError(found if is_known else f"layout {layout} is unknown, and {found}")
 
 
-def _candidates(shape: tuple[int, ...], original: str, layouts: Sequence[str] = PLAIN) -> Iterator[str]:
+def product(sizes: Iterable[int]) -> int:
+    """Return the product of sizes, exactly."""
+    return functools.reduce(operator.mul, sizes, 1)
+
+
+def _candidates(layout: str, shape: tuple[int, ...], original: str) -> Iterator[str]:
     """Return the letters that the axes of a shape may have, the likeliest first."""
+    layouts = _OF_WEIGHTS if layout.startswith("FRACTAL_Z") else PLAIN
     if len(original) == len(shape) and original in PLAIN:
         yield original
     yield from (letters for letters in layouts if len(letters) == len(shape) and letters != original)
@@ -86,33 +94,43 @@ def _candidates(shape: tuple[int, ...], original: str, layouts: Sequence[str] = 
         yield "C"
 
 
-def _axes(array: np.ndarray, layout: str, sizes: dict[str, int], groups: int) -> tuple[str, np.ndarray] | None:
-    """Return the letters of the axes and the array with whole axes; None if the sizes do not fit."""
+def _whole(array: np.ndarray, layout: str, letters: str, shape: tuple[int, ...], groups: int) -> np.ndarray | None:
+    """Return a tensor whose axes in the graph have these letters, None if the sizes do not fit."""
+    sizes, axes = dict(zip(letters, shape)), _AXES.get(layout, " ".join(layout)).split()
+    if layout.startswith("FRACTAL_Z"):
+        if array.ndim != 4:
+            return None
+        if groups > 1:
+            return _moved(_grouped(array, sizes, groups), list("HWCN"), letters, shape)
+        inner = [sizes.get(axis, 1) for axis in "DHW"[layout == "FRACTAL_Z" :]]
+        blocks, rest = divmod(array.shape[0], max(1, product(inner)))
+        if rest:
+            return None
+        array = array.reshape([*inner[:-2], blocks, *inner[-2:], *array.shape[1:]])
+    return _moved(array, axes, letters, shape)
+
+
+def _moved(
+    array: np.ndarray | None, axes: Sequence[str], letters: Sequence[str], shape: tuple[int, ...]
+) -> np.ndarray | None:
+    """Return a tensor with its axes in another order, each with its blocks together and without what fills the last."""
+    if array is None or array.ndim != len(axes) or len(letters) != len(shape):
+        return None
+    sizes = dict(zip(letters, shape))
+    wanted = [*letters, *sorted({axis[0] for axis in axes} - set(letters))]
+    places = [[place for place, axis in enumerate(axes) if axis[0] == letter] for letter in wanted]
+    wholes = [product(array.shape[place] for place in of_letter) for of_letter in places]
+    for whole, letter, of_letter in zip(wholes, wanted, places):
+        block = array.shape[of_letter[-1]] if len(of_letter) > 1 else 1
+        if not 0 <= whole - sizes.get(letter, 1) < block:
+            return None
+    made = array.transpose([place for of_letter in places for place in of_letter]).reshape(wholes)
+    return made[tuple(slice(sizes.get(letter, 1)) for letter in wanted)].reshape(shape)
+
+
+def _grouped(array: np.ndarray, sizes: dict[str, int], groups: int) -> np.ndarray | None:
+    """Return weights as HWCN."""
     n, c, d, h, w = (sizes.get(letter, 1) for letter in "NCDHW")
-    if layout.startswith("NC1HWC0"):
-        one, blocks, height, width, c0 = array.shape
-        if (one, height, width) != (n, h, w) or not 0 <= blocks * c0 - c < c0 or d != 1:
-            return None
-        return "NCHW", array.transpose(0, 1, 4, 2, 3).reshape(one, blocks * c0, height, width)
-    if layout == "NDC1HWC0":
-        one, depth, blocks, height, width, c0 = array.shape
-        if (one, depth, height, width) != (n, d, h, w) or not 0 <= blocks * c0 - c < c0:
-            return None
-        return "NCDHW", array.transpose(0, 2, 5, 1, 3, 4).reshape(one, blocks * c0, depth, height, width)
-    if layout == "FRACTAL_Z" and d != 1:
-        return None
-    rows, n1, n0, c0 = array.shape
-    if groups > 1:
-        return _grouped(array, (n, c, d, h, w), groups)
-    blocks = rows // max(1, d * h * w)
-    if blocks * d * h * w != rows or not 0 <= blocks * c0 - c < c0 or not 0 <= n1 * n0 - n < n0:
-        return None
-    whole = array.reshape(d, blocks, h, w, n1 * n0, c0).transpose(0, 2, 3, 1, 5, 4)
-    return "DHWCN", whole.reshape(d, h, w, blocks * c0, n1 * n0)
-
-
-def _grouped(array: np.ndarray, sizes: tuple[int, int, int, int, int], groups: int) -> tuple[str, np.ndarray] | None:
-    n, c, d, h, w = sizes
     rows, n1, n0, c0 = array.shape
     each = n // groups
     if d != 1 or not each or not c or n % groups:
@@ -122,47 +140,10 @@ def _grouped(array: np.ndarray, sizes: tuple[int, int, int, int, int], groups: i
     if rows != g * c1 * h * w or n1 * n0 != -(-shared * each // _N0) * _N0:
         return None
     blocks = array.reshape(g, c1, h, w, n1 * n0, c0).transpose(0, 2, 3, 1, 5, 4).reshape(g, h, w, c1 * c0, n1 * n0)
-    made = np.empty((1, h, w, c, n), array.dtype)
-    for group in range(groups):
-        block, place = divmod(group, shared)
-        part = blocks[block, :, :, place * c : (place + 1) * c, place * each : (place + 1) * each]
-        made[0, ..., group * each : (group + 1) * each] = part
-    return "DHWCN", made
-
-
-def _from_nz(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    target = (1,) * (2 - len(shape)) + shape
-    if array.ndim < 4 or array.ndim != len(target) + 2 or array.shape[:-4] != target[:-2]:
-        return _misfit(array, "FRACTAL_NZ", shape)
-    columns, rows, row, column = array.shape[-4:]
-    lead = array.ndim - 4
-    whole = array.transpose(*range(lead), lead + 1, lead + 2, lead, lead + 3)
-    whole = whole.reshape(*array.shape[:-4], rows * row, columns * column)
-    if not (0 <= rows * row - target[-2] < row and 0 <= columns * column - target[-1] < column):
-        return _misfit(array, "FRACTAL_NZ", shape)
-    return whole[..., : target[-2], : target[-1]].reshape(shape)
-
-
-def _from_plain(array: np.ndarray, layout: str, shape: tuple[int, ...], original: str) -> np.ndarray:
-    if layout in PLAIN and array.ndim == len(layout) == len(shape):
-        for letters in _candidates(shape, original):
-            order = [layout.index(letter) for letter in letters] if sorted(letters) == sorted(layout) else []
-            if order and tuple(array.shape[k] for k in order) == shape:
-                return array.transpose(order)
-    without_ones = [size for size in array.shape if size != 1]
-    if array.size == _product(shape) and without_ones == [size for size in shape if size != 1]:
-        return array.reshape(shape)
-    return _misfit(array, layout, shape)
-
-
-def _misfit(array: np.ndarray, layout: str, shape: tuple[int, ...]) -> np.ndarray:
-    known = layout in PLAIN or layout in _DIMENSIONS or layout in ("FRACTAL_NZ", "ND")
-    found = f"shape {list(array.shape)} in {layout} does not fit {list(shape)} of the graph"
-    raise DumpError(found if known else f"layout {layout} is unknown, and {found}")
-
-
-def _product(sizes: Sequence[int]) -> int:
-    return functools.reduce(operator.mul, sizes, 1)
+    parts = []
+    for block, place in (divmod(group, shared) for group in range(groups)):
+        parts.append(blocks[block, :, :, place * c : (place + 1) * c, place * each : (place + 1) * each])
+    return np.concatenate(parts, 3)
 
 
 def _lcm(one: int, other: int) -> int:

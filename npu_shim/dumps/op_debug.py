@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Iterator
 
 from npu_shim.dumps import dump, files
-from npu_shim.dumps.messages import DumpError
+from npu_shim.dumps.formats import DumpError
 
 _MAGIC = 0x5A5A5A5A
 _UNITS = ("AIC", "AIV", "AICPU", "SDMA")

@@ -16,7 +16,8 @@ import numpy as np
 import npu_shim
 from npu_shim.dumps import dump, files, graph_files, op_debug
 from npu_shim.dumps.limits import LARGEST_HALF
-from npu_shim.dumps.messages import DumpError, Tensor
+from npu_shim.dumps.dump import Tensor
+from npu_shim.dumps.formats import DumpError
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject

@@ -13,7 +13,7 @@ from typing import Iterator, Sequence
 
 from npu_shim.dumps.files import DumpFile
 from npu_shim.dumps.graph_files import Graph, GraphOp, Output
-from npu_shim.dumps.messages import DumpData, Tensor
+from npu_shim.dumps.dump import DumpData, Tensor
 from npu_shim.dumps.reference import Reference, flat
 
 _MOST_PASSED = 8  # added operators between two

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from npu_shim.dumps import dump, files
-from npu_shim.dumps.messages import DumpData
+from npu_shim.dumps.dump import DumpData
 from npu_shim.dumps.reference import Output, Reference
 
 

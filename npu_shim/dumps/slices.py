@@ -13,7 +13,7 @@ import re
 from typing import Any
 
 from npu_shim.dumps.files import DumpFile
-from npu_shim.dumps.messages import DumpData, Tensor
+from npu_shim.dumps.dump import DumpData, Tensor
 
 _SLICE = re.compile("_lxslice([0-9]+)")
 _SUBGRAPH = re.compile("^.*sgt_graph_[0-9]+_(?=.)")  # in front of names of operators in slices

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from npu_shim.dumps import dump, files, graph_files, op_debug, reference
-from npu_shim.dumps.messages import DumpError, parse
+from npu_shim.dumps.dump import parse
+from npu_shim.dumps.formats import DumpError
 from tests.dumps.messages import CLASSES, dump_bytes, tensor
 
 _FAST = hypothesis.settings(max_examples=150, deadline=None, database=None, derandomize=True)

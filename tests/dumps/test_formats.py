@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from npu_shim.dumps import dump, formats
-from npu_shim.dumps.messages import DumpError
+from npu_shim.dumps.formats import DumpError
 from tests.dumps.messages import TYPES, dump_bytes, tensor
 
 _CASES = [
