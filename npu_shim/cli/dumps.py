@@ -73,12 +73,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    from npu_shim.dumps import comparison, reports, result
+    from npu_shim.dumps import comparison, reports
     from npu_shim.dumps.reports.text import to_text
     from npu_shim.rehearsal.reports import write_all
 
-    found = comparison.run(args.device, args.reference, args.graph, args.step, args.tolerance)
-    made = result.to_result(found, args.device, args.reference)
+    made = comparison.run(args.device, args.reference, args.graph, args.step, args.tolerance)
     if args.report:
         write_all(made, args.report, reports.WRITERS)
     written = f"reports: {args.report}\n" if args.report else ""

@@ -14,6 +14,7 @@ from typing import Sequence
 
 from npu_shim.dumps import reference
 from npu_shim.dumps.figures import compare
+from npu_shim.dumps.writer import write_index
 from npu_shim.rehearsal.comparing.half_band import ROUNDOFF, quantile
 
 
@@ -35,7 +36,7 @@ def add(folder: str, perturbed: Sequence[str], dtype: str) -> None:
             distances = [_distance(exact, place, run) for run in runs]
             band = quantile(len(runs)) * math.sqrt(sum(each * each for each in distances) / len(runs)) + ROUNDOFF[dtype]
             output.band = band if math.isfinite(band) else None
-        reference.write_index(path, exact.outputs)
+        write_index(path, exact.outputs)
     for each in present:
         shutil.rmtree(each)
 

@@ -21,6 +21,7 @@ import tensorflow as tf
 from npu_shim._tensorflow import tf_graph, tf_op_creation, tf_recording, tf_session
 from npu_shim._tensorflow.tf_numpy_function import array_function
 from npu_shim.dumps import reference
+from npu_shim.dumps.writer import Writer
 from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
 from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.functions import without_xla
@@ -52,7 +53,7 @@ class Dump(tf_op_creation.OpHook):
     """
 
     def __init__(self, folder: str, steps: Collection[int], watcher: Watcher) -> None:
-        self._writers = {step: reference.Writer(os.path.join(folder, str(step))) for step in steps}
+        self._writers = {step: Writer(os.path.join(folder, str(step))) for step in steps}
         self._watcher = watcher
         self._folder = os.getcwd()
         self._places = itertools.count()

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Iterator
+from typing import Iterator, Tuple
 
 import numpy as np
 
@@ -26,6 +26,8 @@ _BLOCK = 1 << 17  # two of them, and what is computed of them, fit into a cache
 _TINY = float(np.finfo(float).eps)
 _FLOOR = float(np.finfo(np.float32).eps)  # of the divergence
 _NAN = float("nan")
+Array = np.ndarray
+Pair = Tuple[Array, Array]
 HALF = 2.0**-11  # unit roundoff of float16
 
 
@@ -64,34 +66,26 @@ class Figures:
 
 def compare(device: np.ndarray, reference: np.ndarray) -> Figures:
     """Return the figures of two tensors of one shape."""
-    made = Figures()
+    made, pair = Figures(), (_flat(device), _flat(reference))
+    size = pair[0].size
     with np.errstate(all="ignore"):
-        _compare(made, _flat(device), _flat(reference))
+        sums, low, high, number = np.zeros(4), np.full(2, np.inf), np.full(2, -np.inf), 0
+        for x, y, raw_x, raw_y in _blocks(*pair):
+            made.different += np.count_nonzero(raw_x != raw_y) / size
+            if len(x) < len(raw_x):
+                _count_not_finite(made, raw_x, raw_y, size)
+            if len(x):
+                number += len(x)
+                sums += [x.sum(), y.sum(), x @ x, y @ y]
+                low, high = np.minimum(low, [x.min(), y.min()]), np.maximum(high, [x.max(), y.max()])
+        if number:
+            made.largest = max(made.largest, float(max(-low[0], high[0])))
+            made.largest_reference = max(made.largest_reference, float(max(-low[1], high[1])))
+            means, norms = sums[:2] / number, np.sqrt(sums[2:])
+            spread = np.sqrt(np.maximum(sums[2:] / number - means**2, 0.0))
+            made.deviations = (float(means[0]), float(spread[0]), float(means[1]), float(spread[1]))
+            _differences(made, pair, number, norms, low, high - low)
     return made
-
-
-def _compare(made: Figures, device: np.ndarray, reference: np.ndarray) -> None:
-    sums, low, high, number = np.zeros(4), np.full(2, np.inf), np.full(2, -np.inf), 0
-    for x, y, raw_x, raw_y in _blocks(device, reference):
-        made.different += np.count_nonzero(raw_x != raw_y) / device.size
-        if len(x) < len(raw_x):
-            _count_not_finite(made, raw_x, raw_y, device.size)
-        if len(x):
-            number += len(x)
-            sums += [x.sum(), y.sum(), x @ x, y @ y]
-            low, high = np.minimum(low, [x.min(), y.min()]), np.maximum(high, [x.max(), y.max()])
-    if not number:
-        return
-    made.largest = max(made.largest, float(max(-low[0], high[0])))
-    made.largest_reference = max(made.largest_reference, float(max(-low[1], high[1])))
-    means, norms = sums[:2] / number, np.sqrt(sums[2:])
-    spread = np.sqrt(np.maximum(sums[2:] / number - means**2, 0.0))
-    made.deviations = (float(means[0]), float(spread[0]), float(means[1]), float(spread[1]))
-    _differences(made, device, reference, number, norms, low, high - low)
-    if device.size == 1 or norms.max() <= _TINY:
-        made.cosine = 1.0
-    elif norms.min() ** 0.5 <= _TINY:
-        made.cosine = _NAN
 
 
 def _count_not_finite(made: Figures, x: np.ndarray, y: np.ndarray, size: int) -> None:
@@ -104,48 +98,35 @@ def _count_not_finite(made: Figures, x: np.ndarray, y: np.ndarray, size: int) ->
     made.largest_reference = float(np.abs(y[~bad_y].astype(float)).max(initial=made.largest_reference))
 
 
-def _differences(
-    made: Figures,
-    device: np.ndarray,
-    reference: np.ndarray,
-    number: int,
-    norms: np.ndarray,
-    low: np.ndarray,
-    width: np.ndarray,
-) -> None:
-    rms = norms[1] / math.sqrt(number)
-    cosine = square = absolute = relative = largest = largest_relative = isolated = 0.0
-    p_sum = q_sum = logarithms = 0.0
-    beyond = 0
-    for x, y, _, _ in _blocks(device, reference):
+def _differences(made: Figures, pair: Pair, number: int, norms: Array, low: Array, width: Array) -> None:
+    rms, size = norms[1] / math.sqrt(number), pair[0].size
+    sums, largest = np.zeros(8), np.zeros(3)
+    for x, y, _, _ in _blocks(*pair):
         if not len(x):
             continue
-        size = np.abs(x - y)
+        error, magnitude = np.abs(x - y), np.abs(y)
         ratio = x.astype(np.float32) / y.astype(np.float32)
         ratio -= np.float32(1)
         np.abs(ratio, out=ratio)
-        magnitude = np.abs(y)
         ratio[magnitude <= _TINY] = 0.0
-        cosine += float(x @ y)
-        square += float(size @ size)
-        absolute, relative = absolute + float(size.sum()), relative + float(ratio.sum(dtype=float))
-        largest, largest_relative = max(largest, float(size.max())), max(largest_relative, float(ratio.max()))
         magnitude += rms
-        share = np.where(size > 0, size / magnitude, 0.0)
-        isolated = max(isolated, float(share.max()))
-        beyond += np.count_nonzero(share > 2 * HALF)
-        p, q = (
-            np.maximum((values - low[side]) / width[side] if width[side] else values, _FLOOR)
-            for side, values in enumerate((x, y))
-        )
-        p_sum, q_sum = p_sum + float(p.sum()), q_sum + float(q.sum())
-        logarithms += float(p @ np.log(p / q))
+        share = np.where(error > 0, error / magnitude, 0.0)
+        scaled = ((side - low[k]) / width[k] if width[k] else side for k, side in enumerate((x, y)))
+        p, q = (np.maximum(side, _FLOOR) for side in scaled)
+        outside, terms = np.count_nonzero(share > 2 * HALF), p @ np.log(p / q)
+        sums += [x @ y, error @ error, error.sum(), ratio.sum(dtype=float), outside, p.sum(), q.sum(), terms]
+        largest = np.maximum(largest, [error.max(), ratio.max(), share.max()])
+    cosine, square, absolute, relative, beyond, p_sum, q_sum, logarithms = map(float, sums)
     made.cosine = min(cosine / (norms[0] * norms[1]), 1.0) if norms.min() > 0 else 0.0
-    made.max_absolute, made.mean_absolute = largest, absolute / number
-    made.accumulated_relative, made.max_relative, made.mean_relative = relative, largest_relative, relative / number
+    if size == 1 or norms.max() <= _TINY:
+        made.cosine = 1.0
+    elif norms.min() ** 0.5 <= _TINY:
+        made.cosine = _NAN
+    made.max_absolute, made.max_relative, made.isolated = map(float, largest)
+    made.mean_absolute, made.accumulated_relative, made.mean_relative = absolute / number, relative, relative / number
     made.root_mean_square = math.sqrt(square / number)
     made.relative_euclidean = math.sqrt(square) / norms[1] if norms[1] > _TINY else 0.0
-    made.beyond, made.isolated = beyond / device.size, isolated
+    made.beyond = beyond / size
     divergence = logarithms / p_sum + math.log(q_sum / p_sum)
     made.divergence = divergence if abs(divergence) >= _TINY else 0.0
 

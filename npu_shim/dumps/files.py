@@ -8,10 +8,11 @@ than 255 characters is a number, and ``mapping.csv`` of the folder says which na
 from __future__ import annotations
 
 import csv
+import itertools
 import os
 import re
 from dataclasses import dataclass
-from typing import Iterator, Mapping
+from typing import Iterator
 
 MAPPING = "mapping.csv"
 OTHER = (".txt", ".pbtxt", ".json", ".csv", ".npy", ".log", ".html", ".pb", ".om")  # files beside dumps
@@ -51,10 +52,10 @@ def find(folder: str) -> tuple[list[DumpFile], dict[str, str]]:
     problems: dict[str, str] = {}
     for place, folders, names in os.walk(folder):
         folders.sort()
-        mapping = _mapping(os.path.join(place, MAPPING), problems) if MAPPING in names else {}
+        full = mapping(place, problems)
         for name in sorted(names):
             path = os.path.join(place, name)
-            made = named(path, mapping.get(name, name), os.path.relpath(path, folder))
+            made = named(path, full.get(name, name), os.path.relpath(path, folder))
             if made:
                 found.append(made)
             elif name.isdigit():
@@ -64,11 +65,12 @@ def find(folder: str) -> tuple[list[DumpFile], dict[str, str]]:
     return sorted(found, key=lambda each: (each.step, each.time, each.task)), problems
 
 
-def latest(found: list[DumpFile]) -> list[DumpFile]:
-    """Return the files of the last run on the first device."""
-    run = max(each.run for each in found)
-    device = min(each.device for each in found if each.run == run)
-    return [each for each in found if (each.run, each.device) == (run, device)]
+def latest(found: list[DumpFile]) -> dict[int, list[DumpFile]]:
+    """Return the files of the last run on the first device by step."""
+    run = max((each.run for each in found), default="")
+    device = min((each.device for each in found if each.run == run), default="")
+    members = [each for each in found if (each.run, each.device) == (run, device)]
+    return {step: list(group) for step, group in itertools.groupby(members, lambda each: each.step)}
 
 
 def below(folder: str, endings: tuple[str, ...]) -> Iterator[str]:
@@ -78,26 +80,15 @@ def below(folder: str, endings: tuple[str, ...]) -> Iterator[str]:
         yield from (os.path.join(place, name) for name in sorted(names) if name.endswith(endings))
 
 
-def read_mapping(path: str) -> dict[str, str]:
-    """Return the rows of a mapping.csv, number -> name.
-
-    Raises:
-        ValueError: the file is no such table.
-    """
-    with open(path, encoding="utf-8", newline="") as stream:
-        try:
-            rows = [row for row in csv.reader(stream) if row]
-        except csv.Error as error:
-            raise ValueError(str(error)) from error
-    if any(len(row) != 2 for row in rows):
-        raise ValueError(f"row {next(n for n, row in enumerate(rows, 1) if len(row) != 2)} has not two cells")
-    return dict(map(tuple, rows))  # type: ignore[arg-type]
-
-
-def _mapping(path: str, problems: dict[str, str]) -> Mapping[str, str]:
+def mapping(folder: str, problems: dict[str, str]) -> dict[str, str]:
+    """Return the rows of a folder's mapping.csv, number -> name; what is wrong with it is added to ``problems``."""
+    path = os.path.join(folder, MAPPING)
+    if not os.path.exists(path):
+        return {}
     try:
-        return read_mapping(path)
-    except (ValueError, OSError) as error:
+        with open(path, encoding="utf-8", newline="") as stream:
+            return {number: name for number, name in filter(None, csv.reader(stream))}
+    except (ValueError, OSError, csv.Error) as error:
         problems[path] = f"it is no table of two columns: {error}. Copy the file again"
         return {}
 
@@ -111,15 +102,12 @@ def named(path: str, name: str, inside: str) -> DumpFile | None:
         inside: the path from the dump folder.
     """
     parts = name.split(".")
-    if len(parts) < 4 or not all(re.fullmatch("[0-9]{1,19}", part) for part in parts[2:]):
+    if len(parts) not in (4, 5, 8, 9) or not all(re.fullmatch("[0-9]{1,19}", part) for part in parts[2:]):
         return None
     numbers = list(map(int, parts[2:]))
     if len(numbers) == 2:
         numbers.insert(1, -1)  # no stream
-    if len(numbers) not in (3, 6, 7):
-        return None
-    task, stream, time = numbers[:3]
-    context, thread = numbers[4:6] if len(numbers) > 3 else (-1, -1)
+    task, stream, time, context, thread = numbers[:3] + (numbers[4:6] or [-1, -1])
     folders = inside.split(os.sep)[:-1]
     step = int(folders[-1]) if folders and folders[-1].isdigit() else -1
     device, model = (folders[-4], folders[-3]) if len(folders) >= 4 else ("", "")

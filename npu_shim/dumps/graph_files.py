@@ -15,13 +15,12 @@ from typing import Any, Iterator
 
 from npu_shim.dumps import files
 
-_TOKEN = re.compile(
-    rb'\s+|\#[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')|(?P<word>[A-Za-z0-9_.+\-]+)|(?P<mark>[{}<>:;,\[\]])'
+_TOKEN = re.compile(  # a key and its value, a key and the begin of its block, or the end of a block
+    rb"\s*(?:(?P<key>[\w.]+)\s*:?\s*(?:(?P<value>(?<=[:\s])(?:\"(?:[^\"\\\n]|\\.)*\"|[\w.+-]+|\[[^\]]*\]))|[{<])|[}>])[;,]?"
 )
-_ESCAPE = re.compile(rb"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.S)
-_ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 _ORIGINALS = "_datadump_original_op_names"
-_MOST_DEPTH = 64
+_OF_OUTPUT = ("_datadump_origin_name", "_datadump_origin_output_index", "_datadump_origin_format", "origin_format")
+_MOST_DEPTH, _MOST_OUTPUTS = 64, 1024
 Block = dict  # key -> list of texts and blocks
 
 
@@ -95,119 +94,81 @@ def read(path: str) -> Iterator[GraphOp]:
         if not os.fstat(stream.fileno()).st_size:
             raise ValueError("it is empty")
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as raw:
-            for kind, block in _blocks(raw):
-                if _one(block, "name"):
-                    yield _of_proto(block) if kind == "op" else _of_onnx(block)
+            yield from (_op(block) for block in _blocks(raw) if _one(block, "name"))
 
 
-def _blocks(raw: Any) -> Iterator[tuple[str, Block]]:
+def _blocks(raw: mmap.mmap) -> Iterator[Block]:
     """Return the blocks "op" of ge_proto and "node" of ge_onnx as they end."""
     open_blocks: list[tuple[str, Block]] = [("", {})]
-    inside = 0  # number of open blocks from the one of an operator on
-    key = ""
-    place = 0
+    inside = place = 0  # number of open blocks from the one of an operator on
     while place < len(raw):
         token = _TOKEN.match(raw, place)
         if not token:
-            raise ValueError(f"byte {place} is {raw[place : place + 1]!r}")
-        place = token.end()
-        text, word, mark = token.group("text", "word", "mark")
-        if mark in (b"{", b"<"):
+            if raw[place:].strip():
+                raise ValueError(f"byte {place} is {raw[place : place + 1]!r}")
+            break
+        place, key, value = token.end(), (token["key"] or b"").decode(), token["value"]
+        if value is not None:
+            if inside:
+                open_blocks[-1][1].setdefault(key, []).append(_text(value))
+        elif key:
             if len(open_blocks) > _MOST_DEPTH:
                 raise ValueError(f"byte {place}: more than {_MOST_DEPTH} blocks are open")
             open_blocks.append((key, {}))
             inside += bool(inside) or key in ("op", "node")
-            key = ""
-        elif mark in (b"}", b">"):
+        else:
             if len(open_blocks) == 1:
                 raise ValueError(f"byte {place}: a block ends that was not open")
             name, block = open_blocks.pop()
             if inside == 1:
-                yield name, block
+                yield block
             elif inside:
                 open_blocks[-1][1].setdefault(name, []).append(block)
             inside -= bool(inside)
-        elif word is not None and not key:
-            key = word.decode()
-        elif word is not None or text is not None:
-            if inside:
-                value = word.decode() if word is not None else _unescaped(text)
-                open_blocks[-1][1].setdefault(key, []).append(value)
-            key = ""
     if len(open_blocks) > 1:
         raise ValueError(f"{len(open_blocks) - 1} blocks are open at its end")
 
 
-def _unescaped(text: bytes) -> str:
-    def one(found: re.Match) -> bytes:
-        what = found.group(1)
-        if what[:1] == b"x" and len(what) > 1:
-            return bytes([int(what[1:], 16)])
-        return bytes([int(what, 8) & 255]) if what.isdigit() else _ESCAPES.get(what, what)
-
-    return _ESCAPE.sub(one, text[1:-1]).decode("utf-8", "replace")
+def _text(value: bytes) -> str:
+    if value[:1] == b'"':  # with the escapes of C, as Python has them
+        value = value[1:-1].decode("unicode_escape").encode("latin-1")
+    return value.decode("utf-8", "replace")
 
 
-def _of_proto(block: Block) -> GraphOp:
+def _op(block: Block) -> GraphOp:
     attributes = _attributes(block)
-    made = GraphOp(_one(block, "name"), _one(block, "type"), _inputs(block))
+    inputs = [str(text).rpartition(":") for text in block.get("input", [])]
+    made = GraphOp(_one(block, "name"), (_one(block, "type") or _one(block, "op_type")).split(":")[-1])
+    made.inputs = [(name, int(index)) for name, _, index in inputs if name and index.isdigit()]
     if _ORIGINALS in attributes:
-        made.originals = [name for name in _list(_block(attributes[_ORIGINALS], "list"), "s") if name]
-    for output in _list(block, "output_desc"):
-        of_output = _attributes(output)
-
-        def value(name: str, kind: str, of_output: dict[str, Block] = of_output) -> str:
-            return _one(of_output.get(name, {}), kind)
-
-        layout = value("_datadump_origin_format", "s") or value("origin_format", "s")
-        index = value("_datadump_origin_output_index", "i")
-        made.outputs.append(Output(value("_datadump_origin_name", "s"), _int(index), layout))
+        made.originals = [name for name in attributes[_ORIGINALS] if name]
+    described = [_attributes(each) for each in block.get("output_desc", [])]  # in ge_proto
+    for place in range(max(0, min(_MOST_OUTPUTS, _int(attributes.get("output_desc_nums"))))):  # in ge_onnx
+        names = [f"output_desc_attr_{name}:{place}" for name in _OF_OUTPUT]
+        described.append(dict(zip(_OF_OUTPUT, (attributes.get(name, []) for name in names))))
+        described[-1].setdefault("", attributes.get(f"output_desc_origin_layout:{place}", []))
+    for each in described:
+        name, index, *layouts = ((each.get(name) or [""])[-1] for name in (*_OF_OUTPUT, ""))
+        made.outputs.append(Output(name, _int([index]), next(filter(None, layouts), "")))
     return made
 
 
-def _of_onnx(block: Block) -> GraphOp:
-    attributes = {_one(each, "name"): each for each in _list(block, "attribute") if isinstance(each, dict)}
-    made = GraphOp(_one(block, "name"), _one(block, "op_type").split(":")[-1], _inputs(block))
-    if _ORIGINALS in attributes:
-        made.originals = [name for name in _list(attributes[_ORIGINALS], "strings") if name]
-    for place in range(max(0, min(1024, _int(_one(attributes.get("output_desc_nums", {}), "i"))))):
-
-        def value(name: str, kind: str, place: int = place) -> str:
-            return _one(attributes.get(f"output_desc_{name}:{place}", {}), kind)
-
-        layout = value("attr__datadump_origin_format", "s") or value("attr_origin_format", "s")
-        index = value("attr__datadump_origin_output_index", "i")
-        layout = layout or value("origin_layout", "s")
-        made.outputs.append(Output(value("attr__datadump_origin_name", "s"), _int(index), layout))
-    return made
-
-
-def _inputs(block: Block) -> list[tuple[str, int]]:
-    found = []
-    for text in _list(block, "input"):
-        name, _, index = text.rpartition(":") if isinstance(text, str) else ("", "", "")
-        if name and index.isdigit():
-            found.append((name, int(index)))
+def _attributes(block: Any) -> dict[str, list[str]]:
+    """Return the texts and numbers of the attributes of an operator or output, by name."""
+    found = {}
+    for each in [*block.get("attr", []), *block.get("attribute", [])] if isinstance(block, dict) else ():
+        if isinstance(each, dict):
+            value = next((value for value in each.get("value", []) if isinstance(value, dict)), each)
+            value = next((inner for inner in value.get("list", []) if isinstance(inner, dict)), value)
+            texts = [text for kind in ("s", "i", "strings") for text in value.get(kind, []) if isinstance(text, str)]
+            found[_one(each, "key") or _one(each, "name")] = texts
     return found
 
 
-def _attributes(block: Block) -> dict[str, Block]:
-    return {_one(each, "key"): _block(each, "value") for each in _list(block, "attr") if isinstance(each, dict)}
+def _one(block: Block, key: str) -> str:
+    found = block.get(key) or [""]
+    return found[-1] if isinstance(found[-1], str) else ""
 
 
-def _list(block: Any, key: str) -> list[Any]:
-    return block.get(key, []) if isinstance(block, dict) else []
-
-
-def _block(block: Any, key: str) -> Block:
-    found = _list(block, key)
-    return found[-1] if found and isinstance(found[-1], dict) else {}
-
-
-def _one(block: Any, key: str) -> str:
-    found = _list(block, key)
-    return found[-1] if found and isinstance(found[-1], str) else ""
-
-
-def _int(text: str) -> int:
-    return int(text) if re.fullmatch("[0-9]{1,9}", text) else -1
+def _int(texts: list[str] | None) -> int:
+    return int(texts[-1]) if texts and re.fullmatch("[0-9]{1,9}", texts[-1]) else -1

@@ -50,11 +50,10 @@ class Report:
 
     def is_of(self, file: files.DumpFile) -> bool:
         """Return True for a dump of the operator that this reports."""
-        pairs = ((self.task, file.task), (self.stream, file.stream))
-        parts = ((self.context, file.context), (self.thread, file.thread))
-        return all(mine in (-1, other) for mine, other in pairs) and all(
-            -1 in (mine, other) or mine == other for mine, other in parts
-        )
+        mine = self.task, self.stream, self.context, self.thread
+        its = file.task, file.stream, file.context, file.thread
+        named = all(one in (-1, other) for one, other in zip(mine[:2], its))
+        return named and all(-1 in each or each[0] == each[1] for each in zip(mine[2:], its[2:]))
 
 
 def read(file: files.DumpFile) -> list[Report]:
@@ -65,14 +64,12 @@ def read(file: files.DumpFile) -> list[Report]:
     """
     if file.path.endswith(".json"):
         with open(file.path, encoding="utf-8") as stream:
-            made = json.load(stream)
-        return list(_of_json(file, made))
-    found = []
-    data = dump.read(file.path)
-    for output in data.outputs:
-        with open(file.path, "rb") as stream:
+            return list(_of_json(file, json.load(stream)))
+    found: list[Report] = []
+    with open(file.path, "rb") as stream:
+        for output in dump.read(file.path).outputs:
             stream.seek(output.data[0])
-            found += list(_of_bytes(file, stream.read(min(output.size, 1 << 16))))
+            found += _of_bytes(file, stream.read(min(output.size, 1 << 16)))
     return found
 
 
@@ -81,14 +78,12 @@ def _of_bytes(file: files.DumpFile, raw: bytes) -> Iterator[Report]:
         version, _, unit = struct.unpack_from("<3I", raw, 4)
         if unit >= len(_UNITS):
             raise DumpError(f"unit {unit} is unknown. The units are 0 to {len(_UNITS) - 1}")
-        names = _FIELDS[_UNITS[unit]]
-        statuses = 4 if version == 1 and unit < 2 else 1
-        if len(raw) < 24 + 8 * (len(names) - 1 + statuses):
-            raise DumpError(f"{len(raw)} bytes are too few for a report of {_UNITS[unit]}")
-        numbers = struct.unpack_from(f"<{len(names) - 1 + statuses}Q", raw, 24)
-        values: dict[str, Any] = dict(zip(names, numbers))
-        values["status"] = list(numbers[len(names) - 1 :])
-        yield from _made(file, _UNITS[unit], values)
+        name = _UNITS[unit]
+        fields = _FIELDS[name] + [f"status_{n}" for n in range(1, 4)] * (version == 1 and unit < 2)
+        if len(raw) < 24 + 8 * len(fields):
+            raise DumpError(f"{len(raw)} bytes are too few for a report of {name}")
+        values = dict(zip(fields, struct.unpack_from(f"<{len(fields)}Q", raw, 24)))
+        yield from _made(file, name, {**values, "status": [values[each] for each in fields if "status" in each]})
         return
     if len(raw) != _OLD_SIZE:
         raise DumpError(f"{len(raw)} bytes are no report of an overflow, which has a magic number or {_OLD_SIZE} bytes")

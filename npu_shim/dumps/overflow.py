@@ -7,23 +7,27 @@ row than the scale needs to fall; a scale at 1; any overflow with a fixed scale,
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Iterator
 
 import numpy as np
 
 import npu_shim
 from npu_shim.dumps import dump, files, graph_files, op_debug
-from npu_shim.dumps.limits import LARGEST_HALF
-from npu_shim.dumps.dump import Tensor
+from npu_shim.dumps.dump import DumpData, Tensor
 from npu_shim.dumps.formats import DumpError
+from npu_shim.dumps.graph_files import GraphOp
+from npu_shim.dumps.limits import LARGEST_HALF
+from npu_shim.dumps.reference import flat
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
 
 NORMAL, NOT_NORMAL, UNDECIDED = "normal", "not normal", "normal with a dynamic loss scale only"
 _GRADIENT = re.compile(r"(^|/|_)(gradients?(_\d+)?|gradient_tape|grad)(/|_|$)|Backprop|Grad$", re.I)
+_OP_DEBUG = "Opdebug"
 _MOST_IN_A_ROW = 10  # steps: from 2**15, the scale that most scripts start with, down to 2**5
 
 
@@ -37,7 +41,7 @@ def run(folder: str, graphs: list[str], loss_scale: dict[int, float] | float | N
     """
     found, problems = files.find(folder)
     graph = graph_files.find([folder, *graphs], problems)
-    by_name = {op.name.replace("/", "_").replace(".", "_"): op for op in graph.ops.values()}
+    by_name = {flat(op.name): op for op in graph.ops.values()}
     reports = []
     for file in _reports(folder, found):
         try:
@@ -47,17 +51,14 @@ def run(folder: str, graphs: list[str], loss_scale: dict[int, float] | float | N
     reports.sort(key=lambda each: (each.file.step, each.file.time))
     entries = [_entry(report, found, by_name, problems) for report in reports]
     _judge(entries, loss_scale)
+    verdict = NOT_NORMAL if any(each["verdict"] == NOT_NORMAL for each in entries) else NORMAL
     return {
         "schema_version": 1,
         "tool": "npu-shim dumps overflow",
         "tool_version": npu_shim.__version__,
         "folder": folder,
         "loss_scale": "fixed" if isinstance(loss_scale, float) else "dynamic" if loss_scale else "unknown",
-        "verdict": NOT_NORMAL
-        if any(each["verdict"] == NOT_NORMAL for each in entries)
-        else NORMAL
-        if entries
-        else "none",
+        "verdict": verdict if entries else "none",
         "overflows": entries,
         "problems": [{"file": path, "problem": text} for path, text in problems.items()],
     }
@@ -77,49 +78,35 @@ def read_loss_scale(text: str) -> dict[int, float] | float:
     found = {}
     with open(text, encoding="utf-8") as stream:
         for number, line in enumerate(stream, 1):
-            parts = re.split(r"[,\s]+", line.strip())
-            if parts != [""]:
-                try:
-                    found[int(parts[0])] = float(parts[1])
-                except (ValueError, IndexError) as error:
-                    raise ValueError(f"{text}:{number}: {line.strip()[:80]!r} is not STEP,SCALE") from error
+            parts = line.replace(",", " ").split()
+            try:
+                found.update({int(parts[0]): float(parts[1])} if parts else {})
+            except (ValueError, IndexError) as error:
+                raise ValueError(f"{text}:{number}: {line.strip()[:80]!r} is not STEP,SCALE") from error
     return found
 
 
 def _reports(folder: str, found: list[files.DumpFile]) -> Iterator[files.DumpFile]:
     """Return the op debug files; JSON counts where the dump that it was made of is not there."""
-    names = set()
-    for file in found:
-        if file.op_type == "Opdebug":
-            names.add(os.path.basename(file.path))
-            yield file
+    dumps = [file for file in found if file.op_type == _OP_DEBUG]
+    yield from dumps
+    names = {os.path.basename(file.path) for file in dumps}
     for path in files.below(folder, (".json",)):
         name, output, _ = os.path.basename(path).partition(".output.")
-        inside = os.path.relpath(path, folder)
-        made = files.named(path, name, inside) if name.startswith("Opdebug.") and output else None
-        if made and name not in names:
+        made = files.named(path, name, os.path.relpath(path, folder))
+        if made and output and made.op_type == _OP_DEBUG and name not in names:
             yield made
 
 
 def _entry(
-    report: op_debug.Report, found: list[files.DumpFile], by_name: dict[str, Any], problems: dict[str, str]
+    report: op_debug.Report, found: list[files.DumpFile], by_name: dict[str, GraphOp], problems: dict[str, str]
 ) -> JsonObject:
-    of_op = [
-        file
-        for file in found
-        if file.op_type != "Opdebug"
-        and os.path.dirname(file.path) == os.path.dirname(report.file.path)
-        and report.is_of(file)
-    ]
-    file = min(of_op, key=lambda each: each.time) if of_op else None
-    data = None
-    if file:
-        try:
-            data = dump.read(file.path)
-        except (DumpError, OSError) as error:
-            problems[file.path] = str(error)
-    name = (data.op_name if data else "") or (file.op_name if file else "")
-    op = by_name.get(name.replace("/", "_").replace(".", "_"))
+    place = os.path.dirname(report.file.path)
+    beside = (file for file in found if file.op_type != _OP_DEBUG and os.path.dirname(file.path) == place)
+    file = min(filter(report.is_of, beside), key=lambda each: each.time, default=None)
+    data = next((data for _, data in dump.read_all([file] if file else [], problems)), DumpData())
+    name = data.op_name or (file.op_name if file else "")
+    op = by_name.get(flat(name))
     return {
         "step": report.file.step,
         "time": report.file.time,
@@ -129,9 +116,9 @@ def _entry(
         "stream": report.stream,
         "operator": op.name if op else name,
         "type": op.op_type if op else file.op_type if file else "",
-        "originals": (op.originals if op else data.originals if data else None) or [],
-        "inputs": [_range(file.path, each) for each in data.inputs] if file and data else [],
-        "outputs": [_range(file.path, each) for each in data.outputs] if file and data else [],
+        "originals": (op.originals if op else data.originals) or [],
+        "inputs": [_range(file.path, each) for each in data.inputs if file],
+        "outputs": [_range(file.path, each) for each in data.outputs if file],
         "file": report.file.path,
         "dump": file.path if file else None,
     }
@@ -157,10 +144,8 @@ def _range(path: str, tensor: Tensor) -> JsonObject:
 def _judge(entries: list[JsonObject], loss_scale: dict[int, float] | float | None) -> None:
     """Add verdict, reason and loss scale to each overflow."""
     rows = _in_a_row(sorted({each["step"] for each in entries}))
-    seen: set[int] = set()
-    for each in entries:
-        each["first"] = each["step"] not in seen
-        seen.add(each["step"])
+    for number, each in enumerate(entries):
+        each["first"] = not number or entries[number - 1]["step"] != each["step"]  # they are sorted
         scale = loss_scale if isinstance(loss_scale, float) else (loss_scale or {}).get(each["step"])
         names = [each["operator"], each["type"], *each["originals"]]
         is_gradient = any(_GRADIENT.search(name) for name in names)
@@ -188,10 +173,6 @@ def _judge(entries: list[JsonObject], loss_scale: dict[int, float] | float | Non
 
 def _in_a_row(steps: list[int]) -> dict[int, int]:
     """Return for each step how many in a row overflow around it."""
-    groups: list[list[int]] = []
-    for step in steps:
-        if groups and step == groups[-1][-1] + 1:
-            groups[-1].append(step)
-        else:
-            groups.append([step])
+    rows = itertools.groupby(enumerate(steps), lambda each: each[1] - each[0])
+    groups = ([step for _, step in row] for _, row in rows)
     return {step: len(group) for group in groups for step in group}

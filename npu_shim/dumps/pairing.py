@@ -8,14 +8,15 @@ TransData and Cast, are passed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Sequence, Tuple
 
+from npu_shim.dumps.dump import DumpData, Tensor
 from npu_shim.dumps.files import DumpFile
 from npu_shim.dumps.graph_files import Graph, GraphOp, Output
-from npu_shim.dumps.dump import DumpData, Tensor
 from npu_shim.dumps.reference import Reference, flat
 
+Origin = Tuple[int, str]  # the place in the reference and the layout of what an output stands for
 _MOST_PASSED = 8  # added operators between two
 ADDED = "added by the engine"
 NO_ORIGINAL = "original op unknown"
@@ -42,6 +43,11 @@ class Operator:
     op: GraphOp | None = None
     originals: list[str] | None = None
 
+    @property
+    def type(self) -> str:
+        """The type in the graph, else that in the name of the file."""
+        return self.op.op_type if self.op else self.file.op_type
+
 
 @dataclass
 class Pair:
@@ -62,15 +68,6 @@ class Pair:
     layout: str = ""
 
 
-@dataclass
-class Pairs:
-    """The pairs of a step in the order of the graph, and what has none: (name, cause)."""
-
-    pairs: list[Pair] = field(default_factory=list)
-    of_device: list[tuple[str, str]] = field(default_factory=list)
-    of_reference: list[tuple[str, str]] = field(default_factory=list)
-
-
 class Pairing:
     """Pairs the operators of a step with a reference."""
 
@@ -84,42 +81,38 @@ class Pairing:
             name = op.name if op else data.op_name or file.op_name
             self.operators[flat(name)] = Operator(file, data, name, op, originals)
 
-    def pairs(self) -> Pairs:
-        """Return all pairs."""
-        found = Pairs()
+    def pairs(self) -> tuple[list[Pair], list[tuple[str, str, str]]]:
+        """Return the pairs in the order of the graph, and the side, cause and name of what has none."""
+        found: list[Pair] = []
+        without = []
         for operator in self.operators.values():
-            causes, outputs = [], []
-            for index, tensor in enumerate(operator.data.outputs):
-                origin = self.origin(operator.name, index)
-                if isinstance(origin, str):
-                    causes.append(origin)
-                else:
+            outputs, tensors = [], operator.data.outputs
+            origins = [self.origin(operator.name, index) for index in range(len(tensors))]
+            for index, (tensor, origin) in enumerate(zip(tensors, origins)):
+                if not isinstance(origin, str):
                     outputs.append(Pair(operator, "output", index, tensor, *origin))
-            found.pairs += outputs
-            for index, tensor in enumerate(operator.data.inputs):
-                taken = self._taken(operator, outputs, index)
-                if taken:
-                    found.pairs.append(Pair(operator, "input", index, tensor, *taken))
-            if causes and not outputs:
-                found.of_device.append((operator.name, causes[0]))
-        found.pairs.sort(key=self._order)
-        found.of_reference = list(self._without_pair({pair.place for pair in found.pairs if pair.slot == "output"}))
-        return found
+            found += outputs
+            if origins and not outputs:
+                without.append(("device", str(origins[0]), operator.name))
+            if operator.op or (outputs and len(operator.originals or ()) < 2):  # else their order is not known
+                taken = self.taken(operator, outputs[0].place if outputs else None)
+                for index, (tensor, source) in enumerate(zip(operator.data.inputs, taken)):
+                    if source:
+                        found.append(Pair(operator, "input", index, tensor, *source))
+        found.sort(key=self._order)
+        return found, without + self._without_pair({pair.place for pair in found if pair.slot == "output"})
 
-    def origin(self, name: str, index: int) -> tuple[int, str] | str:
-        """Return the place in the reference and the layout of what an operator's output stands for, or why none."""
+    def origin(self, name: str, index: int) -> Origin | str:
+        """Return what an operator's output stands for, or why it has no pair."""
         operator, op = self.operators.get(flat(name)), self.ops.get(flat(name))
         named = op.outputs[index] if op and index < len(op.outputs) else Output()
         tensor = operator.data.outputs[index] if operator and index < len(operator.data.outputs) else Tensor()
         originals = operator.originals if operator else op.originals if op else None
-        asked = [(name, index)] if self.reference.of_device else []
-        if tensor.original:
-            asked.append((tensor.original, index if tensor.original_output < 0 else tensor.original_output))
-        if named.name:
-            asked.append((named.name, index if named.output < 0 else named.output))
+        asked = [(name, index)] if self.reference.tensors else []
+        for wanted, output in ((tensor.original, tensor.original_output), (named.name, named.output)):
+            asked += [(wanted, index if output < 0 else output)] if wanted else []
         asked += [] if asked else self._returned(originals or [], index, tensor)
-        if originals is None:
-            asked.append((name, index))
+        asked += [(name, index)] if originals is None else []
         for wanted, output in asked:
             place = self.reference.place(wanted, output)
             if place is not None:
@@ -146,21 +139,27 @@ class Pairing:
 
     def _fits(self, name: str, tensor: Tensor) -> bool:
         place = self.reference.place(name, 0)
-        shape = None if place is None else self.reference.shape(place)
+        try:
+            shape = None if place is None else self.reference.load(place).shape
+        except ValueError:
+            return True
         return shape is None or not tensor.shape or tuple(shape) == tensor.original_shape
 
-    def _taken(self, operator: Operator, outputs: list[Pair], index: int) -> tuple[int, str] | None:
-        """Return what an operator's input stands for."""
-        if operator.op is None or self.reference.of_device:
-            inputs = self.reference.outputs[outputs[0].place].inputs if outputs else []
-            name, _, output = inputs[index].rpartition(":") if index < len(inputs) else ("", "", "")
-            place = self.reference.place(name or output, int(output) if name and output.isdigit() else 0)
-            return None if place is None or len(operator.originals or "1") > 1 else (place, "")
-        if index >= len(operator.op.inputs):
-            return None
-        return self._produced(*operator.op.inputs[index])
+    def taken(self, operator: Operator, place: int | None) -> list[Origin | None]:
+        """Return what the inputs of an operator stand for.
 
-    def _produced(self, name: str, index: int) -> tuple[int, str] | None:
+        Args:
+            operator: the operator.
+            place: of what it returns in the reference.
+        """
+        if operator.op:
+            return [self._produced(*each) for each in operator.op.inputs]
+        names = operator.originals or ([] if place is None else [self.reference.outputs[place].op])
+        inside = set(map(flat, names))
+        places = [self.reference.place_of(each) for name in names for each in self._inputs_of(name)]
+        return [None if at is None or flat(self.reference.outputs[at].op) in inside else (at, "") for at in places]
+
+    def _produced(self, name: str, index: int) -> Origin | None:
         for _ in range(_MOST_PASSED):
             origin = self.origin(name, index)
             if not isinstance(origin, str):
@@ -171,32 +170,18 @@ class Pairing:
             name, index = op.inputs[0]
         return None
 
-    def producers(self, pair: Pair) -> set[int]:
-        """Return the places in the reference of what an operator takes."""
-        operator = pair.operator
-        if operator.op:
-            origins = [self._produced(*taken) for taken in operator.op.inputs]
-            return {origin[0] for origin in origins if origin} - {pair.place}
-        found: set[int] = set()
-        names = {flat(name) for name in operator.originals or [self.reference.outputs[pair.place].op]}
-        for name in names:
-            for taken in self._inputs_of(name):
-                producer, _, output = taken.rpartition(":")
-                place = self.reference.place(producer or output, int(output) if producer and output.isdigit() else 0)
-                if place is not None and flat(producer or output) not in names:
-                    found.add(place)
-        return found - {pair.place}
-
     def _order(self, pair: Pair) -> tuple[int, int, int, bool, int]:
         op, file = pair.operator.op, pair.operator.file
         in_graph = op.order if op else pair.place if self.reference.indexed and not self.ops else 1 << 40
         return in_graph, file.time, file.task, pair.slot == "output", pair.index
 
-    def _without_pair(self, paired: set[int]) -> Iterator[tuple[str, str]]:
+    def _without_pair(self, paired: set[int]) -> list[tuple[str, str, str]]:
         dumped = {flat(name) for operator in self.operators.values() for name in operator.originals or []}
         built = {flat(name) for op in self.ops.values() for name in [op.name, *(op.originals or [])]}
+        found = []
         for place, output in enumerate(self.reference.outputs):
             if place not in paired:
                 name = flat(output.op)
                 cause = FUSED if name in dumped else NOT_DUMPED if name in built or not self.ops else NOT_ON_DEVICE
-                yield f"{output.op}:{output.output}", cause
+                found.append(("reference", cause, f"{output.op}:{output.output}"))
+        return found

@@ -20,16 +20,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import time
-import zlib
 from typing import Any, Iterable
 
 import numpy as np
 
-from npu_shim.dumps import files
+from npu_shim.dumps import dump, files
+from npu_shim.dumps.dump import Tensor
 
 INDEX = "index.json"
-_MOST_NAME = 255
+_TYPES: dict[str, Any] = {
+    "output": int,
+    "band": (int, float, type(None)),
+    "inputs": list,
+    "shape": (list, type(None)),
+}  # others are str
 
 
 @dataclasses.dataclass
@@ -54,37 +58,34 @@ class Reference:
         folder: where the files are.
         outputs: in the order of the graph, or of the names without an index.
         indexed: True if there is an index.
-        of_device: True if these are dumps of another run on the device.
+        tensors: of the outputs, if these are dumps of another run on the device; else empty.
     """
 
-    of_device = False
-
-    def __init__(self, folder: str, outputs: Iterable[Output], indexed: bool) -> None:
+    def __init__(self, folder: str, outputs: Iterable[Output], indexed: bool, tensors: Iterable[Tensor] = ()) -> None:
         self.folder = folder
         self.outputs = list(outputs)
         self.indexed = indexed
+        self.tensors = list(tensors)
         self._places = {(flat(each.op), each.output): place for place, each in enumerate(self.outputs)}
 
     def place(self, op: str, output: int) -> int | None:
         """Return the place of an output among all, None if there is none."""
         return self._places.get((flat(op), output))
 
-    def shape(self, place: int) -> list[int] | None:
-        """Return the shape of an output, None if the file is no array."""
-        if self.outputs[place].shape is None:
-            try:
-                self.outputs[place].shape = list(self.load(place).shape)
-            except ValueError:
-                return None
-        return self.outputs[place].shape
+    def place_of(self, tensor: str) -> int | None:
+        """Return the place of an output by its name, OP:OUTPUT or OP."""
+        op, _, output = tensor.rpartition(":")
+        return self.place(op, int(output)) if op and output.isdigit() else self.place(tensor, 0)
 
     def load(self, place: int) -> np.ndarray:
         """Return the elements of an output, mapped.
 
         Raises:
-            ValueError: the file is missing or no array.
+            ValueError: the file is missing or no array, or a dump whose type or layout is unknown.
         """
         path = os.path.join(self.folder, self.outputs[place].file)
+        if self.tensors:
+            return dump.original(path, self.tensors[place])
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError, SyntaxError, OverflowError, MemoryError) as error:
@@ -108,6 +109,25 @@ def steps(folder: str) -> dict[int, str]:
     return found or {-1: folder}
 
 
+def device_steps(folder: str, problems: dict[str, str]) -> dict[int, Reference]:
+    """Return the steps of a folder of dumps of another run, nothing for a folder that has files of NumPy."""
+    if next(files.below(folder, (".npy",)), None):
+        return {}
+    found = files.latest(files.find(folder)[0])
+    return {step: _of_device(folder, dump.read_all(members, problems)) for step, members in found.items()}
+
+
+def _of_device(folder: str, dumps: Iterable[tuple[files.DumpFile, dump.DumpData]]) -> Reference:
+    outputs, tensors = [], []
+    for file, data in dumps:
+        for index, tensor in enumerate(data.outputs):
+            name, path = data.op_name or file.op_name, os.path.relpath(file.path, folder)
+            shape = list(tensor.original_shape)
+            outputs.append(Output(name, index, path, file.op_type, dump.type_name(tensor), shape))
+            tensors.append(tensor)
+    return Reference(folder, outputs, True, tensors)
+
+
 def read(folder: str, problems: dict[str, str]) -> Reference:
     """Read the index of a step, or else the names of its files; what is wrong with one is added to ``problems``."""
     path = os.path.join(folder, INDEX)
@@ -119,103 +139,39 @@ def read(folder: str, problems: dict[str, str]) -> Reference:
     return Reference(folder, _named(folder, problems), False)
 
 
-def write(folder: str, outputs: Iterable[tuple[Output, np.ndarray]]) -> None:
-    """Write the outputs of a step, in the order of the graph, and their index."""
-    writer = Writer(folder)
-    for place, (entry, array) in enumerate(outputs):
-        writer.add(place, entry, array)
-    writer.close()
-
-
-class Writer:
-    """Write the outputs of a step one by one, and their index at the end.
-
-    Args:
-        folder: of the step.
-    """
-
-    def __init__(self, folder: str) -> None:
-        os.makedirs(folder, exist_ok=True)
-        self._folder = folder
-        self._time = int(time.time() * 1e6)
-        self._entries: dict[str, tuple[int, Output]] = {}
-        self._mapping: dict[str, str] = {}
-
-    def add(self, place: int, entry: Output, array: np.ndarray) -> None:
-        """Write an output; it takes the place of an earlier value. An array of bfloat16 is written as float32, which
-        holds it.
-
-        Args:
-            place: of the op in the order of the graph.
-            entry: the fields ``op``, ``output``, ``type``, ``line``, ``inputs`` and ``band``.
-            array: the value.
-        """
-        file = name = f"{flat(entry.op)}.{entry.output}.{self._time}.npy"
-        if len(name.encode()) > _MOST_NAME:
-            file = f"{zlib.crc32(name.encode()):010d}{place}.npy"
-            self._mapping[file] = name
-        dtype = str(array.dtype)
-        np.save(os.path.join(self._folder, file), array.astype(np.float32) if dtype == "bfloat16" else array)
-        entry = dataclasses.replace(entry, file=file, dtype=dtype, shape=list(array.shape))
-        self._entries[file] = place, entry
-
-    def close(self) -> None:
-        """Write the index."""
-        ordered = sorted(self._entries.values(), key=lambda each: (each[0], each[1].op, each[1].output))
-        write_index(self._folder, [entry for _, entry in ordered])
-        if self._mapping:
-            with open(os.path.join(self._folder, files.MAPPING), "w", encoding="utf-8") as stream:
-                stream.writelines(f"{number},{name}\n" for number, name in self._mapping.items())
-
-
-def write_index(folder: str, outputs: Iterable[Output]) -> None:
-    """Write the index of a step."""
-    rows = []
-    for entry in outputs:
-        row = {key: value for key, value in dataclasses.asdict(entry).items() if value not in ("", [], None)}
-        rows.append(json.dumps({**row, "shape": entry.shape}))
-    with open(os.path.join(folder, INDEX), "w", encoding="utf-8") as stream:
-        stream.write('{"schema_version": 1, "outputs": [\n' + ",\n".join(rows) + "\n]}\n")
-
-
 def _indexed(path: str) -> list[Output]:
     with open(path, encoding="utf-8") as stream:
         made = json.load(stream)
     if not isinstance(made, dict) or made.get("schema_version") != 1 or not isinstance(made.get("outputs"), list):
         raise ValueError("it has no schema_version 1 and list of outputs")
-    return [_entry(number, row) for number, row in enumerate(made["outputs"])]
-
-
-def _entry(number: int, row: Any) -> Output:
     fields = {each.name for each in dataclasses.fields(Output)}
-    if not isinstance(row, dict) or not isinstance(row.get("op"), str) or not isinstance(row.get("file"), str):
-        raise ValueError(f"output {number} has no op and file")
-    if os.path.basename(row["file"]) != row["file"]:
-        raise ValueError(f"output {number} is in another folder, {row['file']!r}")
-    made = Output(**{key: value for key, value in row.items() if key in fields})
-    numbers = isinstance(made.output, int) and isinstance(made.band, (int, float, type(None)))
-    texts = all(isinstance(text, str) for text in (made.type, made.line)) and isinstance(made.inputs, list)
-    if not numbers or not texts or not all(isinstance(text, str) for text in made.inputs):
-        raise ValueError(f"output {number}, {made.op!r}, has a field of another type")
-    return made
+    outputs = []
+    for number, row in enumerate(made["outputs"]):
+        row = {key: value for key, value in row.items() if key in fields} if isinstance(row, dict) else {}
+        of_type = (isinstance(value, _TYPES.get(key, str)) for key, value in row.items())
+        if not {"op", "file"} <= set(row) or not all(of_type) or not all(map(_is_text, row.get("inputs", []))):
+            raise ValueError(f"output {number} has no op and file, or a field of another type")
+        if os.path.basename(row["file"]) != row["file"]:
+            raise ValueError(f"output {number} is in another folder, {row['file']!r}")
+        outputs.append(Output(**row))
+    return outputs
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _named(folder: str, problems: dict[str, str]) -> list[Output]:
     found: dict[tuple[str, int], tuple[int, Output]] = {}
-    mapping = {}
-    if os.path.exists(os.path.join(folder, files.MAPPING)):
-        try:
-            mapping = files.read_mapping(os.path.join(folder, files.MAPPING))
-        except (ValueError, OSError) as error:
-            problems[os.path.join(folder, files.MAPPING)] = f"it is no table of two columns: {error}"
+    full = files.mapping(folder, problems)
     for name in sorted(os.listdir(folder)):
+        op, *numbers = full.get(name, name)[:-4].rsplit(".", 2)
         if not name.endswith(".npy"):
             continue
-        parts = mapping.get(name, name)[:-4].rsplit(".", 2)
-        if len(parts) != 3 or not (parts[1].isdigit() and parts[2].isdigit()):
+        if len(numbers) != 2 or not all(number.isdigit() for number in numbers):
             problems[os.path.join(folder, name)] = "its name is not NAME.OUTPUT.TIMESTAMP.npy. Rename or move it"
             continue
-        key = (parts[0], int(parts[1]))
-        if found.get(key, (-1,))[0] <= int(parts[2]):
-            found[key] = (int(parts[2]), Output(parts[0], key[1], name))
+        output, time = map(int, numbers)
+        if found.get((op, output), (-1,))[0] <= time:
+            found[op, output] = time, Output(op, output, name)
     return [output for _, output in found.values()]

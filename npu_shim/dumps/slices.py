@@ -8,12 +8,13 @@ output is cut.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import re
 from typing import Any
 
+from npu_shim.dumps.dump import DumpData
 from npu_shim.dumps.files import DumpFile
-from npu_shim.dumps.dump import DumpData, Tensor
 
 _SLICE = re.compile("_lxslice([0-9]+)")
 _SUBGRAPH = re.compile("^.*sgt_graph_[0-9]+_(?=.)")  # in front of names of operators in slices
@@ -21,23 +22,23 @@ _SUBGRAPH = re.compile("^.*sgt_graph_[0-9]+_(?=.)")  # in front of names of oper
 
 def merged(dumps: list[tuple[DumpFile, DumpData]], problems: dict[str, str]) -> list[tuple[DumpFile, DumpData]]:
     """Return dumps with those of slices put together; slices that are missing are added to ``problems``."""
-    groups: dict[Any, list[tuple[int, DumpFile, DumpData]]] = {}
+    groups: dict[Any, dict[int, tuple[DumpFile, DumpData]]] = {}
     for number, (file, data) in enumerate(dumps):
-        cut = _cuts(data)
         part = _SLICE.search(data.op_name or file.op_name)
         place = int(part.group(1)) if part else file.thread
-        key = (_whole(file.op_name), file.task if not part else -1) if cut and place >= 0 else number
-        groups.setdefault(key, []).append((place, file, data))
+        of_slice = place >= 0 and bool(_cuts(data))
+        key = (_whole(file.op_name), -1 if part else file.task) if of_slice else number
+        groups.setdefault(key, {})[place] = file, data  # the last of several counts
     found = []
-    for group in groups.values():
-        (_, file, data), cut = group[-1], _cuts(group[-1][2])
-        if cut and group[-1][0] >= 0:
-            latest = {place: (its_file, its_data) for place, its_file, its_data in group}
-            wanted = max([1, *(n for axes in cut for n in axes)])
-            if sorted(latest) != list(range(wanted)):
-                problems[file.path] = f"{len(latest)} of {wanted} slices of its operator are there"
+    for key, members in groups.items():
+        file, data = list(members.values())[-1]
+        if isinstance(key, tuple):
+            cut = _cuts(data)
+            wanted = max([1, *itertools.chain(*cut)])
+            if sorted(members) != list(range(wanted)):
+                problems[file.path] = f"{len(members)} of {wanted} slices of its operator are there"
                 continue
-            data = _together([latest[place] for place in range(wanted)], cut)
+            data = _together([members[place] for place in range(wanted)], cut)
         found.append((file, data))
     return found
 
@@ -49,17 +50,13 @@ def _together(parts: list[tuple[DumpFile, DumpData]], cut: list[list[int]]) -> D
         axes = [axis for axis, number in enumerate(cut[index] if index < len(cut) else []) if number > 1]
         tensors = [(its_file.path, data.outputs[index]) for its_file, data in parts if index < len(data.outputs)]
         if len(axes) == 1 and axes[0] < min(len(tensor.shape) for _, tensor in tensors):
-            made.outputs.append(_joined(output, tensors, axes[0]))
-        else:
-            made.outputs.append(output)
+            shape = list(output.shape)
+            shape[axes[0]] = sum(tensor.shape[axes[0]] for _, tensor in tensors)
+            whole = output.original_shape if output.original_shape != output.shape else tuple(shape)
+            joined: dict[str, Any] = {"shape": tuple(shape), "original_shape": whole, "parts": tensors, "axis": axes[0]}
+            output = dataclasses.replace(output, **joined)
+        made.outputs.append(output)
     return made
-
-
-def _joined(output: Tensor, tensors: list[tuple[str, Tensor]], axis: int) -> Tensor:
-    shape = list(output.shape)
-    shape[axis] = sum(tensor.shape[axis] for _, tensor in tensors)
-    whole = output.original_shape if output.original_shape != output.shape else tuple(shape)
-    return dataclasses.replace(output, shape=tuple(shape), original_shape=whole, parts=tensors, axis=axis)
 
 
 def _cuts(data: DumpData) -> list[list[int]]:

@@ -13,6 +13,7 @@ import numpy as np
 from tensorflow.python.client import session
 
 from npu_shim.dumps import reference
+from npu_shim.dumps.writer import write as write_reference
 
 _UPDATES = ("Apply", "Assign")
 
@@ -35,7 +36,7 @@ def main() -> None:
             if op.type not in ("VariableV2", "Variable") and not op.type.startswith(_UPDATES) and _has_numbers(tensor)
         ]
         arrays = run(self, [fetches, tensors], *args, **kwargs)[1]
-        reference.write(folder, [(_entry(tensor, script), np.asarray(array)) for tensor, array in zip(tensors, arrays)])
+        write_reference(folder, [(_entry(tensor, script), np.asarray(array)) for tensor, array in zip(tensors, arrays)])
         raise SystemExit(0)
 
     session.BaseSession.run = first_step

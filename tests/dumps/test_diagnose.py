@@ -16,6 +16,7 @@ import pytest
 from npu_shim._host import host_device
 from npu_shim.cli import main
 from npu_shim.dumps import reference
+from npu_shim.dumps.writer import write as write_reference
 from npu_shim.rehearsal import portable
 from npu_shim.rehearsal.comparing.recording import read
 from npu_shim.rehearsal.recording.recorder import DRAW, FEED, FETCH, INITIAL, INPUT, LOSS, RATE, Recorder
@@ -125,7 +126,7 @@ class Card:
         """Write dumps: of TensorFlow on the host, of the engine on the card."""
         folder.mkdir(parents=True)
         for step in dump["steps"] if run.on_host else ():
-            reference.write(str(folder / str(step)), graph())
+            write_reference(str(folder / str(step)), graph())
         if run.on_host:
             return
         from tests.dumps.engine import Engine  # protobuf is not in every environment that writes recordings
@@ -137,7 +138,7 @@ class Card:
                 write_overflow(folder, 2, "dense/MatMul", old_report(7, 3, 2, 32), op_type="MatMul")
             return
         beside = folder.parent / f"{folder.name}_of_the_engine"
-        reference.write(str(beside), graph())
+        write_reference(str(beside), graph())
         engine = Engine(reference.read(str(beside), {}))
         for step in dump["steps"]:
             engine.write(folder, step)
@@ -264,7 +265,7 @@ def test_a_changed_script_begins_anew(bench: Bench, capsys: pytest.CaptureFixtur
 
 def test_dumps_of_the_recording_count(bench: Bench) -> None:
     for step in ("0", "3"):
-        reference.write(str(bench.out.parent / "cpu" / step), graph())
+        write_reference(str(bench.out.parent / "cpu" / step), graph())
     card = Card("operator")
     assert bench.diagnose(card, "--dumps", str(bench.out.parent / "cpu"))[0] == 1
     assert "operators/run_of_cpu" not in card.runs

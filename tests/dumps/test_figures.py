@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from npu_shim.dumps import causes, figures, limits
+from npu_shim.dumps import figures, limits
 from tests.dumps.make_vendor_figures import FILE
 from tests.dumps.vendor_cases import pairs
 
@@ -47,7 +47,7 @@ def test_inf_and_nan_are_counted_and_left_out() -> None:
     assert (found.not_finite, found.not_finite_reference, found.only_here) == (3, 1, 2)
     assert (found.max_absolute, found.largest, found.largest_reference) == (2.0, 4.0, 7e4)
     assert found.different == pytest.approx(0.6)
-    assert causes.cause(device, reference, found, "float16").startswith("float16 overflow: 1 elements")
+    assert limits.cause(device, reference, found, "float16").startswith("float16 overflow: 1 elements")
 
 
 def test_complex_numbers_are_pairs_of_numbers() -> None:

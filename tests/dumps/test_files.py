@@ -12,6 +12,7 @@ import pytest
 from npu_shim.dumps import dump, files, graph_files, op_debug, reference
 from npu_shim.dumps.dump import parse
 from npu_shim.dumps.formats import DumpError
+from npu_shim.dumps.writer import write as write_reference
 from tests.dumps.messages import CLASSES, dump_bytes, tensor
 
 _FAST = hypothesis.settings(max_examples=150, deadline=None, database=None, derandomize=True)
@@ -65,7 +66,7 @@ def test_the_last_run_on_the_first_device_counts(tmp_path: pathlib.Path) -> None
             folder = tmp_path / time / device / "m" / "1" / "0"
             folder.mkdir(parents=True)
             (folder / "Op.op.1.2.3").write_bytes(b"")
-    (found,) = files.latest(files.find(str(tmp_path))[0])
+    ((found,),) = files.latest(files.find(str(tmp_path))[0]).values()
     assert (found.run, found.device) == ("20240201000000", "0")
 
 
@@ -191,7 +192,7 @@ def test_a_reference_comes_back(tmp_path: pathlib.Path) -> None:
         (reference.Output("a/b", 1, type="Add", line="t.py:3", inputs=["x:0"], band=0.25), np.arange(3)),
         (reference.Output(long, type="Mul"), np.ones((2, 0), np.float32)),
     ]
-    reference.write(str(tmp_path), given)
+    write_reference(str(tmp_path), given)
     problems: dict[str, str] = {}
     found = reference.read(str(tmp_path), problems)
     assert [(each.op, each.output, each.line, each.inputs, each.band) for each in found.outputs] == [
@@ -199,7 +200,7 @@ def test_a_reference_comes_back(tmp_path: pathlib.Path) -> None:
         (long, 0, "", [], None),
     ]
     np.testing.assert_array_equal(found.load(0), np.arange(3))
-    assert found.shape(1) == [2, 0] and found.place("a_b", 1) == 0 and found.place("a/b", 0) is None
+    assert found.outputs[1].shape == [2, 0] and found.place("a_b", 1) == 0 and found.place("a/b", 0) is None
     (tmp_path / "index.json").unlink()  # as tfdbg writes it
     named = reference.read(str(tmp_path), problems)
     assert {each.op for each in named.outputs} == {"a_b", reference.flat(long)} and not named.indexed

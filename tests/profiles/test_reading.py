@@ -14,6 +14,7 @@ import pytest
 
 from npu_shim.cli import main
 from npu_shim.dumps import reference
+from npu_shim.dumps.writer import write as write_reference
 from npu_shim.options.page import described
 from npu_shim.profiles import profile, steps, work
 from npu_shim.profiles.comparing import significance
@@ -100,7 +101,7 @@ def test_a_dump_and_an_assessment_know_lines_too(exports: pathlib.Path, tmp_path
     (tmp_path / "assess.json").write_text(json.dumps(assessed), encoding="utf-8")
     (tmp_path / "other.json").write_text("[1]", encoding="utf-8")
     output = reference.Output("forward/layer_0/MatMul", line="train.py:3 (net)")
-    reference.write(str(tmp_path / "5"), [(output, np.zeros(3, np.float32))])
+    write_reference(str(tmp_path / "5"), [(output, np.zeros(3, np.float32))])
     found = to_result(profile.read(str(exports / "tables"), [str(tmp_path)]), "")
     assert found["findings"][0]["evidence"][0]["line"] == "train.py:12 (loss)"
     assert {row["line"] for row in found["ops"] if row["name"] == "forward/layer_0/MatMul"} == {"train.py:3 (net)"}

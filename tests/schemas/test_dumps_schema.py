@@ -13,6 +13,7 @@ import pytest
 
 from npu_shim.cli import main
 from npu_shim.dumps import reference
+from npu_shim.dumps.writer import write as write_reference
 from tests.dumps.test_diagnose import Bench, Card
 from tests.schemas.test_schemas import closed
 
@@ -55,7 +56,7 @@ def valid(path: pathlib.Path, schema: pathlib.Path) -> Any:
 def test_comparisons_are_valid(departs: bool, tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
     array = np.arange(12, dtype=np.float32).reshape(3, 4)
     given = [(reference.Output(op, inputs=taken), array) for op, taken in (("a", []), ("b", ["a:0"]), ("alone", []))]
-    reference.write(str(tmp_path / "cpu"), given)
+    write_reference(str(tmp_path / "cpu"), given)
     (tmp_path / "card").mkdir()
     (tmp_path / "card" / "Add.a.1.2.1700000000000001").write_bytes(dump("a", array, 1))
     other = np.full_like(array, np.nan) if departs else array

@@ -13,6 +13,7 @@ import numpy as np
 
 from npu_shim.cli import main
 from npu_shim.dumps import reference
+from npu_shim.dumps.writer import write as write_reference
 from tests.dumps.make_vendor_figures import FILE, figures, vendor_folder
 from tests.dumps.messages import dump_bytes, tensor
 
@@ -23,7 +24,7 @@ def test_the_kept_figures_are_those_of_the_vendor() -> None:
 
 def test_the_advisor_of_the_vendor_reads_the_table(tmp_path: pathlib.Path) -> None:
     array = np.random.RandomState(0).normal(size=(3, 4)).astype(np.float32)
-    reference.write(str(tmp_path / "cpu"), [(reference.Output(op), array) for op in ("a", "b", "c")])
+    write_reference(str(tmp_path / "cpu"), [(reference.Output(op), array) for op in ("a", "b", "c")])
     (tmp_path / "card").mkdir()
     for number, (op, made) in enumerate({"a": array, "b": -array, "c": array, "=gone": array}.items()):
         path = tmp_path / "card" / f"Add.{op}.{number}.0.{1700000000000000 + number}"

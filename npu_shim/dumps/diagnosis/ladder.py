@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 import npu_shim
 from npu_shim.rehearsal import recorded, result
-from npu_shim.rehearsal.reports import write_all
+from npu_shim.rehearsal.reports import to_json, write_all
 from npu_shim.rehearsal.verifying import Settings, not_completed, recordings
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ class Ladder:
         path = os.path.join(self.given.folder, RESULT)
         made = _read(path)
         if made.get("key") != self.given.key:
-            self._clear(stages, bool(made))
-            made = self._begin()
+            made = self._begin(stages, bool(made))
             _write(path, made)
         before = {row["name"] for row in made["stages"]}
         for row in made["stages"]:
@@ -132,8 +131,14 @@ class Ladder:
         row = {"name": stage.name, "title": stage.title, "found": found.text, "facts": found.facts}
         made["stages"].append({**row, "seconds": round(time.monotonic() - begin, 1), "folder": self.path()})
 
-    def _begin(self) -> JsonObject:
+    def _begin(self, stages: Sequence[Stage], changed: bool) -> JsonObject:
+        """Remove what another script, recording or other arguments left, and return a result without stages."""
         given = self.given
+        if changed:
+            given.report("the script, its arguments or the recording changed: all stages run again")
+        for stage in stages:
+            shutil.rmtree(os.path.join(given.folder, stage.name), ignore_errors=True)
+        os.makedirs(given.folder, exist_ok=True)
         return {
             "schema_version": 1,
             "tool": "npu-shim diagnose",
@@ -147,13 +152,6 @@ class Ladder:
             "stages": [],
             "findings": [dict(zip(("code", "place", "message"), each)) for each in given.findings],
         }
-
-    def _clear(self, stages: Sequence[Stage], changed: bool) -> None:
-        if changed:
-            self.given.report("the script, its arguments or the recording changed: all stages run again")
-        for stage in stages:
-            shutil.rmtree(os.path.join(self.given.folder, stage.name), ignore_errors=True)
-        os.makedirs(self.given.folder, exist_ok=True)
 
     def path(self, *names: str) -> str:
         """Return a path in the folder of the stage."""
@@ -182,12 +180,8 @@ class Ladder:
 
     def _run(self, name: str, given: Mapping[str, Any] | None, **changes: Any) -> Run:
         alone: dict[str, Any] = {"ranks": None, "of_ranks": False} if self.facts.get("alone") else {}
-        run = replace(
-            self.given.run,
-            folder=self.path(name),
-            dump={**dict.fromkeys(_NAMES), "steps": [], **(given or {})},
-            **{**alone, **changes},
-        )
+        dump = {**dict.fromkeys(_NAMES), "steps": [], **(given or {})}
+        run = replace(self.given.run, folder=self.path(name), dump=dump, **{**alone, **changes})
         os.makedirs(run.folder, exist_ok=True)
         return run
 
@@ -206,5 +200,5 @@ def _read(path: str) -> JsonObject:
 
 def _write(path: str, made: JsonObject) -> None:
     with open(path + ".new", "w", encoding="utf-8") as stream:
-        stream.write(json.dumps(made, indent=1, allow_nan=False) + "\n")
+        stream.write(to_json(made))
     os.replace(path + ".new", path)  # so that an interruption leaves one of the two

@@ -51,13 +51,11 @@ def _body(result: JsonObject) -> Iterator[str]:
     if cause:
         yield "<h2>Evidence</h2>" + "".join(f"<p>{clean(line)}</p>" for line in cause["evidence"])
         yield f"<h2>Fix</h2><p>{clean(cause['fix'])}</p>"
-    rows = [
-        [row["name"], row["title"], f"{row['seconds']:.0f}", row["found"], row["folder"]] for row in result["stages"]
-    ]
-    yield section("Stages", ["stage", "looks at", "seconds", "found", "folder"], rows, (2,))
-    if result["findings"]:
-        findings = [[each["code"], each["place"], each["message"]] for each in result["findings"]]
-        yield section("Findings of the migration tool", ["code", "place", "finding"], findings)
+    columns = {"stage": "name", "looks at": "title", "seconds": "seconds", "found": "found", "folder": "folder"}
+    rows = [[str(row[name]) for name in columns.values()] for row in result["stages"]]
+    yield section("Stages", list(columns), rows, (2,))
+    findings = [[each[name] for name in ("code", "place", "message")] for each in result["findings"]]
+    yield section("Findings of the migration tool", ("code", "place", "finding"), findings) if findings else ""
 
 
 WRITERS: Mapping[str, Callable[[Any], str]] = {"diagnose.txt": to_text, "diagnose.html": to_html}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Iterable, Sequence
 
-from npu_shim.dumps import comparison, overflow, result as of_dumps
+from npu_shim.dumps import comparison, overflow
 from npu_shim.dumps.diagnosis.ladder import AGREES, CAUSE, NOT_RUN, Found, Ladder, Stage
 from npu_shim.dumps.reports import WRITERS, overflows
 from npu_shim.dumps.reports.text import answers
@@ -191,7 +191,7 @@ def _dump(ladder: Ladder, name: str, folder: str, on_host: bool = False) -> str 
 
 def _compared(ladder: Ladder, card: str, other: str, tolerance: float = 1.0) -> JsonObject | None:
     try:
-        made = of_dumps.to_result(comparison.run(card, other, tolerance=tolerance), card, other)
+        made = comparison.run(card, other, tolerance=tolerance)
     except (ValueError, OSError) as error:
         ladder.given.report(f"{ladder.stage}: {error}")
         return None

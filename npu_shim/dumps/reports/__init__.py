@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Callable, Mapping
 
 from npu_shim.dumps.reports.page import to_html
 from npu_shim.dumps.reports.table import to_csv
 from npu_shim.dumps.reports.text import to_text
+from npu_shim.rehearsal.reports import to_json
 
 WRITERS: Mapping[str, Callable[[Any], str]] = {
     "dumps.txt": lambda result: to_text(result, all_rows=True),
-    "dumps.json": lambda result: json.dumps(result, indent=1, allow_nan=False) + "\n",
+    "dumps.json": to_json,
     "dumps.csv": to_csv,
     "dumps.html": to_html,
 }

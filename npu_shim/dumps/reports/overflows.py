@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping
+
+from npu_shim.dumps.reports.text import problems
+from npu_shim.rehearsal.reports import to_json
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
@@ -13,7 +15,8 @@ _MOST = 20
 
 def to_text(result: JsonObject, all_rows: bool = False) -> str:
     """Return the report as text that ends with a line feed."""
-    return "\n".join(_lines(result, len(result["overflows"]) if all_rows else _MOST)) + "\n"
+    everything = len(result["overflows"]) + len(result["problems"])
+    return "\n".join(_lines(result, everything if all_rows else _MOST)) + "\n"
 
 
 def _lines(result: JsonObject, most: int) -> Iterator[str]:
@@ -25,21 +28,17 @@ def _lines(result: JsonObject, most: int) -> Iterator[str]:
         of_step = f"step {each['step']}, " if each["step"] >= 0 else ""
         yield f"first overflow{' that is not normal' if bad else ''}: {of_step}{_name(each)}"
         yield f"  {each['reason']}"
-    shown = 0
     for each in entries[:most]:
         if each["first"]:
             scale = "" if each["loss_scale"] is None else f", loss scale {each['loss_scale']:g}"
             yield f"step {each['step']}{scale}:" if each["step"] >= 0 else "step unknown:"
-        shown += 1
         yield f"  {_name(each)}: {each['unit']}, status {each['status']:#x}, {each['verdict']}"
         yield f"    {each['reason']}"
         for side in ("inputs", "outputs"):
             yield from (f"    {side[:-1]} {place}: {_range(tensor)}" for place, tensor in enumerate(each[side]))
-    if len(entries) > shown:
-        yield f"... and {len(entries) - shown} more: see -r DIR"
-    if result["problems"]:
-        yield f"{len(result['problems'])} files were not read:"
-        yield from (f"  {each['file']}: {each['problem']}." for each in result["problems"][:most])
+    if len(entries) > most:
+        yield f"... and {len(entries) - most} more: see -r DIR"
+    yield from problems(result, most)
 
 
 def _name(each: JsonObject) -> str:
@@ -60,5 +59,5 @@ def _range(tensor: JsonObject) -> str:
 
 WRITERS: Mapping[str, Callable[[Any], str]] = {
     "overflow.txt": lambda result: to_text(result, all_rows=True),
-    "overflow.json": lambda result: json.dumps(result, indent=1, allow_nan=False) + "\n",
+    "overflow.json": to_json,
 }

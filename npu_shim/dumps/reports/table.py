@@ -32,9 +32,9 @@ def to_csv(result: JsonObject) -> str:
         writer.writerow([_safe(cell) for cell in [index, *_row(each)]])
     for group in result["unpaired"]:
         for name in group["names"]:
-            sides = [name, "*"] if group["side"] == "device" else ["*", name]
+            npu, truth = (name, "*") if group["side"] == "device" else ("*", name)
             index = numbers.setdefault(f"{group['side']} {name}", len(numbers))
-            row = [index, _NONE, sides[0], _NONE, _NONE, sides[1], *[_NONE] * (len(_HEADS) - 7), group["cause"]]
+            row = [index, _NONE, npu, _NONE, _NONE, truth, *[_NONE] * (len(_HEADS) - 7), group["cause"]]
             writer.writerow([_safe(cell) for cell in row])
     return stream.getvalue()
 
@@ -46,21 +46,12 @@ def _row(each: JsonObject) -> list[Any]:
     spread = figures.get("deviations")
     deviations = "({:.3f};{:.3f}),({:.3f};{:.3f})".format(*spread) if spread and None not in spread else _NONE
     reasons = each["why"] if each["state"] == "not compared" or not figures else []
-    return [
-        each["type"],
-        each["operator"],
-        each["device_type"],
-        _NONE,
-        each["op"].rpartition(":")[0],
-        each["reference_type"] or _NONE,
-        f"{each['operator']}:{each['slot']}",
-        "[" + ",".join(map(str, each["shape"])) + "]",
-        ("YES" if overflow else "NO") if half else _NONE,
-        *(_figure(figures.get(name)) for name in _BEFORE),
-        deviations,
-        *(_figure(figures.get(name)) for name in _AFTER),
-        "; ".join(reasons),
-    ]
+    names = each["type"], each["operator"], each["device_type"], _NONE, each["op"].rpartition(":")[0]
+    shape = "[" + ",".join(map(str, each["shape"])) + "]"
+    tensor = each["reference_type"] or _NONE, f"{each['operator']}:{each['slot']}", shape
+    before, after = ([_figure(figures.get(name)) for name in half_of] for half_of in (_BEFORE, _AFTER))
+    is_over = ("YES" if overflow else "NO") if half else _NONE
+    return [*names, *tensor, is_over, *before, deviations, *after, "; ".join(reasons)]
 
 
 def _figure(value: float | None) -> str:

@@ -26,16 +26,13 @@ def answers(result: JsonObject) -> list[str]:
     """Return the sentences that the report begins with."""
     states, first = result["states"], result["first_departure"]
     compared = states.get("agrees", 0) + states.get("departs", 0)
-    found = []
+    found = ["all outputs agree" if result["verdict"] == "agrees" else "only inputs depart, no output does"]
     if first:
         of_step = f"step {first['step']}: " if first["step"] >= 0 else ""
-        found.append(
-            f"{of_step}first op that departs in the order of the graph: {first['operator']} ({first['type']}), "
-            f"{first['line'] + ', ' if first['line'] else ''}inputs {first['inputs']}"
-        )
+        line = f"{first['line']}, " if first["line"] else ""
+        what = f"{first['operator']} ({first['type']}), {line}inputs {first['inputs']}"
+        found = [f"{of_step}first op that departs in the order of the graph: {what}"]
         found += [f"  {first['slot']} for {first['op']}: {'; '.join(first['why'])}", f"  {first['cause']}"]
-    else:
-        found.append("all outputs agree" if result["verdict"] == "agrees" else "only inputs depart, no output does")
     found.append(f"{compared} tensors compared, {states.get('departs', 0)} depart")
     if states.get("not compared"):
         found.append(f"{states['not compared']} tensors not compared: see their rows")
@@ -45,36 +42,22 @@ def answers(result: JsonObject) -> list[str]:
 def type_rows(result: JsonObject) -> list[list[str]]:
     """Return the cells of the table by type."""
     return [
-        [
-            row["type"],
-            str(row["outputs"]),
-            str(row["departing"]),
-            number(row["largest_distance"]),
-            number(row["least_cosine"], ".6f"),
-        ]
+        [*(str(row[name]) for name in TYPE_HEADS[:3]), number(row["largest_distance"]), number(row["least_cosine"], 6)]
         for row in result["types"]
     ]
 
 
 def tensor_row(each: JsonObject) -> list[str]:
     """Return the cells of a tensor."""
-    figures = each["figures"] or {}
-    return [
-        each["state"],
-        each["operator"],
-        each["type"],
-        each["slot"],
-        each["op"],
-        f"{each['device_type']}, {each['reference_type']}",
-        number(figures.get("relative_euclidean")),
-        number(figures.get("cosine"), ".6f"),
-        each["cause"] or "; ".join(each["why"]),
-    ]
+    figures, types = each["figures"] or {}, f"{each['device_type']}, {each['reference_type']}"
+    values = number(figures.get("relative_euclidean")), number(figures.get("cosine"), 6)
+    cells = (each[name] for name in ("state", "operator", "type", "slot", "op"))
+    return [*cells, types, *values, each["cause"] or "; ".join(each["why"])]
 
 
-def number(value: float | None, form: str = ".1e") -> str:
-    """Return a figure as text, empty for none."""
-    return "" if value is None else format(value, form)
+def number(value: float | None, places: int = 0) -> str:
+    """Return a figure as text, empty for none; ``places`` of 0 stands for the form with an exponent."""
+    return "" if value is None else f"{value:.{places}f}" if places else f"{value:.1e}"
 
 
 def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -88,22 +71,31 @@ def _lines(result: JsonObject, most: int) -> Iterator[str]:
     first = result["first_departure"]
     if first and len(first["path"]) > 1:
         yield "  path: " + " > ".join(f"{each['operator']} ({each['state']})" for each in first["path"])
-    for side, what in (("device", "outputs of the device"), ("reference", "outputs of the reference")):
+    for side in ("device", "reference"):
         parts = [f"{each['number']} {each['cause']}" for each in result["unpaired"] if each["side"] == side]
         if parts:
-            yield f"{what} without a pair: {', '.join(parts)}"
+            yield f"outputs of the {side} without a pair: {', '.join(parts)}"
+    yield from problems(result, most)
+    shown, title = result["tensors"], "all tensors:"
+    if most <= _MOST:
+        shown, title = [each for each in shown if each["state"] != "agrees"], "tensors that do not agree:"
+    yield from _table("by type:", TYPE_HEADS, type_rows(result), most, "types")
+    if shown:
+        yield from _table(title, TENSOR_HEADS, [tensor_row(each) for each in shown], most, "tensors")
+
+
+def problems(result: JsonObject, most: int) -> Iterator[str]:
+    """Yield a line for each file that was not read."""
     if result["problems"]:
         yield f"{len(result['problems'])} files were not read:"
-        yield from (f"  {each['file']}: {each['problem']}." for each in result["problems"][:most])
-        yield from _rest(len(result["problems"]) - most, "files")
-    yield from ["", "by type:", *columns(TYPE_HEADS, type_rows(result)[:most])]
-    yield from _rest(len(result["types"]) - most, "types")
-    shown = result["tensors"] if most > _MOST else [each for each in result["tensors"] if each["state"] != "agrees"]
-    if shown:
-        yield from ["", "all tensors:" if most > _MOST else "tensors that do not agree:"]
-        yield from columns(TENSOR_HEADS, [tensor_row(each) for each in shown[:most]])
-        yield from _rest(len(shown) - most, "tensors")
+        yield from _first([f"  {each['file']}: {each['problem']}." for each in result["problems"]], most, "files")
 
 
-def _rest(number: int, what: str) -> list[str]:
-    return [f"  ... and {number} more {what}: see -r DIR"] if number > 0 else []
+def _table(title: str, heads: Sequence[str], rows: list[list[str]], most: int, what: str) -> list[str]:
+    lines = columns(heads, rows[:most])
+    return ["", title, lines[0], *_first(lines[1:] + [""] * (len(rows) - most), most, what)]
+
+
+def _first(lines: list[str], most: int, what: str) -> list[str]:
+    more = [f"  ... and {len(lines) - most} more {what}: see -r DIR"] if len(lines) > most else []
+    return lines[:most] + more

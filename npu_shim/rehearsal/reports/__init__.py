@@ -10,6 +10,12 @@ from npu_shim.rehearsal.reports.junit import to_junit
 from npu_shim.rehearsal.reports.page import to_html
 from npu_shim.rehearsal.reports.text import to_text
 
+
+def to_json(result: Any) -> str:
+    """Return a result that has no Inf and NaN as JSON that ends with a line feed."""
+    return json.dumps(result, indent=1, allow_nan=False) + "\n"
+
+
 WRITERS: Mapping[str, Callable[[Any], str]] = {
     "verify.txt": to_text,
     "verify.json": lambda result: json.dumps(result, indent=2) + "\n",
