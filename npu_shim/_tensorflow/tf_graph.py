@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Callable, ContextManager, Iterable, Iterator, 
 
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, op_def_pb2
+from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import kernels as _kernels, ops as _ops
 from tensorflow.python.ops import control_flow_util as _control_flow
 
@@ -114,6 +115,28 @@ def in_plain_graph() -> bool:
 def outside_control_flow() -> bool:
     """Return True if a new op would be in no loop, branch or function."""
     return in_plain_graph() and v1.get_default_graph()._get_control_flow_context() is None
+
+
+def in_loop(op: Operation) -> bool:
+    """Return True if an op may run several times in a run of its graph, or in a call of its function."""
+    context, graph = op._get_control_flow_context(), op.graph
+    while context is not None:
+        if context.IsWhileContext():
+            return True
+        context = context.outer_context
+    while graph is not None:
+        if type(graph).__name__.startswith("While"):
+            return True
+        graph = getattr(graph, "outer_graph", None)
+    return False
+
+
+def outermost(graph: Graph) -> Graph | None:
+    """Return the graph of a session outside a graph of branches and functions; None for those of eager code."""
+    while graph is not None and graph.building_function:
+        graph = getattr(graph, "outer_graph", None)
+    is_global = graph is _ops._default_graph_stack._global_default_graph
+    return None if is_global and _context.default_execution_mode == _context.EAGER_MODE else graph
 
 
 def switch(

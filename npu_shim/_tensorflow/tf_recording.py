@@ -8,6 +8,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Callable
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2 as _attr_value
 from tensorflow.python.client import session as _session
@@ -162,6 +163,11 @@ def keep_shuffle_queue_full(runner: QueueRunner) -> None:
 def unordered_op(graph: Graph) -> Operation | None:
     """Return an op of a graph whose result depends on the speed of threads or on true entropy; None without one."""
     return next((op for op in graph.get_operations() if op.type in _UNORDERED), None)
+
+
+def variable_of_hooks(value: np.ndarray) -> Variable:
+    """Return a variable that no creator of the script, like that of a tf.function, makes or sees."""
+    return _resources.ResourceVariable(value, trainable=False, name="npu_shim")
 
 
 def is_resource(variable: Variable) -> bool:

@@ -92,6 +92,7 @@ def settings(args: argparse.Namespace, deterministic: bool) -> dict[str, Any] | 
         "fusion": args.fusion,
         "precision": args.precision,
         "deterministic": deterministic,
+        "draws": None,
     }
 
 
@@ -139,12 +140,20 @@ def start(given: dict[str, Any], recorder: Recorder | None) -> None:
             if recorder is not None:
                 recorder.writer.event("note", npu_options=found)
 
+        def share() -> None:
+            from npu_shim.dumps.draws import SharedDraws
+
+            assert recorder is not None
+            SharedDraws(recorder, folder).start(given["draws"])
+
         def give() -> None:
             from npu_shim.config import given_options
 
             given_options.give(options, note)
 
         after_tensorflow(give)
+        if given["draws"] is not None and recorder is not None:
+            after_tensorflow(share)
     elif folder and recorder is not None:
 
         def begin() -> None:

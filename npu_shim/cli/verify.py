@@ -329,6 +329,9 @@ def against(args: argparse.Namespace, arguments: list[str], folder: str, referen
     own = os.path.join(folder, "migrated")
     os.makedirs(own, exist_ok=True)
     is_original = portable.digest_of(args.original) == reference.manifest["script_sha256"]
+    dump = _dumped.settings(args, args.deterministic)
+    if dump and dump["folder"]:  # both sides compute the same step
+        dump["draws"] = reference.seed
     return Run(
         "migrated",
         os.path.relpath(args.original) if args.copy else os.path.abspath(args.original),
@@ -345,7 +348,7 @@ def against(args: argparse.Namespace, arguments: list[str], folder: str, referen
         deliberate={"places": {}},
         initial=reference.folder if args.initial_variables else "",
         of_ranks=bool(args.ranks),
-        dump=_dumped.settings(args, args.deterministic),
+        dump=dump,
     )
 
 

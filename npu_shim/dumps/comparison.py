@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import re
 from collections import Counter
@@ -63,6 +64,7 @@ def run(
     if not found:
         raise NothingComparable(f"{device} has no dump files, TYPE.NAME.TASK.STREAM.TIMESTAMP. Give the dump_path.")
     graph = graph_files.find([device, *graphs], problems)
+    shared = _shared_draws(device, problems)
     sides = reference.device_steps(other, problems) or reference.steps(other)
     compared: list[Compared] = []
     unpaired: dict[tuple[str, str], list[str]] = {}
@@ -78,7 +80,7 @@ def run(
         pairs, without = pairing.pairs()
         here = [_compare(pair, against, max(number, at), tolerance) for pair in pairs]
         if not against.tensors:
-            _leave_random(here, against)
+            _leave_random(here, against, shared)
         first = first or _first(here, pairing)
         compared += here
         for of, cause, name in without:
@@ -112,12 +114,24 @@ def run(
     }
 
 
-def _leave_random(compared: list[Compared], against: Reference) -> None:
+def _shared_draws(device: str, problems: dict[str, str]) -> set[str]:
+    """Return the random ops whose numbers the device got from the host, as files have their names."""
+    found: set[str] = set()
+    for path in files.below(device, (reference.DRAWS,)):
+        try:
+            with open(path, encoding="utf-8") as stream:
+                found.update(map(reference.flat, json.load(stream)["shared"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            problems[path] = f"it has no list of random ops: {error}"
+    return found
+
+
+def _leave_random(compared: list[Compared], against: Reference, shared: set[str]) -> None:
     """Leave out what departs because it follows from random numbers, which the device draws itself."""
     equal = {each.pair.place for each in compared if each.row["state"] == AGREES}
     drawn: set[str] = set()
     for place, output in enumerate(against.outputs):
-        is_random = _RANDOM.search(output.type) and place not in equal
+        is_random = _RANDOM.search(output.type) and place not in equal and reference.flat(output.op) not in shared
         if is_random or any(taken.rpartition(":")[0] in drawn for taken in output.inputs):
             drawn.add(output.op)
     for each in compared:

@@ -27,7 +27,7 @@ import numpy as np
 from npu_shim.dumps import dump, files
 from npu_shim.dumps.dump import Tensor
 
-INDEX = "index.json"
+INDEX, DRAWS = "index.json", "draws.json"
 _TYPES: dict[str, Any] = {
     "output": int,
     "band": (int, float, type(None)),

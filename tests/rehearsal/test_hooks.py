@@ -14,7 +14,7 @@ from tensorflow.python.data.util import random_seed as dataset_seed
 from tensorflow.python.eager import context
 from tensorflow.python.framework import random_seed
 
-from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow import tf_op_creation, tf_recording
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
 from npu_shim.rehearsal.recording.keras_models import named_results
 from npu_shim.rehearsal.recording.methods import wrap
@@ -22,7 +22,7 @@ from npu_shim.rehearsal.recording.optimizers import Recording
 from npu_shim.rehearsal.recording.queue_sizes import QueueSizes, tags
 from npu_shim.rehearsal.recording.random_seeds import seed_ops_by_call_site
 from npu_shim.rehearsal.recording.recorder import Recorder
-from npu_shim.rehearsal.recording.sessions import fed_arrays
+from npu_shim.rehearsal.recording.sessions import Untrained, fed_arrays
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
 from npu_shim.rehearsal.recording.writer import Writer
@@ -40,6 +40,30 @@ def test_a_tuple_of_rows_is_one_fed_array_and_a_sparse_value_three() -> None:
             shapes = [array.shape for _, array in fed_arrays(session, {x: rows, s: value})]
             assert shapes == [(2, 3), (1, 2), (1,), (2,)]
         assert list(fed_arrays(session, None)) == []
+
+
+class Dumped(tf_op_creation.OpHook):
+    """Puts an op behind each output, as a dump does."""
+
+    def outputs(self, op_type: str, op: Any, inputs: Any, outputs: Any) -> list[Any]:
+        """Return the outputs through an op."""
+        with tf_op_creation.own_ops(op.graph):
+            return [tf.identity(each) if each.dtype in (tf.float32, tf.int32) else each for each in outputs]
+
+
+@pytest.mark.parametrize("use_resource", [True, False])
+def test_variables_whose_reads_are_dumped_are_updated_all_the_same(use_resource: bool) -> None:
+    hook = Dumped()
+    tf_op_creation.add(hook)
+    try:
+        with tf.Graph().as_default() as graph:
+            w = v1.get_variable("w", [4], use_resource=use_resource)
+            v1.get_variable("mean", [4], use_resource=use_resource, trainable=False)
+            v1.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(w * w))
+            names = [name for name, _ in Untrained().of(graph)]
+    finally:
+        tf_op_creation.remove(hook)
+    assert names == ["mean"]  # not beta1_power and beta2_power
 
 
 def test_inputs_and_rates_of_an_update_are_found_in_its_graph() -> None:

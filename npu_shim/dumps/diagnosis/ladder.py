@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RESULT = "diagnose.json"
 CAUSE, AGREES, NONE, NOT_RUN = "cause found", "agrees", "no cause found", "not run"
-_NAMES = ("folder", "steps", "overflow", "fusion", "precision", "deterministic")  # the settings of cli._dumped
+_NAMES = ("folder", "steps", "overflow", "fusion", "precision", "deterministic", "draws")  # the settings of cli._dumped
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class Ladder:
 
     def _run(self, name: str, given: Mapping[str, Any] | None, **changes: Any) -> Run:
         alone: dict[str, Any] = {"ranks": None, "of_ranks": False} if self.facts.get("alone") else {}
-        dump = {**dict.fromkeys(_NAMES), "steps": [], **(given or {})}
+        dump = {**dict.fromkeys(_NAMES), "steps": [], "draws": self.facts.get("draws"), **(given or {})}
         run = replace(self.given.run, folder=self.path(name), dump=dump, **{**alone, **changes})
         os.makedirs(run.folder, exist_ok=True)
         return run

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Iterable, Sequence
 
+import numpy as np
+
 from npu_shim.dumps import comparison, overflow
 from npu_shim.dumps.diagnosis.ladder import AGREES, CAUSE, NOT_RUN, Found, Ladder, Stage
 from npu_shim.dumps.reports import WRITERS, overflows
@@ -52,39 +54,44 @@ _OF_LOOKS = {  # the word that a cause of a departure begins with -> fix
 
 
 def _card(ladder: Ladder) -> Found:
+    ours = read(ladder.given.reference.folder)
+    draws = ours.of_kind(DRAW)
+    ladder.facts["draws"] = ladder.given.reference.seed if draws else None  # the host draws them for all runs
     found, folder, is_alone = ladder.compare("run"), ladder.path("run"), False
     if found["verdict"] == result.DIFFER and ladder.given.run.ranks:
         is_alone, folder = True, ladder.path("one_rank")
         alone = ladder.compare("one_rank", ranks=None, of_ranks=False)
         if alone["verdict"] == result.AGREE:
-            return _because(
-                ladder,
-                "sharding: one rank agrees with the recording, several do not",
-                found["problems"],
-                "Give each rank its own rows, and average gradients and metrics over the ranks.",
-                _RANKS,
-            )
+            title = "sharding: one rank agrees with the recording, several do not"
+            fix = "Give each rank its own rows, and average gradients and metrics over the ranks."
+            return _because(ladder, title, found["problems"], fix, _RANKS)
         found = alone
     first = found["first_departure"]
     about = found["problems"] or ["no problem"]
     facts = {"folder": folder, "alone": is_alone, "options": _options(folder), "step": first["step"] if first else 0}
-    facts["name"] = first["name"] if first else ""
-    facts["seconds"] = found["migrated"]["seconds"] or 0.0
+    facts.update(name=first["name"] if first else "", seconds=found["migrated"]["seconds"] or 0.0)
+    facts["draws"] = ladder.facts["draws"]
     if found["verdict"] == result.AGREE:
-        return Found("the card agrees with the recording", AGREES, None, facts)
+        how = ". Its random numbers are those of the recording: another graph than that of the script" if draws else ""
+        return Found("the card agrees with the recording" + how, AGREES, None, facts)
     if found["verdict"] == result.NOT_RUN:
         return Found(about[0], NOT_RUN, None, facts)
     if found["verdict"] == result.NOT_REPRODUCIBLE:
         return _because(ladder, "the original departs from itself", about, about[-1])
     if first and first["kind"] in (INPUT, FEED):
         return _because(ladder, "data order: the card gets other data", about, _OF_SCRIPT[INPUT][1], _DATA)
-    ours = read(ladder.given.reference.folder)
-    draws = [f"{each.name} at {ours.lines.get((DRAW, each.name), 'an unknown line')}" for each in ours.of_kind(DRAW)]
-    if draws:
+    drawn = [value for each in read(folder).of_kind(DRAW) for value in each.values]
+    missing = []
+    for each in draws:
+        wanted = next((value for value in each.values if value.step == 1), each.values[0])
+        if not any(value.step == wanted.step and np.array_equal(value.digest, wanted.digest) for value in drawn):
+            line = ours.lines.get((DRAW, each.name), "an unknown line")
+            missing.append(f"{each.name} at {line} does not get the numbers of the recording")
+    if missing:
         fix = (
             "Record again without dropout and other random ops, and give the same arguments here, as in -- --dropout=0."
         )
-        return _because(ladder, "random numbers: the card draws its own in training", [*draws[:_FEW], *about], fix)
+        return _because(ladder, "random numbers: the card draws its own in training", [*missing[:_FEW], *about], fix)
     return Found(about[0], facts=facts)
 
 

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     Found = List[Tuple[str, Tensor]]
 
 _SOURCES = ("IteratorGetNext", "IteratorGetNextSync", "Placeholder", "PlaceholderWithDefault")
-_DRAWS = (  # types of random ops
+RANDOM = (  # types of random ops
     *("RandomUniform", "RandomStandardNormal", "RandomGamma", "RandomPoisson", "TruncatedNormal", "Multinomial"),
     *("ParameterizedTruncatedNormal", "StatelessRandom", "StatelessTruncated", "StatelessMultinomial"),
     *("StatefulUniform", "StatefulStandardNormal", "StatefulTruncatedNormal"),
 )
-_FEW = 16
+FEW = 16
 _RATES = ("lr", "alpha", "learning_rate")  # arguments of the ops that update variables
 
 
@@ -58,12 +58,12 @@ def draws_of(tensors: Iterable[Tensor], graph: Graph) -> Found:
     """Return the first numbers of the random ops from which tensors are computed, such as masks of dropout."""
     found = [
         (output.op.name, output)
-        for op in _above(tensors, graph, lambda op: op.type.startswith(_DRAWS))
+        for op in _above(tensors, graph, lambda op: op.type.startswith(RANDOM))
         for output in op.outputs
         if output.dtype.is_floating or output.dtype.is_integer
     ]
     with tf.compat.v1.name_scope("npu_shim_verify"):  # names of the script's ops stay
-        return [(name, tf.reshape(output, [-1])[:_FEW]) for name, output in found]
+        return [(name, tf.reshape(output, [-1])[:FEW]) for name, output in found]
 
 
 def rates_of(ops: Sequence[Operation], graph: Graph) -> Found:

@@ -125,8 +125,9 @@ class Untrained:
         """Return their names and tensors. The slots of an optimizer are not among them."""
         ops, known = graph.get_operations(), self._known.get(graph, (0, []))
         if len(ops) != known[0]:
-            taken = [tensor for op in ops if "Apply" in op.type for tensor in op.inputs]
-            updated = {tensor.op for tensor in [*taken, *map(tf_op_creation.original, taken)]}
+            taken = [tf_op_creation.original(tensor) for op in ops if "Apply" in op.type for tensor in op.inputs]
+            reads = [tensor.op.inputs[0] for tensor in taken if tensor.op.type == "ReadVariableOp"]
+            updated = {tensor.op for tensor in taken + reads}
             found = [(name, each) for name, each in _variables(graph) if not _sources(each) & updated]
             known = self._known[graph] = (len(ops), found)
         return known[1]

@@ -1,0 +1,90 @@
+"""A double of the engine for sessions: it dumps the ops of a training step as the options of the session ask.
+
+A process whose path has ``sitecustomize.py`` (write_startup) seems to have a card with this engine.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import tempfile
+from typing import Any
+
+import numpy as np
+
+PLANTED = "NPU_TEST_PLANTED"  # variable: the operator that computes 1.5 times what it should
+_STARTUP = """
+import sys
+sys.path[:0] = {path!r}
+from npu_shim._host import host_device
+from npu_shim.import_hook.after_tensorflow import after_tensorflow
+host_device.DEVICE_FILES = {files!r}
+def install():
+    from tests.card import dumping_engine
+    dumping_engine.install()
+after_tensorflow(install)
+"""
+
+
+def write_startup(folder: pathlib.Path, path: list[str], files: str) -> None:
+    """Write what a process runs first: the device files of the card, and the engine when TensorFlow is imported."""
+    (folder / "sitecustomize.py").write_text(_STARTUP.format(path=path, files=files))
+
+
+def install() -> None:
+    """Run sessions with an NpuOptimizer entry in TensorFlow, and dump what their options ask for."""
+    import tensorflow as tf
+    from tensorflow.python.client import session
+
+    from npu_shim.config.parameter_map import find_entry, read
+    from tests.dumps.recorded_step import below, flat, has_numbers
+
+    init, run = session.BaseSession.__init__, session.BaseSession.run
+
+    def start(self: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
+        entry = find_entry(config)
+        self.engine_options, self.engine_step = read(entry) if entry is not None else {}, -1
+        if entry is not None:  # TensorFlow has no such optimizer here
+            plain = tf.compat.v1.ConfigProto()
+            plain.CopyFrom(config)
+            del plain.graph_options.rewrite_options.custom_optimizers[:]
+            config = plain
+        init(self, target, graph, config)
+
+    def run_and_dump(self: Any, fetches: Any, feed_dict: Any = None, *rest: Any) -> Any:
+        options: Any = self.engine_options
+        ops = below(self.graph, list(flat(fetches))) if options.get("enable_dump") else []
+        if not any("Apply" in op.type for op in ops):
+            return run(self, fetches, feed_dict, *rest)
+        self.engine_step += 1
+        if str(self.engine_step) not in options["dump_step"].split("|"):
+            return run(self, fetches, feed_dict, *rest)
+        updates = ("Variable", "VariableV2")
+        tensors = [
+            tensor
+            for op in ops
+            for tensor in op.outputs
+            if op.type not in updates and "Apply" not in op.type and "Assign" not in op.type and has_numbers(tensor)
+        ]
+        result, arrays = run(self, [fetches, tensors], feed_dict, *rest)
+        _dump(pathlib.Path(options["dump_path"]), self.engine_step, tensors, list(map(np.asarray, arrays)))
+        return result
+
+    session.BaseSession.__init__, session.BaseSession.run = start, run_and_dump
+
+
+def _dump(folder: pathlib.Path, step: int, tensors: list[Any], arrays: list[np.ndarray]) -> None:
+    from npu_shim.dumps import reference, writer
+    from tests.dumps.engine import Engine
+    from tests.dumps.messages import tensor as as_dumped
+    from tests.dumps.recorded_step import entry
+
+    with tempfile.TemporaryDirectory() as beside:
+        writer.write(beside, [(entry(tensor, ""), array) for tensor, array in zip(tensors, arrays)])
+        engine = Engine(reference.read(beside, {}))
+        engine.write(folder, step)
+        name = os.environ.get(PLANTED)
+        if name:
+            made = engine.operators[name]
+            changed = as_dumped(made.arrays[0] * np.float32(1.5), made.layout, made.letters, made.dtype)
+            engine.write_operator(folder, name, lambda _: changed, step)

@@ -1,0 +1,162 @@
+"""On a card, a run with a dump gets the random numbers of a recording from the host."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+from conftest import FACE, FOLDER, HERE
+
+from npu_shim.rehearsal.comparing.recording import read
+from npu_shim.rehearsal.recording.recorder import DRAW, FETCH
+from samples import training
+
+# Runs a script that trains with dropout: on the CPU with a recording's seeds, or as on a card.
+RUN = """
+import sys
+folder, here, out, where, kind = sys.argv[1:]
+sys.path[:0] = [folder, here]
+import os
+import numpy as np
+import tensorflow as tf
+from npu_shim._host import host_device
+if where != "cpu":
+    host_device.DEVICE_FILES = folder + "/davinci[0-9]*"
+else:
+    host_device.DEVICE_FILES = ""
+from npu_shim.rehearsal.recording import hooks
+from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.writer import Writer
+recorder = Recorder(Writer(out))
+recorder.of_ranks = True
+recorder.writer.event("start", command=["train.py"])
+if where == "draws":
+    from npu_shim.dumps.draws import SharedDraws
+    draws = SharedDraws(recorder, out)
+    draws.start(1)
+hooks.install_all(recorder, 1, True, True, None)
+"""
+DATA = """
+v1 = tf.compat.v1
+X = np.linspace(-1, 1, 32, dtype="f4").reshape(8, 4)
+"""
+SESSION = """
+v1.disable_eager_execution()
+from npu_shim.npu_init import npu_ops
+
+
+def model(x):
+    hidden = npu_ops.dropout(x, 0.6)
+    hidden = tf.compat.v1.nn.dropout(hidden, rate=0.3)
+    kept = tf.cond(tf.reduce_sum(x) < 1e3, lambda: v1.nn.dropout(hidden, rate=0.2), lambda: hidden)
+    return kept + tf.random.normal([8, 4], stddev=0.1)
+
+
+x = v1.placeholder(tf.float32, [8, 4], "x")
+w = v1.get_variable("w", [4, 1], initializer=v1.random_normal_initializer())
+loss = tf.reduce_mean(tf.square(tf.matmul(model(x), w) - 1.0), name="loss")
+train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    for number in range(4):
+        session.run([train, loss], {x: X})
+        if number == 1:
+            session.run(loss, {x: X})  # draws, too
+"""
+FUNCTION = """
+w = tf.Variable(tf.ones([4, 1]))
+optimizer = tf.keras.optimizers.SGD(0.1)
+
+
+@tf.function
+def train():
+    with tf.GradientTape() as tape:
+        hidden = tf.nn.dropout(tf.constant(X), 0.4)
+        loss = tf.reduce_mean(tf.square(tf.matmul(hidden, w) - 1.0))
+    optimizer.apply_gradients(zip(tape.gradient(loss, [w]), [w]))
+    return loss
+
+
+with open(os.path.join(out, "losses"), "w") as file:
+    for number in range(4):
+        file.write(f"{float(train())}\\n")
+"""
+LOOP = """
+v1.disable_eager_execution()
+x = v1.placeholder(tf.float32, [None, 4], "x")
+_, looped = tf.while_loop(lambda n, y: n < 3, lambda n, y: (n + 1, v1.nn.dropout(y, rate=0.2)), [0, tf.ones([8, 4])])
+w = v1.get_variable("w", [4, 1], initializer=v1.ones_initializer())
+loss = tf.reduce_mean(tf.square(tf.matmul(v1.nn.dropout(x, rate=0.5) + looped, w)), name="loss")
+train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    session.run([train, loss], {x: X})
+"""
+END = """
+recorder.writer.event("end", ended="returned")
+if where == "draws":
+    draws.close()
+"""
+SCRIPTS = {"session": SESSION, "function": FUNCTION, "loop": LOOP}
+
+
+def run(folder: pathlib.Path, where: str, kind: str) -> pathlib.Path:
+    """Run a script. Return the folder of its recording."""
+    out = folder / where
+    out.mkdir()
+    (folder / "train.py").write_text(RUN + DATA + SCRIPTS[kind] + END)
+    environment = {**training.environment(), "NPU_SHIM_FALLBACK": "silent", "NPU_SHIM_KERNELS": "plain"}
+    environment["PYTHONPATH"] = os.pathsep.join([os.path.dirname(os.path.dirname(HERE)), environment["PYTHONPATH"]])
+    done = subprocess.run(
+        [sys.executable, "train.py", FOLDER, HERE, str(out), where, kind],
+        cwd=str(folder),
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    (out / "output").write_text(done.stdout)
+    return out
+
+
+def losses(folder: pathlib.Path) -> np.ndarray:
+    """Return the losses of the steps."""
+    return np.array([value.digest for value in read(str(folder)).streams[FETCH, "loss"].values])
+
+
+def drawn(folder: pathlib.Path) -> list[tuple[int, bytes]]:
+    """Return the step and the first numbers of each draw."""
+    return [(value.step, value.digest.tobytes()) for each in read(str(folder)).of_kind(DRAW) for value in each.values]
+
+
+def test_a_session_gets_the_numbers_of_the_recording(tmp_path: pathlib.Path) -> None:
+    cpu, shared = (run(tmp_path, where, "session") for where in ("cpu", "draws"))
+    np.testing.assert_allclose(losses(shared), losses(cpu), rtol=1e-6)
+    assert set(drawn(cpu)) <= set(drawn(shared)) and len(drawn(cpu)) >= 12
+    about = json.loads((shared / "draws.json").read_text())
+    assert len(about["shared"]) == 5 and not about["left"]
+    assert "another graph for this run: 5 random ops get their numbers from the host" in (shared / "output").read_text()
+
+
+def test_what_draws_in_a_loop_or_in_an_unknown_shape_is_named(tmp_path: pathlib.Path) -> None:
+    about = json.loads((run(tmp_path, "draws", "loop") / "draws.json").read_text())
+    assert not about["shared"]
+    assert sorted(each["why"] for each in about["left"]) == [
+        "it is in a loop",
+        "its shape or seed is known at run time only",
+    ]
+
+
+if FACE == "npu_device":
+
+    def test_a_function_gets_the_numbers_of_the_recording(tmp_path: pathlib.Path) -> None:
+        cpu, shared = (run(tmp_path, where, "function") for where in ("cpu", "draws"))
+        ours, theirs = (np.loadtxt(folder / "losses") for folder in (shared, cpu))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+        assert len(set(theirs)) == 4
+        assert set(drawn(cpu)) <= set(drawn(shared)) and len(drawn(cpu)) == 4
