@@ -74,7 +74,7 @@ def compared(card: pathlib.Path, cpu: pathlib.Path) -> Any:
 def test_a_card_that_dumps_is_compared_with_the_recording(tmp_path: pathlib.Path) -> None:
     (tmp_path / "original.py").write_text(ORIGINAL)
     (tmp_path / "migrated.py").write_text(MIGRATED)
-    verify(tmp_path, "--record", "recording", "--dump", "cpu", "--dump-steps", "0,2", "--perturbed", "1", "original.py")
+    verify(tmp_path, "--record", "recording", "--dump", "cpu", "--dump-steps", "0,2", "--perturbed", "2", "original.py")
     write_startup(tmp_path, [ROOT, FOLDER, HERE], os.path.join(FOLDER, "davinci[0-9]*"))
     against = ["--against", "recording", "--initial-variables", "--dump-steps", "0,2", "migrated.py", "-r"]
     shown = verify(tmp_path, *against, "clean", "--dump", "card", path=str(tmp_path))

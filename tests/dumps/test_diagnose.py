@@ -60,11 +60,13 @@ class Card:
     Attributes:
         planted: the cause.
         killed: the number of runs after which the process of the command is killed.
+        draws: True for a script with dropout, whose numbers the card gets from the host.
     """
 
-    def __init__(self, planted: str, killed: int = 100) -> None:
+    def __init__(self, planted: str, killed: int = 100, draws: bool = False) -> None:
         self.planted = planted
         self.killed = killed
+        self.draws = draws
         self.runs: list[str] = []
 
     def run(self, run: Run, environment: Mapping[str, str], directory: str) -> int:
@@ -109,7 +111,8 @@ class Card:
         planted = self.planted if factor != 1 else ""
         if not on_card:
             recorder.values(INITIAL, [("w", np.float32(2 if planted == "seeds" else 1))])
-        if self.planted == "draws" and not on_card:
+        gets_draws = self.draws and run.dump is not None and run.dump["draws"] == 1  # the seed of the recording
+        if (self.planted == "draws" or self.draws) and not on_card or gets_draws:
             recorder.line(DRAW, "dropout/RandomUniform", "train.py:7")
             recorder.values(DRAW, [("dropout/RandomUniform", np.ones(4, "f4"))], 1)
         for step in range(1, STEPS + 1):
@@ -218,6 +221,15 @@ def test_each_stage_finds_its_cause(
     assert shown.startswith(f"cause: {cause['title']}\n") and f"fix: {cause['fix']}" in shown
     assert (bench.out / "diagnose.txt").read_text(encoding="utf-8") == shown
     assert cause["fix"] in (bench.out / "diagnose.html").read_text(encoding="utf-8")
+
+
+def test_random_numbers_from_the_host_let_the_walk_go_on(bench: Bench) -> None:
+    bench.record(Card("clean", draws=True))
+    code, found = bench.diagnose(Card("operator", draws=True))
+    assert (code, found["cause"]["title"]) == (1, f"operator {OPERATOR} (Mul)")
+    bench.script.write_text(SCRIPT + "\n")
+    code, found = bench.diagnose(Card("clean", draws=True))
+    assert code == 0 and "Its random numbers are those of the recording" in found["stages"][0]["found"]
 
 
 def test_a_card_that_agrees_ends_at_once(bench: Bench) -> None:
