@@ -44,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --dump: on an NPU, dump only where numbers overflow, at every step",
     )
+    parser.add_argument(
+        "--dump-layers",
+        type=lambda text: text.replace(",", " ").split(),
+        metavar="NAMES",
+        help="with --dump: these ops only, as in --dump-layers dense/MatMul,loss; by default all",
+    )
     parser.add_argument("--fusion", choices=("off",), help="switch the fusion of ops off on an NPU")
     parser.add_argument(
         "--precision", metavar="MODE", help="the option precision_mode for all sessions of the script on an NPU"
@@ -52,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def problem(args: argparse.Namespace) -> str | None:
     """Return why the options cannot be used, None if they can."""
-    for name in ("dump_steps", "dump_overflow"):
+    for name in ("dump_steps", "dump_overflow", "dump_layers"):
         if getattr(args, name) and not args.dump:
             return f"--{name.replace('_', '-')} needs --dump. Add it."
     if args.dump_overflow and args.dump_steps:
@@ -88,6 +94,7 @@ def settings(args: argparse.Namespace, deterministic: bool) -> dict[str, Any] | 
     return {
         "folder": args.dump and os.path.abspath(args.dump),
         "steps": [] if args.dump_overflow or not args.dump else args.dump_steps or [0],
+        "layers": args.dump_layers or [],
         "overflow": args.dump_overflow,
         "fusion": args.fusion,
         "precision": args.precision,
@@ -159,7 +166,7 @@ def start(given: dict[str, Any], recorder: Recorder | None) -> None:
         def begin() -> None:
             from npu_shim.dumps.collect import Dump
 
-            Dump(folder, given["steps"], recorder).start()
+            Dump(folder, given["steps"], recorder, given["layers"]).start()
 
         after_tensorflow(begin)
 
@@ -173,6 +180,7 @@ def _options(given: dict[str, Any], folder: str | None) -> dict[str, OptionValue
             found["dump_debug_mode"] = "all"
         else:
             found.update(dump_step="|".join(map(str, given["steps"])), dump_mode="all")
+        found["dump_layer"] = " ".join(given["layers"] or [])  # all without one, whatever the script asks for
     if given["fusion"]:
         found["fusion_switch_file"] = _all_off(folder)
     if given["precision"]:

@@ -50,11 +50,12 @@ class Dump(tf_op_creation.OpHook):
         folder: receives a folder for each step.
         steps: the steps, from 0.
         watcher: counts the training steps.
+        layers: the names of the ops; all if it is empty.
     """
 
-    def __init__(self, folder: str, steps: Collection[int], watcher: Watcher) -> None:
+    def __init__(self, folder: str, steps: Collection[int], watcher: Watcher, layers: Collection[str] = ()) -> None:
         self._writers = {step: Writer(os.path.join(folder, str(step))) for step in steps}
-        self._watcher = watcher
+        self._watcher, self._layers = watcher, layers
         self._folder = os.getcwd()
         self._places = itertools.count()
         self._of_run: list[int] = []  # the step at which a session, or a function, began to run
@@ -140,7 +141,7 @@ class Dump(tf_op_creation.OpHook):
 
     def _write(self, place: int, entry: reference.Output, values: Any) -> None:
         writer = self._writers.get(self._step())
-        if writer is not None:
+        if writer is not None and (not self._layers or entry.op in self._layers):
             with self._lock:
                 for number, array in values:
                     writer.add(place, dataclasses.replace(entry, output=number), array)

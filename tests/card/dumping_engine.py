@@ -59,13 +59,7 @@ def install() -> None:
         self.engine_step += 1
         if str(self.engine_step) not in options["dump_step"].split("|"):
             return run(self, fetches, feed_dict, *rest)
-        updates = ("Variable", "VariableV2")
-        tensors = [
-            tensor
-            for op in ops
-            for tensor in op.outputs
-            if op.type not in updates and "Apply" not in op.type and "Assign" not in op.type and has_numbers(tensor)
-        ]
+        tensors = [each for op in ops if not _is_updated(op) for each in op.outputs if has_numbers(each)]
         result, arrays = run(self, [fetches, tensors], feed_dict, *rest)
         _dump(pathlib.Path(options["dump_path"]), self.engine_step, tensors, list(map(np.asarray, arrays)))
         return result
@@ -88,3 +82,9 @@ def _dump(folder: pathlib.Path, step: int, tensors: list[Any], arrays: list[np.n
             made = engine.operators[name]
             changed = as_dumped(made.arrays[0] * np.float32(1.5), made.layout, made.letters, made.dtype)
             engine.write_operator(folder, name, lambda _: changed, step)
+
+
+def _is_updated(op: Any) -> bool:
+    """Return True for an update, and for a variable of TensorFlow 1 and its reads, which the update changes in place."""
+    refers = any(each.dtype._is_ref_dtype for each in [*op.inputs, *op.outputs])
+    return refers or "Apply" in op.type or "Assign" in op.type

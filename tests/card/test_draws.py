@@ -143,7 +143,7 @@ def test_a_session_gets_the_numbers_of_the_recording(tmp_path: pathlib.Path) -> 
     assert "another graph for this run: 5 random ops get their numbers from the host" in (shared / "output").read_text()
 
 
-def test_what_draws_in_a_loop_or_in_an_unknown_shape_is_named(tmp_path: pathlib.Path) -> None:
+def test_an_op_in_a_loop_or_of_unknown_shape_is_named(tmp_path: pathlib.Path) -> None:
     about = json.loads((run(tmp_path, "draws", "loop") / "draws.json").read_text())
     assert not about["shared"]
     assert sorted(each["why"] for each in about["left"]) == [

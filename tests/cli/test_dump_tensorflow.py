@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import pathlib
 import re
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from npu_shim.cli import _dumped
 from npu_shim.dumps import reference
 from samples import training
 from tests.distributed import forks
@@ -102,6 +104,22 @@ def test_the_index_has_type_line_and_inputs_in_the_order_of_the_graph(tmp_path: 
     assert product.inputs[0] == "images:0" and (made.load(place[source]) == 1).all()
     assert product.line == f"train.py:{(HEAD + SESSION)[: (HEAD + SESSION).index('product =')].count(chr(10)) + 1}"
     assert place["images"] < place[source] < place["product"] < place["loss"]
+
+
+def test_named_ops_only_are_written(tmp_path: pathlib.Path) -> None:
+    dumped(tmp_path, SESSION, "--dump-layers", "product,loss")
+    made = reference.read(str(tmp_path / "dump" / "0"), {})
+    assert [each.op for each in made.outputs] == ["product", "loss"]
+
+
+def test_a_card_gets_the_names_in_its_own_form() -> None:
+    parser = argparse.ArgumentParser()
+    _dumped.add_arguments(parser)
+    for given, wanted in ((["--dump-layers", "dense/MatMul,loss"], "dense/MatMul loss"), ([], "")):
+        settings = _dumped.settings(parser.parse_args(["--dump", "card", *given]), False)
+        assert settings is not None
+        options = _dumped._options(settings, "/card")
+        assert (options["dump_layer"], options["dump_step"], options["dump_mode"]) == (wanted, "0", "all")
 
 
 IMPORTED = """

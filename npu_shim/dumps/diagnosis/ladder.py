@@ -25,7 +25,16 @@ if TYPE_CHECKING:
 
 RESULT = "diagnose.json"
 CAUSE, AGREES, NONE, NOT_RUN = "cause found", "agrees", "no cause found", "not run"
-_NAMES = ("folder", "steps", "overflow", "fusion", "precision", "deterministic", "draws")  # the settings of cli._dumped
+_NAMES = (
+    "folder",
+    "steps",
+    "layers",
+    "overflow",
+    "fusion",
+    "precision",
+    "deterministic",
+    "draws",
+)  # the settings of cli._dumped
 
 
 @dataclass(frozen=True)
