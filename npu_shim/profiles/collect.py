@@ -190,16 +190,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         samples = [] if self._samples is None else self._samples.end()
         tf_op_creation.remove(self)
         recorded = self._trace.end()
-        tracings = [cpu_form.Api("host", f"retrace {name}", end - begin, 1) for name, begin, end in recorded.tracings]
-        cpu_form.write(
-            self._folder,
-            self._step,
-            recorded.ends,
-            recorded.runs,
-            recorded.collectives,
-            [*tracings, *samples],
-            self._lines({run.name for run in recorded.runs}),
-        )
+        cpu_form.write(self._folder, self._step, recorded, samples, self._lines({run.name for run in recorded.runs}))
         return f"Read them with: npu-shim profile {self._job}"
 
     def _lines(self, names: Iterable[str]) -> Iterator[tuple[str, str, str]]:

@@ -1,8 +1,7 @@
-"""Profiles of the CPU in the form of the exporter of CANN 8: the same files and columns."""
+"""Profiles of the CPU in the form of the exporter of CANN 8: its files, and those of its columns that say something."""
 
 from __future__ import annotations
 
-import collections
 import csv
 import os
 import time
@@ -10,21 +9,32 @@ from typing import Any, Iterable, Iterator, NamedTuple, Sequence
 
 from npu_shim._tensorflow.tf_profile import ITERATOR, OpRun
 
-_NONE = "N/A"
-_DEVICE = 0
 _TYPES = {"FLOAT32": "FLOAT", "FLOAT64": "DOUBLE", "HALF": "FLOAT16", "BFLOAT16": "DT_BF16"}
 _INPUT = (ITERATOR, "OneShotIterator", "QueueDequeue", "ReaderRead")  # begin the types of ops of the input pipeline
-_STEP = (
-    "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),"
-    "Iteration Refresh(us),Data Aug Bound(us),Model ID"
-)
-_OP = (
-    "Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,OP State,Task Type,Task Start Time(us),Task Duration(us),"
-    "Task Wait Time(us),Block Dim,Mix Block Dim,HF32 Eligible,Input Shapes,Input Data Types,Input Formats,"
-    "Output Shapes,Output Data Types,Output Formats"
-)
-_STATISTIC = "Device_id,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)"
-_API = "Device_id,Level,API Name,Time(us),Count,Avg(us),Min(us),Max(us),Variance"
+_HEADS = {
+    "step_trace": "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),"
+    "Data Aug Bound(us)",
+    "op_summary": "Device_id,Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),Input Shapes,"
+    "Input Data Types,Output Shapes,Output Data Types",
+    "api_statistic": "Level,API Name,Time(us),Count",
+    "lines": "op name,op type,line",
+}
+
+
+class Recorded(NamedTuple):
+    """The result of a trace. Times are in microseconds of one clock.
+
+    Attributes:
+        runs: the runs of ops.
+        ends: the begin of the trace, and the end of each step.
+        collectives: key, begin and end of the collectives.
+        tracings: name, begin and end of the tf.functions that were traced.
+    """
+
+    runs: list[OpRun]
+    ends: list[float]
+    collectives: list[tuple[str, float, float]]
+    tracings: Sequence[tuple[str, float, float]] = ()
 
 
 class Api(NamedTuple):
@@ -37,47 +47,39 @@ class Api(NamedTuple):
 
 
 def write(
-    folder: str,
-    first: int,
-    ends: Sequence[float],
-    runs: Iterable[OpRun],
-    collectives: Iterable[tuple[str, float, float]],
-    apis: Iterable[Api],
-    lines: Iterable[tuple[str, str, str]],
-) -> str:
+    folder: str, first: int, recorded: Recorded, samples: Iterable[Api], lines: Iterable[tuple[str, str, str]]
+) -> None:
     """Write a profile into a folder of its own.
 
     Args:
         folder: gets the folder.
         first: the number of the first step.
-        ends: the begin of the first step, and the end of each.
-        runs: the runs of ops.
-        collectives: key, begin and end of each collective.
-        apis: what the host did.
+        recorded: the trace.
+        samples: what the host did.
         lines: name, type and line of the ops of the script.
-    Returns:
-        The folder.
     """
     stamp = time.strftime("%Y%m%d%H%M%S")
     made = os.path.join(folder, f"PROF_000001_{stamp}_CPU", "mindstudio_profiler_output")
     os.makedirs(made)
-    begin, end = ends[0], ends[-1]
-    rows = [(run, "CPU") for run in runs if begin <= run.begin < end]
-    rows += [(OpRun(key, key.partition(" ")[0], start, stop), "COMMUNICATION") for key, start, stop in collectives]
+    begin, *_, end = recorded.ends
+    rows = [(run, "CPU") for run in recorded.runs if begin <= run.begin < end]
+    rows += [
+        (OpRun(key, key.partition(" ")[0], start, stop), "COMMUNICATION") for key, start, stop in recorded.collectives
+    ]
     rows.sort(key=lambda each: each[0].begin)
-    tables: dict[str, tuple[str, Iterable[Sequence[Any]]]] = {
-        f"step_trace_{stamp}": (_STEP, _steps(first, ends, [run for run, _ in rows])),
-        f"op_summary_{stamp}": (_OP, (_op(number, *row) for number, row in enumerate(rows))),
-        f"op_statistic_{stamp}": (_STATISTIC, _statistic(rows)),
-        f"api_statistic_{stamp}": (_API, [[_DEVICE, *api, api.time / api.number] + [_NONE] * 3 for api in apis]),
-        "lines": ("op name,op type,line", lines),
+    tracings = [Api("host", f"retrace {name}", stop - start, 1) for name, start, stop in recorded.tracings]
+    tables: dict[str, Iterable[Sequence[Any]]] = {
+        "step_trace": _steps(first, recorded.ends, [run for run, _ in rows]),
+        "op_summary": (_op(*row) for row in rows),
+        "api_statistic": [*tracings, *samples],
+        "lines": lines,
     }
-    for name, (head, content) in tables.items():
-        with open(os.path.join(made, f"{name}.csv"), "w", newline="", encoding="utf-8") as stream:
+    for name, content in tables.items():
+        path = os.path.join(made, f"{name}.csv" if name == "lines" else f"{name}_{stamp}.csv")
+        with open(path, "w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
-            writer.writerow(head.split(","))
+            writer.writerow(_HEADS[name].split(","))
             writer.writerows([f"{cell:.3f}" if isinstance(cell, float) else cell for cell in row] for row in content)
-    return made
 
 
 def _steps(first: int, ends: Sequence[float], runs: Sequence[OpRun]) -> Iterator[list[Any]]:
@@ -86,53 +88,19 @@ def _steps(first: int, ends: Sequence[float], runs: Sequence[OpRun]) -> Iterator
         arrived = next((run.end for run in own if run.type.startswith(_INPUT)), begin)
         computing = [run for run in own if not run.type.startswith(_INPUT)]
         start = next((run.begin for run in computing if run.begin >= arrived), None)
-        if start is None:
-            continue
-        update = next((run.begin for run in computing if _updates(run.type)), None)
-        passed = max((run.end for run in computing if _is_backward(run, update)), default=None)
-        yield [
-            _DEVICE,
-            first + number,
-            start,
-            _NONE if passed is None else passed,
-            end,
-            end - start,
-            _NONE if passed is None else passed - start,
-            _NONE if passed is None else end - passed,
-            start - begin if number else _NONE,
-            0,
-        ]
+        if start is not None:
+            updates = (run.begin for run in computing if "Apply" in run.type or run.type.startswith("AssignSub"))
+            update = next(updates, None)  # without one, the names of gradients say where the backward pass ends
+            backward = [
+                run.end for run in computing if (run.begin < update if update else "/gradient" in f"/{run.name}")
+            ]
+            passed = max(backward, default=None)
+            yield [0, first + number, start, passed, end, end - begin, start - begin if number else None]
 
 
-def _updates(kind: str) -> bool:
-    """Return True for the type of an op with which an optimizer updates a variable."""
-    return "Apply" in kind or kind.startswith("AssignSub")
-
-
-def _is_backward(run: OpRun, update: float | None) -> bool:
-    """Return True for an op before the first update, or among the gradients if the updates are not known."""
-    return "/gradient" in f"/{run.name}" if update is None else run.begin < update
-
-
-def _op(number: int, run: OpRun, task: str) -> list[Any]:
-    inputs, outputs = _described(run.inputs), _described(run.outputs)
-    timed = [run.begin, run.end - run.begin, 0.0]
-    return [_DEVICE, 0, number, 0, run.name, run.type, _NONE, task, *timed, *[_NONE] * 3, *inputs, *outputs]
-
-
-def _described(tensors: list[tuple[str, str]] | None) -> list[str]:
-    """Return shapes, types and formats."""
-    if tensors is None:
-        return [""] * 3
-    types = [_TYPES.get(kind.upper(), kind.upper()) for kind, _ in tensors]
-    return [";".join(shape for _, shape in tensors), ";".join(types), ";".join("ND" for _ in tensors)]
-
-
-def _statistic(rows: Iterable[tuple[OpRun, str]]) -> Iterator[list[Any]]:
-    times: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
-    for run, task in rows:
-        times[run.type, task].append(run.end - run.begin)
-    total = sum(map(sum, times.values())) or 1.0
-    for (kind, task), each in sorted(times.items(), key=lambda item: -sum(item[1])):
-        part = sum(each)
-        yield [_DEVICE, kind, task, len(each), part, min(each), part / len(each), max(each), part / total * 100]
+def _op(run: OpRun, task: str) -> list[Any]:
+    described = []
+    for tensors in (run.inputs or (), run.outputs or ()):
+        types = [_TYPES.get(kind.upper(), kind.upper()) for kind, _ in tensors]
+        described += [";".join(shape for _, shape in tensors), ";".join(types)]
+    return [0, run.name, run.type, task, run.begin, run.end - run.begin, *described]

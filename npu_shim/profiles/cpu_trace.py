@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 import bisect
-import dataclasses
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_profile, tf_session
 from npu_shim._tensorflow.tf_profile import OpRun
 from npu_shim.distributed.collectives.transport import GroupBackend
+from npu_shim.profiles.cpu_form import Recorded
 from npu_shim.rehearsal.recording import methods
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Message, Result, Session
 
 _MARK = "npu_shim step"
-
-
-@dataclasses.dataclass
-class Recorded:
-    """The result of a trace. Times are in microseconds of one clock.
-
-    Attributes:
-        runs: the runs of ops.
-        ends: the begin of the trace, and the end of each step.
-        collectives: key, begin and end of the collectives.
-        tracings: name, begin and end of the tf.functions that were traced.
-    """
-
-    runs: list[OpRun]
-    ends: list[float]
-    collectives: list[tuple[str, float, float]]
-    tracings: list[tuple[str, float, float]] = dataclasses.field(default_factory=list)
 
 
 class Trace:
@@ -57,7 +40,8 @@ class Trace:
 
     def begin(self) -> None:
         """Trace from now on."""
-        raise NotImplementedError
+        self.is_on = True
+        self.ends_step()
 
     def ends_step(self) -> None:
         """Note that a step has ended."""
@@ -95,10 +79,8 @@ class SessionTrace(Trace):
     ) -> Result:
         if not self.is_on:
             return original(session, fetches, feed_dict, options, run_metadata)
-        metadata = run_metadata or tf.compat.v1.RunMetadata()
-        result = original(session, fetches, feed_dict, tf_profile.full_trace(options), metadata)
-        self._add(metadata, metadata is run_metadata)
-        return result
+        traced = tf_profile.full_trace(options)
+        return self._noted(run_metadata, lambda metadata: original(session, fetches, feed_dict, traced, metadata))
 
     def _callable(self, original: Function, session: Session, options: Message) -> Function:
         """Return what runs the callable of a Keras model, with a trace if it is wanted."""
@@ -113,22 +95,18 @@ class SessionTrace(Trace):
                 copy.CopyFrom(options)
                 copy.run_options.CopyFrom(tf_profile.full_trace(copy.run_options))
                 traced.append(original(session, copy))
-            metadata = run_metadata or tf.compat.v1.RunMetadata()
-            result = traced[0](*values, run_metadata=metadata)
-            self._add(metadata, metadata is run_metadata)
-            return result
+            return self._noted(run_metadata, lambda metadata: traced[0](*values, run_metadata=metadata))
 
         return call
 
-    def _add(self, metadata: Message, is_of_script: bool) -> None:
-        if is_of_script:  # it may use it again
-            metadata, given = tf.compat.v1.RunMetadata(), metadata
-            metadata.CopyFrom(given)
-        self._metadata.append((metadata, _now()))
-
-    def begin(self) -> None:
-        self.is_on = True
-        self._ends.append(_now())
+    def _noted(self, given: Message, run: Callable[[Message], Result]) -> Result:
+        """Run with metadata, a copy of which is noted: the script may use its own again."""
+        metadata = tf.compat.v1.RunMetadata() if given is None else given
+        result = run(metadata)
+        noted = tf.compat.v1.RunMetadata()
+        noted.CopyFrom(metadata)
+        self._metadata.append((noted, _now()))
+        return result
 
     def ends_step(self) -> None:
         self._ends.append(_now())
@@ -180,9 +158,8 @@ class ProcessTrace(Trace):
 
     def begin(self) -> None:
         self._host.start()
-        self.is_on = True
         self._began = _now()
-        self._host.mark(_MARK)
+        super().begin()
 
     def ends_step(self) -> None:
         self._host.mark(_MARK)
