@@ -20,6 +20,7 @@ _LOW = 0.5
 _TILE = 16  # elements of the matrix unit in each direction
 _FEW, _MANY = 2, 32  # messages of gradients in a step
 _COMPILES = re.compile("compile|buildgraph|graphprepare|retrace", re.I)
+_FUNCTIONS = {"host-bound": "^(host|python)", "data-bound": "^pipeline|GetNext"}
 _LOOP_GAPS = 0.05  # of a step, which launches may take in a loop of steps on the device
 _SLOW_LINK = 0.6  # of the median bandwidth
 _SLOW_RANK = 1.05  # times the work of the others
@@ -42,14 +43,19 @@ class Finding(NamedTuple):
     Attributes:
         id: of its kind.
         ms: the time that it costs.
-        saved: the time that a fix saves at most.
         evidence: the rows that cost most.
+        needed: the part of it that a fix does not save.
     """
 
     id: str
     ms: float
-    saved: float
     evidence: list[Row]
+    needed: float = 0.0
+
+    @property
+    def saved(self) -> float:
+        """Return the time that a fix saves at most."""
+        return max(self.ms - self.needed, 0.0)
 
 
 class Case:
@@ -80,16 +86,30 @@ class Case:
 
     def rows(self, wanted: np.ndarray, why: Callable[[int], str] = lambda place: "") -> list[Row]:
         """Return the rows of wanted ops that cost most; runs of one op with other shapes are one row."""
-        sums: dict[tuple[str, str], list[Any]] = {}
-        for place in np.flatnonzero(wanted & (self.calls > 0)):
+        return self.most(self.calls * wanted, self.ms * wanted, lambda place, calls, ms: why(place))
+
+    def most(
+        self, calls: np.ndarray, ms: np.ndarray, why: Callable[[int, float, float], str], by_type: bool = False
+    ) -> list[Row]:
+        """Return a row for each op that costs most, or for each type with most calls.
+
+        Args:
+            calls, ms: of each signature; those without calls have no row.
+            why: called with the first signature, calls and milliseconds of a row.
+            by_type: True for types.
+        """
+        sums: dict[tuple[str, ...], list[Any]] = {}
+        for place in np.flatnonzero(calls > 0).tolist():
             each = self.device.signatures[place]
-            row = sums.setdefault((each.name, each.type), [0.0, 0.0, place])
-            row[0] += self.calls[place]
-            row[1] += self.ms[place]
-        most = sorted(sums.items(), key=lambda item: (-item[1][1], item[0]))[:_MOST_ROWS]
+            row = sums.setdefault((each.type,) if by_type else (each.name, each.type), [place, 0.0, 0.0])
+            row[1] += calls[place]
+            row[2] += ms[place]
+        found = sorted(sums.items(), key=lambda item: (-item[1][1 if by_type else 2], item[0]))[:_MOST_ROWS]
+        rows = [(self.device.signatures[row[0]], *row) for _, row in found]
+        line = self.profile.lines.of
         return [
-            Row(name, of_type, self.profile.lines.of(name, of_type), float(calls), float(ms), why(place))
-            for (name, of_type), (calls, ms, place) in most
+            Row(each.name, each.type, line(each.name, each.type), float(number), float(took), why(place, number, took))
+            for each, place, number, took in rows
         ]
 
     def functions(self, pattern: str) -> list[Row]:
@@ -113,15 +133,10 @@ def search(profile: Profile, cases: Sequence[Case], shown: int) -> list[Finding]
     """
     case = cases[shown]
     idle = {name: case.found.waits[name].sum(axis=1) for name in (GAPS, kinds.HOST)}
-    made = [
-        *_recompiles(case, idle),
-        *_ranks(cases),
-        *_links(cases, shown),
-        *_messages(cases, shown),
-        *_by_kind(case, idle),
-        *_gaps(case, idle),
-    ]
-    made += _matrix(case)
+    waits, links = _waits(cases), list(_links(cases, shown))
+    made = [*_recompiles(case, idle), *_ranks(cases, waits), *links]
+    made += [*_messages(case, waits[shown] + sum(each.ms for each in links)), *_by_kind(case, idle)]
+    made += [*_gaps(case, idle), *_matrix(case)]
     least = LEAST * case.mean(case.found.length)
     return sorted((each for each in made if each.ms >= least), key=lambda each: (-each.ms, each.id))
 
@@ -136,16 +151,12 @@ def _by_kind(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         spent = idle[kinds.HOST] if of_host else only(case.device, case.found, wanted)
         floor = sum(case.bound(place) for place in np.flatnonzero(wanted)) if kinds.KINDS[name].replaced else 0.0
         rows = case.rows(wanted, lambda place: _reason_of_kind(case.device.signatures[place]))
-        rows += (
-            case.functions("^(host|python)" if of_host else "^pipeline|GetNext")
-            if name in ("host-bound", "data-bound")
-            else []
-        )
+        rows += case.functions(_FUNCTIONS[name]) if name in _FUNCTIONS else []
         if of_host and not rows:
             rows = [Row("idle before the forward pass", "", "", 1.0, case.mean(spent), "no op runs on the device")]
         ms = case.mean(spent)
         rows += _loop(case, ms) if of_host else []
-        yield Finding(name, ms, max(ms - floor, 0.0), rows)
+        yield Finding(name, ms, rows, floor)
 
 
 def _reason_of_kind(each: Signature) -> str:
@@ -175,34 +186,13 @@ def _gaps(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     short = computes & (case.took < limit)
     gaps = case.mean(idle[GAPS])
     if 2 * np.count_nonzero(short) > np.count_nonzero(computes):
-        ms = gaps + float(case.took[short].sum()) / case.steps / 1e6
-        yield Finding("small-ops", ms, ms, _by_type(case, short))
+        code, number = case.code[short], len(case.device.signatures)
+        calls, ms = (np.bincount(code, each, number) / case.steps for each in (None, case.took[short] / 1e6))
+        rows = case.most(calls, ms, lambda place, calls, ms: f"{1000 * ms / calls:.1f} us a run", by_type=True)
+        yield Finding("small-ops", gaps + float(ms.sum()), rows)
         return
-    number = len(case.code) / case.steps
-    yield Finding(
-        "launch-gaps", gaps, gaps, [Row("idle between ops", "", "", number, gaps, f"{number:.0f} ops in a step")]
-    )
-
-
-def _by_type(case: Case, runs: np.ndarray) -> list[Row]:
-    """Return the types of some runs, those with most of them first."""
-    calls = np.bincount(case.code[runs], minlength=len(case.device.signatures)) / case.steps
-    took = np.bincount(case.code[runs], case.took[runs], len(case.device.signatures)) / case.steps
-    members: dict[str, list[int]] = {}
-    for place in np.flatnonzero(calls):
-        members.setdefault(case.device.signatures[place].type, []).append(int(place))
-    most = sorted(members.items(), key=lambda item: (-calls[item[1]].sum(), item[0]))[:_MOST_ROWS]
-    return [
-        Row(
-            case.device.signatures[places[0]].name,
-            name,
-            case.profile.lines.of(case.device.signatures[places[0]].name, name),
-            float(calls[places].sum()),
-            float(took[places].sum()) / 1e6,
-            f"{took[places].sum() / calls[places].sum() / 1e3:.1f} us a run",
-        )
-        for name, places in most
-    ]
+    ops = len(case.code) / case.steps
+    yield Finding("launch-gaps", gaps, [Row("idle between ops", "", "", ops, gaps, f"{ops:.0f} ops in a step")])
 
 
 def _recompiles(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
@@ -229,7 +219,7 @@ def _recompiles(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     rows = functions + case.rows(wanted, lambda place: f"{len(shapes[_key(case, place)])} shapes")
     if slow.any():
         rows.insert(0, Row("slow steps", "", "", float(slow.sum()), case.mean(spent), "3 times the median or more"))
-    yield Finding("recompile", case.mean(spent), case.mean(spent), rows[:_MOST_ROWS])
+    yield Finding("recompile", case.mean(spent), rows[:_MOST_ROWS])
 
 
 def _key(case: Case, place: int) -> tuple[str, str]:
@@ -241,60 +231,50 @@ def alone(case: Case) -> float:
     return case.mean(case.found.waits[kinds.COMMUNICATION].sum(axis=1))
 
 
-def _waiting(cases: Sequence[Case], shown: int) -> tuple[float, int]:
-    """Return the milliseconds that a rank waits in collectives for a slower rank, and the place of that rank."""
+def _waits(cases: Sequence[Case]) -> list[float]:
+    """Return the milliseconds that each rank waits in collectives for a slower rank."""
     waits = [alone(case) for case in cases]
     own = [case.mean(case.found.length) - wait for case, wait in zip(cases, waits)]
     slowest = int(np.argmax(own))
-    if len(cases) < 2 or own[slowest] < _SLOW_RANK * float(np.median(own)):
-        return 0.0, slowest
-    return max(waits[shown] - waits[slowest], 0.0), slowest
+    is_slow = len(cases) > 1 and own[slowest] >= _SLOW_RANK * float(np.median(own))
+    return [max(wait - waits[slowest], 0.0) * is_slow for wait in waits]
 
 
-def _ranks(cases: Sequence[Case]) -> Iterator[Finding]:
-    waits = [_waiting(cases, place)[0] for place in range(len(cases))]
-    _, slowest = _waiting(cases, 0)
+def _ranks(cases: Sequence[Case], waits: Sequence[float]) -> Iterator[Finding]:
     if max(waits) > 0:
         rows = []
-        for place, case in enumerate(cases):
-            why = f"{case.mean(case.found.length) - alone(case):.3f} ms of its own work, waits {waits[place]:.3f} ms"
-            rows.append(
-                (place != slowest, -waits[place], Row(f"rank {case.device.name}", "", "", 1.0, alone(case), why))
-            )
-        cost = float(np.mean([wait for place, wait in enumerate(waits) if place != slowest]))
-        yield Finding("slow-rank", cost, cost, [row for *_, row in sorted(rows)[:_MOST_ROWS]])
+        for case, wait in sorted(zip(cases, waits), key=lambda item: (item[1] > 0, -item[1], item[0].device.name)):
+            why = f"{case.mean(case.found.length) - alone(case):.3f} ms of its own work, waits {wait:.3f} ms"
+            rows.append(Row(f"rank {case.device.name}", "", "", 1.0, alone(case), why))
+        yield Finding("slow-rank", sum(waits) / (len(waits) - 1), rows[:_MOST_ROWS])
 
 
 def _links(cases: Sequence[Case], shown: int) -> Iterator[Finding]:
-    links: dict[str, list[tuple[float, Any]]] = {}
-    for link in {each for case in cases for each in case.device.links if each.took > 0}:
-        links.setdefault(link.transport, []).append((link.size / link.took, link))
+    speeds: dict[str, list[float]] = {}
+    links = {each for case in cases for each in case.device.links if each.took > 0}
+    for link in links:
+        speeds.setdefault(link.transport, []).append(link.size / link.took)
     rows = []
-    for transport, members in links.items():
-        usual = float(np.median([speed for speed, _ in members]))
-        for speed, link in members:
-            if speed < _SLOW_LINK * usual:
-                ms = (link.took - link.size / usual) / 1e6 / cases[shown].steps
-                why = f"{speed:.1f} GB/s, the median is {usual:.1f}"
-                rows.append(Row(f"rank {link.source} to {link.target}", transport, "", 1.0, ms, why))
+    for link in links:
+        speed, usual = link.size / link.took, float(np.median(speeds[link.transport]))
+        if speed < _SLOW_LINK * usual:
+            ms = (link.took - link.size / usual) / 1e6 / cases[shown].steps
+            why = f"{speed:.1f} GB/s, the median is {usual:.1f}"
+            rows.append(Row(f"rank {link.source} to {link.target}", link.transport, "", 1.0, ms, why))
     if rows:
-        rows.sort(key=lambda row: -row.ms)
-        cost = min(rows[0].ms, alone(cases[shown]))
-        yield Finding("slow-link", cost, cost, rows[:_MOST_ROWS])
+        rows.sort(key=lambda row: (-row.ms, row))
+        yield Finding("slow-link", min(rows[0].ms, alone(cases[shown])), rows[:_MOST_ROWS])
 
 
-def _messages(cases: Sequence[Case], shown: int) -> Iterator[Finding]:
+def _messages(case: Case, elsewhere: float) -> Iterator[Finding]:
     """Yield the communication that nothing overlaps, without the time for a slower rank and slow links."""
-    case = cases[shown]
-    elsewhere = _waiting(cases, shown)[0] + sum(each.ms for each in _links(cases, shown))
     left = max(alone(case) - elsewhere, 0.0)
     wanted = case.device.category == kinds.COMMUNICATION
     number, total = float(case.calls[wanted].sum()), float(case.ms[wanted].sum())
-    if not number:
-        return
-    name = "many-messages" if number >= _MANY else "few-messages" if number <= _FEW else "communication"
-    why = f"{number:.0f} messages in a step, {100 * (1 - alone(case) / total) if total else 0:.0f} % overlapped"
-    yield Finding(name, left, left, case.rows(wanted, lambda place: why))
+    if number:
+        name = "many-messages" if number >= _MANY else "few-messages" if number <= _FEW else "communication"
+        why = f"{number:.0f} messages in a step, {100 * (1 - alone(case) / total) if total else 0:.0f} % overlapped"
+        yield Finding(name, left, case.rows(wanted, lambda place: why))
 
 
 def _matrix(case: Case) -> Iterator[Finding]:
@@ -310,11 +290,8 @@ def _matrix(case: Case) -> Iterator[Finding]:
         if used < _LOW:
             lost.setdefault(_reason(each), {})[place] = case.ms[place] * (1 - used / _FULL)
     for name, members in lost.items():
-        wanted = np.zeros(len(case.device.signatures), bool)
-        wanted[list(members)] = True
-        ms = sum(members.values())
-        rows = case.rows(wanted, lambda place: _use(case, place))
-        yield Finding(name, ms, ms, rows)
+        wanted = np.isin(np.arange(len(case.device.signatures)), list(members))
+        yield Finding(name, sum(members.values()), case.rows(wanted, lambda place: _use(case, place)))
 
 
 def _use(case: Case, place: int) -> str:
