@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MOST = 10  # ops
 _MOST_BARS = 2000
+_RATIOS = ("matrix", "vector", "memory")
 _NAMES = {kinds.COMMUNICATION: "communication that nothing overlaps", kinds.TRANSFER: "copies"}
 
 
@@ -53,14 +54,8 @@ def to_result(profile: Profile, folder: str, product: Product | None = None, by_
         "product": product.name if product else None,
         "files": dict(Counter(each.kind for each in profile.files)),
         "devices": [_device(case) for case in cases],
-        "device": None,
-        "step": None,
-        "waits": [],
-        "phases": [],
-        "ops": [],
-        "types": _totals(profile),
-        "findings": [],
-        "timeline": [],
+        **{"device": None, "step": None, "types": _totals(profile)},
+        **{name: [] for name in ("waits", "phases", "ops", "findings", "timeline")},
         "problems": [{"file": path, "problem": text} for path, text in profile.problems.items()],
     }
     if not cases:
@@ -70,28 +65,34 @@ def to_result(profile: Profile, folder: str, product: Product | None = None, by_
     found = findings.search(profile, cases, shown)
     if by_gain:
         found.sort(key=lambda each: (-each.saved, -each.ms, each.id))
-    made.update(
-        {
-            "device": case.device.name,
-            "step": _step(case),
-            "waits": [_wait(case, name) for name in WAITS if case.found.waits[name].any()],
-            "phases": [_phase(case, place) for place in range(len(PHASES)) if case.found.phases[:, place].any()],
-            "ops": _ops(case, ("name", "type")),
-            "types": _ops(case, ("type",)),
-            "findings": [_finding(case, each) for each in found],
-            "timeline": _timeline(case),
-        }
-    )
-    return made
+    return {
+        **made,
+        "device": case.device.name,
+        "step": _step(case),
+        "waits": [{"what": label(case, name), **_share(case, each)} for name, each in _some(case.found.waits)],
+        "phases": [_phase(case, place) for place in range(len(PHASES)) if case.found.phases[:, place].any()],
+        "ops": _ops(case, ("name", "type")),
+        "types": _ops(case, ("type",)),
+        "findings": [_finding(case, each) for each in found],
+        "timeline": _timeline(case),
+    }
+
+
+def _some(waits: dict[str, np.ndarray]) -> list[tuple[str, np.ndarray]]:
+    return [(name, waits[name]) for name in WAITS if waits[name].any()]
+
+
+def _share(case: Case, nanoseconds: np.ndarray) -> JsonObject:
+    ms = case.mean(nanoseconds)
+    return {"ms": ms, "share": ms / case.mean(case.found.length)}
 
 
 def _device(case: Case) -> JsonObject:
-    length = case.mean(case.found.length)
     return {
         "device": case.device.name,
         "steps": case.steps,
         "runs": len(case.device.code),
-        "mean_ms": length,
+        "mean_ms": case.mean(case.found.length),
         "busy_ms": case.mean(case.found.busy),
         "communication_ms": findings.alone(case),
     }
@@ -99,14 +100,12 @@ def _device(case: Case) -> JsonObject:
 
 def _step(case: Case) -> JsonObject:
     length = case.found.length / 1e6
+    figures = {"mean": np.mean, "median": np.median, "shortest": np.min, "longest": np.max}
     return {
         "source": case.device.steps.source,
         "number": case.steps,
         "left_out": case.device.steps.left_out,
-        "mean_ms": float(length.mean()),
-        "median_ms": float(np.median(length)),
-        "shortest_ms": float(length.min()),
-        "longest_ms": float(length.max()),
+        **{f"{name}_ms": float(figure(length)) for name, figure in figures.items()},
         "slow": int(case.found.slow().sum()),
     }
 
@@ -116,17 +115,10 @@ def label(case: Case, name: str) -> str:
     return ("ops on the CPU" if case.on_cpu else "AI Core") if name == kinds.COMPUTE else _NAMES.get(name, name)
 
 
-def _wait(case: Case, name: str) -> JsonObject:
-    ms = case.mean(case.found.waits[name])
-    return {"what": label(case, name), "ms": ms, "share": ms / case.mean(case.found.length)}
-
-
 def _phase(case: Case, place: int) -> JsonObject:
-    ms = case.mean(case.found.phases[:, place])
-    waits = {
-        label(case, name): case.mean(each[:, place]) for name, each in case.found.waits.items() if each[:, place].any()
-    }
-    return {"phase": PHASES[place], "ms": ms, "share": ms / case.mean(case.found.length), "waits": waits}
+    waits = _some({name: each[:, place] for name, each in case.found.waits.items()})
+    parts = {label(case, name): case.mean(each) for name, each in waits}
+    return {"phase": PHASES[place], **_share(case, case.found.phases[:, place]), "waits": parts}
 
 
 def _ops(case: Case, keys: Sequence[str]) -> list[JsonObject]:
@@ -134,13 +126,12 @@ def _ops(case: Case, keys: Sequence[str]) -> list[JsonObject]:
     groups: dict[tuple[str, ...], list[int]] = {}
     for place in np.flatnonzero(case.calls > 0):
         groups.setdefault(tuple(getattr(case.device.signatures[place], key) for key in keys), []).append(int(place))
-    sums = {key: float(case.ms[places].sum()) for key, places in groups.items()}
-    first = sorted(groups, key=lambda key: (-sums[key], key[::-1]))[:_MOST]
-    return [_op(case, dict(zip(keys, key)), groups[key], sums[key]) for key in first]
+    most = sorted(groups.items(), key=lambda item: (-case.ms[item[1]].sum(), item[0][::-1]))[:_MOST]
+    return [_op(case, dict(zip(keys, key)), places) for key, places in most]
 
 
-def _op(case: Case, of_group: dict[str, str], places: list[int], ms: float) -> JsonObject:
-    most = max(places, key=lambda place: case.ms[place])
+def _op(case: Case, of_group: dict[str, str], places: list[int]) -> JsonObject:
+    most, ms = max(places, key=lambda place: case.ms[place]), float(case.ms[places].sum())
     return {
         "name": of_group.get("name", ""),
         "type": of_group["type"],
@@ -149,9 +140,7 @@ def _op(case: Case, of_group: dict[str, str], places: list[int], ms: float) -> J
         "calls": float(case.calls[places].sum()),
         "ms": ms,
         "share": ms / case.mean(case.found.length),
-        "matrix": _ratio(case, 0, places),
-        "vector": _ratio(case, 1, places),
-        "memory": _ratio(case, 2, places),
+        **{name: _ratio(case, which, places) for which, name in enumerate(_RATIOS)},
         "bound_ms": sum(case.bound(place) for place in places) if case.product else None,
         "shapes": case.device.signatures[most].shapes.strip('"'),
     }
@@ -190,27 +179,20 @@ def _timeline(case: Case) -> list[JsonObject]:
         signature, category = device.signatures[device.code[run]], str(device.category[device.code[run]])
         begin, until = max(int(device.start[run]), int(start)), min(int(device.end[run]), int(end))
         bar = open_bars.get(category)
-        if bar and begin - bar["until"] < least and (until - begin < least or bar["until"] - bar["from"] < least):
+        if bar and begin - bar["until"] < least and min(until - begin, bar["until"] - bar["from"]) < least:
             bar["until"], bar["runs"] = max(bar["until"], until), bar["runs"] + 1
-            continue
-        open_bars[category] = {
-            "what": label(case, category),
-            "op": signature.name,
-            "from": begin,
-            "until": until,
-            "runs": 1,
-        }
-        bars.append(open_bars[category])
-    return [
-        {**bar, "from": (bar["from"] - int(start)) / 1e6, "until": (bar["until"] - int(start)) / 1e6}
-        for bar in bars[: 2 * _MOST_BARS]
-    ]
+        else:
+            made = {"what": label(case, category), "op": signature.name, "from": begin, "until": until, "runs": 1}
+            open_bars[category] = made
+            bars.append(made)
+    times = ({name: (bar[name] - int(start)) / 1e6 for name in ("from", "until")} for bar in bars)
+    return [{**bar, **time} for bar, time in zip(bars[: 2 * _MOST_BARS], times)]
 
 
 def _totals(profile: Profile) -> list[JsonObject]:
     """Return the op types of tables without single runs."""
     total = sum(each[4] for each in profile.totals) or 1.0
-    none = {"matrix": None, "vector": None, "memory": None, "bound_ms": None, "shapes": "", "line": "", "name": ""}
+    none = {**dict.fromkeys((*_RATIOS, "bound_ms")), **dict.fromkeys(("shapes", "line", "name"), "")}
     rows: list[JsonObject] = [
         {**none, "type": of_type, "unit": core or table, "calls": float(count), "ms": ms, "share": ms / total}
         for table, of_type, core, count, ms in profile.totals
