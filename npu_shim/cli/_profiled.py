@@ -94,7 +94,7 @@ def whole_run(folder: str) -> dict[str, OptionValue]:
     """Return the NPU options that profile all that a session runs."""
     from npu_shim.profiles.collect import METRICS
 
-    wanted = {"training_trace": "on", "task_time": "on", "aicpu": "on", "hccl": "on", "aic_metrics": METRICS}
+    wanted = {"training_trace": "on", "task_trace": "on", "aicpu": "on", "hccl": "on", "aic_metrics": METRICS}
     return {
         "profiling_mode": True,
         "profiling_options": json.dumps({"output": folder, **wanted, "fp_point": "", "bp_point": ""}),

@@ -68,8 +68,9 @@ def only(device: Device, found: Breakdown, wanted: np.ndarray) -> np.ndarray:
     return found.busy - filled(union(device.start[rest], device.end[rest]), ends)[:, 0]
 
 
-def within(device: Device) -> np.ndarray:
-    """Return True for each run that starts in a step."""
+def step_of(device: Device) -> np.ndarray:
+    """Return the step in which each run starts, -1 for none."""
     edges = device.steps.edges
-    place = np.searchsorted(edges[:, 0], device.start, "right") - 1
-    return (place >= 0) & (device.start < edges[np.maximum(place, 0), -1])
+    place = (np.searchsorted(edges[:, 0], device.start, "right") - 1).astype(np.int32)
+    place[device.start >= edges[place, -1]] = -1
+    return place

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import npu_shim
-from npu_shim.profiles.breakdown import WAITS
+from npu_shim.profiles.breakdown import WAITS, step_of
 from npu_shim.profiles.findings import Case
 from npu_shim.profiles.profile import NothingToRead, Profile
 from npu_shim.profiles.result import cases_of, label, slowest
@@ -89,9 +89,7 @@ def _by_type(case: Case, types: list[str]) -> np.ndarray:
     """Return the nanoseconds of each type in each step."""
     place = {name: number for number, name in enumerate(types)}
     of_signature = np.array([place[each.type] for each in case.device.signatures])
-    edges, device = case.device.steps.edges, case.device
-    step = np.searchsorted(edges[:, 0], device.start, "right") - 1
-    kept = (step >= 0) & (device.start < edges[np.maximum(step, 0), -1])
-    cell = step[kept] * len(types) + of_signature[device.code[kept]]
-    took = (device.end - device.start)[kept]
-    return np.bincount(cell, took, len(edges) * len(types)).reshape(len(edges), len(types))
+    step = step_of(case.device)
+    kept = step >= 0
+    cell = step[kept] * len(types) + of_signature[case.code]
+    return np.bincount(cell, case.took, case.steps * len(types)).reshape(case.steps, len(types))

@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence
 import numpy as np
 
 from npu_shim.profiles import kinds, work
-from npu_shim.profiles.breakdown import GAPS, Breakdown, only, within
+from npu_shim.profiles.breakdown import GAPS, Breakdown, only, step_of
 from npu_shim.profiles.kinds import Signature
 from npu_shim.profiles.profile import Device, Profile
 from npu_shim.rehearsal.assess.products import Product
@@ -65,7 +65,7 @@ class Case:
         self.profile, self.device, self.found, self.product = profile, device, found, product
         self.steps = len(found.length)
         self.on_cpu = any(kinds.on_cpu(each) for each in device.signatures)
-        kept = within(device)
+        kept = step_of(device) >= 0
         code = device.code[kept]
         number = len(device.signatures)
         self.took = (device.end - device.start)[kept]

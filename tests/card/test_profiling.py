@@ -93,7 +93,7 @@ def test_the_whole_run_is_profiled_and_exported(tmp_path: pathlib.Path) -> None:
     assert options["profiling_mode"] is True
     assert json.loads(options["profiling_options"]) == {
         "output": str(tmp_path / "profile"),
-        **{name: "on" for name in ("training_trace", "task_time", "aicpu", "hccl")},
+        **{name: "on" for name in ("training_trace", "task_trace", "aicpu", "hccl")},
         **{"aic_metrics": "PipeUtilization", "fp_point": "", "bp_point": ""},
     }
     assert f"profiles the whole run to {tmp_path}/profile" in report
