@@ -39,14 +39,12 @@ def breakdown(device: Device) -> Breakdown:
     """Return the breakdown of the steps of a device."""
     edges = device.steps.edges
     phases = np.diff(edges, axis=1)
-    of_signature = [kinds.CATEGORIES.index(each) if each != kinds.OTHER else 99 for each in device.category]
-    rank = np.array(of_signature, np.int8)[device.code]
+    rank = np.array([kinds.CATEGORIES.index(each) for each in device.category], np.int8)[device.code]
     waits, before = {}, np.zeros(phases.shape, np.int64)
     for place, category in enumerate(kinds.CATEGORIES):
         waits[category] = np.zeros(phases.shape, np.int64)
         if (rank == place).any():
-            kept = rank <= place
-            until = filled(union(device.start[kept], device.end[kept]), edges)
+            until = filled(union(device.start, device.end, rank <= place), edges)
             waits[category], before = until - before, until
     idle = phases - before
     waits[GAPS] = idle.copy()
@@ -64,13 +62,13 @@ def only(device: Device, found: Breakdown, wanted: np.ndarray) -> np.ndarray:
         wanted: True for each signature that is.
     """
     ends = device.steps.edges[:, [0, -1]]
-    rest = ~wanted[device.code]
-    return found.busy - filled(union(device.start[rest], device.end[rest]), ends)[:, 0]
+    return found.busy - filled(union(device.start, device.end, ~wanted[device.code]), ends)[:, 0]
 
 
 def step_of(device: Device) -> np.ndarray:
     """Return the step in which each run starts, -1 for none."""
     edges = device.steps.edges
-    place = (np.searchsorted(edges[:, 0], device.start, "right") - 1).astype(np.int32)
+    place = np.searchsorted(edges[:, 0], device.start, "right").astype(np.int32)
+    place -= 1
     place[device.start >= edges[place, -1]] = -1
     return place

@@ -9,8 +9,10 @@ import numpy as np
 Union = Tuple[np.ndarray, np.ndarray]
 
 
-def union(start: np.ndarray, end: np.ndarray) -> Union:
-    """Return the union of intervals, which are sorted by their start."""
+def union(start: np.ndarray, end: np.ndarray, kept: np.ndarray) -> Union:
+    """Return the union of the intervals that are kept; all are sorted by their start."""
+    if not kept.all():
+        start, end = start[kept], end[kept]
     if not len(start):
         return start, end
     until = np.maximum.accumulate(end)

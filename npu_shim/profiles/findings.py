@@ -15,6 +15,7 @@ from npu_shim.rehearsal.assess.products import Product
 
 LEAST = 0.03  # of a step, below which a cost is no finding
 _MOST_ROWS = 5
+_ROWS = 1 << 20  # that are counted at once
 _FULL = 0.8  # use of the matrix unit that large products reach
 _LOW = 0.5
 _TILE = 16  # elements of the matrix unit in each direction
@@ -65,14 +66,22 @@ class Case:
         self.profile, self.device, self.found, self.product = profile, device, found, product
         self.steps = len(found.length)
         self.on_cpu = any(kinds.on_cpu(each) for each in device.signatures)
-        kept = step_of(device) >= 0
-        code = device.code[kept]
-        number = len(device.signatures)
-        self.took = (device.end - device.start)[kept]
-        self.code = code
-        self.calls = np.bincount(code, minlength=number) / self.steps
-        self.ms = np.bincount(code, self.took, number) / self.steps / 1e6
+        inside = step_of(device) >= 0
+        span = slice(int(inside.argmax()), len(inside) - int(inside[::-1].argmax()))
+        kept = span if inside[span].all() else inside  # a span needs no copy of millions of rows
+        self.code = device.code[kept]
+        self.took = device.end[kept] - device.start[kept]
+        self.calls, self.ms = self.sums(np.ones(len(self.code), bool))
         self.kind = np.array([kinds.kind(each) for each in device.signatures], object)
+
+    def sums(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the calls and milliseconds of each signature in a step, by the runs that are wanted."""
+        calls, took = np.zeros((2, len(self.device.signatures)))
+        for first in range(0, len(self.code), _ROWS):  # NumPy copies what it counts
+            kept = np.flatnonzero(wanted[first : first + _ROWS]) + first
+            calls += np.bincount(self.code[kept], minlength=len(calls))
+            took += np.bincount(self.code[kept], self.took[kept], len(calls))
+        return calls / self.steps, took / self.steps / 1e6
 
     def mean(self, nanoseconds: np.ndarray) -> float:
         """Return the mean over the steps in milliseconds."""
@@ -186,8 +195,7 @@ def _gaps(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     short = computes & (case.took < limit)
     gaps = case.mean(idle[GAPS])
     if 2 * np.count_nonzero(short) > np.count_nonzero(computes):
-        code, number = case.code[short], len(case.device.signatures)
-        calls, ms = (np.bincount(code, each, number) / case.steps for each in (None, case.took[short] / 1e6))
+        calls, ms = case.sums(short)
         rows = case.most(calls, ms, lambda place, calls, ms: f"{1000 * ms / calls:.1f} us a run", by_type=True)
         yield Finding("small-ops", gaps + float(ms.sum()), rows)
         return

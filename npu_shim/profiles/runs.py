@@ -26,11 +26,12 @@ class Runs:
         self.category: list[str] = []
         self.only = ""
         self._numbers: dict[tuple[str, ...], int] = {}
-        self._columns: tuple[list[np.ndarray], ...] = ([], [], [])
+        self._columns = [np.empty(0, of_type) for of_type in (np.int32, np.int64, np.int64)]  # with room for more
+        self._count = 0
         self._weighted = np.zeros((2, 3, 0))  # the ratios times the durations, and these durations
 
     def __bool__(self) -> bool:
-        return bool(self._columns[0])
+        return self._count > 0
 
     def number(self, cells: Sequence[str]) -> int:
         """Return the number of a signature, -1 if its runs are not added."""
@@ -57,8 +58,12 @@ class Runs:
             code, start, took, ratios = code[kept], start[kept], took[kept], [each[kept] for each in ratios]
         if not len(code):
             return
+        until = self._count + len(code)
         for column, values in zip(self._columns, (code, start, start + took)):
-            column.append(values)
+            if until > len(column):
+                column.resize(until + until // 8, refcheck=False)  # in place: millions of rows have no second copy
+            column[self._count : until] = values
+        self._count = until
         more = len(self.signatures) - self._weighted.shape[2]
         self._weighted = np.pad(self._weighted, ((0, 0), (0, 0), (0, more)), "constant")  # a copy
         for place, ratio in enumerate(ratios):
@@ -69,13 +74,11 @@ class Runs:
 
     def mark(self) -> tuple[int, np.ndarray]:
         """Return what undo() needs to take back the runs that are added from now on."""
-        return len(self._columns[0]), self._weighted
+        return self._count, self._weighted
 
     def undo(self, mark: tuple[int, np.ndarray]) -> None:
         """Take back the runs that were added since a mark."""
-        for column in self._columns:
-            del column[mark[0] :]
-        self._weighted = mark[1]
+        self._count, self._weighted = mark
 
     def add_rows(self, rows: Iterable[tuple[Sequence[str], int, int]]) -> None:
         """Add runs of which cells of the signature, start and end are known."""
@@ -86,10 +89,9 @@ class Runs:
 
     def joined(self) -> list[np.ndarray]:
         """Return signatures, starts and ends of all runs, in the order of the starts. The runs are gone then."""
-        columns = []
-        for column in self._columns:
-            columns.append(np.concatenate(column))
-            column.clear()
+        columns, self._columns = self._columns, []
+        for column in columns:
+            column.resize(self._count, refcheck=False)
         if (columns[1][1:] < columns[1][:-1]).any():
             order = np.argsort(columns[1], kind="stable")
             columns = [column[order] for column in columns]
