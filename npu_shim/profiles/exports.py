@@ -50,7 +50,7 @@ def read_database(path: str, runs: Runs, problems: dict[str, str]) -> list[Link]
         with _opened(path) as base:
             if _columns(base, "STRING_IDS"):
                 texts = dict(base.execute("SELECT id, value FROM STRING_IDS"))
-                base.create_function("text", 1, texts.get)
+                base.create_function("text", 1, lambda number: texts.get(number))
             if _columns(base, "TASK"):
                 _operators(base, runs)
             found = _columns(base, "COMMUNICATION_OP")

@@ -100,12 +100,12 @@ def _device(case: Case) -> JsonObject:
 
 def _step(case: Case) -> JsonObject:
     length = case.found.length / 1e6
-    figures = {"mean": np.mean, "median": np.median, "shortest": np.min, "longest": np.max}
+    figures = {"mean": length.mean(), "median": np.median(length), "shortest": length.min(), "longest": length.max()}
     return {
         "source": case.device.steps.source,
         "number": case.steps,
         "left_out": case.device.steps.left_out,
-        **{f"{name}_ms": float(figure(length)) for name, figure in figures.items()},
+        **{f"{name}_ms": float(figure) for name, figure in figures.items()},
         "slow": int(case.found.slow().sum()),
     }
 

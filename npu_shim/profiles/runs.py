@@ -26,7 +26,8 @@ class Runs:
         self.category: list[str] = []
         self.only = ""
         self._numbers: dict[tuple[str, ...], int] = {}
-        self._columns = [np.empty(0, of_type) for of_type in (np.int32, np.int64, np.int64)]  # with room for more
+        columns = (np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64))
+        self._columns: list[np.ndarray] = list(columns)  # with room for more
         self._count = 0
         self._weighted = np.zeros((2, 3, 0))  # the ratios times the durations, and these durations
 
