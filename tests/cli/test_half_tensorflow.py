@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
-import sys
+from typing import Any
 
 import pytest
-
-from samples import training
 
 SCRIPT = """
 import sys
@@ -36,18 +33,12 @@ with v1.Session() as session:
     ],
 )
 def test_a_script_runs_in_half_precision(
-    options: list[str], arguments: list[str], printed: str, tmp_path: pathlib.Path
+    options: list[str], arguments: list[str], printed: str, tmp_path: pathlib.Path, python: Any
 ) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, "-m", "npu_shim", "run", *options, "train.py", *arguments],
-        cwd=str(tmp_path),
-        env=training.environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = python(tmp_path, "-m", "npu_shim", "run", *options, "train.py", *arguments)
+    assert done.returncode == 0, done.stdout[-3000:]
     assert printed in done.stdout
     if "--numerics" in options:
-        assert "step 1: the first op with Inf or NaN is Exp 'Exp' (train.py:9)" in done.stderr
+        assert "step 1: the first op with Inf or NaN is Exp 'Exp' (train.py:9)" in done.stdout
         assert (tmp_path / "numbers" / "numerics.html").exists()

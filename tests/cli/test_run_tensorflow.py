@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import subprocess
-import sys
+from typing import Callable
 
 import pytest
 
@@ -16,17 +16,7 @@ from tests.samples.test_samples import NO_SUCH_THING, RUNNABLE, SAMPLES
 STEPS = {"digits_estimator": 60, "digits_session": 60, "text_keras": 120, "digits_fit": 60, "digits_loop": 60}
 
 
-def run(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs Python in a folder, both outputs in one."""
-    folder.mkdir(exist_ok=True)
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=str(folder),
-        env=training.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+Python = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def flags(name: str) -> list[str]:
@@ -45,11 +35,11 @@ def flags(name: str) -> list[str]:
     ],
 )
 def test_an_original_trains_as_its_migrated_form_and_leaves_nothing_behind(
-    name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path
+    name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path, python: Python
 ) -> None:
     folder = repo_root / "samples" / name
     before = sorted(folder.rglob("*"))
-    ours = run(tmp_path, "-m", "npu_shim", "run", str(folder / "original.py"), *flags(name))
+    ours = python(tmp_path, "-m", "npu_shim", "run", str(folder / "original.py"), *flags(name))
     assert sorted(folder.rglob("*")) == before
     assert "npu-shim run: " in ours.stdout and "npu_shim runs on the CPU" in ours.stdout
     if name not in RUNNABLE:
@@ -110,10 +100,10 @@ with tf.compat.v1.Session() as session:
 
 
 @pytest.mark.smoke
-def test_autograph_reads_the_migrated_source(tmp_path: pathlib.Path) -> None:
+def test_autograph_reads_the_migrated_source(tmp_path: pathlib.Path, python: Python) -> None:
     (tmp_path / "train.py").write_text(AUTOGRAPH)
-    assert run(tmp_path, "train.py").stdout.count("placed on /device:GPU:0") == 4  # and there is none
-    done = run(tmp_path, "-m", "npu_shim", "run", "train.py")
+    assert python(tmp_path, "train.py").stdout.count("placed on /device:GPU:0") == 4  # and there is none
+    done = python(tmp_path, "-m", "npu_shim", "run", "train.py")
     assert (done.returncode, done.stdout.count("placed on /device:CPU:0")) == (0, 4), done.stdout
     assert "placed on /device:GPU:0" not in done.stdout and "AutoGraph could not" not in done.stdout
     assert done.stdout.rstrip().endswith("[0, 2, 4, 6]")
@@ -134,17 +124,17 @@ with tf.Graph().as_default(), tf.Session() as session:
 @pytest.mark.once
 @pytest.mark.parametrize("options, told", [([], True), (["--no-shape-watch"], False)])
 def test_changing_shapes_are_reported_with_the_line_of_the_script(
-    options: list[str], told: bool, tmp_path: pathlib.Path
+    options: list[str], told: bool, tmp_path: pathlib.Path, python: Python
 ) -> None:
     (tmp_path / "train.py").write_text(SHAPES)
-    done = run(tmp_path, "-m", "npu_shim", "run", *options, "train.py")
+    done = python(tmp_path, "-m", "npu_shim", "run", *options, "train.py")
     assert [line for line in done.stdout.splitlines() if line in ("8.0", "6.0")] == ["8.0", "8.0", "6.0"], done.stdout
     assert ("train.py:6: the shape of the feed of x changed from [4, 2] to [3, 2]" in done.stdout) == told
     assert ("The NPU would compile 2 graphs for them" in done.stdout) == told
 
 
 @pytest.mark.once
-def test_child_processes_train_migrated_too(tmp_path: pathlib.Path) -> None:
+def test_child_processes_train_migrated_too(tmp_path: pathlib.Path, python: Python) -> None:
     (tmp_path / "train.py").write_text("""
 import multiprocessing
 import tensorflow.compat.v1 as tf
@@ -158,5 +148,5 @@ if __name__ == '__main__':
     with multiprocessing.get_context('spawn').Pool(1) as pool:
         print(pool.map(work, [1]))
 """)
-    done = run(tmp_path, "-m", "npu_shim", "run", "train.py")
+    done = python(tmp_path, "-m", "npu_shim", "run", "train.py")
     assert "[(['NpuOptimizer'], 6.0)]" in done.stdout, done.stdout

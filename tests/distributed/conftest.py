@@ -187,7 +187,11 @@ def ranks_of() -> Iterator[Callable[..., Ranks]]:
 
 @pytest.fixture(
     scope="module",
-    params=[(backend, size) for backend in BACKENDS for size in (2, 3, 4)],
+    params=[
+        pytest.param((backend, size), marks=[pytest.mark.nightly] * (size > 3))
+        for backend in BACKENDS
+        for size in (2, 3, 4)
+    ],
     ids="{0[1]} ranks on {0[0]}".format,
 )
 def ranks(request: Any) -> Iterator[Ranks]:

@@ -13,7 +13,7 @@ say() { printf '%s\n' "$*"; }
 python_version_of() {
   case "$1" in
     tf115) echo 3.7 ;;
-    tf26 | gloo) echo 3.9 ;;
+    tf26) echo 3.9 ;;
     tf215 | tf221 | mpi | mpi_debian | mpich | reports | vendor) echo 3.11 ;;
     *) return 1 ;;
   esac

@@ -33,6 +33,7 @@ def environment() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in training.environment().items():
             patch.setenv(name, value)
+        patch.delenv("PYTEST_CURRENT_TEST", raising=False)  # a fork whose variables differ starts again as a new Python
         yield patch
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
-import subprocess
-import sys
+from typing import Any
 
 SCRIPT = """
 import horovod.tensorflow as hvd
@@ -37,14 +35,8 @@ print(
 """
 
 
-def test_a_script_of_the_vendors_packages_trains_unchanged(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
+def test_a_script_of_the_vendors_packages_trains_unchanged(tmp_path: pathlib.Path, python: Any) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, "-m", "npu_shim", "run", "--alias", "train.py"],
-        cwd=str(tmp_path),
-        env={**os.environ, "PYTHONPATH": str(repo_root)},
-        capture_output=True,
-        text=True,
-    )
+    done = python(tmp_path, "-m", "npu_shim", "run", "--alias", "train.py")
     lines = [line for line in done.stdout.splitlines() if line.startswith(("weight", "True", "False"))]
-    assert lines == ["weight 2.0 1 1", "True True True True True True"], done.stderr
+    assert lines == ["weight 2.0 1 1", "True True True True True True"], done.stdout

@@ -32,15 +32,6 @@ def test_imports_are_measured(repo_root):
     assert [cell != "-" for cell in cells] == [False, False, True, False, False, True]
 
 
-def test_the_start_of_ranks_is_measured_in_both_modes(repo_root):
-    assert [cells[0] for _, *cells in table(repo_root, "launch")] == ["1", "2"]
-
-
-def test_the_step_of_bound_ranks_is_measured(repo_root):
-    ((_, ranks, *_, ratio),) = table(repo_root, "bind_cores")
-    assert ranks == "2" and float(ratio) > 0
-
-
 def test_steps_are_measured_with_npu_shim_and_without(repo_root):
     expected = (
         ["NPUEstimator"] * HAS_ESTIMATOR

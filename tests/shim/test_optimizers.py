@@ -69,8 +69,9 @@ def train(wrap, steps=5, sparse=False, resource=True):
             return sess.run([w, step])
 
 
-@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
-@pytest.mark.parametrize("resource", [False, True], ids=["ref variables", "resource variables"])
+@pytest.mark.parametrize(
+    "sparse, resource", [(False, False), (True, True)], ids=["dense, ref variables", "sparse, resource variables"]
+)
 @pytest.mark.parametrize("name", WRAPPERS)
 def test_on_one_process_it_is_the_wrapped_optimizer(name, sparse, resource):
     with control_flow_v2(resource and not tf.__version__.startswith("1.")):

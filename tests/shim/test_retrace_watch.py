@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import os
 import pathlib
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -160,17 +157,11 @@ model.fit(x, x[:, :1], batch_size=4, verbose=0)
 """
 
     @pytest.mark.once
-    def test_npu_shim_run_reports_traces_and_batches(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
+    def test_npu_shim_run_reports_traces_and_batches(tmp_path: pathlib.Path, python: Any) -> None:
         script = tmp_path / "train.py"
         script.write_text(SCRIPT)
-        path = os.pathsep.join([str(repo_root), str(repo_root / "tools")])
-        done = subprocess.run(
-            [sys.executable, "-m", "npu_shim", "run", str(script)],
-            env={**os.environ, "PYTHONPATH": path, "NPU_SHIM_FALLBACK": "silent"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        text = done.stdout.decode()
+        done = python(tmp_path, "-m", "npu_shim", "run", str(script))
+        text = done.stdout
         assert done.returncode == 0, text
         assert f"step ({script}:4): 2 traces: (float32 [2]) 1x; (float32 [3]) 1x" in text
         assert f"fit ({script}:13): 3 batches: (float32 [4, 3], float32 [4, 1]) 2x; (float32 [2, 3]" in text
