@@ -69,7 +69,7 @@ class Card:
         self.draws = draws
         self.runs: list[str] = []
 
-    def run(self, run: Run, environment: Mapping[str, str], directory: str) -> int:
+    def run(self, run: Run, directory: str) -> int:
         """Write what a process of this run would."""
         name = os.path.relpath(run.folder, str(pathlib.Path(run.folder).parents[1]))
         if len(self.runs) == self.killed:
@@ -168,7 +168,7 @@ class Bench:
     def record(self, card: Card) -> None:
         """Write the recording of the original."""
         original = Run("original", str(self.script), [], str(self.recording.parent / "run"))
-        card.run(original, {}, ".")
+        card.run(original, ".")
         portable.write(str(self.recording), original, 0, read(original.folder), None, 1e9)
 
     def diagnose(self, card: Card, *more: str) -> tuple[int, Any]:
