@@ -18,7 +18,7 @@ except ImportError:  # TF 1.15
     from tensorflow.python.framework.ops import _gradient_registry as _gradients
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor
+    from npu_shim._tensorflow.types import Function, Operation, Tensor
 
 
 def with_gradient(y: Tensor, inputs: Sequence[Tensor], gradient: str) -> Tensor:
@@ -44,10 +44,12 @@ def with_gradient(y: Tensor, inputs: Sequence[Tensor], gradient: str) -> Tensor:
     return result
 
 
-def with_gradients(ys: Sequence[Tensor], inputs: Sequence[Tensor], gradient: str) -> list[Tensor]:
+def with_gradients(
+    ys: Sequence[Tensor], inputs: Sequence[Tensor], gradient: str, name: str | None = None
+) -> list[Tensor]:
     """Return several results of the same inputs with a registered gradient, as with_gradient does for one."""
     with tf.compat.v1.get_default_graph().gradient_override_map({"IdentityN": gradient}):
-        return tf.identity_n(list(ys) + list(inputs))[: len(ys)]
+        return tf.identity_n(list(ys) + list(inputs), name=name)[: len(ys)]
 
 
 def gradient_of(function: Callable[..., Sequence[Tensor | None]]) -> Callable[..., list[Tensor | None]]:
@@ -86,15 +88,25 @@ def stop_recording() -> ContextManager[None]:
     return _tape.stop_recording()
 
 
-def record(op_type: str, result: Tensor, source: Tensor, backward: Callable[[Tensor], list[Tensor]]) -> None:
-    """Let the tapes of this thread take a result as a function of its source.
+def record(
+    op_type: str, results: Sequence[Tensor], sources: Sequence[Tensor], backward: Callable[..., list[Tensor | None]]
+) -> None:
+    """Let the tapes of this thread take results as a function of their sources.
 
     Args:
         op_type: a name for it.
-        result, source: the tensors.
-        backward: returns the gradient of the source, in a list, from that of the result.
+        results, sources: the tensors.
+        backward: returns the gradients of the sources from those of the results.
     """
-    _tape.record_operation(op_type, [result], [source], backward)
+    _tape.record_operation(op_type, list(results), list(sources), backward)
+
+
+def registered(op_type: str) -> Function | None:
+    """Return the gradient of an op type; None if it has none."""
+    try:
+        return _gradients.lookup(op_type)
+    except LookupError:
+        return None
 
 
 def unregister(op_type: str) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Graph, Message, Operation, Structure, Tensor, Variable
 
 v1 = tf.compat.v1
-REHEARSAL_OPS = "npu_shim_rehearsal_ops"  # attribute of a graph: the number of ops that rehearsals have added
+_REHEARSAL_OPS = "npu_shim_rehearsal_ops"  # attribute of a graph: the number of ops that rehearsals have added
 
 
 def attr_value(value: bool | int | str) -> attr_value_pb2.AttrValue:
@@ -101,10 +101,20 @@ def ancestors(ops: Iterable[Operation]) -> list[Operation]:
     return list(found)
 
 
+def add_rehearsal_ops(graph: Graph, number: int) -> None:
+    """Count ops of a graph that it has in rehearsals only."""
+    setattr(graph, _REHEARSAL_OPS, rehearsal_ops(graph) + number)
+
+
+def rehearsal_ops(graph: Graph) -> int:
+    """Return how many ops a graph has in rehearsals only."""
+    return int(getattr(graph, _REHEARSAL_OPS, 0))
+
+
 def number_of_ops() -> int:
     """Return how many ops the default graph has, without those of rehearsals; 0 in eager mode."""
     graph = v1.get_default_graph()
-    return 0 if tf.executing_eagerly() else int(graph.version) - getattr(graph, REHEARSAL_OPS, 0)
+    return 0 if tf.executing_eagerly() else int(graph.version) - rehearsal_ops(graph)
 
 
 def in_plain_graph() -> bool:

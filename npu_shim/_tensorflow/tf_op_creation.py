@@ -23,7 +23,7 @@ from tensorflow.python.framework import (
 )
 
 from npu_shim._tensorflow import tf_gradients, tf_import_forms, tf_op_forms
-from npu_shim._tensorflow.tf_graph import REHEARSAL_OPS
+from npu_shim._tensorflow.tf_graph import add_rehearsal_ops, rehearsal_ops
 
 try:
     from tensorflow.python import pywrap_tfe as _tfe
@@ -153,13 +153,13 @@ def own_ops(graph: Graph | None) -> Iterator[None]:
         stack.enter_context(tf.name_scope(SCOPE))
         before = graph.version
         yield
-        setattr(graph, REHEARSAL_OPS, getattr(graph, REHEARSAL_OPS, 0) + graph.version - before)
+        add_rehearsal_ops(graph, graph.version - before)
 
 
 def record_straight(result: Tensor, source: Tensor) -> Tensor:
     """Let tapes take the gradient of a result of own_ops() as that of its source. Return the result."""
     if not _STATE.suspended:
-        tf_gradients.record(_STRAIGHT, result, source, lambda gradient: [gradient])
+        tf_gradients.record(_STRAIGHT, [result], [source], lambda gradient: [gradient])
     return result
 
 
@@ -184,6 +184,7 @@ def _restore() -> None:
 def _install() -> None:
     with contextlib.suppress(KeyError):  # registered by an earlier hook
         tf.RegisterGradient(_STRAIGHT)(lambda op, gradient: [gradient] + [None] * (len(op.inputs) - 1))
+        tf.RegisterGradient(tf_op_forms.GRADIENT)(tf_op_forms.gradient)
     _replace(_LIBRARY, "_apply_op_helper", _around_helper)
     _replace(_ops.Graph, "_create_op_internal", _around_creation)
     _replace(_DatasetFunction, "__init__", _without_hooks)
@@ -220,7 +221,7 @@ def _same_seeds(original: Function) -> Function:
         if op_seed is None and own is not None and not tf.executing_eagerly():
             graph = v1.get_default_graph()
             if own == graph.version:
-                own -= getattr(graph, REHEARSAL_OPS, 0)
+                own -= rehearsal_ops(graph)
         return graph_seed, own
 
     return get_seed
@@ -343,9 +344,11 @@ def _around_import(original: Function) -> Function:
 
     def load(graph_def: GraphDef, *args: object, **kwargs: object) -> Result:
         if _FORMS and not _GRAPHS_AS_WRITTEN and hasattr(graph_def, "node"):
+            number = len(graph_def.node)
             graph_def = tf_import_forms.with_forms(
                 graph_def, _EAGER_FORMS, lambda each, names: original(each, return_elements=names)
             )
+            add_rehearsal_ops(v1.get_default_graph(), len(graph_def.node) - number)
         if _STATE.suspended or not _HOOKS:
             return original(graph_def, *args, **kwargs)
         graph = v1.get_default_graph()

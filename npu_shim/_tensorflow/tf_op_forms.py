@@ -16,15 +16,17 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry as _registry, ops as _ops
 
-from npu_shim._tensorflow import tf_api
-from npu_shim._tensorflow.tf_graph import REHEARSAL_OPS, set_op_attr
+from npu_shim._tensorflow import tf_api, tf_gradients
+from npu_shim._tensorflow.tf_graph import add_rehearsal_ops, number_of_ops, set_op_attr
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Message, Operation, Structure, Tensor, TensorShape, Value
+    from npu_shim._tensorflow.types import DType, Graph, Message, Operation, Structure, Tensor, TensorShape, Value
 
 v1 = tf.compat.v1
 _IS_1 = tf.__version__.startswith("1.")
 _RESULT = "_npu_shim_form"  # an attribute of the node with the results of a form
+_NODE = "_npu_shim_form_of"  # another one, with the node of the op, if it has the gradient of that
+GRADIENT = "NpuShimForm"
 
 
 class AskedOp(NamedTuple):
@@ -141,16 +143,79 @@ def in_graph(
         # Some code of TensorFlow asks for a GPU by its name.
         with v1.device("/device:CPU:0"), v1.name_scope(name or op_type) as scope:
             asked = _as_tensors(given)
-            before, counted = graph.version, getattr(graph, REHEARSAL_OPS, 0)
+            _bring_in(graph, flat(asked.inputs.values()))
+            before = number_of_ops()
             asked = asked._replace(inputs=_like(asked.inputs, change(flat(asked.inputs.values()))))
-            results = list(_chosen(form, asked)())
-            if len(results) == 1:
-                results = [tf.identity(results[0], name=scope)]
-            else:
-                results = list(tf.identity_n(results, name=scope))
+            results = _results(form, asked, scope)
         set_op_attr(results[0].op, _RESULT, True)
-        setattr(graph, REHEARSAL_OPS, counted + graph.version - before - 1)  # on the NPU it is one op
+        add_rehearsal_ops(graph, number_of_ops() - before - 1)  # on the NPU it is one op
         return FormedOp(asked, results[0].op, results)
+
+
+def _bring_in(graph: Graph, inputs: Sequence[Tensor]) -> None:
+    """Add the ops that bring tensors into the loop or branch of a new op, as the op itself would."""
+    context = graph._get_control_flow_context()
+    for each in inputs if context is not None else ():
+        context.AddValue(each)
+
+
+def _results(form: Form, asked: AskedOp, scope: str) -> list[Tensor]:
+    """Return the results of a form, which are those of one node.
+
+    With TensorFlow 1 its gradient is that of the op, as on the NPU: the number of ops in a graph is a seed there.
+    """
+    if not _IS_1 or tf_gradients.registered(asked.type) is None:
+        results = list(_chosen(form, asked)())
+        if len(results) == 1:
+            return [tf.identity(results[0], name=scope)]
+        return list(tf.identity_n(results, name=scope))
+    inputs = flat(asked.inputs.values())
+    with tf_gradients.stop_recording():
+        named = tf_gradients.with_gradients(_chosen(form, asked)(), inputs, GRADIENT, scope)
+    set_op_attr(named[0].op, _NODE, _node_of(asked).SerializeToString())
+    tf_gradients.record(asked.type, named, inputs, lambda *upstream: _gradient(_Op(named[0].op), upstream))
+    return named
+
+
+def _node_of(asked: AskedOp) -> Message:
+    """Return the node that the op would have, from a graph of its own."""
+    with tf.Graph().as_default(), plain_ops():
+        inputs = [v1.placeholder(each.dtype.base_dtype, each.shape) for each in flat(asked.inputs.values())]
+        return asked._replace(inputs=_like(asked.inputs, inputs)).run({})[0].op.node_def
+
+
+class _Op:
+    """The op of a form, as its gradient asks for it."""
+
+    def __init__(self, last: Operation) -> None:
+        self._last, self._node = last, v1.NodeDef.FromString(last.get_attr(_NODE))
+        number = len(last.inputs) - len(self._node.input)
+        self.type, self.inputs = self._node.op, last.inputs[number:]
+        # What only gradients read comes from the form. TensorFlow removes a node with one result, and its transposes.
+        self.outputs = [last.outputs[0], *last.inputs[1:number]]
+
+    def get_attr(self, name: str) -> Value:
+        """Return an attribute of the op."""
+        value = self._node.attr[name]
+        return tf.as_dtype(value.type) if value.WhichOneof("value") == "type" else _value(value)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._last, name)
+
+
+def gradient(last: Operation, *upstream: Tensor) -> list[Tensor | None]:
+    """Return the gradient of the node with the results of a form: that of its op, for the inputs of the op."""
+    op = _Op(last)
+    number = len(op.outputs)
+    # TensorFlow has made zeros for the others, which the op does not have.
+    add_rehearsal_ops(v1.get_default_graph(), sum(each is not None for each in upstream[number:]))
+    return [None] * number + _gradient(op, upstream[:number])
+
+
+def _gradient(op: _Op, upstream: Sequence[Tensor]) -> list[Tensor | None]:
+    function = tf_gradients.registered(op.type)
+    assert function is not None, op.type
+    return flat([function(op, *upstream)])
 
 
 def eagerly(form: Form, op_type: str, arguments: Sequence[Structure]) -> list[Tensor] | None:

@@ -42,6 +42,16 @@ def network(images: Any) -> Any:
     return tf.reduce_mean(y, [2, 3], name="logits")
 
 
+def looped(images: Any) -> Any:
+    """Return the result of two turns of a loop with channels first."""
+    weights = tf.ones([3, 3, 3, 3])
+
+    def turn(i: Any, x: Any) -> Any:
+        return i + 1, tf.nn.relu(tf.nn.conv2d(x, weights, [1, 1, 1, 1], "SAME", data_format="NCHW"))
+
+    return v1.while_loop(lambda i, _: i < 2, turn, [0, images])[1]
+
+
 def frozen() -> tuple[Any, np.ndarray]:
     """Return the GraphDef of the network as a GPU's host writes it, without forms, and its result."""
     with tf.Graph().as_default(), v1.Session() as session:
@@ -79,7 +89,7 @@ def test_transposes_between_forms_are_not_computed() -> None:
     with tf.Graph().as_default(), v1.Session() as session:
         images, metadata = v1.placeholder(tf.float32, [4, 3, 8, 8]), v1.RunMetadata()
         loss = tf.reduce_sum(network(images))
-        gradients = tf.gradients(loss, v1.trainable_variables())
+        gradients = [tf.identity(each) for each in tf.gradients(loss, v1.trainable_variables())]
         session.run(v1.global_variables_initializer())
         options = v1.RunOptions(output_partition_graphs=True)
         session.run([loss, *gradients], {images: IMAGES}, options=options, run_metadata=metadata)
@@ -195,13 +205,28 @@ def test_ops_that_the_cpu_computes_are_themselves() -> None:
     assert with_forms == graph_def()
 
 
-def test_random_ops_behind_forms_keep_their_seeds() -> None:
+@pytest.mark.parametrize("what", ["ops", "gradients", "second gradients", "an optimizer", "a loop", "an import"])
+def test_random_ops_behind_forms_keep_their_seeds(what: str) -> None:
+    """Each seed of TensorFlow 1 counts the ops before it: those of forms, of their gradients, and of imported ones."""
+    graph_def, _ = frozen()
+
     def seeds() -> list[Any]:
         with tf.Graph().as_default() as graph:
             v1.set_random_seed(1)
-            for images in (v1.placeholder(tf.float32, [4, 3, 8, 8]), IMAGES):
-                with v1.variable_scope("again" if images is IMAGES else "once"):
-                    network(images)
+            for images in (v1.placeholder(tf.float32, [4, 3, 8, 8]), tf.constant(IMAGES)):
+                with v1.variable_scope("again" if images.op.type == "Const" else "once"):
+                    if what == "an import":
+                        tf.import_graph_def(graph_def, {"images": images}, ["logits:0"])
+                    elif what == "a loop":
+                        tf.gradients(looped(images), images)
+                    else:
+                        loss = tf.reduce_sum(network(images))
+                    if what.endswith("gradients"):
+                        (slopes,) = tf.gradients(loss, images)
+                    if what == "second gradients":
+                        tf.gradients(tf.reduce_sum(slopes * slopes), v1.trainable_variables())
+                    elif what == "an optimizer":
+                        v1.train.AdamOptimizer().minimize(loss)
                 tf.random.uniform([2])
             return [op.get_attr("seed2") for op in graph.get_operations() if op.type == "RandomUniform"]
 

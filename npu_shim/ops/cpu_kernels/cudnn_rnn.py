@@ -126,7 +126,7 @@ def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
         given = asked.inputs
         points = [given[name] for name in ("input", "input_h", "input_c", "params")]
         slopes = [given[f"{name}_backprop"] for name in ("output", "output_h", "output_c")]
-        masks = given["reserve_space"] if asked.attributes["dropout"] else None
+        masks = tf.stop_gradient(given["reserve_space"]) if asked.attributes["dropout"] else None
         count = 3 if asked.attributes["rnn_mode"] == "lstm" else 2
         again = asked._replace(attributes={**asked.attributes, "is_training": True})
         found = tf_gradients.gradients(lambda: _run(again, masks)[0][:count], points, slopes[:count])

@@ -169,10 +169,11 @@ def _is_moved(value: Tensor) -> bool:
 
 
 def _sizes_to_last(sizes: Tensor, rank: int) -> Tensor:
-    known = None if tf.executing_eagerly() else tf_api.static_value(sizes)
-    if known is not None:
-        return tf.constant(_list_to_last(list(known)), sizes.dtype)
-    return tf.gather(sizes, [0, *range(2, rank), 1])
+    if tf.executing_eagerly():
+        return tf.gather(sizes, [0, *range(2, rank), 1])
+    shape = tf_api.static_shape(sizes)
+    known = [None] * rank if shape.rank is None else shape.as_list()
+    return tf.stack(_list_to_last([sizes[axis] if size is None else size for axis, size in enumerate(known)]))
 
 
 def _list_to_last(values: Sequence[Any]) -> list[Any]:
