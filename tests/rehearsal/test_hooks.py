@@ -25,6 +25,7 @@ from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import Untrained, fed_arrays
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
+from npu_shim.rehearsal.recording.variables import weights_of
 from npu_shim.rehearsal.recording.writer import Writer
 
 pytestmark = pytest.mark.smoke
@@ -273,6 +274,21 @@ def test_metrics_of_compile_have_their_own_names() -> None:
 
     model: Any = Model()
     assert [name for name, _ in named_results(model, "evaluate", [1.0, 2.0])] == ["evaluate loss", "evaluate mae"]
+
+
+def test_variables_of_a_model_with_a_part_that_nothing_has_called() -> None:
+    class Net(tf.keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.used, self.unused = tf.keras.layers.Dense(2), tf.keras.Sequential([tf.keras.layers.Dense(3)])
+
+        def call(self, x: Any) -> Any:
+            return self.used(x)
+
+    with context.eager_mode():
+        model = Net()
+        model(tf.zeros([1, 4]))
+        assert [each.shape.as_list() for each in weights_of(model, "trainable_variables")] == [[4, 2], [2]]
 
 
 def test_datasets_get_the_same_seeds_whatever_random_ops_come_before(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from npu_shim._tensorflow import tf_keras
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, UNTRAINED, Watcher
+from npu_shim.rehearsal.recording.variables import array_of, weights_of
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, JsonObject, KerasCallback, KerasModel, Logs, Result
@@ -140,5 +141,6 @@ def _logged(when: str, logs: Logs) -> list[tuple[str, Any]]:
 
 def _final(recorder: Watcher, model: KerasModel) -> None:
     """Record the weights of a model after fit."""
-    weights = list(model.weights)
-    recorder.final(zip(map(plain_name, weights), model.get_weights()))
+    weights = weights_of(model)
+    values = map(array_of, weights) if tf.executing_eagerly() else model.get_weights()
+    recorder.final(zip(map(plain_name, weights), values))

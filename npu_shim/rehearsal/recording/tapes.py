@@ -15,7 +15,7 @@ from npu_shim.rehearsal.recording.losses import FIRST
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.optimizers import dense
 from npu_shim.rehearsal.recording.recorder import DRAW, INPUT, LOSS, TAPE, TAPES, VARIABLE, Recorder
-from npu_shim.rehearsal.recording.variables import EagerVariables, array_of
+from npu_shim.rehearsal.recording.variables import EagerVariables, array_of, weights_of
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, GradientTape, Graph, KerasModel, Result, Structure
@@ -96,7 +96,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
             recorder.leave(_CALL)
         if outermost and tf.executing_eagerly() and recorder.is_inside(TAPES):
             rows = [(INPUT, f"{model.name} {n}", value) for n, value in enumerate(arrays((args, kwargs)))]
-            recorder.tensors(rows, {plain_name(variable) for variable in model.trainable_variables})
+            recorder.tensors(rows, {plain_name(each) for each in weights_of(model, "trainable_variables")})
         return result
 
     methods.wrap(tf.GradientTape, ("gradient",), gradient)

@@ -76,7 +76,8 @@ class EagerVariables:
         """Yield each variable that has a value, with a name of its own."""
         models = [model for model in (each() for each in self._models) if model is not None]
         seen: set[int] = set()
-        for variable in [*(each for model in (*models, *self._called.values()) for each in model.weights), *self._own]:
+        called = self._called.values()
+        for variable in [*(each for model in (*models, *called) for each in weights_of(model)), *self._own]:
             if id(variable) not in seen and tf_recording.has_value(variable):
                 seen.add(id(variable))
                 yield self._name(variable), variable
@@ -94,6 +95,21 @@ class EagerVariables:
         rows = [(name, array_of(variable)) for name, variable in self._all()] if self._recorder.steps else []
         if rows:
             self._recorder.final(rows)
+
+
+def weights_of(model: KerasModel, kind: str = "weights") -> list[Variable]:
+    """Return the variables of a model, or those of its parts that have some already.
+
+    Args:
+        model: of Keras.
+        kind: the attribute with the variables.
+    """
+    try:
+        return list(getattr(model, kind))
+    except ValueError:  # of Keras 2, if a part is a Sequential model that nothing has called
+        parts = [part for part in model.submodules if isinstance(part, tf.keras.layers.Layer) and part.built]
+        found = {id(each): each for part in parts for each in weights_of(part, kind)}
+        return list(found.values())
 
 
 def few_elements(variables: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
