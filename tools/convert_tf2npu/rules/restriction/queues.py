@@ -39,6 +39,14 @@ Reported::
     area = tf.contrib.staging.StagingArea([tf.float32])
     batch = area.get()
 
+Reported::
+
+    import tensorflow as tf
+    from tensorflow.python.ops import data_flow_ops
+
+    area = data_flow_ops.StagingArea([tf.float32])
+    batch = area.get()
+
 Untouched::
 
     import tensorflow as tf
@@ -74,11 +82,11 @@ from ..base import Context, Finding, Result
 CODE = "NPU223"
 _INPUT = names_of("queue")
 _PADDED = "PaddingFIFOQueue"
-_OWN = frozenset(
-    "tensorflow." + name
-    for name in """FIFOQueue PaddingFIFOQueue RandomShuffleQueue PriorityQueue queue.FIFOQueue queue.PaddingFIFOQueue
-queue.RandomShuffleQueue queue.PriorityQueue io.PaddingFIFOQueue contrib.staging.StagingArea contrib.slim.prefetch_queue.prefetch_queue""".split()
-)
+_QUEUES = ("FIFOQueue", _PADDED, "RandomShuffleQueue", "PriorityQueue", "StagingArea")
+_MODULES = ("", "queue.", "io.", "contrib.staging.", "python.ops.data_flow_ops.")
+_OWN = frozenset(f"tensorflow.{module}{name}" for module in _MODULES for name in _QUEUES) | {
+    "tensorflow.contrib.slim.prefetch_queue.prefetch_queue"
+}
 CALLS = _INPUT | _OWN
 _THREADS = {"batch": 2, "shuffle_batch": 4}  # the position of num_threads
 
