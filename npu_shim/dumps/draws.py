@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 v1 = tf_api.v1
 _OF_VENDOR = (("estimator.npu_ops", "dropout"), ("estimator.npu_aicore_ops", "dropout_v3"))
-_MOST_DEFAULT = 1 << 22  # elements of a default value, which is a part of the graph
+_INITIAL = "Initializer"  # in names of ops that draw initial variables, which a recording has
+_MOST_DEFAULT = 1 << 20  # elements of a default value, which is a part of the graph
 
 
 class _Draw:
@@ -108,7 +109,7 @@ class SharedDraws(tf_op_creation.OpHook):
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> list[Value]:
         """Return what gets the numbers of the recording instead of the output of a random op in a graph."""
-        if op is None or not op_type.startswith(RANDOM):
+        if op is None or not op_type.startswith(RANDOM) or _INITIAL in op.name:
             return list(outputs)
         target = self._target(op)
         if isinstance(target, str):

@@ -36,23 +36,18 @@ def reasons(figures: Figures, device_type: str, band: float | None, tolerance: f
     if device_type not in _FLOATS:
         share = _DIFFERENT * tolerance
         return [f"{figures.different:.1%} of its elements differ"] if figures.different > share else []
-    distance, isolated = distance_limit(device_type, band), _ISOLATED * _ROUNDOFF.get(device_type, HALF)
+    unit = _ROUNDOFF.get(device_type, HALF)
+    distance, isolated = (band or _DISTANCE * unit) * tolerance, max(_ISOLATED * unit, 2 * (band or 0.0)) * tolerance
     found = []
     if figures.only_here:
         found.append(f"{figures.only_here} elements are Inf or NaN on one side")
-    if not figures.relative_euclidean <= distance * tolerance and figures.largest_reference > 0:
-        found.append(f"relative distance {figures.relative_euclidean:.2g}, limit {distance * tolerance:.2g}")
+    if not figures.relative_euclidean <= distance and figures.largest_reference > 0:
+        found.append(f"relative distance {figures.relative_euclidean:.2g}, limit {distance:.2g}")
     if device_type == "float16" and figures.largest_reference > LARGEST_HALF:
         found.append(f"{figures.largest_reference:.6g} in the reference is above {LARGEST_HALF:g}, the largest float16")
-    limit = max(isolated, 2 * (band or 0.0)) * tolerance
-    if figures.isolated > limit:
-        found.append(f"an element differs by {figures.isolated:.2g} of its size, limit {limit:.2g}")
+    if figures.isolated > isolated:
+        found.append(f"an element differs by {figures.isolated:.2g} of its size, limit {isolated:.2g}")
     return found
-
-
-def distance_limit(device_type: str, band: float | None) -> float:
-    """Return the largest relative Euclidean distance of a pair that agrees."""
-    return band if band else _DISTANCE * _ROUNDOFF.get(device_type, HALF)
 
 
 def cause(device: np.ndarray, reference: np.ndarray, figures: Figures, device_type: str) -> str:

@@ -150,7 +150,13 @@ def test_a_recording_dumps_the_ops_of_the_script_only(script: str, tmp_path: pat
         "steps": 1,
         "ranks": False,
     }
-    settings = {**run, "convert": None, "initial": "", "of_ranks": True, "dump": {**dump, "deterministic": False}}
+    settings = {
+        **run,
+        "convert": None,
+        "initial": "",
+        "of_ranks": True,
+        "dump": {**dump, "deterministic": False, "layers": [], "draws": None},
+    }
     with tf.Graph().as_default() as frozen:
         images = tf.compat.v1.placeholder(tf.float32, [8, 4], "images")
         doubled = tf.compat.v1.cond(tf.reduce_sum(images) < 9, lambda: images * 2, lambda: images, name="branch")
