@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Sequence
 
 import npu_shim
 from npu_shim.dumps import dump, files, formats, graph_files, limits, reference, slices
@@ -28,22 +28,11 @@ class NothingComparable(ValueError):
     """There is no pair of a dump and a reference."""
 
 
-@dataclasses.dataclass
-class Compared:
-    """A pair and what was found.
-
-    Attributes:
-        row: as docs/dumps.schema.json describes a tensor.
-    """
+class Compared(NamedTuple):
+    """A pair, and what was found as docs/dumps.schema.json describes a tensor."""
 
     pair: Pair
     row: JsonObject
-
-    @property
-    def distance(self) -> float:
-        """The relative Euclidean distance, -1 without one."""
-        figures = self.row["figures"] or {}
-        return -1.0 if figures.get("relative_euclidean") is None else float(figures["relative_euclidean"])
 
 
 def run(
@@ -198,12 +187,16 @@ def _first(compared: list[Compared], pairing: Pairing) -> JsonObject | None:
         taken = {each[0] for each in pairing.taken(of.pair.operator, of.pair.place) if each} - {of.pair.place}
         return [each for each in outputs if each.pair.place in taken]
 
+    def distance(each: Compared) -> float:
+        found = (each.row["figures"] or {}).get("relative_euclidean")
+        return -1.0 if found is None else float(found)
+
     path = [first]
     while len(path) < _MOST_PATH:  # always along the producer that differs most
         before = [each for each in producers(path[0]) if each not in path]
         if not before:
             break
-        path.insert(0, max(before, key=lambda each: each.distance))
+        path.insert(0, max(before, key=distance))
     operator = first.pair.operator
     inputs = [each for each in compared if each.pair.operator is operator and each.pair.slot == "input"]
     states = {each.row["state"] for each in inputs or producers(first)} - {NOT_COMPARED}

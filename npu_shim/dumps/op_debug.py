@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import dataclass
-from typing import Any, Iterator
+from typing import Any
 
 from npu_shim.dumps import dump, files
 from npu_shim.dumps.formats import DumpError
@@ -62,18 +62,28 @@ def read(file: files.DumpFile) -> list[Report]:
     Raises:
         ValueError: the file is none.
     """
+    units: list[tuple[str, dict[str, Any]]] = []
     if file.path.endswith(".json"):
         with open(file.path, encoding="utf-8") as stream:
-            return list(_of_json(file, json.load(stream)))
-    found: list[Report] = []
-    with open(file.path, "rb") as stream:
-        for output in dump.read(file.path).outputs:
-            stream.seek(output.data[0])
-            found += _of_bytes(file, stream.read(min(output.size, 1 << 16)))
+            units = _of_json(json.load(stream))
+    else:
+        with open(file.path, "rb") as raw:
+            for output in dump.read(file.path).outputs:
+                raw.seek(output.data[0])
+                units += _of_bytes(raw.read(min(output.size, 1 << 16)))
+    found = []
+    for unit, values in units:
+        status = values["status"]
+        status = next((each for each in status if each), 0) if isinstance(status, list) else status
+        numbers = [values.get(name, -1) for name in ("task_id", "stream_id", "context_id", "thread_id")]
+        if not all(isinstance(number, int) for number in [*numbers, status]):
+            raise ValueError(f"task, stream or status of {unit} is no number")
+        task, stream, context, thread = numbers[:2] + [-1 if number == _ANY else number for number in numbers[2:]]
+        found += [Report(file, unit, task, stream, context, thread, status)] if status else []
     return found
 
 
-def _of_bytes(file: files.DumpFile, raw: bytes) -> Iterator[Report]:
+def _of_bytes(raw: bytes) -> list[tuple[str, dict[str, Any]]]:
     if len(raw) >= 24 and struct.unpack_from("<I", raw)[0] == _MAGIC:
         version, _, unit = struct.unpack_from("<3I", raw, 4)
         if unit >= len(_UNITS):
@@ -83,36 +93,23 @@ def _of_bytes(file: files.DumpFile, raw: bytes) -> Iterator[Report]:
         if len(raw) < 24 + 8 * len(fields):
             raise DumpError(f"{len(raw)} bytes are too few for a report of {name}")
         values = dict(zip(fields, struct.unpack_from(f"<{len(fields)}Q", raw, 24)))
-        yield from _made(file, name, {**values, "status": [values[each] for each in fields if "status" in each]})
-        return
+        return [(name, {**values, "status": [values[each] for each in fields if "status" in each]})]
     if len(raw) != _OLD_SIZE:
         raise DumpError(f"{len(raw)} bytes are no report of an overflow, which has a magic number or {_OLD_SIZE} bytes")
-    for unit_name, (place, status) in _OLD.items():
+    found = []
+    for name, (place, status) in _OLD.items():
         _, stream, task = struct.unpack_from("<3Q", raw, place)
         state = struct.unpack_from("<Q", raw, status)[0]
-        yield from _made(file, unit_name, {"task_id": task, "stream_id": stream, "status": state})
+        found.append((name, {"task_id": task, "stream_id": stream, "status": state}))
+    return found
 
 
-def _of_json(file: files.DumpFile, made: Any) -> Iterator[Report]:
-    if not isinstance(made, dict):
-        raise ValueError("it is no object of JSON")
-    parts = list(made.items())
-    if "magic" in made:
+def _of_json(made: Any) -> list[tuple[str, dict[str, Any]]]:
+    parts = list(made.items()) if isinstance(made, dict) else []
+    if parts and "magic" in made:
         units = made.get("acc_list")
         units = units if isinstance(units, list) else [units]
         parts = [(each.get("acc_type"), each.get("data")) for each in units if isinstance(each, dict)]
     if not parts or not all(isinstance(values, dict) and "status" in values for _, values in parts):
         raise ValueError("it has no unit with a status")
-    for unit, values in parts:
-        yield from _made(file, str(unit), values)
-
-
-def _made(file: files.DumpFile, unit: str, values: dict[str, Any]) -> Iterator[Report]:
-    status = values["status"]
-    status = next((each for each in status if each), 0) if isinstance(status, list) else status
-    numbers = [values.get(name, -1) for name in ("task_id", "stream_id", "context_id", "thread_id")]
-    if not all(isinstance(number, int) for number in [*numbers, status]):
-        raise ValueError(f"task, stream or status of {unit} is no number")
-    if status:
-        context, thread = (-1 if number == _ANY else number for number in numbers[2:])
-        yield Report(file, unit, numbers[0], numbers[1], context, thread, status)
+    return [(str(unit), values) for unit, values in parts]

@@ -14,6 +14,7 @@ from conftest import FACE, FOLDER, HERE
 from npu_shim.rehearsal.comparing.recording import read
 from npu_shim.rehearsal.recording.recorder import DRAW, FETCH
 from samples import training
+from tests.marks import of_version_1
 
 # Runs a script that trains with dropout: on the CPU with a recording's seeds, or as on a card.
 RUN = """
@@ -134,6 +135,7 @@ def drawn(folder: pathlib.Path) -> list[tuple[int, bytes]]:
     return [(value.step, value.digest.tobytes()) for each in read(str(folder)).of_kind(DRAW) for value in each.values]
 
 
+@of_version_1
 def test_a_session_gets_the_numbers_of_the_recording(tmp_path: pathlib.Path) -> None:
     cpu, shared = (run(tmp_path, where, "session") for where in ("cpu", "draws"))
     np.testing.assert_allclose(losses(shared), losses(cpu), rtol=1e-6)
@@ -143,6 +145,7 @@ def test_a_session_gets_the_numbers_of_the_recording(tmp_path: pathlib.Path) -> 
     assert "another graph for this run: 4 random ops get their numbers from the host" in (shared / "output").read_text()
 
 
+@of_version_1
 def test_an_op_in_a_loop_or_of_unknown_shape_is_named(tmp_path: pathlib.Path) -> None:
     about = json.loads((run(tmp_path, "draws", "loop") / "draws.json").read_text())
     assert not about["shared"]
