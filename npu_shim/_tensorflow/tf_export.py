@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2, meta_graph_pb2, rewriter_config_pb2, saved_model_pb2
@@ -41,13 +41,11 @@ def optimized(graph: GraphDef, kept: Sequence[str], optimizers: Sequence[str]) -
         tf.import_graph_def(graph, name="")
         meta = v1.train.export_meta_graph(graph_def=graph, graph=made)
     meta.collection_def["train_op"].node_list.value.extend(kept)
-    config = config_pb2.ConfigProto()
-    rewrite = config.graph_options.rewrite_options
-    rewrite.min_graph_nodes = -1  # small graphs, too
-    rewrite.meta_optimizer_iterations = rewriter_config_pb2.RewriterConfig.ONE
-    rewrite.constant_folding = rewriter_config_pb2.RewriterConfig.AGGRESSIVE  # shapes of placeholders hold
-    rewrite.fail_on_optimizer_errors = True
-    rewrite.optimizers.extend(optimizers)
+    settings: dict[str, Any] = {"min_graph_nodes": -1, "fail_on_optimizer_errors": True}  # small graphs, too
+    settings["meta_optimizer_iterations"] = rewriter_config_pb2.RewriterConfig.ONE
+    settings["constant_folding"] = rewriter_config_pb2.RewriterConfig.AGGRESSIVE  # shapes of placeholders hold
+    rewrite = rewriter_config_pb2.RewriterConfig(optimizers=optimizers, **settings)
+    config = config_pb2.ConfigProto(graph_options=config_pb2.GraphOptions(rewrite_options=rewrite))
     return tf_optimizer.OptimizeGraph(config, meta, verbose=False)
 
 

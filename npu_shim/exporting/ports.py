@@ -22,6 +22,7 @@ _LIKELY_TYPES = ("Softmax", "Sigmoid", "ArgMax")
 _LOSSES = ("SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits", "SquaredDifference", "CTCLoss")
 _OF_SHAPES = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike")
 _MOST_LISTED = 20
+_WITHOUT_STRINGS = ("onnx", "npu", "atc")
 
 
 class Port(NamedTuple):
@@ -106,14 +107,14 @@ def choose(
 
 
 def without_strings(outputs: list[Port], is_asked: bool, target: str) -> tuple[list[Port], list[str]]:
-    """Return outputs for a target without strings, and lines for those of a signature that are left out.
+    """Return outputs that a target has, and lines for those of a signature that are left out.
 
     Args:
         outputs: of the model.
         is_asked: True if the command names them.
         target: for messages.
     """
-    strings = [port for port in outputs if port.dtype == tf.string]
+    strings = [port for port in outputs if port.dtype == tf.string and target in _WITHOUT_STRINGS]
     if strings and (is_asked or len(strings) == len(outputs)):
         raise ExportError(f"{strings[0].key} is a string, which {target} does not have. Give --outputs with numbers.")
     lines = [f"{port.key} is left out: {target} has no strings" for port in strings]

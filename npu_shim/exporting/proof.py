@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,6 @@ _HALF = {tf.float16: 5e-3, tf.bfloat16: 4e-2}  # five roundings
 _STORES = ("Const", "Placeholder", "Cast", "Identity")
 _EXAMPLES = 2  # for a batch of any size
 Values = Any  # dict of arrays by key
-Run = Callable[[Values], Values]
 
 
 class Difference(NamedTuple):
@@ -73,25 +72,20 @@ def load(path: str, inputs: list[Port]) -> Values:
     return found
 
 
-def run_graph(definition: GraphDef, variables: Values, inputs: list[Port], outputs: list[Port]) -> Run:
-    """Return a function that runs a graph with the given values of variables."""
-
+def run_graph(nodes: GraphDef, variables: Values, inputs: list[Port], outputs: list[Port], values: Values) -> Values:
+    """Return the outputs of a graph with the given values of variables and inputs."""
     config = v1.ConfigProto()
     # It fuses ops of constant weights, which the source does not have, and TensorFlow 2.15 loses an epsilon by it.
     config.graph_options.rewrite_options.remapping = tf_api.RewriterConfig.OFF
-
-    def run(values: Values) -> Values:
-        with tf_capture.import_alone(definition).as_default() as graph, v1.Session(config=config) as session:
-            for name, value in variables.items():
-                _set(session, graph.get_tensor_by_name(f"{name}:0"), value)
-            feed = {port.tensor: values[port.key] for port in inputs}
-            try:
-                return dict(session.run({port.key: port.tensor for port in outputs}, feed))
-            except tf.errors.InvalidArgumentError as error:
-                reason = f"the model does not run on these inputs: {str(error).splitlines()[0]}. "
-                raise ExportError(reason + "Give shapes with --inputs, a range with --range, or real ones with --data.")
-
-    return run
+    with tf_capture.import_alone(nodes).as_default() as graph, v1.Session(config=config) as session:
+        for name, value in variables.items():
+            _set(session, graph.get_tensor_by_name(f"{name}:0"), value)
+        feed = {port.tensor: values[port.key] for port in inputs}
+        try:
+            return dict(session.run({port.key: port.tensor for port in outputs}, feed))
+        except tf.errors.InvalidArgumentError as error:
+            reason = f"the model does not run on these inputs: {str(error).splitlines()[0]}. "
+            raise ExportError(reason + "Give shapes with --inputs, a range with --range, or real ones with --data.")
 
 
 def _set(session: Session, variable: Tensor, value: Value) -> None:

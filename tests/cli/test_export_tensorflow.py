@@ -516,7 +516,7 @@ def test_a_frozen_layer_normalization_keeps_its_epsilon() -> None:
         scale = tf.math.rsqrt(variance + 1e-6) * tf.constant(np.ones(16, "f4"))
         tf.identity(given * scale + (tf.constant(np.zeros(16, "f4")) - mean * scale), "y")
     sides = [[ports.Port(name, f"{name}:0", tf.float32, list(x.shape))] for name in "xy"]
-    found = proof.run_graph(graph.as_graph_def(), {}, *sides)({"x": x})["y"]
+    found = proof.run_graph(graph.as_graph_def(), {}, *sides, {"x": x})["y"]
     expected = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6)
     np.testing.assert_allclose(found, expected, atol=1e-5)
 

@@ -1,6 +1,6 @@
 """Forms of an exported model, a target a file.
 
-Each module has ``write(model, options, values)``, which writes the files and returns what it wrote.
+Each module has ``write(model, options, values)``, which writes the files, reads them again and runs the model.
 ``options`` are those of the command, ``values`` the inputs of the proof.
 """
 
@@ -12,7 +12,7 @@ from typing import NamedTuple, Sequence
 from npu_shim._tensorflow import tf_api
 from npu_shim.exporting.graphs import ExportError
 from npu_shim.exporting.ports import Port
-from npu_shim.exporting.proof import Run
+from npu_shim.exporting.proof import Values
 
 
 class Written(NamedTuple):
@@ -21,12 +21,12 @@ class Written(NamedTuple):
     Attributes:
         files: their paths.
         lines: for the user: commands, findings.
-        run: runs what was written; None if only a card can.
+        outputs: what the written model computes, by key.
     """
 
     files: list[pathlib.Path]
     lines: list[str]
-    run: Run | None
+    outputs: Values
 
 
 def check_sizes(inputs: list[Port], batches: Sequence[int] = ()) -> None:

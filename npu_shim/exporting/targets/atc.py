@@ -52,7 +52,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
     lines = [" ".join(words), *_unlisted(model, lists)]
     if not options.dynamic_batch:
         lines += _unknown_shapes(model)
-    return Written(files, lines, written.run)
+    return Written(files, lines, written.outputs)
 
 
 def command(model: Model, options: Namespace) -> list[str]:

@@ -20,7 +20,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
     written = tensorflow.write(model, options, values)
     path = pathlib.Path(options.out, options.name + ".config.pbtxt")
     path.write_text(text_format.MessageToString(config(options)), encoding="utf-8")
-    return Written([*written.files, path], written.lines, written.run)
+    return Written([*written.files, path], written.lines, written.outputs)
 
 
 def config(options: Namespace, mixes: bool = False) -> ConfigProto:

@@ -11,8 +11,7 @@ from typing import Any
 from npu_shim._tensorflow import tf_capture
 from npu_shim.exporting.graphs import ExportError
 from npu_shim.exporting.model import Model
-from npu_shim.exporting.ports import Port
-from npu_shim.exporting.proof import Run, Values
+from npu_shim.exporting.proof import Values
 from npu_shim.exporting.targets import Written
 
 
@@ -38,19 +37,12 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
         raise ExportError(f"tf2onnx does not convert the graph: {reason}. {instead}")
     path = pathlib.Path(options.out, options.name + ".onnx")
     path.write_bytes(converted.SerializeToString())
-    return Written([path], [], _run(runtime, str(path), model.outputs))
-
-
-def _run(runtime: Any, path: str, outputs: list[Port]) -> Run:
-    def run(values: Values) -> Values:
-        keys = [port.key for port in outputs]
-        try:
-            session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
-            return dict(zip(keys, session.run(keys, values)))
-        except Exception as error:  # of many kinds
-            raise ExportError(f"onnxruntime does not run {path}: {error}. Try another --opset.")
-
-    return run
+    keys = [port.key for port in model.outputs]
+    try:
+        session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        return Written([path], [], dict(zip(keys, session.run(keys, values))))
+    except Exception as error:  # of many kinds
+        raise ExportError(f"onnxruntime does not run {path}: {error}. Try another --opset.")
 
 
 def _package(name: str) -> Any:

@@ -48,7 +48,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
     lines = [f"{command} --platform_config_file={platform.absolute()}"]
     if any(port.shape is None or None in port.shape for port in model.inputs):
         lines.append("an input has an unknown size: the NPU compiles the graph again for each new one")
-    return Written([path, platform], lines, proof.run_graph(graph, {}, model.inputs, model.outputs))
+    return Written([path, platform], lines, proof.run_graph(graph, {}, model.inputs, model.outputs, values))
 
 
 def _save(model: Model, path: str) -> None:

@@ -21,7 +21,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
     ports = {"inputs": _ports(model.inputs), "outputs": _ports(model.outputs)}
     names.write_text(json.dumps(ports, indent=2) + "\n", encoding="utf-8")
     read = tf_api.GraphDef.FromString(graph.read_bytes())
-    return Written([graph, names], [], proof.run_graph(read, {}, model.inputs, model.outputs))
+    return Written([graph, names], [], proof.run_graph(read, {}, model.inputs, model.outputs, values))
 
 
 def _ports(ports: list[Port]) -> dict[str, object]:
