@@ -73,7 +73,7 @@ def _parsed(path: str, kind: Any) -> Any:
 def _signatures(meta: Message) -> dict[str, tuple[Names, Names]]:
     return {
         name: (_names(each.inputs), _names(each.outputs))
-        for name, each in meta.signature_def.items()
+        for name, each in sorted(meta.signature_def.items())
         if each.outputs and name != "__saved_model_init_op"
     }
 

@@ -32,7 +32,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
             converted = optimizer.optimize_graph(made).make_model(options.name)
         checker.check_model(converted)
     except Exception as error:  # of many kinds
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         instead = "Compute that part on the host: end the graph before it with --outputs, or begin after it."
         raise ExportError(f"tf2onnx does not convert the graph: {reason}. {instead}")
     path = pathlib.Path(options.out, options.name + ".onnx")
