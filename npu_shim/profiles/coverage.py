@@ -15,10 +15,10 @@ def union(start: np.ndarray, end: np.ndarray, kept: np.ndarray) -> Union:
         start, end = start[kept], end[kept]
     if not len(start):
         return start, end
-    until = np.maximum.accumulate(end)
-    first = np.concatenate(([True], start[1:] > until[:-1]))
-    last = np.concatenate((first[1:], [True]))
-    return start[first], until[last]
+    end = np.maximum.accumulate(end)
+    first = np.concatenate(([True], start[1:] > end[:-1]))
+    start = start[first]  # and no longer all of them, of which there may be millions
+    return start, end[np.concatenate((first[1:], [True]))]
 
 
 def filled(covered: Union, edges: np.ndarray) -> np.ndarray:
@@ -31,7 +31,9 @@ def filled(covered: Union, edges: np.ndarray) -> np.ndarray:
         For each step a row with the covered time of each interval between its edges.
     """
     start, end = covered
-    before = np.concatenate(([0], np.cumsum(end - start)))
+    before = np.zeros(len(start) + 1, np.int64)
+    np.subtract(end, start, out=before[1:])  # in place, as there may be millions
+    np.cumsum(before[1:], out=before[1:])
     place = np.searchsorted(start, edges, "right")
-    beyond = np.where(place > 0, np.maximum(np.concatenate(([0], end))[place] - edges, 0), 0)
+    beyond = np.maximum(end[place - 1] - edges, 0) * (place > 0) if len(end) else 0
     return np.diff(before[place] - beyond, axis=1)

@@ -15,7 +15,7 @@ from npu_shim.rehearsal.assess.products import Product
 
 LEAST = 0.03  # of a step, below which a cost is no finding
 _MOST_ROWS = 5
-_ROWS = 1 << 20  # that are counted at once
+_ROWS = 1 << 18  # that are counted at once
 _FULL = 0.8  # use of the matrix unit that large products reach
 _LOW = 0.5
 _TILE = 16  # elements of the matrix unit in each direction
@@ -71,16 +71,17 @@ class Case:
         kept = span if inside[span].all() else inside  # a span needs no copy of millions of rows
         self.code = device.code[kept]
         self.took = device.end[kept] - device.start[kept]
-        self.calls, self.ms = self.sums(np.ones(len(self.code), bool))
+        self.calls, self.ms = self.sums(np.full(len(device.signatures), np.inf))
         self.kind = np.array([kinds.kind(each) for each in device.signatures], object)
 
-    def sums(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the calls and milliseconds of each signature in a step, by the runs that are wanted."""
-        calls, took = np.zeros((2, len(self.device.signatures)))
+    def sums(self, limit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the calls and milliseconds of each signature in a step, by the runs shorter than a limit for each."""
+        calls, took = np.zeros((2, len(limit)))
         for first in range(0, len(self.code), _ROWS):  # NumPy copies what it counts
-            kept = np.flatnonzero(wanted[first : first + _ROWS]) + first
-            calls += np.bincount(self.code[kept], minlength=len(calls))
-            took += np.bincount(self.code[kept], self.took[kept], len(calls))
+            code, spent = self.code[first : first + _ROWS], self.took[first : first + _ROWS]
+            short = spent < limit[code]
+            calls += np.bincount(code[short], minlength=len(calls))
+            took += np.bincount(code[short], spent[short], len(calls))
         return calls / self.steps, took / self.steps / 1e6
 
     def mean(self, nanoseconds: np.ndarray) -> float:
@@ -190,12 +191,10 @@ def _loop(case: Case, host: float) -> list[Row]:
 
 def _gaps(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield launch gaps, with the ops that are shorter than a launch if most are."""
-    limit = np.array([kinds.small(each) for each in case.device.signatures], np.int32)[case.code]
-    computes = (case.device.category == kinds.COMPUTE)[case.code]
-    short = computes & (case.took < limit)
+    computes = case.device.category == kinds.COMPUTE
+    calls, ms = case.sums(np.array([kinds.small(each) for each in case.device.signatures]) * computes)
     gaps = case.mean(idle[GAPS])
-    if 2 * np.count_nonzero(short) > np.count_nonzero(computes):
-        calls, ms = case.sums(short)
+    if 2 * calls.sum() > case.calls[computes].sum():
         rows = case.most(calls, ms, lambda place, calls, ms: f"{1000 * ms / calls:.1f} us a run", by_type=True)
         yield Finding("small-ops", gaps + float(ms.sum()), rows)
         return
