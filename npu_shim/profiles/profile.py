@@ -92,8 +92,8 @@ def read(folder: str, graphs: Sequence[str] = ()) -> Profile:
         for row in tables.read_rows(each.path, each.kind, made.problems)[0]
     ]
     for source, members in sorted(of_source.items()):
-        window = next((span for place, span in windows if source.startswith(place)), [])
-        made.devices += _devices(source, members, window, made.problems)
+        own = (span for place, span in windows if not place or f"{source}{os.sep}".startswith(f"{place}{os.sep}"))
+        made.devices += _devices(source, members, next(own, []), made.problems)
     made.devices = _of_last_runs(made.devices, made.problems)
     for each in made.files:
         _small(each, made)

@@ -281,3 +281,9 @@ def test_the_steps_that_a_run_names_are_read(tmp_path: pathlib.Path) -> None:
         (tmp_path / "rank_0" / "profiled_steps.csv").write_text(f"begin,end\n{begin - 1000},{end + 1000}\n")
         step = to_result(profile.read(str(tmp_path)), "")["step"]
         assert (step["number"], step["left_out"]) == ((3, 3) if name == "4 to 6" else (11, 0))
+    card.write(tmp_path / "rank_10", rank)
+    (tmp_path / "rank_0").rename(tmp_path / "rank_1")
+    begin, end = spans["4 to 6"]
+    for name, until in (("rank_1", rank.steps[4][-1]), ("rank_10", end)):
+        (tmp_path / name / "profiled_steps.csv").write_text(f"begin,end\n{begin - 1000},{until + 1000}\n")
+    assert [len(each.steps.edges) for each in profile.read(str(tmp_path)).devices] == [1, 3]
