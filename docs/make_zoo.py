@@ -1,9 +1,10 @@
-"""Verify models of the vendor's collection with convolutions that TensorFlow's CPU kernels refuse.
+"""Verify models with convolutions that TensorFlow's CPU kernels refuse: of the vendor's collection, and a 3-D U-Net.
 
 ``python docs/make_zoo.py`` takes the models that run with the TensorFlow of this Python. ``npu-shim verify`` compares
 each with its conversion; the alias serves `npu_bridge` and `npu_device` to both. The results are in zoo.tsv, and in a
 table of public-models.md. ``NAME ...`` takes only these, and ``--table`` only makes the table. ``--sources`` and
-``--keep`` are those of make_acceptance.py.
+``--keep`` are those of make_acceptance.py. The 3-D U-Net needs the packages nibabel 4.0.2, opencv-python-headless
+4.6, tabulate, tensorpack 0.9.0.1 and tqdm.
 """
 
 from __future__ import annotations
@@ -83,6 +84,35 @@ MODELS: Sequence[Script] = (
         ("HDSLR.py", r"256\.0 \* 232\.0", "32.0 * 32.0"),
     ),
     _model(
+        "1.15",
+        "dilated",
+        "TensorFlow/contrib/cv/TCN_ID1231_for_TensorFlow/copymem",
+        "copymem_test.py",
+        "--epochs=1 --blank_len=40 --levels=4 --batch_size=8",
+        ("copymem_test.py", r"n_train = 10000\nn_test = 1000", "n_train = 64\nn_test = 16"),
+    ),
+    Script(
+        "tkuanlun350/3DUnet-Tensorflow-Brats18",
+        "8f9e497",
+        "NCDHW",
+        "1.15",
+        "",
+        "train.py",
+        arguments="--gpu=0",
+        data=("volumes", "data/training/HGG", "4", "36"),
+        edits=[
+            Edit("config.py", r"128, 128, 128", "32, 32, 32"),
+            Edit("config.py", r"(?m)^BASEDIR = .*", "BASEDIR = 'data'"),
+            Edit("config.py", r"STEP_PER_EPOCH = 500", "STEP_PER_EPOCH = 3"),
+            Edit("train.py", r"(?:GPUUtilization|PeakMemory)Tracker\(\),", ""),
+            Edit("train.py", r"max_epoch=80", "max_epoch=1"),
+            Edit("train.py", r"mode='nccl'", "mode='cpu'"),  # of one GPU; this release looks for tf.contrib.nccl
+            Edit("data_sampler.py", r"PrefetchDataZMQ\(ds, 6\)", "PrefetchDataZMQ(ds, 1)"),
+            Edit("data_loader.py", r"import skimage", ""),
+            Edit("utils.py", r"import SimpleITK as sitk", ""),
+        ],
+    ),
+    _model(
         "2.6",
         "NCHW",
         "TensorFlow2/built-in/cv/image_classification/Densenet_smplified_ID3541_for_TensorFlow2.X",
@@ -107,13 +137,18 @@ MODELS: Sequence[Script] = (
 )
 
 
+def name_of(script: Script) -> str:
+    """Return the folder of a model in the collection, or the repository of another one."""
+    return script.folder or script.repository
+
+
 def measure(script: Script, sources: str, work: str) -> Result:
     """Verify a model in an empty folder, with the clones in `sources`."""
     folder, begin = os.path.join(work, "project"), time.time()
     project(script, sources, folder)
     found = verify(script, folder, os.path.join(work, "report"))
     steps, names = found["original"]["steps"], len(found["streams"])
-    return Result(script.folder, script.tensorflow, steps, names, round(time.time() - begin), verdict(found))
+    return Result(name_of(script), script.tensorflow, steps, names, round(time.time() - begin), verdict(found))
 
 
 def results() -> dict[tuple[str, str], Result]:
@@ -123,7 +158,7 @@ def results() -> dict[tuple[str, str], Result]:
     with open(RESULTS, encoding="utf-8", newline="") as stream:
         _, *rows = csv.reader(stream, delimiter="\t")
     made = {(row[0], row[1]): Result(row[0], row[1], *map(int, row[2:5]), row[5]) for row in rows}
-    keys = [(each.folder, each.tensorflow) for each in MODELS]
+    keys = [(name_of(each), each.tensorflow) for each in MODELS]
     return {key: made[key] for key in keys if key in made}
 
 
@@ -133,15 +168,14 @@ def keep(made: Result) -> None:
     with open(RESULTS, "w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
         writer.writerow(Result._fields)
-        writer.writerows(
-            kept[each.folder, each.tensorflow] for each in MODELS if (each.folder, each.tensorflow) in kept
-        )
+        keys = [(name_of(each), each.tensorflow) for each in MODELS]
+        writer.writerows(kept[key] for key in keys if key in kept)
 
 
 def table() -> str:
     """Return the table of all results."""
     lines = [f"| {' | '.join(_COLUMNS)} |", "|" + " --- |" * len(_COLUMNS)]
-    kinds = {(each.folder, each.tensorflow): each.kind for each in MODELS}
+    kinds = {(name_of(each), each.tensorflow): each.kind for each in MODELS}
     for key, (model, version, steps, names, seconds, how) in results().items():
         cells = f"`{model}`", kinds[key], version, steps, names, seconds, how.replace("|", " ")
         lines.append(f"| {' | '.join(map(str, cells))} |")
@@ -162,10 +196,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ["NPU_SHIM_ALIAS"] = "1"
         os.environ["PYTHONPATH"] = os.pathsep.join([os.path.join(HERE, "stand_ins"), os.environ.get("PYTHONPATH", "")])
         for script in MODELS:
-            is_chosen = not options.names or any(each in script.folder for each in options.names)
+            is_chosen = not options.names or any(each in name_of(script) for each in options.names)
             if is_chosen and tf.__version__.startswith(script.tensorflow + "."):
                 with tempfile.TemporaryDirectory() as folder:
-                    work = os.path.join(options.keep or folder, os.path.basename(script.folder))
+                    work = os.path.join(options.keep or folder, os.path.basename(name_of(script)))
                     shutil.rmtree(work, ignore_errors=True)
                     os.makedirs(work)
                     keep(measure(script, options.sources, work))

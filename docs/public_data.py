@@ -3,8 +3,8 @@
 ``python docs/public_data.py records FOLDER`` writes tokens as TFRecords, ``digits FOLDER TRAIN TEST [gz]`` images in
 the format of MNIST, ``libsvm FOLDER``, ``pictures FOLDER NUMBER HEIGHT WIDTH END``, ``waves FOLDER NUMBER SECONDS``,
 ``news FOLDER LABELS``, ``census FOLDER``, ``translation FOLDER``, ``encoded FOLDER NAMES``, ``masked FOLDER``,
-``folders FOLDER NUMBER SIZE NAME ...`` (pictures in each of the named folders) and ``cells FOLDER NOTEBOOK`` (its code
-as a script) what their names say.
+``folders FOLDER NUMBER SIZE NAME ...`` (pictures in each of the named folders), ``volumes FOLDER NUMBER SIZE`` and
+``cells FOLDER NOTEBOOK`` (its code as a script) what their names say.
 """
 
 from __future__ import annotations
@@ -205,6 +205,21 @@ def _write(path: str, image: Any) -> None:
         stream.write(tf.io.encode_jpeg(np.clip(image, 0, 255).astype(np.uint8)).numpy())
 
 
+def volumes(folder: str, number: str, size: str) -> None:
+    """Write four scans of each patient, and their segmentation, as NIfTI files ``p0/p0_t1.nii``."""
+    edge = int(size)
+    header = struct.pack(
+        "<i36x8h14xhh2x8f3f224x4s4x", 348, 3, *[edge] * 3, *[1] * 4, 16, 32, *[1] * 8, 352, 1, 0, b"n+1"
+    )
+    for patient in range(int(number)):
+        random = np.random.RandomState(patient)
+        os.makedirs(os.path.join(folder, f"p{patient}"))
+        for name in ("flair", "t1", "t1ce", "t2", "seg"):
+            values = random.choice([0, 1, 2, 4], (edge,) * 3) if name == "seg" else random.rand(edge, edge, edge)
+            with open(os.path.join(folder, f"p{patient}", f"p{patient}_{name}.nii"), "wb") as stream:
+                stream.write(header + values.astype("<f4").tobytes())
+
+
 def cells(folder: str, notebook: str) -> None:
     """Write the code cells of a notebook as a script beside it, without commands of the shell and of IPython."""
     path = os.path.join(folder, notebook)
@@ -227,6 +242,7 @@ _ALL: Sequence[Callable[..., None]] = (
     encoded,
     masked,
     folders,
+    volumes,
     cells,
 )
 KINDS = {each.__name__: each for each in _ALL}
