@@ -89,7 +89,9 @@ def is_cast(variable: Variable) -> bool:
 
 def layers_inside(layer: KerasModel) -> list[KerasLayer]:
     """Return a layer or model with all layers inside it."""
-    return list(layer._flatten_layers())
+    if hasattr(layer, "_flatten_layers"):
+        return list(layer._flatten_layers())
+    return [layer, *(part for each in getattr(layer, "_layers", ()) for part in layers_inside(each))]  # TF 1.15
 
 
 def batch_normalizations() -> tuple[type, ...]:

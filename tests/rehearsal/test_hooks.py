@@ -287,6 +287,7 @@ def test_variables_of_a_model_with_a_part_that_nothing_has_called() -> None:
 
     with context.eager_mode():
         model = Net()
+        model.compile(tf.keras.optimizers.SGD(0.1))
         model(tf.zeros([1, 4]))
         assert [each.shape.as_list() for each in weights_of(model, "trainable_variables")] == [[4, 2], [2]]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import script_frames, tf_op_creation, tf_recording
+from npu_shim._tensorflow import script_frames, tf_keras, tf_op_creation, tf_recording
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import UNTRAINED, Recorder
@@ -107,7 +107,7 @@ def weights_of(model: KerasModel, kind: str = "weights") -> list[Variable]:
     try:
         return list(getattr(model, kind))
     except ValueError:  # of Keras 2, if a part is a Sequential model that nothing has called
-        parts = [part for part in model.submodules if isinstance(part, tf.keras.layers.Layer) and part.built]
+        _, *parts = tf_keras.layers_inside(model)
         found = {id(each): each for part in parts for each in weights_of(part, kind)}
         return list(found.values())
 
