@@ -20,7 +20,7 @@ _NO_RESULT = re.compile(r"^(gradients|save|report_uninitialized|init|training|Ad
 _LIKELY = re.compile(r"softmax|logits|prob|predict|output|sigmoid|score|argmax|boxes|embedding", re.I)
 _LIKELY_TYPES = ("Softmax", "Sigmoid", "ArgMax")
 _LOSSES = ("SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits", "SquaredDifference", "CTCLoss")
-_OF_SHAPES = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike")
+_NO_RESULT_TYPES = re.compile("Shape|Size|Rank|ZerosLike|OnesLike|Assign")
 _MOST_LISTED = 20
 _WITHOUT_STRINGS = ("onnx", "npu", "atc")
 
@@ -180,7 +180,7 @@ def candidate_outputs(graph: Graph) -> list[Port]:
         before = {tensor.op.name for tensor in op.inputs}
         if op.type in VARIABLES or before & trained:
             trained.add(op.name)
-        if op.type in _OF_SHAPES or not before & from_input or _NO_RESULT.match(op.name):
+        if _NO_RESULT_TYPES.match(op.type) or not before & from_input or _NO_RESULT.match(op.name):
             continue
         from_input.add(op.name)
         if op.type in _LOSSES and "/moments/" not in op.name:  # batch normalization

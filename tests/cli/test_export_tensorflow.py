@@ -423,6 +423,14 @@ def test_list_shows_signatures_and_candidates(trained: pathlib.Path, capsys: pyt
     assert "IteratorGetNext:?,6,6,3  float32" in shown and "prob:?,5  float32" in shown and "gradients" not in shown
 
 
+def test_updates_of_variables_are_no_likely_outputs() -> None:
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [4, 3], "x")
+        v1.assign_sub(v1.get_variable("average", [3]), tf.reduce_mean(x, 0), name="update")
+        tf.matmul(x, v1.get_variable("kernel", [3, 2]), name="y")
+    assert [port.tensor for port in ports.candidate_outputs(graph)] == ["y:0"]
+
+
 def test_a_model_that_computes_something_else_is_reported(
     trained: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
