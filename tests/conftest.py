@@ -72,7 +72,7 @@ def cache_home(tmp_path_factory: Any) -> Iterator[pathlib.Path]:
 
 @pytest.fixture(scope="session")
 def python() -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
-    """python(folder, *arguments) -> the end of a Python there, with both outputs in one.
+    """python(folder, *arguments, **variables) -> the end of a Python there, with both outputs in one.
 
     It is forked from a process with TensorFlow for all tests, as ranks are, and so it sees a new Python.
     """
@@ -84,11 +84,11 @@ def python() -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
     server = ForkServer(["-m", "npu_shim"], environ, leads=False)
     assert server.wait(lambda: False) is None
 
-    def run(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(folder: pathlib.Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         folder.mkdir(exist_ok=True)
         log = folder.parent / f"{folder.name}.log"
         log.write_text("")
-        code = server.fork("this process", arguments, str(log), environ, str(folder)).finish(600)
+        code = server.fork("this process", arguments, str(log), {**environ, **variables}, str(folder)).finish(600)
         return subprocess.CompletedProcess(arguments, code, log.read_text())
 
     yield run

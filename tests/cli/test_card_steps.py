@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
-import sys
+from typing import Any
 
 import tensorflow as tf
 
 from npu_shim.cli._diagnostics.card_check import MARK
 from npu_shim.npu_device.card_steps import STEPS
-from samples import training
 
 
-def test_the_steps_run(tmp_path: pathlib.Path) -> None:
+def test_the_steps_run(tmp_path: pathlib.Path, python: Any) -> None:
     names = [name for name in STEPS if name not in ("load", "function", "estimator")]
     if hasattr(tf, "GradientTape") and tf.executing_eagerly():
         names.insert(0, "function")  # before the others switch to graph mode
     if hasattr(tf, "estimator"):
         names.append("estimator")
-    done = subprocess.run(
-        [sys.executable, "-m", "npu_shim.npu_device.card_steps", *names],
-        cwd=str(tmp_path),
-        env={**training.environment(), "NPU_SHIM_FALLBACK": "silent"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    done = python(tmp_path, "-m", "npu_shim.npu_device.card_steps", *names, NPU_SHIM_FALLBACK="silent")
     results = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
     assert (done.returncode, len(results)) == (0, len(names)), done.stdout

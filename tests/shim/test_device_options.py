@@ -25,17 +25,21 @@ def assigned(case: dict[str, Any]) -> dict[str, str]:
     return config.as_dict()
 
 
+@pytest.mark.once
 @pytest.mark.filterwarnings("ignore:.* is deprecated:DeprecationWarning")
-@pytest.mark.parametrize("case", CASES, ids=[f"{number}" for number in range(len(CASES))])
-def test_every_golden_assignment(case: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    if "error" in case:
-        kinds = {"TypeError": TypeError, "ValueError": ValueError, "AttributeError": AttributeError}
-        with pytest.raises(kinds[case["error"]]):
-            assigned(case)
-    else:
-        expected = {**DEFAULTS[case["of"]], **case["differs"]}
-        assert assigned(case) == {key: text for key, text in expected.items() if key not in case.get("absent", ())}
-        assert (" is deprecated " in capsys.readouterr().out) == case.get("deprecated", False)
+@pytest.mark.parametrize("options", CLASSES)
+def test_every_golden_assignment(options: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for case in CASES:
+        if case["of"] != options:
+            continue
+        try:
+            found: Any = assigned(case)
+        except (TypeError, ValueError, AttributeError) as error:
+            assert case.get("error") == type(error).__name__, case
+            continue
+        expected = {**DEFAULTS[options], **case["differs"]}
+        assert found == {key: text for key, text in expected.items() if key not in case.get("absent", ())}, case
+        assert (" is deprecated " in capsys.readouterr().out) == case.get("deprecated", False), case
 
 
 def test_an_error_names_the_option_the_value_and_what_is_allowed() -> None:
