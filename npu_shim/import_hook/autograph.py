@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import linecache
 import sys
-from importlib.machinery import ModuleSpec
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Callable
 
@@ -21,31 +20,18 @@ _PARSER = ".python.autograph.pyct.parser"  # below tensorflow; in TensorFlow 1.1
 _SUFFIX = " (migrated)"
 
 
-def follow(spec: ModuleSpec, migrated: Lookup) -> None:
-    """Make AutoGraph's parser read migrated text as soon as it is loaded.
+def use_migrated_source(migrated: Lookup) -> None:
+    """Make AutoGraph's parser read migrated text, in a process that has imported TensorFlow.
 
     Args:
-        spec: of any module that is about to be loaded; for other modules nothing changes.
         migrated: returns the migrated form of a file, None if it is not converted.
     """
-    if not (spec.name.startswith("tensorflow") and spec.name.endswith(_PARSER)):
-        return
-    load: Callable[[ModuleType], None] = getattr(spec.loader, "exec_module")
-
-    def load_parser(parser: ModuleType) -> None:
-        load(parser)
-        use_migrated_source(parser, migrated)
-
-    setattr(spec.loader, "exec_module", load_parser)
+    names = [name for name in sys.modules if name.startswith("tensorflow") and name.endswith(_PARSER)]
+    for parser in {id(sys.modules[name]): sys.modules[name] for name in names}.values():
+        _use_migrated_source(parser, migrated)
 
 
-def use_migrated_source(parser: ModuleType, migrated: Lookup) -> None:
-    """Make AutoGraph's parser read migrated text.
-
-    Args:
-        parser: its module ``pyct.parser``.
-        migrated: returns the migrated form of a file, None if it is not converted.
-    """
+def _use_migrated_source(parser: ModuleType, migrated: Lookup) -> None:
     parse_entity: Callable[..., object] = parser.parse_entity
 
     def parse_migrated(entity: object, *args: object, **kwargs: object) -> object:

@@ -71,7 +71,6 @@ class Finder:
             if spec is not None:
                 if type(spec.loader) is SourceFileLoader:
                     spec.loader = self.loader(spec.loader)
-                    autograph.follow(spec, self.conversions.migrated)
                 return spec
         return None
 
@@ -95,6 +94,7 @@ def install(conversions: Conversions, watch_shapes: bool) -> Finder:
     finder = Finder(conversions, watch_shapes)
     sys.meta_path.insert(0, finder)
     _convert_in_runpy(finder)
+    after_tensorflow(lambda: autograph.use_migrated_source(conversions.migrated))
     if watch_shapes:
         after_tensorflow(_watch_shapes)
     return finder
