@@ -145,8 +145,9 @@ def write() -> None:
 
 def version(python: str) -> str:
     """Return the version of TensorFlow of a Python, as in "2.15"."""
-    command = [python, "-c", "import importlib.metadata as all; print(all.version('tensorflow'))"]
-    return ".".join(subprocess.check_output(command, text=True).split(".")[:2])
+    command = [python, "-c", "import tensorflow; print(tensorflow.__version__)"]
+    found = subprocess.check_output(command, stderr=subprocess.DEVNULL, universal_newlines=True)
+    return ".".join(found.split(".")[:2])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 BaseSession = _session.BaseSession
 _UNORDERED = ("NonDeterministicInts", "RecordInput", "OrderedMapUnstage", "MapUnstage", "Unstage", "Barrier")
+_TAKE_SEEDS = ("set_seed", "set_random_seed", "create_rng_state", "fold_in", "split", "index_shuffle")
 _BRANCHES = ("CondBranchFuncGraph", "WhileBodyFuncGraph", "WhileCondFuncGraph")
 
 
@@ -82,7 +83,7 @@ def seed_random_boxes(next_seed: Callable[[], int]) -> None:
 def set_default_seed() -> None:
     """Set the global seed of eager code to what ops with a seed of their own take for it if it is not set."""
     if tf.executing_eagerly():
-        tf.random.set_seed(_random_seed.DEFAULT_GRAPH_SEED)
+        tf.compat.v1.set_random_seed(_random_seed.DEFAULT_GRAPH_SEED)
 
 
 def set_default_graph_seed() -> None:
@@ -113,6 +114,48 @@ def seed_generators(next_seed: Callable[[], int]) -> None:
     for module in (tf.random, tf.compat.v2.random, tf.random.experimental, tf.compat.v2.random.experimental):
         if hasattr(module, "get_global_generator"):
             module.get_global_generator = _with_generator(module.get_global_generator)
+
+
+def replace_seeds(seed_of: Callable[[Any], Any]) -> None:
+    """Replace numbers in the seeds that scripts set, or give to stateless random functions and random states.
+
+    Args:
+        seed_of: receives a number, and returns the one in its place.
+    """
+    roots = (tf, tf.compat.v1, tf.compat.v2)
+    modules = {*roots, *(getattr(root, name) for root in roots for name in ("random", "image"))}
+    for module in {*modules, *(each.experimental for each in modules if hasattr(each, "experimental"))}:
+        for name in dir(module):
+            if name.startswith("stateless_") or name in _TAKE_SEEDS:
+                setattr(module, name, _with_seed(getattr(module, name), seed_of))
+    generator = tf.random.experimental.Generator
+    generator.from_seed = classmethod(_with_seed(generator.from_seed.__func__, seed_of))
+    of_keras = getattr(getattr(tf.keras, "random", None), "SeedGenerator", None)  # from Keras 3 on
+    if of_keras is not None:
+        of_keras.__init__ = _with_seed(of_keras.__init__, seed_of)
+
+
+def _with_seed(original: Function, seed_of: Callable[[Any], Any]) -> Function:
+    signature = inspect.signature(original)
+    if "seed" not in signature.parameters:
+        return original
+
+    def replaced(seed: Any) -> Any:
+        if isinstance(seed, (list, tuple)):
+            return type(seed)(map(replaced, seed))
+        value = tf.get_static_value(seed) if isinstance(seed, tf.Tensor) else seed
+        if isinstance(value, np.ndarray):
+            return np.reshape([seed_of(each) for each in value.ravel()], value.shape)
+        return seed_of(value) if isinstance(value, (int, np.number)) else seed
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Result:
+        given = signature.bind(*args, **kwargs)
+        if "seed" in given.arguments:
+            given.arguments["seed"] = replaced(given.arguments["seed"])
+        return original(*given.args, **given.kwargs)
+
+    return call
 
 
 def _with_generator(original: Function) -> Function:

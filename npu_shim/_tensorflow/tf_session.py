@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import tensorflow as tf
 from tensorflow.python.client import session as session_module
 from tensorflow.python.training.saver import BulkSaverBuilder as BulkSaverBuilder
 
@@ -16,6 +17,7 @@ BaseSession = session_module.BaseSession
 SessionInterface = session_module.SessionInterface
 Session = session_module.Session
 InteractiveSession = session_module.InteractiveSession
+FUNCTION = type(tf.function(lambda: None))  # the class of tf.functions
 # The folder of TensorFlow's own files, with a separator at its end; in TensorFlow 1.15 it is not that of the package
 TENSORFLOW_FOLDER = os.path.abspath(session_module.__file__).partition(os.path.join("python", "client"))[0]
 

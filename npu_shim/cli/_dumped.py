@@ -113,14 +113,15 @@ def start_alone(given: dict[str, Any]) -> None:
     if not given["folder"]:
         start(given, None)
     else:
-        from npu_shim.rehearsal.recording import install, random_seeds
+        from npu_shim.rehearsal.recording import random_seeds
+        from npu_shim.rehearsal.recording.install import install_hooks
         from npu_shim.rehearsal.recording.recorder import Recorder
         from npu_shim.rehearsal.recording.writer import NoWriter
 
         recorder = Recorder(NoWriter(), limit=last_step(given))
         random_seeds.seed_python(_SEED, recorder.seed)
         start(given, recorder)
-        install.install(recorder, _SEED, True)
+        install_hooks(recorder, _SEED, True)
 
 
 def start(given: dict[str, Any], recorder: Recorder | None) -> None:

@@ -15,7 +15,8 @@ from npu_shim.cli import _dumped, run
 from npu_shim.import_hook import script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.comparing.recording import initial_variables
-from npu_shim.rehearsal.recording import install, random_seeds
+from npu_shim.rehearsal.recording import random_seeds
+from npu_shim.rehearsal.recording.install import install_hooks
 from npu_shim.rehearsal.recording.random_seeds import Apart
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
@@ -25,16 +26,7 @@ def main(arguments: list[str]) -> int:
     """Run a script and record it.
 
     Args:
-        arguments: the settings as JSON, the script, and its arguments. The settings are ``folder``: where the recording
-            goes; ``seed``; ``by_call_site``; ``every``; ``steps``: the number after which the script ends, or null;
-            ``ranks``: true for a rank of a job; ``of_ranks``: true for such a rank and for the run that ranks are
-            compared with; ``apart``: null, or the global seeds of rank 0, to draw other numbers than rank 0 where the
-            script sets no other seed; ``keep``: kind, name and number of the value to keep, or null;
-            ``until``: the last step to record, or null; ``deliberate``: for recording.deliberate, or null; ``convert``:
-            the options of ``npu-shim run``, or null to run the script as it is; ``half``: that of
-            half.recorded.Rehearsal, or null; ``whole``: tensors to write, for Writer, or null; ``initial``: the folder
-            of a recording whose initial variables are loaded, "" to record those of the script, or null; ``dump``:
-            the settings of cli._dumped, or null; ``on_host``: true to leave the devices of this machine alone.
+        arguments: attributes of running.Run as JSON, the script, and its arguments.
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
@@ -58,15 +50,9 @@ def main(arguments: list[str]) -> int:
     random_seeds.seed_python(apart.seed(seed) if apart else seed, recorder.seed)
     if settings.get("dump"):  # before the hooks, which run sessions of their own between two steps
         _dumped.start(settings["dump"], recorder)
-    install.install(
-        recorder,
-        seed,
-        settings["by_call_site"],
-        settings.get("deliberate"),
-        initial is not None,
-        initial_variables(initial) if initial else None,
-        apart,
-    )
+    given = initial_variables(initial) if initial else None
+    by_call_site, deliberate = settings["by_call_site"], settings.get("deliberate")
+    install_hooks(recorder, seed, by_call_site, deliberate, initial is not None, given, apart)
     begun = _rehearse(settings["half"], writer, folder) if settings.get("half") else []
     ended = "error"
     if host_env.alias():

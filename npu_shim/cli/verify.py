@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
     except (ConfigError, portable.RecordingError) as error:
         return _error(str(error))
     except OSError as error:
-        return _error(f"{error.filename}: {error.strerror}")
+        return _error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except KeyboardInterrupt:
         _progress("interrupted")
         return 130

@@ -192,15 +192,11 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
 
     patches.replace_attribute(tf_session.BaseSession, "run", watched)
     if not tf.__version__.startswith("1."):
-        patches.replace_attribute(type(tf.function(_nothing)), "__call__", traced)
+        patches.replace_attribute(tf_session.FUNCTION, "__call__", traced)
         patches.replace_attribute(tf.compat.v2.data.Dataset, "__iter__", iterated)
     if summary_at_exit:
         atexit.register(_log_summary, watch)
     return watch
-
-
-def _nothing() -> None:
-    """Do nothing, as a tf.function whose class is asked for."""
 
 
 def _log_summary(watch: ShapeWatch) -> None:

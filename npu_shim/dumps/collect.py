@@ -25,8 +25,8 @@ from npu_shim.dumps.writer import Writer
 from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
 from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.functions import without_xla
+from npu_shim.rehearsal.recording.names import pairs
 from npu_shim.rehearsal.recording.recorder import Watcher
-from npu_shim.rehearsal.recording.sessions import pairs
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Fetches, Function, Operation, Result, Session, Tensor, Value

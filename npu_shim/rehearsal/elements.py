@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Callable
 import numpy as np
 
 from npu_shim.rehearsal.comparing.comparison import Comparison
+from npu_shim.rehearsal.failures import run_again
 from npu_shim.rehearsal.recording.digest import few_elements
 from npu_shim.rehearsal.recording.recorder import PRINT
 from npu_shim.rehearsal.recording.writer import KEPT
@@ -38,6 +39,8 @@ def largest_differences(
     Returns:
         Index and both values of up to ten elements, the largest difference first. An empty list for scalars and for
         values without a partner, on several ranks, and if the second run does not compute them again.
+    Raises:
+        NotRepeated: if a script ends otherwise than before.
     """
     first = found.first
     if first is None or first.number is None:
@@ -85,9 +88,7 @@ def _text(value: Value) -> str:
 
 
 def _kept(run: Run, keep: tuple[str, str, int]) -> np.ndarray | None:
-    again = replace(run, folder=os.path.join(run.folder, AGAIN), keep=keep)
-    os.makedirs(again.folder, exist_ok=True)
-    again.start()
+    run_again(replace(run, folder=os.path.join(run.folder, AGAIN), keep=keep))
     return _read(run)
 
 

@@ -14,7 +14,8 @@ from typing import Callable
 from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure, compare
 from npu_shim.rehearsal.comparing.half_band import ANY
-from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.failures import run_again
 from npu_shim.rehearsal.running import Run
 
 ROUNDING = 4 * half_band.ROUNDOFF["float32"]  # of an op whose sums are added in another order
@@ -50,10 +51,7 @@ def within_band(
         return None
     runs: list[Comparison] = []
     for number in range(1, 1 + half_band.RUNS):
-        perturbed = run_perturbed(original, number, half_band.RUNS, report)
-        if perturbed is None:
-            return None
-        runs.append(compare(ours, perturbed, ANY))
+        runs.append(compare(ours, run_perturbed(original, number, half_band.RUNS, report), ANY))
         if _at(runs[0], first) < _TOO_SMALL * first.difference:
             return None
     banded = compare(ours, theirs, tolerance, limits=half_band.band("float32", runs))
@@ -63,25 +61,21 @@ def within_band(
     return None if is_there else banded
 
 
-def run_perturbed(run: Run, number: int, count: int, report: Callable[[str], None]) -> Recording | None:
-    """Run the original with values perturbed by rounding; return the recording, None if it did not run to its end.
+def run_perturbed(run: Run, number: int, count: int, report: Callable[[str], None]) -> Recording:
+    """Run the original with values perturbed by rounding; return the recording.
 
     Args:
         run: of the original.
         number: of this run, from 1; its folder has it, and the perturbation follows from it.
         count: of all runs, for the progress.
         report: prints a line about the progress.
+    Raises:
+        NotRepeated: if it does not run to its end.
     """
     half = {"precision": _PRECISION, "size": ROUNDING, "skips": [], "seed": run.seed + number, "everywhere": True}
     again = replace(run, whole=None, half=half, folder=os.path.join(run.folder, f"perturbed_{number}"))
     report(f"{run.starting} with values perturbed by rounding ({number} of {count})")
-    os.makedirs(again.folder, exist_ok=True)
-    if again.start():
-        return None
-    try:
-        return read(again.folder)
-    except OSError:
-        return None
+    return run_again(again)
 
 
 def _at(perturbed: Comparison, first: Departure) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 from npu_shim.rehearsal import deliberate, enlarged, portable, reproducing, result, verifying, verifying_half
 from npu_shim.rehearsal.comparing import half_band
@@ -12,6 +12,7 @@ from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
+from npu_shim.rehearsal.failures import NotRepeated, recordings, run_again
 from npu_shim.rehearsal.recording.recorder import KINDS, PRINT
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
@@ -45,20 +46,20 @@ def record(
     part = found["original"]
     if not part["completed"]:
         return found
-    theirs = verifying.recordings(migrated)
-    ours = verifying.recordings(original)[0]
+    ours, theirs = recordings(original)[0], recordings(migrated)
     run, about = deliberate.given(original, theirs), None
     if half is not None and theirs:
         run = replace(run, half=half.of_run(0.0, theirs[0].skips))
-        ended = theirs[0].end.get("half")
-        about = {"precision": dict(half.precision), "perturbed": half.perturbed, "found": ended}
-    again = replace(run, whole=None, folder=os.path.join(run.folder, reproducing.AGAIN))
+        about = {**asdict(half), "found": theirs[0].end.get("half")}
     report(f"{run.starting} again, to compare it with itself")
-    os.makedirs(again.folder, exist_ok=True)
-    again.start()
-    _judge(found, ours, verifying.recordings(again), settings.tolerance)
-    for number in range(1, 1 + perturbed) if half is None else ():
-        enlarged.run_perturbed(run, number, perturbed, report)
+    try:
+        again = run_again(replace(run, whole=None, folder=os.path.join(run.folder, reproducing.AGAIN)))
+        for number in range(1, 1 + perturbed) if half is None else ():
+            enlarged.run_perturbed(run, number, perturbed, report)
+    except NotRepeated as failure:
+        found["verdict"], found["problems"] = result.NOT_RUN, [*found["problems"], str(failure)]
+        return found
+    _judge(found, ours, again, settings.tolerance)
     assert original.whole is not None
     portable.write(folder, run, part["exit_code"], ours, about, original.whole["bytes"])
     report(f"wrote the recording {folder}")
@@ -73,12 +74,12 @@ def _band(original: portable.Recorded) -> Allowance:
     return half_band.band("float32", [compare(ours, each, ANY) for each in perturbed]) if perturbed else Limits()
 
 
-def _judge(found: result.Result, ours: Recording, again: list[Recording], tolerance: float) -> None:
+def _judge(found: result.Result, ours: Recording, again: Recording, tolerance: float) -> None:
     """Change the verdict if the original departs from itself."""
     kinds = [kind for kind in KINDS if kind != PRINT]
-    first = compare(ours, again[0], tolerance, kinds).first if again else None
+    first = compare(ours, again, tolerance, kinds).first
     if first is not None and found["verdict"] == result.AGREE:
-        found["itself"] = reproducing.described(first, ours, again[0])
+        found["itself"] = reproducing.described(first, ours, again)
         found["verdict"] = result.NOT_REPRODUCIBLE
         found["problems"] += reproducing.sentences(found["itself"])
 
@@ -100,6 +101,5 @@ def against(
     given: JsonObject | None = original.manifest["half"]
     if given is None:
         return verifying.verify(original, migrated, replace(settings, limits=_band(original)), report)
-    precision: dict[str, Any] = given["precision"]
-    half = Half(precision, given["perturbed"], given["found"] if is_npu else None)
+    half = Half(given["precision"], given["perturbed"], given["found"] if is_npu else None)
     return verifying_half.verify(original, migrated, settings, half, report)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Callable
 
 from npu_shim.rehearsal.comparing import comparison as comparing
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
-from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.failures import run_again
 from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, INPUT, KINDS, PRINT
 from npu_shim.rehearsal.running import Run
 
@@ -21,8 +22,8 @@ _UNKNOWN = "The cause is unknown. If the script continues from a checkpoint, use
 _ADVICE = "Change that line, or compare means with --seeds 5."
 
 
-def run_again(first: Departure, original: Run, report: Callable[[str], None]) -> Recording | None:
-    """Run the original with the same seeds until the value at which the migrated script departs.
+def repeated(first: Departure, original: Run, report: Callable[[str], None]) -> Recording:
+    """Run the original with the same seeds until the value at which the migrated script departs; return the recording.
 
     Its elements are kept, as elements.largest_differences() needs them. For a printed value it runs to its end.
 
@@ -30,25 +31,20 @@ def run_again(first: Departure, original: Run, report: Callable[[str], None]) ->
         first: the first departure.
         original: the run of the original.
         report: prints a line about the progress.
-    Returns:
-        The recording; None if the script did not start again.
+    Raises:
+        NotRepeated: if it ends otherwise than before.
     """
     is_printed = first.kind == PRINT
     until = "its end" if is_printed else f"step {first.step}"
     report(f"{original.starting} again until {until}, to compare it with itself")
-    keep = None if is_printed or first.number is None else (first.kind, first.name, first.number)
-    again = replace(
-        original,
-        folder=os.path.join(original.folder, AGAIN),
-        keep=keep,
-        until=None if first.kind in (PRINT, FINAL) else first.step,  # the last final value counts
+    return run_again(
+        replace(
+            original,
+            folder=os.path.join(original.folder, AGAIN),
+            keep=None if is_printed or first.number is None else (first.kind, first.name, first.number),
+            until=None if first.kind in (PRINT, FINAL) else first.step,  # the last final value counts
+        )
     )
-    os.makedirs(again.folder, exist_ok=True)
-    again.start()
-    try:
-        return read(again.folder)
-    except OSError:
-        return None
 
 
 def drop_prints(found: Comparison, recorded: Recording, again: Recording, tolerance: float) -> list[str]:
@@ -101,6 +97,8 @@ def departure_from_itself(
     itself.departures = [each for each in itself.departures if (each.kind, each.name) in whole]
     # The second run ends at the departure, so it lacks values.
     departed = [each for each in itself.departures if each.step <= first.step and each.number is not None]
+    if first.number is None:  # a value that one script lacks does not follow from what comes after it in the step
+        departed = [each for each in departed if each.key < first.key]
     departed += [each for each in _parts(itself, first) if not departed]
     if not departed:
         return None

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Iterator, Mapping, Sequence
 
 from npu_shim._host import host_device, host_env
@@ -27,7 +27,17 @@ DEFAULTS = {  # what a user sets has precedence
     "PYTHONUNBUFFERED": "1",
 }
 _OF_HOST = ("TF_DETERMINISTIC_OPS",)  # not set on a device, where a recording changes nothing that TensorFlow runs
+TIMED_OUT = 124  # the exit code of a run that took longer than its timeout
 FILES = "files"  # the folder of a run for its own files
+_NOT_OF_PROCESS = (
+    "name",
+    "script",
+    "arguments",
+    "timeout",
+    "copy_without",
+    "manifest",
+    "server",
+)  # attributes of a run
 RUN, SEED = "{run}", "{seed}"  # placeholders in arguments
 
 
@@ -113,25 +123,8 @@ class Run:
 
     def command(self) -> list[str]:
         """Return program and arguments of the process."""
-        settings = {
-            "folder": os.path.abspath(self.folder),
-            "seed": self.seed,
-            "by_call_site": self.by_call_site,
-            "every": self.every,
-            "steps": self.steps,
-            "convert": None if self.convert is None else list(self.convert),
-            "ranks": self.ranks is not None,
-            "half": self.half,
-            "keep": self.keep,
-            "until": self.until,
-            "deliberate": self.deliberate,
-            "whole": self.whole,
-            "initial": self.initial,
-            "of_ranks": self.of_ranks,
-            "apart": self.apart,
-            "dump": self.dump,
-            "on_host": self.on_host,
-        }
+        settings = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _NOT_OF_PROCESS}
+        settings.update(folder=os.path.abspath(self.folder), ranks=self.ranks is not None)
         files = os.path.abspath(os.path.join(self.folder, FILES))
         arguments = [each.replace(RUN, files).replace(SEED, str(self.seed)) for each in self.arguments]
         launch: list[str] = []
@@ -141,15 +134,21 @@ class Run:
         return [sys.executable, "-m", *launch, PROCESS, json.dumps(settings), self.script, *arguments]
 
     def start(self) -> int:
-        """Run the script to its end.
+        """Run the script to its end. An earlier run in the same folder leaves nothing to it.
 
         Returns:
-            The exit code; 124 after the timeout; -N if signal N ended it.
+            The exit code; TIMED_OUT after the timeout; -N if signal N ended it.
         """
         from npu_shim.rehearsal.progress.recorded import shown  # needs NumPy, which the list of commands does not
+        from npu_shim.rehearsal.recording.writer import FILE, KEPT
 
         for folder in (FILES, "tmp"):
-            os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
+            path = os.path.join(self.folder, folder)
+            shutil.rmtree(path, ignore_errors=True)
+            os.makedirs(path)
+        for path in (os.path.join(folder, name) for folder in self.recordings() for name in (FILE, KEPT)):
+            if os.path.exists(path):
+                os.remove(path)
         steps = self.steps if self.until is None else self.until
         with shown(self.name, self.recordings(), steps) as end, self._directory() as directory:
             code = self._run(directory)
@@ -185,7 +184,7 @@ class Run:
                     check=False,
                 ).returncode
             except subprocess.TimeoutExpired:
-                return 124
+                return TIMED_OUT
 
     @contextlib.contextmanager
     def _directory(self) -> Iterator[str]:

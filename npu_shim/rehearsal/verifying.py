@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-import re
-import textwrap
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from npu_shim.rehearsal import deliberate, enlarged, reproducing, result
 from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds, together
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
-from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.comparing.recording import Recording
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.elements import largest_differences
+from npu_shim.rehearsal.failures import NotRepeated, not_completed, recordings, run_again
 from npu_shim.rehearsal.recording.recorder import CALL, FETCH, FINAL, INITIAL, METRIC, PREDICTION, PRINT, RESULT
 from npu_shim.rehearsal.running import Run
 
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
 
 
-_MISSING = re.compile(r"ModuleNotFoundError: No module named '(npu_bridge|npu_device|hccl|horovod)[.']")
-
-_FINISHED = re.compile(r"rank (\d+) \(process \d+\) has exited \(its script finished\)")
-_MOST_LINES = 10  # of the message of an error; after more lines, the last one says more
 _TRIES = 3  # to make a script depart from itself that has threads of its own
 Report = Callable[[str], None]
 NOTHING_RECORDED = (
@@ -67,80 +62,123 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
     Returns:
         The result, with the verdict.
     """
-    pairs = _pairs(original, migrated, settings.seeds)
-    done: list[tuple[list[Recording], list[Recording]]] = []
-    parts: list[JsonObject] = []
-    for pair in pairs:
-        theirs, their_part, apart = _run_migrated(pair[1], settings, report)
-        first = deliberate.given(pair[0], theirs)  # what the migrated script does on purpose is known now
-        ours, our_part = _run(first, settings, report)
-        original = first if pair is pairs[0] else original
-        parts += [our_part, their_part]
-        done.append((ours, theirs))
-    incomplete = [part for part in parts if not part["completed"]]
-    problems = [not_completed(part) for part in incomplete]
-    if not all(ours and theirs for ours, theirs in done):
-        return result.result(result.NOT_RUN, about(settings, original), parts[0], parts[1], None, problems)
-    ours, theirs = done[0]
-    until = min(part["steps"] for part in parts) if incomplete else None
-    compared, differences = _compare(ours, theirs, apart, settings, until)
-    changes = deliberate.named(ours)
-    again = None
-    if differences and not settings.seeds and not incomplete:
-        again = deliberate.rounded(original, compared, ours[0].notes.get("half"))
-    if again is not None:
-        recorded, _ = _run(again, settings, report)
-        other, left = _compare(recorded, theirs, apart, settings, None) if recorded else (compared, differences)
-        if not left or (recorded and other.first and other.first.kind == PRINT):
-            changes += deliberate.named_rounding(again, compared)
-            compared, differences, original, ours = other, left, again, recorded
-    elements: list[JsonObject] = []
-    itself: JsonObject | None = None
-    unsteady: list[str] = []
-    if differences and not settings.seeds and not incomplete:
-        itself, unsteady = _against_itself(compared, original, ours[0], settings.tolerance, report)
-        if itself is not None:
-            differences = reproducing.sentences(itself)
-        elif unsteady:
-            differences = _sentences(compared)
-    is_rounding = False
-    if differences and not settings.seeds and not incomplete and not itself and _may_be_rounding(original, theirs):
-        banded = enlarged.within_band(compared, original, ours[0], theirs[0], settings.tolerance, report)
-        if banded is not None:
-            compared, differences, is_rounding = banded, _sentences(banded), banded.first is None
-    if differences and not incomplete and not itself:
-        differences += deliberate.unlike(original, theirs)
-        differences += _versions(ours[0], theirs[0])
-    if differences and not settings.seeds and not incomplete and not itself:
-        elements = largest_differences(compared, original, migrated, report)
-    bands = []
-    if settings.seeds and not incomplete:
-        bands = seeds.bands([first[0] for first, _ in done], [ranks.joined(second, first[0]) for first, second in done])
-        differences = [_outside(band) for band in bands if not band.is_inside]
-        compared = None
-    is_empty = bool(theirs[0].notes.get("on_device")) and compared is not None and not compared.has_values()
-    lacks_prediction = original.steps == 0 and not _predicts(ours[0])
-    if not incomplete and (is_empty or lacks_prediction or not ours[0].streams):
-        nothing = NOTHING_PREDICTED if lacks_prediction else NOTHING_RECORDED
-        problems.append(NOTHING_COMPARED if is_empty else nothing)
-        incomplete = parts
-    verdict = result.NOT_RUN if incomplete else result.DIFFER if differences else result.AGREE
-    if itself:
-        verdict = result.NOT_REPRODUCIBLE
-    return result.result(
-        verdict,
-        about(settings, original),
-        parts[0],
-        parts[1],
-        compared,
-        problems + differences,
-        bands,
-        elements,
-        itself,
-        unsteady,
-        changes,
-        is_rounding,
-    )
+    return _Verification(original, migrated, settings, report).run()
+
+
+class _Verification:
+    """The runs of a pair of scripts, their comparison, and what explains a difference.
+
+    Attributes are those of result.result().
+    """
+
+    def __init__(self, original: Run, migrated: Run, settings: Settings, report: Report) -> None:
+        self.original, self.migrated, self.settings, self.report = original, migrated, settings, report
+        self.parts: list[JsonObject] = []
+        self.problems: list[str] = []
+        self.differences: list[str] = []
+        self.changes: list[JsonObject] = []
+        self.elements: list[JsonObject] = []
+        self.bands: list[seeds.Band] = []
+        self.unsteady: list[str] = []
+        self.itself: JsonObject | None = None
+        self.compared: Comparison | None = None
+        self.is_rounding = False
+
+    def run(self) -> result.Result:
+        """Run and compare; return the result."""
+        pairs = _pairs(self.original, self.migrated, self.settings.seeds)
+        done: list[tuple[list[Recording], list[Recording]]] = []
+        for pair in pairs:
+            theirs, their_part, apart = _run_migrated(pair[1], self.settings, self.report)
+            first = deliberate.given(pair[0], theirs)  # what the migrated script does on purpose is known now
+            ours, our_part = _run(first, self.settings, self.report)
+            self.original = first if pair is pairs[0] else self.original
+            self.parts += [our_part, their_part]
+            done.append((ours, theirs))
+        incomplete = [part for part in self.parts if not part["completed"]]
+        self.problems = [not_completed(part) for part in incomplete]
+        if not all(ours and theirs for ours, theirs in done):
+            return self._result(result.NOT_RUN)
+        ours, theirs = done[0]
+        until = min(part["steps"] for part in self.parts) if incomplete else None
+        self.compared, self.differences = _compare(ours, theirs, apart, self.settings, until)
+        self.changes = deliberate.named(ours)
+        if self.settings.seeds and not incomplete:
+            joined = [ranks.joined(second, first[0]) for first, second in done]
+            self.bands = seeds.bands([first[0] for first, _ in done], joined)
+            self.differences = [_outside(band) for band in self.bands if not band.is_inside]
+            self.compared = None
+        elif self.differences and not incomplete:
+            try:
+                self._explain(self.compared, ours[0], theirs, apart)
+            except NotRepeated as failure:
+                self.problems.append(str(failure))
+        nothing = _nothing(self.original, self.compared, ours[0], theirs[0])
+        if nothing and not incomplete:
+            self.problems.append(nothing)
+        if self.problems:
+            return self._result(result.NOT_RUN)
+        if self.itself:
+            return self._result(result.NOT_REPRODUCIBLE)
+        return self._result(result.DIFFER if self.differences else result.AGREE)
+
+    def _explain(self, compared: Comparison, ours: Recording, theirs: list[Recording], apart: list[Recording]) -> None:
+        """Look for what explains a difference: rounding, and an original that departs from itself.
+
+        Raises:
+            NotRepeated: if a script ends otherwise when it runs again.
+        """
+        rounded = deliberate.rounded(self.original, compared, ours.notes.get("half"))
+        if rounded is not None:
+            self.report(rounded.starting)
+            again = run_again(rounded)
+            other, left = _compare([again], theirs, apart, self.settings, None)
+            if not left or (other.first and other.first.kind == PRINT):
+                self.changes += deliberate.named_rounding(rounded, compared)
+                self.original, ours, self.compared, self.differences = rounded, again, other, left
+                compared = other
+        if not self.differences:
+            return
+        tolerance = self.settings.tolerance
+        self.itself, self.unsteady = _against_itself(compared, self.original, ours, tolerance, self.report)
+        if self.itself is not None:
+            self.differences = reproducing.sentences(self.itself)
+            return
+        if self.unsteady:
+            self.differences = _sentences(compared)
+        if self.differences and _may_be_rounding(self.original, theirs):
+            banded = enlarged.within_band(compared, self.original, ours, theirs[0], tolerance, self.report)
+            if banded is not None:
+                self.compared = compared = banded
+                self.differences, self.is_rounding = _sentences(banded), banded.first is None
+        if self.differences:
+            self.differences += deliberate.unlike(self.original, theirs) + _versions(ours, theirs[0])
+            self.elements = largest_differences(compared, self.original, self.migrated, self.report)
+
+    def _result(self, verdict: str) -> result.Result:
+        return result.result(
+            verdict,
+            about(self.settings, self.original),
+            self.parts[0],
+            self.parts[1],
+            self.compared,
+            self.problems + self.differences,
+            self.bands,
+            self.elements,
+            self.itself,
+            self.unsteady,
+            self.changes,
+            self.is_rounding,
+        )
+
+
+def _nothing(original: Run, compared: Comparison | None, ours: Recording, theirs: Recording) -> str | None:
+    """Return a sentence if nothing was recorded or compared."""
+    if theirs.notes.get("on_device") and compared is not None and not compared.has_values():
+        return NOTHING_COMPARED
+    if original.steps == 0 and not _predicts(ours):
+        return NOTHING_PREDICTED
+    return None if ours.streams else NOTHING_RECORDED
 
 
 def _predicts(recorded: Recording) -> bool:
@@ -160,9 +198,9 @@ def _against_itself(
     """Return a departure of the original from itself, and the printed numbers that it does not repeat."""
     first = found.first
     for _ in range(_TRIES):
-        again = reproducing.run_again(first, original, report) if first else None
-        if first is None or again is None:
+        if first is None:
             return None, []
+        again = reproducing.repeated(first, original, report)
         if first.kind == PRINT:
             return None, reproducing.drop_prints(found, recorded, again, tolerance)
         itself = reproducing.departure_from_itself(found, recorded, again, tolerance)
@@ -192,9 +230,9 @@ def _run_migrated(run: Run, settings: Settings, report: Report) -> tuple[list[Re
         return recorded, part, recorded
     again = replace(run, apart=together.global_seeds(recorded[0]), folder=os.path.join(run.folder, "apart"))
     apart, apart_part = _run(again, settings, report)
-    if not together.has_broadcast(recorded):
-        return apart, apart_part, apart
-    return recorded, part, apart if apart_part["completed"] else recorded
+    if apart_part["completed"] and together.has_broadcast(recorded):
+        return recorded, part, apart
+    return apart, apart_part, apart
 
 
 def about(settings: Settings, run: Run) -> JsonObject:
@@ -224,17 +262,6 @@ def _pairs(original: Run, migrated: Run, count: int | None) -> list[tuple[Run, R
         )
         for seed in range(original.seed, original.seed + count)
     ]
-
-
-def recordings(run: Run) -> list[Recording]:
-    """Return the recordings of all ranks of a run that has ended.
-
-    An empty list if one is missing, because its process never started.
-    """
-    try:
-        return [read(folder) for folder in run.recordings()]
-    except OSError:
-        return []
 
 
 def _compare(
@@ -295,43 +322,3 @@ def _rank_sentence(rank: int, first: Departure) -> str:
 def _outside(band: seeds.Band) -> str:
     beyond = "of which one is not finite" if math.isnan(band.band) else f"outside the band of {band.band:.2g}"
     return f"{band.kind} {band.name!r}: the means are {band.original:.6g} and {band.migrated:.6g}, {beyond}."
-
-
-def not_completed(part: JsonObject) -> str:
-    """Return a sentence about a run that did not end as it should."""
-    with open(part["log"], encoding="utf-8", errors="replace") as stream:
-        output = stream.read()
-    return (
-        f"{part['script']} ended with exit code {part['exit_code']} after {part['steps']} recorded steps. "
-        f"{_last_line(output)}{_missing_package(output)}{_early_rank(output)}See its output in {part['log']}."
-    )
-
-
-def _last_line(output: str) -> str:
-    """Return a sentence with the error that ends the output of a script, or else with the last line that it printed."""
-    _, mark, rest = output.strip().rpartition("Traceback (most recent call last):\n")
-    lines = rest.splitlines()
-    message = [number for number, line in enumerate(lines) if not line.startswith((" ", "\t"))][:1]
-    if mark and message and len(lines) - message[0] <= _MOST_LINES:
-        return f"Its error: {_short(' '.join(lines[message[0] :]))}. "
-    return f"Its last line: {_short(lines[-1])}. " if lines else ""
-
-
-def _short(text: str) -> str:
-    return textwrap.shorten(text, 300).rstrip(".")
-
-
-def _early_rank(output: str) -> str:
-    """Return the fix for a rank that makes fewer steps than one that waits for it; an empty string for others."""
-    found = _FINISHED.search(output)
-    if found is None:
-        return ""
-    return f"Rank {found.group(1)} finishes before another rank: give all the same number of steps. "
-
-
-def _missing_package(output: str) -> str:
-    """Return the fix for a script that imports a package which npu_shim can serve; an empty string for others."""
-    found = _MISSING.search(output)
-    if found is None:
-        return ""
-    return f"{found.group(1)} is not installed: set NPU_SHIM_ALIAS=1, and npu_shim serves it. "

@@ -12,6 +12,7 @@ from npu_shim.rehearsal.comparing.comparison import Comparison, compare
 from npu_shim.rehearsal.comparing.half_band import ANY, RUNS
 from npu_shim.rehearsal.comparing.recording import Recording, drop_overflows
 from npu_shim.rehearsal.elements import largest_differences
+from npu_shim.rehearsal.failures import NotRepeated, not_completed, recordings
 from npu_shim.rehearsal.recording.recorder import KINDS, PRINT
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
@@ -76,7 +77,7 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
     parts = [exact_part, part]
     about = verifying.about(settings, original)
     if ours is None or theirs is None or not found:
-        problems = [verifying.not_completed(each) for each in parts if not each["completed"]]
+        problems = [not_completed(each) for each in parts if not each["completed"]]
         return result.result(
             result.NOT_RUN, about, exact_part, part, problems=problems or [_without_tensorflow(migrated)]
         )
@@ -93,7 +94,7 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
         parts.append(run_part)
         if recorded is not None:
             perturbed.append(recorded)
-    problems = [verifying.not_completed(each) for each in parts if not each["completed"]]
+    problems = [not_completed(each) for each in parts if not each["completed"]]
     if not found["ops"]:
         problems.append(
             f"No float32 op of {migrated.script} computes in {half.dtype}. Check the precision mode and the lists."
@@ -105,15 +106,17 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
         )
     if not skips and not ours.streams:
         problems.append(verifying.NOTHING_RECORDED)
-    is_complete = not problems
     drop_overflows(theirs, [ours, *perturbed])
     bands = half_band.band(half.dtype, [compare(ours, each, ANY) for each in perturbed]) if perturbed else None
     compared = compare(ours, theirs, settings.tolerance, _KINDS, limits=bands) if bands else None
     differences = _differences(found, skips, compared)
     elements = []
-    if compared and compared.first and is_complete and not skips:
-        elements = largest_differences(compared, exact, rounded, report)
-    verdict = result.NOT_RUN if not is_complete else result.DIFFER if differences else result.AGREE
+    if compared and compared.first and not problems and not skips:
+        try:
+            elements = largest_differences(compared, exact, rounded, report)
+        except NotRepeated as failure:
+            problems.append(str(failure))
+    verdict = result.NOT_RUN if problems else result.DIFFER if differences else result.AGREE
     made = result.result(
         verdict,
         about,
@@ -137,7 +140,7 @@ def _beside(dump: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | No
 def _run(run: Run, precision: str) -> tuple[JsonObject, Recording | None]:
     os.makedirs(run.folder, exist_ok=True)
     code = run.start()
-    recorded = verifying.recordings(run)
+    recorded = recordings(run)
     part = {**result.run_part(run, code, recorded), "precision": precision}
     return part, recorded[0] if recorded else None
 

@@ -88,7 +88,7 @@ def train():
 
 train()
 recorder = Recorder(Writer(out))
-hooks.install_all(recorder, 1, True, True, None)
+hooks.install_all(recorder, 1, True, records_initial=True)
 train()
 print("steps", recorder.steps)
 (one, before), (other, after) = graphs
@@ -148,7 +148,7 @@ graphs = []
 train()
 recorder = Recorder(Writer(out))
 given = [("net/kernel", np.full([4, 2], 3.0, "f4")), ("w", np.full([2, 1], 5.0, "f4"))]
-hooks.install_all(recorder, 1, True, True, given)
+hooks.install_all(recorder, 1, True, records_initial=True, given=given)
 begun = train()
 print("steps", recorder.steps, "begun with", begun)
 print("graphs equal", graphs[0] == graphs[1], len(graphs[0]) > 20)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pathlib
+import signal
 from typing import Any
 
 import pytest
 
 from npu_shim.cli import main
+from npu_shim.rehearsal.running import Run
 
 
 @pytest.mark.parametrize(
@@ -148,6 +150,49 @@ def test_a_script_that_fails_is_an_error_with_its_log(tmp_path: pathlib.Path, ca
     assert main(["verify", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2
     out = capsys.readouterr().out
     assert "train.py ended with exit code 7 after 0 recorded steps. Its last line: no data. See its output in" in out
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (
+            signal.SIGKILL,
+            "The system kills a process when memory runs out: free memory, or make the model or its batch",
+        ),
+        (signal.SIGSEGV, "Run it alone: if it ends so, too, the cause is in the script or one of its libraries."),
+    ],
+)
+def test_a_script_that_a_signal_ends_is_an_error_with_its_last_lines(
+    number: signal.Signals, text: str, tmp_path: pathlib.Path, capsys: Any
+) -> None:
+    (tmp_path / "train.py").write_text(
+        f"import os\nfor i in range(5): print('line', i, flush=True)\nos.kill(os.getpid(), {int(number)})\n"
+    )
+    assert main(["verify", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2
+    out = capsys.readouterr().out
+    assert f"train.py ended with signal {int(number)} ({number.name}) after 0 recorded steps." in out
+    assert f"Its last lines: line 2 | line 3 | line 4. {text}" in out and "See its output in" in out
+    assert (tmp_path / "r" / "verify.json").exists()
+
+
+def test_a_script_that_takes_longer_than_the_timeout_is_an_error(tmp_path: pathlib.Path, capsys: Any) -> None:
+    (tmp_path / "train.py").write_text("import time\ntime.sleep(60)\n")
+    assert main(["verify", "--timeout", "0.1", str(tmp_path / "train.py")]) == 2
+    assert "It printed nothing. It took longer than --timeout: raise it" in capsys.readouterr().out
+
+
+def test_a_run_in_the_folder_of_an_earlier_one_starts_anew(tmp_path: pathlib.Path) -> None:
+    """Its progress is read from its recording, in which an earlier one was, and its files are its own."""
+    (tmp_path / "train.py").write_text(
+        "import os, sys, time\n\ntime.sleep(1)\nprint(os.listdir(sys.argv[1]))\n"
+        "open(os.path.join(sys.argv[1], 'checkpoint'), 'w').close()\n"
+    )
+    run = Run("original", str(tmp_path / "train.py"), ["{run}"], str(tmp_path / "again"))
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / "recording.jsonl").write_text('{"event": "note"}\n')  # shorter than the first line of the run
+    for _ in range(2):
+        assert run.start() == 0
+        assert (tmp_path / "again" / "output.log").read_text() == "[]\n"
 
 
 def test_the_error_of_a_script_is_shown_from_its_first_line(tmp_path: pathlib.Path, capsys: Any) -> None:

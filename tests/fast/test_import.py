@@ -202,6 +202,7 @@ STATE = {
     "ops/embedding_tables.py": {"_tables"},
     "ops/feature_mapping.py": {"_tables"},
     "optimizer/gradient_shares.py": {"_items", "_values"},
+    "rehearsal/recording/entropy.py": {"_assignments"},
 }
 
 

@@ -69,6 +69,14 @@ def test_a_single_different_element_shows_exactly() -> None:
     assert distance(digest(one), digest(other)) == pytest.approx(0.5, rel=1e-4)
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e-18, 1.0, 1e18, 1e30])
+@pytest.mark.parametrize("size", [33, 70_000])
+def test_the_digest_of_float32_is_that_of_float64_but_for_rounding(size: int, scale: float) -> None:
+    value = (scale * RANDOM.randn(size)).astype("f4")
+    ours, exact = digest(value), digest(value.astype("f8"))
+    assert distance(ours, exact) < 1e-6 * exact[NORM] and ours[NORM] == pytest.approx(exact[NORM], rel=1e-6)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float64", "complex64"])
 def test_types_with_numbers_have_a_digest(dtype: str) -> None:
     value = np.array([[1, 0, 1]]).astype(dtype)
@@ -598,6 +606,18 @@ def test_a_second_run_that_ends_before_the_last_final_variables_is_no_departure(
     found = compare(ours, run("migrated", 1.1, 5.0, 4.0))
     assert reproducing.departure_from_itself(found, ours, run("again", 1.0, 5.0), 1e-5) is None
     assert reproducing.departure_from_itself(found, ours, run("other", 1.0, 5.0, 3.0), 1e-5) is not None
+
+
+def test_a_rate_that_varies_does_not_explain_a_gradient_that_one_script_lacks(tmp_path: pathlib.Path) -> None:
+    ours, again, lacking = (recording(tmp_path / name) for name in ("ours", "again", "lacking"))
+    varying = recording(tmp_path / "varying", scaled(RATE, 1, 1.5))
+    del lacking.streams[GRADIENT, lacking.of_kind(GRADIENT)[0].name]
+    found = compare(ours, lacking)
+    assert found.first is not None and (found.first.kind, found.first.number) == (GRADIENT, None)
+    assert reproducing.departure_from_itself(found, ours, again, 1e-5) is None
+    assert reproducing.departure_from_itself(found, ours, varying, 1e-5) is None
+    earlier = recording(tmp_path / "earlier", scaled(INPUT, 1, 1.5))
+    assert reproducing.departure_from_itself(found, ours, earlier, 1e-5) is not None
 
 
 def test_the_cause_of_a_departure_from_itself_is_named(tmp_path: pathlib.Path) -> None:

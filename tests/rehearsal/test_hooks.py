@@ -144,6 +144,20 @@ def test_an_update_that_races_with_the_loss_of_another_one_is_found(is_resource:
         assert [op.type for op in noted] == [] if is_resource or is_ordered else ["ApplyGradientDescent"]
 
 
+@pytest.mark.parametrize("is_ordered", [False, True])
+def test_a_step_that_is_assigned_beside_the_update_races_with_its_rate(is_ordered: bool) -> None:
+    with tf.Graph().as_default() as graph:
+        step = v1.get_variable("step", [], initializer=v1.zeros_initializer(), use_resource=False)
+        weight = v1.get_variable("weight", [2], use_resource=False)
+        train = v1.train.GradientDescentOptimizer(0.1 * step).minimize(tf.reduce_sum(tf.square(weight)))
+        with tf.control_dependencies([train] if is_ordered else []):
+            assigned = v1.assign(step, step + 1)
+        noted = []
+        run = {"train": tf.group(train, assigned), object(): [weight], None: "no name"}  # as hooks of a session fetch
+        Races(noted.append).look(graph, run)
+        assert [op.type for op in noted] == [] if is_ordered else ["Assign"]
+
+
 @pytest.mark.parametrize("is_resource", [False, True])
 def test_values_that_follow_from_the_size_of_a_queue_are_found(is_resource: bool) -> None:
     with tf.Graph().as_default() as graph:

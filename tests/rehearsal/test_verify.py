@@ -256,6 +256,48 @@ assert (np.reshape(seen[-6:], [3, 40]) == np.reshape(passes, [3, 40])).all(), (s
 """
 
 
+ENDED_BY_A_SIGNAL = """
+import os, sys
+import tensorflow as tf
+
+print(f"loss {1.5}", flush=True)
+if f"{os.sep}again{os.sep}" in sys.argv[1]:
+    os.kill(os.getpid(), 9)
+"""
+
+CLOCKS = """
+import time
+from npu_shim.rehearsal.recording import random_seeds
+import tensorflow as tf
+
+tf.compat.v1.enable_eager_execution()
+
+
+def fixed():
+    return tf.random.stateless_uniform([2], seed=[5, 6]).numpy().tolist()
+
+
+before = fixed()
+random_seeds.seed_ops_by_call_site(1, print)
+
+
+def seeds():
+    now = int(time.time() * 1e6)
+    numbers = [
+        tf.random.stateless_uniform([2], seed=[int(time.time()), 0]),
+        tf.random.stateless_normal([2], seed=tf.constant([now % 1000, 1])),
+        tf.compat.v1.random.stateless_uniform([2], seed=(now % 7919, 1)),
+        tf.random.experimental.Generator.from_seed(int(time.time())).normal([2]),
+        tf.random.uniform([2], seed=now % 1000),
+    ]
+    return [each.numpy().tolist() for each in numbers]
+
+
+tf.compat.v1.random.set_random_seed(int(time.time() * 1e6) % 1000)
+print(seeds(), tf.random.normal([2]).numpy().tolist())
+assert fixed() == before
+"""
+
 Verify = Callable[..., Any]
 
 
@@ -310,6 +352,26 @@ def test_variables_of_a_session_that_stays_open_are_compared(verify: Verify) -> 
     text += "\nsess.run(counter.assign(1.0).op)"  # after the last step, at which untrained variables are compared
     first = verify(text, text.replace("assign(1.0)", "assign(2.0)"))["first_departure"]
     assert (first["kind"], first["name"]) == ("final variable", "counter")
+
+
+def test_a_signal_that_ends_a_repeated_run_is_named_with_the_difference(
+    command: Command, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "original.py").write_text(ENDED_BY_A_SIGNAL, encoding="utf-8")
+    (tmp_path / "migrated.py").write_text(ENDED_BY_A_SIGNAL.replace("1.5", "1.7"), encoding="utf-8")
+    code, _, found = command(tmp_path, "original.py", "migrated.py", "--", "{run}")
+    failed, first, *_ = found["problems"]
+    assert (code, found["verdict"]) == (2, "not run")
+    assert failed.startswith("A run that repeats a completed one failed. original.py ended with signal 9 (SIGKILL)")
+    assert "loss 1.5. The system kills" in failed
+    assert first.startswith("The first difference is at step 0: printed 'loss # (1)'")
+
+
+def test_a_clock_that_seeds_stateless_ops_and_generators_is_the_same_in_every_run(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "clocks.py"
+    path.write_text(CLOCKS, encoding="utf-8")
+    one, other = (subprocess.check_output([sys.executable, path], env=training.environment()) for _ in range(2))
+    assert one == other and b"[[" in one
 
 
 @pytest.mark.smoke

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 import npu_shim
 from npu_shim.rehearsal import recorded, result
+from npu_shim.rehearsal.failures import not_completed, recordings
 from npu_shim.rehearsal.reports import to_json, write_all
-from npu_shim.rehearsal.verifying import Settings, not_completed, recordings
+from npu_shim.rehearsal.verifying import Settings
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject

@@ -6,7 +6,7 @@ wanted. They are tensors that the graph has, and only those that the run compute
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tensorflow as tf
 
@@ -15,8 +15,8 @@ from npu_shim._tensorflow import tf_recording, tf_session
 from npu_shim.rehearsal.progress.progress import Progress
 from npu_shim.rehearsal.progress.updates import updates_of
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.names import name_of, pairs, singles
 from npu_shim.rehearsal.recording.recorder import FETCH, SUMMARY
-from npu_shim.rehearsal.recording.sessions import name_of, pairs
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.updating import ancestors
 
@@ -74,15 +74,12 @@ class Sessions:
         if plan is _NOTHING:
             return original(session, fetches, *args, **kwargs)
         wanted = progress.is_due() or bool(plan.numbers) and self._reads < _FIRST_READS
-        progress.enter("run")
-        try:
+        with progress.inside("run"):
             if not plan.numbers or not (wanted or self._fetches_always):
                 result, more = original(session, fetches, *args, **kwargs), []
             else:
                 extra = [tensor for _, _, tensor in plan.shown] + ([] if plan.step is None else [plan.step])
                 result, more = original(session, [fetches, extra], *args, **kwargs)
-        finally:
-            progress.leave("run")
         if plan.numbers:
             self._count(plan, more)
         if wanted:
@@ -125,7 +122,7 @@ class Sessions:
         updates = updates_of(session.graph)
         if not updates:
             return _NOTHING
-        leaves = tuple(_leaves(fetches))
+        leaves = tuple(singles(fetches))
         key = tuple(map(id, leaves)) + (len(updates),)
         plans: dict[tuple[int, ...], _Plan] = getattr(session.graph, _PLANS, None) or {}
         found = plans.get(key)
@@ -148,18 +145,6 @@ class Sessions:
                     shown[kind, name + mark] = tensor
         numbers = tuple(sorted({update.number for update in made}))
         return _Plan(leaves, numbers, tuple((*key, value) for key, value in shown.items()), _global_step(session.graph))
-
-
-def _leaves(fetches: Fetches) -> Iterator[Any]:
-    """Yield the single fetches of a structure."""
-    if isinstance(fetches, dict):
-        for value in fetches.values():
-            yield from _leaves(value)
-    elif isinstance(fetches, (list, tuple)):
-        for value in fetches:
-            yield from _leaves(value)
-    else:
-        yield fetches
 
 
 def _is_computed(op: Operation, runs: set[Operation]) -> bool:

@@ -71,8 +71,7 @@ class _Changes:
     def batch(self, original: Function, owner: Any, *args: object, **kwargs: object) -> Result:
         """Batch a dataset, without the last partial batch if the migrated script does so."""
         recorder = self._recorder
-        outermost = recorder.enter("batch")
-        try:
+        with recorder.inside("batch") as outermost:
             if not outermost or recorder.is_inside(*_OF_KERAS):
                 return original(owner, *args, **kwargs)
             call = inspect.signature(original).bind(owner, *args, **kwargs)
@@ -89,20 +88,15 @@ class _Changes:
                     call.arguments["drop_remainder"] = True
                     self._given(code, place, cost)
             return original(*call.args, **call.kwargs)
-        finally:
-            recorder.leave("batch")
 
     def _partial(self, dataset: Dataset, size: Any) -> str | None:
         """Return how many examples a last partial batch has, as text: "" if unknown, None if there is no such batch."""
         if getattr(tf.compat.v1.get_default_graph(), "building_function", False) or tf.is_tensor(size):
             return ""
-        self._recorder.enter("evaluate")  # the session that computes it is not recorded
-        try:
+        with self._recorder.inside("evaluate"):  # the session that computes it is not recorded
             # In a scope of its own, so that the names of the script's ops stay.
             with tf_op_creation.suspended(), tf.compat.v1.name_scope("npu_shim_verify"):
                 examples = tf_data.cardinality(dataset)
-        finally:
-            self._recorder.leave("evaluate")
         if examples == tf_data.UNKNOWN_CARDINALITY:
             return ""
         lost = 0 if examples == tf_data.INFINITE_CARDINALITY else examples % int(size)

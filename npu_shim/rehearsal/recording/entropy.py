@@ -8,6 +8,7 @@ folders by them, and a second run must not continue in the folder of the first.
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import itertools
 import linecache
@@ -96,7 +97,7 @@ class Entropy:
         asker = _asker()
         if asker is None:
             return value
-        if value is None or is_from_clock(value) or (np.ndim(value) == 0 and _reads_clock(asker, value)):
+        if value is None or is_from_clock(value) or (np.ndim(value) == 0 and reads_clock(asker, value)):
             return int.from_bytes(self._bytes(call, asker, 4), "little") >> 1  # any generator takes 31 bits
         if isinstance(value, (int, float, np.number)):
             self._note(call, value, f"{os.path.relpath(asker.f_code.co_filename)}:{asker.f_lineno}")
@@ -170,7 +171,7 @@ def _asker() -> FrameType | None:
     return None if is_python or path.startswith(_OWN) else frame
 
 
-def _reads_clock(frame: FrameType, value: Any) -> bool:
+def reads_clock(frame: FrameType, value: Any) -> bool:
     """Return True if the line of a frame reads a clock, or has a name that the function gets from a clock before it.
 
     If the function sets the name in another way, too, only large numbers come from the clock.
@@ -186,6 +187,7 @@ def _reads_clock(frame: FrameType, value: Any) -> bool:
     return any(found) and (all(found) or abs(value) > 1e6)
 
 
+@functools.lru_cache(maxsize=None)
 def _assignments(path: str) -> list[tuple[int, str, str]]:
     """Return line, name and text of each assignment to a name in a file."""
     lines = linecache.getlines(path)

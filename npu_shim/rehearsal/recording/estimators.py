@@ -20,28 +20,24 @@ def watch_estimators(recorder: Watcher) -> None:
     """Record ``evaluate`` and ``predict`` of all Estimators of this process, if TensorFlow has them."""
 
     def evaluate(original: Function, estimator: Estimator, *args: object, **kwargs: object) -> Result:
-        outermost = recorder.enter("evaluate")
-        try:
+        with recorder.inside("evaluate") as outermost:
             result = original(estimator, *args, **kwargs)
-        finally:
-            recorder.leave("evaluate")
         if outermost:
             recorder.values(METRIC, [(f"evaluate {name}", value) for name, value in sorted(result.items())])
         return result
 
     def predict(original: Function, estimator: Estimator, *args: object, **kwargs: object) -> Iterator[Any]:
-        outermost = recorder.enter("predict")
         rows: list[Any] = []
-        try:
-            for row in original(estimator, *args, **kwargs):
-                rows.append(row)
-                if outermost and len(rows) == _ROWS:
+        with recorder.inside("predict") as outermost:
+            try:
+                for row in original(estimator, *args, **kwargs):
+                    rows.append(row)
+                    if outermost and len(rows) == _ROWS:
+                        _record(recorder, rows)
+                    yield row
+            finally:
+                if outermost:
                     _record(recorder, rows)
-                yield row
-        finally:
-            recorder.leave("predict")
-            if outermost:
-                _record(recorder, rows)
 
     owner = estimator_class()
     for base in owner.__mro__[:-1] if owner else ():  # EstimatorV2 is the base class of Estimator

@@ -21,11 +21,8 @@ def watch_metrics(recorder: Recorder) -> None:
     """Record what metrics of Keras return in eager code of the script."""
 
     def init(original: Function, metric: Metric, *args: object, **kwargs: object) -> None:
-        outermost = recorder.enter("init of a metric")
-        try:
+        with recorder.inside("init of a metric") as outermost:
             original(metric, *args, **kwargs)
-        finally:
-            recorder.leave("init of a metric")
         if outermost:
             # Methods of the object, which copies of it get as theirs. A function around that of the class would not be
             # converted by AutoGraph.

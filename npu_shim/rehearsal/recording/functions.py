@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from npu_shim._tensorflow import script_frames
+from npu_shim._tensorflow import script_frames, tf_session
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.evaluation import record_call
 from npu_shim.rehearsal.recording.recorder import TAPES, Recorder
@@ -27,12 +27,9 @@ def watch_functions(recorder: Recorder, known: EagerVariables) -> None:
     def call(original: Function, function: Any, *args: object, **kwargs: object) -> Result:
         if not tf.executing_eagerly():
             return original(function, *args, **kwargs)
-        outermost = recorder.enter(_CALL)
         before = recorder.steps, recorder.tapes
-        try:
+        with recorder.inside(_CALL) as outermost:
             result = original(function, *args, **kwargs)
-        finally:
-            recorder.leave(_CALL)
         if outermost and (recorder.steps, recorder.tapes) != before:
             known.record_untrained()
         elif outermost and not recorder.is_inside(TAPES) and script_frames.is_made_by_script():
@@ -40,11 +37,7 @@ def watch_functions(recorder: Recorder, known: EagerVariables) -> None:
             record_call(recorder, name, (args, kwargs), result)
         return result
 
-    methods.wrap(type(tf.function(_nothing)), ("__call__",), call)
-
-
-def _nothing() -> None:
-    """Do nothing."""
+    methods.wrap(tf_session.FUNCTION, ("__call__",), call)
 
 
 def without_xla() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Callable, Iterable, List, Sequence, Tuple
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording
+from npu_shim.rehearsal.recording.recorder import DRAW, INPUT, Recorder
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Graph, Operation, Tensor
@@ -21,6 +22,12 @@ RANDOM = (  # types of random ops
 )
 FEW = 16
 _RATES = ("lr", "alpha", "learning_rate")  # arguments of the ops that update variables
+
+
+def data_of(tensors: Sequence[Tensor], graph: Graph, recorder: Recorder) -> list[tuple[str, str, Tensor]]:
+    """Return kind, name and tensor of the inputs from which tensors are computed; for ranks also of the draws."""
+    found = [(INPUT, *each) for each in inputs_of(tensors, graph, recorder.batches.setdefault(graph, []))]
+    return found + [(DRAW, *each) for each in (draws_of(tensors, graph) if recorder.of_ranks else ())]
 
 
 def inputs_of(tensors: Iterable[Tensor], graph: Graph, batches: list[str]) -> Found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -11,6 +11,7 @@ from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_recording
 from npu_shim.ops.cpu_kernels import forms
 from npu_shim.rehearsal.recording import random_seeds
+from npu_shim.rehearsal.recording.deliberate import watch_deliberate_changes
 from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.evaluation import watch_metrics
 from npu_shim.rehearsal.recording.functions import watch_functions, without_xla
@@ -34,8 +35,9 @@ def install_all(
     recorder: Recorder,
     seed: int,
     by_call_site: bool,
-    records_initial: bool,
-    given: Sequence[tuple[str, np.ndarray]] | None,
+    deliberate: Mapping[str, Any] | None = None,
+    records_initial: bool = False,
+    given: Sequence[tuple[str, np.ndarray]] | None = None,
     apart: random_seeds.Apart | None = None,
 ) -> None:
     """Install all hooks in this process, in which TensorFlow is loaded.
@@ -44,9 +46,10 @@ def install_all(
         recorder: receives the values.
         seed: of this run.
         by_call_site: True to derive the seeds of ops from their call sites.
+        deliberate: the settings of recording.deliberate, or None.
         records_initial: True to record the variables before the first step, too.
         given: name and value of the variables to begin with; None to leave them to the script.
-        apart: see install().
+        apart: draws numbers of this rank where the script sets no seed; None to draw those of rank 0.
     """
     on_device = host_device.look().is_npu
     recorder.writer.event("note", tensorflow=tf.__version__, on_device=on_device)
@@ -72,6 +75,8 @@ def install_all(
         watch(recorder)
     if limit is not None:
         limit.watch()
+    if deliberate is not None:
+        watch_deliberate_changes(recorder, deliberate)
 
 
 def _control(recorder: Recorder, seed: int, by_call_site: bool, apart: random_seeds.Apart | None) -> None:

@@ -12,10 +12,9 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording
 from npu_shim.rehearsal.recording import methods, updating
-from npu_shim.rehearsal.recording.names import plain_name
+from npu_shim.rehearsal.recording.names import plain_name, singles
 from npu_shim.rehearsal.recording.optimizers import Watch
 from npu_shim.rehearsal.recording.recorder import Recorder
-from npu_shim.rehearsal.recording.sessions import pairs
 from npu_shim.rehearsal.recording.traced_updates import TracedUpdates
 
 if TYPE_CHECKING:
@@ -84,6 +83,6 @@ class HostUpdates(Watch):
     def _run(self, original: Function, session: Session, fetches: Fetches, *args: Any, **kwargs: Any) -> Result:
         result = original(session, fetches, *args, **kwargs)
         if not self._recorder.is_inside("evaluate", "predict"):
-            for number in updating.updates_in(session.graph, [fetch for fetch, _ in pairs(fetches, fetches)]):
+            for number in updating.updates_in(session.graph, singles(fetches)):
                 self._recorder.update(number, [])
         return result

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Sequence
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_op_creation, tf_recording
+from npu_shim._tensorflow import tf_op_creation, tf_recording, tf_session
 from npu_shim.rehearsal.recording import methods, updating
-from npu_shim.rehearsal.recording.names import plain_name
+from npu_shim.rehearsal.recording.names import plain_name, singles
 from npu_shim.rehearsal.recording.recorder import INITIAL, Recorder
-from npu_shim.rehearsal.recording.sessions import pairs, variables_of
+from npu_shim.rehearsal.recording.sessions import variables_of
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Fetches, Function, Graph, KerasModel, Result, Session, Variable
@@ -45,13 +45,13 @@ class InitialVariables:
         """Watch this process. Call it before the hooks that record sessions."""
         methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
         methods.wrap(tf.Variable, ("__init__",), self._init)
-        methods.wrap(type(tf.function(_nothing)), (tf_recording.INITIALIZE,), self._of_function)
+        methods.wrap(tf_session.FUNCTION, (tf_recording.INITIALIZE,), self._of_function)
         methods.wrap(tf.keras.Model, ("train_on_batch",), self._on_batch)
         self._recorder.at_fit.append(self._fit)
 
     def _session_run(self, original: Function, session: Session, fetches: Fetches, *args: Any, **kwargs: Any) -> Result:
         if not self._recorder.is_inside("evaluate", "predict") and session.graph not in self._taken:
-            if updating.updates_in(session.graph, [fetch for fetch, _ in pairs(fetches, fetches)]):
+            if updating.updates_in(session.graph, singles(fetches)):
                 self._of_session(session)
         return original(session, fetches, *args, **kwargs)
 
@@ -65,11 +65,8 @@ class InitialVariables:
         return original(model, *args, **kwargs)
 
     def _init(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
-        outermost = self._recorder.enter("init of an initial variable")
-        try:
+        with self._recorder.inside("init of an initial variable") as outermost:
             original(variable, *args, **kwargs)
-        finally:
-            self._recorder.leave("init of an initial variable")
         if outermost and tf_recording.is_made_by_script(variable):
             is_eager = tf.executing_eagerly()
             with tf.init_scope():
@@ -123,7 +120,3 @@ class InitialVariables:
 
 def _last(name: str) -> str:
     return name.rpartition("/")[2]
-
-
-def _nothing() -> None:
-    """Do nothing."""

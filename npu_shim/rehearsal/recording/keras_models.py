@@ -28,12 +28,9 @@ def watch_keras_models(recorder: Watcher) -> None:
         has_callbacks = "callbacks" in inspect.signature(original).parameters  # else it is a loop of the script
         if not has_callbacks or recorder.is_inside("fit"):
             return original(model, *args, **kwargs)
-        recorder.enter("fit")
-        try:
+        with recorder.inside("fit"):
             given, kwargs = _with_callback(original, args, kwargs, _callback(recorder))
             result = original(model, *given, **kwargs)
-        finally:
-            recorder.leave("fit")
         if recorder.records_tensors:
             _final(recorder, model)
         return result
@@ -61,11 +58,8 @@ def _returned(
     recorder: Watcher, kind: str, name: str, original: Function, model: KerasModel, args: Any, kwargs: Any
 ) -> Result:
     """Call a method, and record the numbers that it returns."""
-    outermost = recorder.enter(name)
-    try:
+    with recorder.inside(name) as outermost:
         result = original(model, *args, **kwargs)
-    finally:
-        recorder.leave(name)
     if outermost and not tf.is_tensor(result) and (kind != LOG or recorder.ends_batch(0)):
         recorder.values(kind, named_results(model, name, result))
     return result

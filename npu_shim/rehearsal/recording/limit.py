@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow import tf_recording, tf_session
 from npu_shim._tensorflow.tf_estimator import estimator_class
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.names import name_of, singles
 from npu_shim.rehearsal.recording.optimizers import Watch, optimizer_classes
 from npu_shim.rehearsal.recording.recorder import Recorder
-from npu_shim.rehearsal.recording.sessions import name_of, pairs
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Fetches, Function, GradientTape, Optimizer, Result, Session
@@ -57,7 +57,7 @@ class Limit:
 
     def watch(self) -> None:
         """Watch everything else. Call it after the hooks that record."""
-        methods.wrap(type(tf.function(_nothing)), ("__call__",), self._call)
+        methods.wrap(tf_session.FUNCTION, ("__call__",), self._call)
         methods.wrap(tf.keras.Model, ("train_on_batch",), self._call)
         methods.wrap(tf.keras.Model, ("fit", "fit_generator"), self._train)
         owner = estimator_class()
@@ -68,7 +68,7 @@ class Limit:
         methods.wrap(tf.GradientTape, ("gradient",), self._gradient)
 
     def _session_run(self, original: Function, session: Session, fetches: Fetches, *args: Any, **kwargs: Any) -> Result:
-        names = {name_of(fetch) for fetch, _ in pairs(fetches, fetches)} if self._is_in_loop() else ()
+        names = set(map(name_of, singles(fetches))) if self._is_in_loop() else ()
         return self._around(session.graph, names, lambda: original(session, fetches, *args, **kwargs))
 
     def _call(self, original: Function, owner: Any, *args: object, **kwargs: object) -> Result:
@@ -100,11 +100,8 @@ class Limit:
         recorder = self._recorder
         if session.should_stop() and not recorder.is_inside("evaluate", "predict"):  # the script has not looked
             self._end_if_done()
-        recorder.enter("monitored")
-        try:
+        with recorder.inside("monitored"):
             return original(session, *args, **kwargs)
-        finally:
-            recorder.leave("monitored")
 
     def _is_in_loop(self) -> bool:
         """Return True in code of the script that may be its training loop."""
@@ -117,11 +114,8 @@ class Limit:
         if any(known is owner and fewer <= names for known, fewer in self._begins):
             self._end_if_done()
         before = recorder.steps
-        recorder.enter(_CALL)
-        try:
+        with recorder.inside(_CALL):
             result = call()
-        finally:
-            recorder.leave(_CALL)
         if recorder.steps > before and recorder.limit == 0:
             self._end_if_done()
         if recorder.steps > before and (owner, names) not in self._begins:
@@ -153,7 +147,3 @@ class _StopHook(tf.compat.v1.train.SessionRunHook):
         """Ask to stop. A session that only evaluates goes on."""
         if self._recorder.is_done() and self._recorder.steps > self._before:
             run_context.request_stop()
-
-
-def _nothing() -> None:
-    """Do nothing."""

@@ -1,11 +1,11 @@
-"""Names of tensors and variables in a recording."""
+"""Names of tensors, variables and fetches in a recording."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Iterator
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Value
+    from npu_shim._tensorflow.types import Fetches, Result, Value
 
 
 OF_OPTIMIZER = " of optimizer "  # between a name and the number of its optimizer
@@ -15,3 +15,28 @@ def plain_name(value: Value) -> str:
     """Return the name of a variable (its path with Keras 3) or a tensor, without the number of the first output."""
     name = getattr(value, "path", None) or getattr(value, "name", None) or "unnamed"
     return name[:-2] if name.endswith(":0") else str(name)
+
+
+def pairs(fetches: Fetches, result: Result) -> Iterator[tuple[Any, Any]]:
+    """Yield each single fetch with its value."""
+    if isinstance(fetches, dict):
+        for key in fetches:
+            yield from pairs(fetches[key], result[key])
+    elif isinstance(fetches, (list, tuple)):
+        for fetch, value in zip(fetches, result):
+            yield from pairs(fetch, value)
+    elif isinstance(result, tuple):  # a sparse tensor
+        for part, value in zip(getattr(result, "_fields", ()), result):
+            yield f"{name_of(fetches)} {part}", value
+    else:
+        yield fetches, result
+
+
+def singles(fetches: Fetches) -> list[Any]:
+    """Return the single fetches of a structure."""
+    return [fetch for fetch, _ in pairs(fetches, fetches)]
+
+
+def name_of(key: Any) -> str:
+    """Return the name of a fetch."""
+    return key if isinstance(key, str) else plain_name(key)

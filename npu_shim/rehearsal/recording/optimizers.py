@@ -15,9 +15,9 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import tf_op_creation, tf_recording
 from npu_shim.rehearsal.recording import methods, updating
-from npu_shim.rehearsal.recording.graph_inputs import draws_of, inputs_of, rates_of
+from npu_shim.rehearsal.recording.graph_inputs import data_of, rates_of
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER, plain_name
-from npu_shim.rehearsal.recording.recorder import DRAW, GRADIENT, INPUT, LOSS, RATE, VARIABLE, Recorder
+from npu_shim.rehearsal.recording.recorder import GRADIENT, LOSS, RATE, VARIABLE, Recorder
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
 
 if TYPE_CHECKING:
@@ -169,12 +169,9 @@ class Recording(Watch):
         sources = [value for _, _, value in rows]
         losses = self.losses_of(graph, kept)
         is_of_tape = graph in self._recorder.graphs_of_tapes  # then it records inputs and draws
-        inputs = [] if is_of_tape else inputs_of(sources, graph, self._recorder.batches.setdefault(graph, []))
-        draws = draws_of(sources, graph) if self._recorder.of_ranks and not is_of_tape else []
+        ahead = [] if is_of_tape else data_of(sources, graph, self._recorder)
         rates = rates_of(graph.get_operations()[start:], graph)
         trained = {plain_name(variable) for _, variable in kept}
-        ahead: Named = [(INPUT, name, value) for name, value in inputs]
-        ahead += [(DRAW, name, value) for name, value in draws]
         ahead += [(LOSS, self._recorder.losses.name(self.place_of(each), trained), each) for each in losses]
         ahead += rows + _marked(number, [(RATE, name, value) for name, value in rates] or rate_of(optimizer))
         for kind, name, value in ahead:

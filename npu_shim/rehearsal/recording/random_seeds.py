@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Collection
 
 import numpy as np
 
-from npu_shim.rehearsal.recording.entropy import Entropy, Note, is_from_clock
+from npu_shim.rehearsal.recording.entropy import Entropy, Note, is_from_clock, reads_clock
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Result
@@ -74,13 +74,13 @@ def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> 
             elif given is not None and given not in noted:
                 noted.add(given)
                 note("tf.random.set_seed", given, tf_recording.script_line())
-            return original(next_seed("") if op_seed is None or is_from_clock(op_seed) else op_seed)
+            return original(next_seed("") if op_seed is None or _is_of_clock(op_seed) else op_seed)
 
         return get_seed
 
     def of_datasets(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Count them apart: initializers of Keras ask for a seed in some versions of TensorFlow only."""
-        return lambda seed: original(next_seed("data ") if seed is None or is_from_clock(seed) else seed)
+        return lambda seed: original(next_seed("data ") if seed is None or _is_of_clock(seed) else seed)
 
     tf_recording.replace_get_seed(make)
     tf_recording.replace_get_seed_of_datasets(of_datasets)
@@ -88,6 +88,15 @@ def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> 
     tf_recording.seed_random_boxes(lambda: next_seed("boxes "))
     if apart is None:  # share_random_state() sets that of rank 0
         tf_recording.set_default_seed()  # else ranks that share a random state set another one
+    tf_recording.replace_seeds(lambda seed: next_seed("state ") if _is_of_clock(seed) else seed)
+
+
+def _is_of_clock(seed: Result) -> bool:
+    """Return True for a time of this run, and for a number in a line of the script that reads a clock for it."""
+    from npu_shim._tensorflow import script_frames
+
+    frame = next(script_frames.running(), None)
+    return is_from_clock(seed) or (frame is not None and np.ndim(seed) == 0 and reads_clock(frame, seed))
 
 
 def seed_graphs(seed: int) -> None:

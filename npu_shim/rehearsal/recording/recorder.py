@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 import zlib
@@ -112,6 +113,15 @@ class Watcher:
         depth = getattr(self._inside, what, 0)
         setattr(self._inside, what, depth + 1)
         return not depth
+
+    @contextlib.contextmanager
+    def inside(self, what: str) -> Iterator[bool]:
+        """Do so for a block. Yield True for the outermost one."""
+        outermost = self.enter(what)
+        try:
+            yield outermost
+        finally:
+            self.leave(what)
 
     def is_inside(self, *whats: str) -> bool:
         """Return True in a call that enter() began in this thread."""

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_op_creation, tf_recording, tf_session
 from npu_shim.rehearsal.recording import methods, queue_sizes
-from npu_shim.rehearsal.recording.names import plain_name
+from npu_shim.rehearsal.recording.names import name_of, pairs, plain_name
 from npu_shim.rehearsal.recording.recorder import FEED, FETCH, SUMMARY, UNTRAINED, Recorder
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
@@ -41,7 +41,7 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
         original: Function, session: Session, fetches: Fetches, feed_dict: FeedDict | None = None, *a: Any, **k: Any
     ) -> Result:
         if recorder.writer.repeats:
-            races.look(session.graph, tf.nest.flatten(fetches))
+            races.look(session.graph, fetches)
         result = original(session, fetches, feed_dict, *a, **k)
         if recorder.is_inside("evaluate", "predict"):  # of an Estimator; what it returns is recorded
             return result
@@ -93,26 +93,6 @@ def fed_arrays(session: Session, feed_dict: FeedDict | None) -> Iterator[tuple[s
         array = np.asarray(value)
         if array.dtype != object:
             yield plain_name(tensor), array
-
-
-def pairs(fetches: Fetches, result: Result) -> Iterator[tuple[Any, Any]]:
-    """Yield each single fetch with its value."""
-    if isinstance(fetches, dict):
-        for key in fetches:
-            yield from pairs(fetches[key], result[key])
-    elif isinstance(fetches, (list, tuple)):
-        for fetch, value in zip(fetches, result):
-            yield from pairs(fetch, value)
-    elif isinstance(result, tuple):  # a sparse tensor
-        for part, value in zip(getattr(result, "_fields", ()), result):
-            yield f"{name_of(fetches)} {part}", value
-    else:
-        yield fetches, result
-
-
-def name_of(key: Any) -> str:
-    """Return the name of a fetch."""
-    return key if isinstance(key, str) else plain_name(key)
 
 
 class Untrained:

@@ -41,15 +41,12 @@ def watch_checkpoints(recorder: Recorder) -> None:
     """Note the path of each checkpoint and model that this process writes."""
 
     def save(original: Function, owner: Any, *args: Any, **kwargs: Any) -> Result:
-        outermost = recorder.enter(_SAVE)
-        try:
+        with recorder.inside(_SAVE) as outermost:
             given = [each for each in (*args, *kwargs.values()) if isinstance(each, (str, os.PathLike))]
             path = next(iter(given), getattr(owner, "directory", None))  # that of a manager
             if outermost and path:  # before the call, which may fail where two ranks write
                 recorder.writer.event("saved", path=os.path.realpath(os.fspath(path)), line=recorder.script_line())
             return original(owner, *args, **kwargs)
-        finally:
-            recorder.leave(_SAVE)
 
     methods.wrap(tf.compat.v1.train.Saver, ("save",), save)
     methods.wrap(tf.keras.Model, ("save", "save_weights"), save)

@@ -10,11 +10,11 @@ import tensorflow as tf
 from npu_shim._tensorflow import script_frames, tf_op_creation, tf_recording
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.evaluation import arrays, record_call
-from npu_shim.rehearsal.recording.graph_inputs import draws_of, inputs_of
+from npu_shim.rehearsal.recording.graph_inputs import data_of
 from npu_shim.rehearsal.recording.losses import FIRST
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.optimizers import dense
-from npu_shim.rehearsal.recording.recorder import DRAW, INPUT, LOSS, TAPE, TAPES, VARIABLE, Recorder
+from npu_shim.rehearsal.recording.recorder import INPUT, LOSS, TAPE, TAPES, VARIABLE, Recorder
 from npu_shim.rehearsal.recording.variables import EagerVariables, array_of, weights_of
 
 if TYPE_CHECKING:
@@ -51,9 +51,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
             value = dense(value, source) if is_variable and value is not None else getattr(value, "values", value)
             rows += [(TAPE, name + mark, tensor) for tensor in _tensors(value)]
         if graph is not None and recorder.takes_inputs(graph):
-            found = inputs_of([value for _, _, value in rows], graph, recorder.batches.setdefault(graph, []))
-            draws = draws_of([value for _, _, value in rows], graph) if recorder.of_ranks else []
-            rows = [(INPUT, *each) for each in found] + [(DRAW, *each) for each in draws] + rows
+            rows = data_of([value for _, _, value in rows], graph, recorder) + rows
         names = [(kind, name) for kind, name, _ in rows]
         for kind, name, value in rows if graph is not None else ():
             recorder.line(kind, name, tf_recording.line_of(value.op))
@@ -85,15 +83,12 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
         return original(tape, *error)
 
     def call(original: Function, model: KerasModel, *args: object, **kwargs: object) -> Result:
-        outermost = recorder.enter(_CALL)
-        try:
+        with recorder.inside(_CALL) as outermost:
             result = original(model, *args, **kwargs)  # may build the model; before that it has no variables
             if outermost:
                 known.calls(model)
                 if not recorder.is_inside(TAPES):
                     record_call(recorder, model.name, (args, kwargs), result)
-        finally:
-            recorder.leave(_CALL)
         if outermost and tf.executing_eagerly() and recorder.is_inside(TAPES):
             rows = [(INPUT, f"{model.name} {n}", value) for n, value in enumerate(arrays((args, kwargs)))]
             recorder.tensors(rows, {plain_name(each) for each in weights_of(model, "trainable_variables")})

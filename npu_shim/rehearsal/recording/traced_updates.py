@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from npu_shim._tensorflow import tf_session
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import Watcher
 
@@ -33,7 +34,7 @@ class TracedUpdates:
 
     def watch(self) -> None:
         """Watch the calls of all tf.functions of this process."""
-        methods.wrap(type(tf.function(_nothing)), ("__call__",), self._call)
+        methods.wrap(tf_session.FUNCTION, ("__call__",), self._call)
 
     def traced(self) -> Function | None:
         """Return the function that is being traced, or None."""
@@ -62,7 +63,3 @@ class TracedUpdates:
         if function in self._training and tf.executing_eagerly():
             self.called(function, result)
         return result
-
-
-def _nothing() -> None:
-    """Do nothing."""

@@ -5,7 +5,8 @@ resource variables, the value is the one before the update or after it. The glob
 for themselves is such a read, too, and other hooks, which a migration brings, fetch it at other steps.
 
 A variable that is no resource is written in place. ``sess.run([critic, generator])`` then computes the loss of one
-update before or after the other update.
+update before or after the other update, and a rate that follows from the global step is that of this step or the next
+one if the script itself assigns the step.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
 
 from npu_shim._tensorflow import tf_recording
+from npu_shim.rehearsal.recording.names import singles
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation, Tensor
+    from npu_shim._tensorflow.types import Fetches, Graph, Operation, Tensor
 
 _VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 _IN_PLACE = frozenset({"VariableV2", "Variable"})
@@ -60,9 +62,10 @@ class Races:
         self._note = note
         self._known: set[frozenset[Operation]] = set()
 
-    def look(self, graph: Graph, fetches: Iterable[Any]) -> None:
+    def look(self, graph: Graph, fetches: Fetches) -> None:
         """Look for a race in a run of a graph, before it: a run may end the process."""
-        ops = frozenset(op for op in (tf_recording.fetched_op(graph, fetch) for fetch in fetches) if op is not None)
+        found = (tf_recording.fetched_op(graph, fetch) for fetch in singles(fetches))
+        ops = frozenset(op for op in found if op is not None)
         if ops not in self._known:
             self._known.add(ops)
             update = racing_update(ops)
@@ -71,7 +74,7 @@ class Races:
 
 
 def racing_update(fetches: Iterable[Operation]) -> Operation | None:
-    """Return an update of an optimizer that writes a variable in place while the run computes with it, or None."""
+    """Return an update that writes a variable in place while the run computes with it, or None."""
     above: dict[Operation, list[Operation]] = {}  # TensorFlow 1 makes the list of control inputs anew each time
     run = _reached(fetches, lambda op: above.setdefault(op, list(_waited_for(op))))
     optimizers: dict[Any, list[Operation]] = {}  # the updates of one wait for the same gradients
@@ -79,7 +82,7 @@ def racing_update(fetches: Iterable[Operation]) -> Operation | None:
     for op in run:
         for other in above[op]:
             below.setdefault(other, []).append(op)
-        if "Apply" in op.type and op.inputs and op.inputs[0].op.type in _IN_PLACE:
+        if _UPDATE.match(op.type) and op.inputs and op.inputs[0].op.type in _IN_PLACE:
             waits = frozenset(above[op]) - {tensor.op for tensor in op.inputs}
             optimizers.setdefault(waits or op, []).append(op)
     for updates in optimizers.values():

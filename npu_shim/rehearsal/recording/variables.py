@@ -54,11 +54,8 @@ class EagerVariables:
             recorder.values(UNTRAINED, [(name, array_of(each)) for name, each in few_elements(found)])
 
     def _init(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
-        outermost = self._recorder.enter("init of a variable")
-        try:
+        with self._recorder.inside("init of a variable") as outermost:
             original(variable, *args, **kwargs)
-        finally:
-            self._recorder.leave("init of a variable")
         if (
             outermost
             and tf_recording.is_resource(variable)

@@ -1,0 +1,103 @@
+"""Record small scripts with one version of TensorFlow, and compare them with others, for a table of docs/verify.md.
+
+``python docs/make_versions.py PYTHON PYTHON ...`` takes the Pythons of TensorFlow 1.15, 2.6 and 2.15. Each script of
+docs/versions is verified and recorded with one of them, and compared with the other ones. ``--only NAME`` chooses
+scripts, and ``--keep DIR`` keeps recordings and reports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import shutil
+import sys
+import tempfile
+from typing import NamedTuple, Sequence
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+from make_acceptance import verdict  # noqa: E402
+from make_later_names import version  # noqa: E402
+from make_paths import PAGES, put, read, run  # noqa: E402
+
+SCRIPTS = os.path.join(HERE, "versions")
+_BEGIN, _END = "<!-- made by docs/make_versions.py -->\n", "<!-- end of versions -->\n"
+_COLUMNS = ("script", "recorded", "compared", "steps", "names compared", "verdict", "cause")
+
+
+class Pair(NamedTuple):
+    """A script of docs/versions, the version that records it, another one, and the cause of a known difference."""
+
+    script: str
+    recorded: str
+    compared: str
+    cause: str = ""
+
+
+PAIRS = (
+    Pair("softmax_session", "1.15", "2.6"),
+    Pair("adam_with_summaries", "1.15", "2.6"),
+    Pair("adam_with_summaries", "1.15", "2.15"),
+    Pair("monitored_dropout", "1.15", "2.15"),
+    Pair("convolution_session", "2.6", "2.15"),
+    Pair("estimator_adagrad", "1.15", "2.6"),
+    Pair("estimator_adagrad", "2.6", "2.15"),
+    Pair("estimator_adagrad", "2.15", "2.6"),
+    Pair("keras_fit", "1.15", "2.6"),
+    Pair("keras_embedding", "2.6", "1.15"),
+    Pair("keras_train_on_batch", "2.6", "2.15", "RMSprop of Keras 2.11 and later adds epsilon inside the square root"),
+    Pair("function_and_tape", "2.6", "2.15"),
+    Pair("recurrent_saver", "2.15", "1.15"),
+)
+
+
+def measure(pair: Pair, pythons: dict[str, str], work: str) -> str:
+    """Record and compare a script in an empty folder. Return the row of the table."""
+    script = os.path.join(SCRIPTS, pair.script + ".py")
+    recording, reports = os.path.join(work, "recording"), os.path.join(work, "reports")
+    options = ["--timeout", "600", "--record", recording, "--perturbed", "2"]
+    run(["-m", "npu_shim", "verify", *options, script, "--", "{run}/out"], work, (0,), pythons[pair.recorded])
+    options = ["--timeout", "600", "--against", recording, "--initial-variables", "-r", reports]
+    run(["-m", "npu_shim", "verify", *options, script], work, range(4), pythons[pair.compared])
+    found = read(os.path.join(reports, "verify.json"))
+    print(pair.script, pair.recorded, pair.compared, verdict(found), *found["problems"][1:], sep="\n    ", flush=True)
+    with open(script, encoding="utf-8") as stream:
+        kind = ast.get_docstring(ast.parse(stream.read()))
+    steps, names = found["migrated"]["steps"], len(found["streams"])
+    cells = (
+        kind,
+        pair.recorded,
+        pair.compared,
+        steps,
+        names,
+        verdict(found),
+        pair.cause if found["verdict"] == "differ" else "",
+    )
+    return f"| {' | '.join(str(each).replace('|', ' ') for each in cells)} |"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Record and compare the scripts, and write the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("pythons", nargs="+", metavar="PYTHON", help="with TensorFlow 1.15, 2.6 or 2.15")
+    parser.add_argument("--only", default="", metavar="NAME", help="part of the name of a script; writes no table")
+    parser.add_argument("--keep", metavar="DIR", help="keep recordings and reports in DIR/SCRIPT")
+    options = parser.parse_args(arguments)
+    pythons = {version(each): each for each in options.pythons}
+    rows = [f"| {' | '.join(_COLUMNS)} |", "|" + " --- |" * len(_COLUMNS)]
+    with tempfile.TemporaryDirectory() as folder:
+        for pair in PAIRS:
+            if options.only in pair.script:
+                work = os.path.join(options.keep or folder, f"{pair.script} {pair.recorded} {pair.compared}")
+                shutil.rmtree(work, ignore_errors=True)
+                os.makedirs(work)
+                rows.append(measure(pair, pythons, work))
+    if not options.only:
+        put("\n".join(rows) + "\n", _BEGIN, _END, PAGES)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""Runs that do not end as they should: what is said about them, and runs of a script that has run before."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import textwrap
+from typing import TYPE_CHECKING
+
+from npu_shim.rehearsal import result
+from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.running import TIMED_OUT, Run
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '(npu_bridge|npu_device|hccl|horovod)[.']")
+_FINISHED = re.compile(r"rank (\d+) \(process \d+\) has exited \(its script finished\)")
+_MOST_LINES = 10  # of the message of an error; after more lines, the last one says more
+_LAST_LINES = 3  # of the output of a script that a signal ended
+
+
+class NotRepeated(RuntimeError):
+    """A script that has run to its end does not run to it again."""
+
+
+def run_again(run: Run) -> Recording:
+    """Make a run of a script that has run to its end before, and return its recording.
+
+    Raises:
+        NotRepeated: if it ends in another way now.
+    """
+    os.makedirs(run.folder, exist_ok=True)
+    code = run.start()
+    recorded = recordings(run)
+    if code or not recorded:
+        text = not_completed(result.run_part(run, code, recorded))
+        raise NotRepeated(f"A run that repeats a completed one failed. {text}")
+    return recorded[0]
+
+
+def recordings(run: Run) -> list[Recording]:
+    """Return the recordings of all ranks of a run that has ended.
+
+    An empty list if one is missing, because its process never started.
+    """
+    try:
+        return [read(folder) for folder in run.recordings()]
+    except OSError:
+        return []
+
+
+def not_completed(part: JsonObject) -> str:
+    """Return sentences about a run that did not end as it should: how it ended, its last output, and what to do."""
+    with open(part["log"], encoding="utf-8", errors="replace") as stream:
+        output = stream.read()
+    how, fix = _end(part["exit_code"])
+    return (
+        f"{part['script']} ended with {how} after {part['steps']} recorded steps. {_last_output(output, fix)}"
+        f"{_missing_package(output)}{_early_rank(output)}{fix}See its output in {part['log']}."
+    )
+
+
+def _end(code: int) -> tuple[str, str]:
+    """Return how a process ended, and what to do if the system or the timeout ended it."""
+    if code == TIMED_OUT:
+        return f"exit code {code}", "It took longer than --timeout: raise it, or record fewer steps with --steps. "
+    if code >= 0:
+        return f"exit code {code}", ""
+    name = signal.Signals(-code).name
+    fix = "Run it alone: if it ends so, too, the cause is in the script or one of its libraries. "
+    if -code == signal.SIGKILL:
+        fix = "The system kills a process when memory runs out: free memory, or make the model or its batch smaller. "
+    return f"signal {-code} ({name})", fix
+
+
+def _last_output(output: str, is_ended: str) -> str:
+    """Return a sentence with the error that ends the output of a script, or else with the last lines that it printed.
+
+    Args:
+        output: of the script.
+        is_ended: not empty if another process ended it, which leaves no error.
+    """
+    _, mark, rest = output.strip().rpartition("Traceback (most recent call last):\n")
+    lines = rest.splitlines()
+    if is_ended:
+        last = " | ".join(line.strip() for line in output.splitlines()[-_LAST_LINES:])
+        return f"Its last lines: {_short(last)}. " if last else "It printed nothing. "
+    message = [number for number, line in enumerate(lines) if not line.startswith((" ", "\t"))][:1]
+    if mark and message and len(lines) - message[0] <= _MOST_LINES:
+        return f"Its error: {_short(' '.join(lines[message[0] :]))}. "
+    return f"Its last line: {_short(lines[-1])}. " if lines else ""
+
+
+def _short(text: str) -> str:
+    return textwrap.shorten(text, 300).rstrip(".")
+
+
+def _early_rank(output: str) -> str:
+    """Return the fix for a rank that makes fewer steps than one that waits for it; an empty string for others."""
+    found = _FINISHED.search(output)
+    if found is None:
+        return ""
+    return f"Rank {found.group(1)} finishes before another rank: give all the same number of steps. "
+
+
+def _missing_package(output: str) -> str:
+    """Return the fix for a script that imports a package which npu_shim can serve; an empty string for others."""
+    found = _MISSING.search(output)
+    if found is None:
+        return ""
+    return f"{found.group(1)} is not installed: set NPU_SHIM_ALIAS=1, and npu_shim serves it. "
