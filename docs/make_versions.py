@@ -2,7 +2,7 @@
 
 ``python docs/make_versions.py PYTHON PYTHON ...`` takes the Pythons of TensorFlow 1.15, 2.6 and 2.15. Each script of
 docs/versions is verified and recorded with one of them, and compared with the other ones. ``--only NAME`` chooses
-scripts, and ``--keep DIR`` keeps recordings and reports.
+scripts, whose rows are made anew, and ``--keep DIR`` keeps recordings and reports.
 """
 
 from __future__ import annotations
@@ -63,8 +63,6 @@ def measure(pair: Pair, pythons: dict[str, str], work: str) -> str:
     run(["-m", "npu_shim", "verify", *options, script], work, range(4), pythons[pair.compared])
     found = read(os.path.join(reports, "verify.json"))
     print(pair.script, pair.recorded, pair.compared, verdict(found), *found["problems"][1:], sep="\n    ", flush=True)
-    with open(script, encoding="utf-8") as stream:
-        kind = ast.get_docstring(ast.parse(stream.read()))
     steps, names = found["migrated"]["steps"], len(found["streams"])
     cells = (
         kind,
@@ -78,24 +76,38 @@ def measure(pair: Pair, pythons: dict[str, str], work: str) -> str:
     return f"| {' | '.join(str(each).replace('|', ' ') for each in cells)} |"
 
 
+def known() -> dict[Pair, str]:
+    """Return the row of each pair in the page, "" without one."""
+    with open(PAGES[0], encoding="utf-8") as stream:
+        lines = stream.read().split(_BEGIN)[1].split(_END)[0].splitlines()
+    begins = {pair: f"| {kind(pair)} | {pair.recorded} | {pair.compared} |" for pair in PAIRS}
+    return {pair: next((line for line in lines if line.startswith(begin)), "") for pair, begin in begins.items()}
+
+
+def kind(pair: Pair) -> str:
+    """Return the docstring of a script."""
+    with open(os.path.join(SCRIPTS, pair.script + ".py"), encoding="utf-8") as stream:
+        return ast.get_docstring(ast.parse(stream.read())) or ""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Record and compare the scripts, and write the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("pythons", nargs="+", metavar="PYTHON", help="with TensorFlow 1.15, 2.6 or 2.15")
-    parser.add_argument("--only", default="", metavar="NAME", help="part of the name of a script; writes no table")
+    parser.add_argument("--only", default="", metavar="NAME", help="part of the name of a script")
     parser.add_argument("--keep", metavar="DIR", help="keep recordings and reports in DIR/SCRIPT")
     options = parser.parse_args(arguments)
     pythons = {version(each): each for each in options.pythons}
-    rows = [f"| {' | '.join(_COLUMNS)} |", "|" + " --- |" * len(_COLUMNS)]
+    rows = known()
     with tempfile.TemporaryDirectory() as folder:
         for pair in PAIRS:
             if options.only in pair.script:
                 work = os.path.join(options.keep or folder, f"{pair.script} {pair.recorded} {pair.compared}")
                 shutil.rmtree(work, ignore_errors=True)
                 os.makedirs(work)
-                rows.append(measure(pair, pythons, work))
-    if not options.only:
-        put("\n".join(rows) + "\n", _BEGIN, _END, PAGES)
+                rows[pair] = measure(pair, pythons, work)
+                table = [f"| {' | '.join(_COLUMNS)} |", "|" + " --- |" * len(_COLUMNS), *filter(None, rows.values())]
+                put("\n".join(table) + "\n", _BEGIN, _END, PAGES)
     return 0
 
 

@@ -608,6 +608,17 @@ def test_a_second_run_that_ends_before_the_last_final_variables_is_no_departure(
     assert reproducing.departure_from_itself(found, ours, run("other", 1.0, 5.0, 3.0), 1e-5) is not None
 
 
+def test_an_accuracy_pairs_with_that_of_tensorflow_1(tmp_path: pathlib.Path) -> None:
+    def run(name: str) -> Recording:
+        folder = tmp_path / name.replace(" ", "_")
+        folder.mkdir()
+        Recorder(Writer(str(folder))).values(METRIC, [("evaluate loss", np.float32(1)), (name, np.float32(0.5))])
+        return read(str(folder))
+
+    found = compare(run("evaluate acc"), run("evaluate accuracy"))
+    assert found.departures == [] and len(found.compared) == 2
+
+
 def test_a_rate_that_varies_does_not_explain_a_gradient_that_one_script_lacks(tmp_path: pathlib.Path) -> None:
     ours, again, lacking = (recording(tmp_path / name) for name in ("ours", "again", "lacking"))
     varying = recording(tmp_path / "varying", scaled(RATE, 1, 1.5))

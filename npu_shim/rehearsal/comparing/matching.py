@@ -68,8 +68,8 @@ def _names(streams: list[Stream]) -> set[str]:
 
 
 def _plain(stream: Stream) -> str:
-    """Return the name without the number that Keras adds to it."""
-    return re.sub(r"_\d+$", "", stream.name)
+    """Return the name without the number that Keras adds to it. TensorFlow 1.15 calls an accuracy ``acc``."""
+    return re.sub(r"(_\d+)?$", "", re.sub(r"(?<![a-z])acc(?![a-z])", "accuracy", stream.name), count=1)
 
 
 def _shape(stream: Stream) -> tuple[int, ...]:

@@ -4,7 +4,8 @@
 
 This is a count sketch. It is linear: the buckets of x - y are the differences of the buckets, and their squared sum
 estimates the squared norm of x - y without bias. One single different element always shows. A tensor of up to 32
-elements has one element in each bucket, so the estimate is exact.
+elements has one element in each bucket, so the estimate is exact. A part of a float32 tensor is added in
+float32, which takes a third less time and rounds by 1e-7. The sums of parts, and other types, are added in float64.
 
 Source: Charikar, Chen, Farach-Colton, "Finding frequent items in data streams", ICALP 2002.
 """
