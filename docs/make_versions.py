@@ -65,7 +65,7 @@ def measure(pair: Pair, pythons: dict[str, str], work: str) -> str:
     print(pair.script, pair.recorded, pair.compared, verdict(found), *found["problems"][1:], sep="\n    ", flush=True)
     steps, names = found["migrated"]["steps"], len(found["streams"])
     cells = (
-        kind,
+        kind(pair),
         pair.recorded,
         pair.compared,
         steps,

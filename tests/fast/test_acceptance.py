@@ -33,6 +33,15 @@ def test_the_page_has_the_table_of_all_kept_results(repo_root: pathlib.Path, acc
         assert page.split(acceptance._BEGIN)[1].split(acceptance._END)[0] == acceptance.table()
 
 
+def test_each_script_that_is_compared_across_versions_has_its_row(repo_root: pathlib.Path) -> None:
+    versions = load(repo_root, "make_versions")
+    rows = versions.known()
+    assert list(rows) == list(versions.PAIRS) and all(rows.values())
+    assert len({pair.script for pair in versions.PAIRS}) == 10
+    for pair, row in rows.items():
+        assert row.endswith(f" {pair.cause} |") if " differ " in row else " agree " in row, row
+
+
 def test_names_are_unique_and_each_result_belongs_to_an_entry(acceptance: Any) -> None:
     names = [script.name for module in acceptance.LISTS for script in module.SCRIPTS]
     assert len(set(names)) == len(names)
