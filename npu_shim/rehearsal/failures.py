@@ -85,7 +85,7 @@ def _last_output(output: str, is_ended: str) -> str:
     _, mark, rest = output.strip().rpartition("Traceback (most recent call last):\n")
     lines = rest.splitlines()
     if is_ended:
-        last = " | ".join(line.strip() for line in output.splitlines()[-_LAST_LINES:])
+        last = " | ".join([line.strip() for line in output.splitlines() if line.strip()][-_LAST_LINES:])
         return f"Its last lines: {_short(last)}. " if last else "It printed nothing. "
     message = [number for number, line in enumerate(lines) if not line.startswith((" ", "\t"))][:1]
     if mark and message and len(lines) - message[0] <= _MOST_LINES:
