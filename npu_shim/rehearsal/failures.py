@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(npu_bridge|npu_device|hccl|horovod)[.']")
 _FINISHED = re.compile(r"rank (\d+) \(process \d+\) has exited \(its script finished\)")
 _MOST_LINES = 10  # of the message of an error; after more lines, the last one says more
+_MOST = 300  # characters of output in a message
 _LAST_LINES = 3  # of the output of a script that a signal ended
 
 
@@ -86,7 +87,7 @@ def _last_output(output: str, is_ended: str) -> str:
     lines = rest.splitlines()
     if is_ended:
         last = " | ".join([line.strip() for line in output.splitlines() if line.strip()][-_LAST_LINES:])
-        return f"Its last lines: {_short(last)}. " if last else "It printed nothing. "
+        return f"Its last lines: {last[-_MOST:].rstrip('.')}. " if last else "It printed nothing. "
     message = [number for number, line in enumerate(lines) if not line.startswith((" ", "\t"))][:1]
     if mark and message and len(lines) - message[0] <= _MOST_LINES:
         return f"Its error: {_short(' '.join(lines[message[0] :]))}. "
@@ -94,7 +95,7 @@ def _last_output(output: str, is_ended: str) -> str:
 
 
 def _short(text: str) -> str:
-    return textwrap.shorten(text, 300).rstrip(".")
+    return textwrap.shorten(text, _MOST).rstrip(".")
 
 
 def _early_rank(output: str) -> str:

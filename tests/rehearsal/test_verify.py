@@ -362,7 +362,9 @@ def test_a_signal_that_ends_a_repeated_run_is_named_with_the_difference(
     code, _, found = command(tmp_path, "original.py", "migrated.py", "--", "{run}")
     failed, first, *_ = found["problems"]
     assert (code, found["verdict"]) == (2, "not run")
-    assert re.match(r"A run that repeats a completed one failed\. \S*original.py ended with signal 9 \(SIGKILL\)", failed)
+    assert re.match(
+        r"A run that repeats a completed one failed\. \S*original.py ended with signal 9 \(SIGKILL\)", failed
+    )
     assert "loss 1.5. The system kills" in failed
     assert first.startswith("The first difference is at step 0: printed 'loss # (1)'")
 
