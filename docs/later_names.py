@@ -134,6 +134,7 @@ _VARIANCE = "Keras 3 averages variances divided by N, the fused op of 2.6 those 
 # Of differences.
 CAUSES = {
     "antirectifier.py": _RMSPROP,
+    "patch_convnet.py": "gradients and variables are equal; why rates and logged losses are not is not known",
     "pixelcnn.py": "Keras of 2.6 divides the loss of the last batch, 2 images, by the 8 of `Input(batch_size=8)`",
     "semantic_image_clustering.py": _VARIANCE,
     "siamese_contrastive.py": _RMSPROP,
