@@ -73,11 +73,12 @@ def _report(args: argparse.Namespace) -> int:
     from npu_shim.profiles.result import to_result
     from npu_shim.rehearsal.assess.products import product
 
+    bounds = product(args.product) if args.product else None
     found = profile.read(args.folder, args.graph)
     if args.new:
         result = comparing.compare(found, profile.read(args.new, args.graph), (args.folder, args.new))
     else:
-        result = to_result(found, args.folder, product(args.product) if args.product else None, args.rank_by_gain)
+        result = to_result(found, args.folder, bounds, args.rank_by_gain)
     _write(args.json, json.dumps(result, indent=1, allow_nan=False) + "\n")
     if args.html:
         _write(args.html, to_html(result))

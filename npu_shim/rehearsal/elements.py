@@ -59,7 +59,7 @@ def largest_differences(
     ours = a.tensor()
     if ours is None:
         ours = _read(original)
-    if ours is None:  # nothing has compared the original with itself
+    if ours is None and original.can_repeat:  # nothing has compared the original with itself
         ours = _kept(original, (first.kind, pair.original.name, number))
     theirs = _kept(migrated, (first.kind, pair.migrated.name, number))
     return compared(ours, theirs) if ours is not None and theirs is not None and ours.shape == theirs.shape else []

@@ -20,6 +20,7 @@ import numpy as np
 import npu_shim
 from npu_shim.rehearsal.comparing.recording import Recording
 from npu_shim.rehearsal.recording.writer import FILE, SMALLER, TENSORS, gigabytes
+from npu_shim.rehearsal.reproducing import AGAIN
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ class Recorded(Run):
     """
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def can_repeat(self) -> bool:
+        """True if the recording has a second run of the script."""
+        return os.path.isfile(os.path.join(self.folder, AGAIN, FILE))
 
     @property
     def starting(self) -> str:

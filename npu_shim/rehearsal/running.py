@@ -111,6 +111,11 @@ class Run:
         return os.path.join(self.folder, "output.log")
 
     @property
+    def can_repeat(self) -> bool:
+        """False for the recording of a run elsewhere that has no second run."""
+        return True
+
+    @property
     def starting(self) -> str:
         """Text about start() for the progress."""
         return f"running the {self.name} script"

@@ -198,7 +198,7 @@ def _against_itself(
     """Return a departure of the original from itself, and the printed numbers that it does not repeat."""
     first = found.first
     for _ in range(_TRIES):
-        if first is None:
+        if first is None or not original.can_repeat:
             return None, []
         again = reproducing.repeated(first, original, report)
         if first.kind == PRINT:
