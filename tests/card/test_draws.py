@@ -39,7 +39,7 @@ if where == "draws":
     from npu_shim.dumps.draws import SharedDraws
     draws = SharedDraws(recorder, out)
     draws.start(1)
-hooks.install_all(recorder, 1, True, True, None)
+hooks.install_all(recorder, 1, True, records_initial=True)
 """
 DATA = """
 v1 = tf.compat.v1
