@@ -13,10 +13,10 @@ from typing import Any, Callable, Sequence
 
 RESULTS = pathlib.Path(__file__).resolve().parent / "RESULTS.md"
 _NUMBERS = RESULTS.with_name("results.json")
-_NAMES = {"numpy": "NumPy", "tensorflow": "TensorFlow", "torch": "PyTorch"}
+_NAMES = {"numpy": "NumPy", "tensorflow": "TensorFlow"}
 
 
-def machine(packages: Sequence[str] = ("numpy", "tensorflow", "torch")) -> str:
+def machine(packages: Sequence[str] = ("numpy", "tensorflow")) -> str:
     """Return the machine, its load, Python and the installed packages that a benchmark uses."""
     versions = ["Python " + platform.python_version()]
     versions += [

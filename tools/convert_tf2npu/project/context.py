@@ -49,7 +49,7 @@ class Context(_Fields):
         self._once: dict[tuple[object, ...], Any] = {}
 
     def once(self, find: Callable[..., _Answer], *args: object) -> _Answer:
-        """Return ``find(self, *args)``, computed once."""
+        """Return ``find(self, *args)``, computed once. Names would keep the context with it, and so themselves."""
         key = find, args
         if key not in self._once:
             self._once[key] = find(self, *args)

@@ -235,7 +235,7 @@ class Names(ABC):
 
     @abstractmethod
     def once(self, find: Callable[..., _Answer], *args: object) -> _Answer:
-        """Return ``find(self, *args)``, computed once for this module. The result must not refer to names."""
+        """Return ``find(self, *args)``, computed once for this module. Nothing of it may refer to names."""
 
     @abstractmethod
     def forget(self) -> None:
