@@ -11,27 +11,77 @@ and shows how much is chance. They train a window of steps each in turns.
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import statistics
+import subprocess
 import sys
 import tempfile
-from typing import Any
+from typing import Any, NamedTuple, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import results, turns  # noqa: E402
-from benchmarks.rehearsal import SCRIPTS, Model, Training  # noqa: E402
 
+SCRIPTS = ROOT / "benchmarks" / "rehearsed"
 NAMES = ("plain", "recorded", "again")
 WINDOW_SECONDS = 1.0
+_SETS = ("NPU_SHIM_", "TF_CPU_", "TF_ENABLE_", "TF_NUM_", "GLIBC_TUNABLES", "MALLOC_", "LD_PRELOAD", "RANK_")
+
+
+class Model(NamedTuple):
+    """A script of benchmarks/rehearsed, and its flags."""
+
+    script: str
+    flags: tuple[str, ...]
+
+
 MODELS = {
-    "session": Model("cnn", "batch", ("--dropout=0",)),
-    "fit": Model("keras_cnn", "batch", ()),
-    "loop": Model("keras_cnn", "batch", ("--loop",)),
-    "loop, wide": Model("keras_cnn", "batch", ("--loop", "--hidden=2048")),
+    "session": Model("cnn", ("--dropout=0",)),
+    "fit": Model("keras_cnn", ()),
+    "loop": Model("keras_cnn", ("--loop",)),
+    "loop, wide": Model("keras_cnn", ("--loop", "--hidden=2048")),
 }
 SIZES = {True: ("--batch_size=4", "--size=8", "--channels=4"), False: ("--batch_size=32",)}
+
+
+class Training:
+    """A script in a process of its own, which trains when it is asked to.
+
+    Args:
+        model: which, and with which flags.
+        before: arguments of Python before the script.
+    """
+
+    def __init__(self, model: Model, before: Sequence[str] = ()) -> None:
+        env = {name: value for name, value in os.environ.items() if not name.startswith(_SETS)}
+        env.update(PYTHONPATH=str(ROOT), NPU_SHIM_FALLBACK="silent", TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")
+        self._errors = tempfile.TemporaryFile("w+")
+        self._process = subprocess.Popen(
+            [sys.executable, *before, str(SCRIPTS / (model.script + ".py")), *model.flags],
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            universal_newlines=True,
+        )
+
+    def answer(self, question: Any = None) -> dict[str, Any]:
+        """Return the next answer of the script; without a question, wait until it is ready."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        if question is not None:
+            print(question, file=self._process.stdin, flush=True)
+        for line in self._process.stdout:
+            if line.startswith("{"):
+                return json.loads(line)
+        self._errors.seek(0)
+        raise RuntimeError(f"{self._process.args} has ended:\n{self._errors.read()[-3000:]}")
+
+    def end(self) -> None:
+        """Ends the process."""
+        self._process.communicate()
+        self._errors.close()
 
 
 def row_of(kind: str, quick: bool, rounds: int) -> dict[str, Any]:
@@ -42,7 +92,7 @@ def row_of(kind: str, quick: bool, rounds: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         settings = {"folder": folder, "seed": 1, "by_call_site": True, "every": 1, "convert": None, "ranks": False}
         recorded = ("-m", "npu_shim.cli._recorded", json.dumps(settings))
-        sides = {name: Training(SCRIPTS, model, before=recorded if name == "recorded" else ()) for name in NAMES}
+        sides = {name: Training(model, recorded if name == "recorded" else ()) for name in NAMES}
         for training in sides.values():
             weights = training.answer()["weights"]
             training.answer(3)

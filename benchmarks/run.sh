@@ -2,11 +2,11 @@
 # Runs the benchmarks, each in the environments whose figures it keeps, and writes what they measure into
 # benchmarks/RESULTS.md and results.json. Nothing else should run on the machine meanwhile.
 #
-#   bash benchmarks/run.sh                     all of them; about an hour
-#   bash benchmarks/run.sh gelu steps          these
-#   bash benchmarks/run.sh --env tf115 gelu    only in that environment
-#   bash benchmarks/run.sh --quick             a look at whether they run: seconds each, nothing is written
-#   bash benchmarks/run.sh --list              their names and environments
+#   bash benchmarks/run.sh                        all of them; about half an hour
+#   bash benchmarks/run.sh recording profiles     these
+#   bash benchmarks/run.sh --env tf115 recording  only in that environment
+#   bash benchmarks/run.sh --quick                a look at whether they run: seconds each, nothing is written
+#   bash benchmarks/run.sh --list                 their names and environments
 #
 # The environments are those of tests/run.sh.
 set -euo pipefail
@@ -15,11 +15,11 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 
 all_tf='tf115 tf26 tf215 tf221'
-names=(gelu dropout imports steps rehearsal recording cpu_forms tool_throughput tool_growth profiles)
+names=(recording cpu_forms tool_throughput tool_growth profiles)
 
 envs_of() {  # NAME: where its figures come from
   case "$1" in
-    gelu | dropout | imports | steps | rehearsal | recording | cpu_forms) echo "$all_tf" ;;
+    recording | cpu_forms) echo "$all_tf" ;;
     tool_throughput | tool_growth) echo tf215 ;;
     profiles) echo vendor ;;
     *) return 1 ;;

@@ -238,7 +238,7 @@ def test_every_benchmark_that_is_listed_has_its_place_in_the_results(repo_root: 
     [
         (["nothing"], "nothing: no such benchmark; there are "),
         (["--env"], "--env  needs the name of an environment: one of tf115 "),
-        (["--env", "tf1", "gelu"], "--env tf1 needs the name of an environment"),
+        (["--env", "tf1", "recording"], "--env tf1 needs the name of an environment"),
     ],
 )
 def test_benchmarks_run_sh_explains_wrong_usage(repo_root: pathlib.Path, args: list[str], text: str) -> None:
@@ -247,9 +247,9 @@ def test_benchmarks_run_sh_explains_wrong_usage(repo_root: pathlib.Path, args: l
 
 
 def test_benchmarks_run_sh_names_what_it_could_not_run(repo_root: pathlib.Path, no_python: dict[str, str]) -> None:
-    done = bash(repo_root / "benchmarks/run.sh", "--quick", "--env", "tf26", "gelu", **no_python)
+    done = bash(repo_root / "benchmarks/run.sh", "--quick", "--env", "tf26", "recording", **no_python)
     assert done.returncode == 1 and "no Python 3.9: tried" in done.stdout
-    assert done.stdout.splitlines()[-1] == "failed: gelu in tf26"
+    assert done.stdout.splitlines()[-1] == "failed: recording in tf26"
 
 
 # --- tests/envs/reports.sh -----------------------------------------------------
