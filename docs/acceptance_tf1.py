@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from acceptance import Defect, Script
-from public_paths import Edit
+from verified import Defect, Edit, Script
 
 _BURGERS = "continuous_time_identification (Burgers)/Burgers.py"
 _MNIST = ["digits", "MNIST_data", "5600", "500", "gz"]

@@ -6,8 +6,7 @@ They need these packages besides: tqdm, pillow, gym 0.25, opencv-python-headless
 
 from __future__ import annotations
 
-from acceptance import Defect, Script
-from public_paths import Edit
+from verified import Defect, Edit, Script
 
 _WANDB = Edit("train.py", "import wandb\n", "from types import SimpleNamespace\n")
 

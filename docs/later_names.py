@@ -5,8 +5,7 @@ The examples of Keras that import `keras` need Keras 3, so that the original run
 
 from __future__ import annotations
 
-from acceptance import Script
-from public_paths import Edit
+from verified import Edit, Script
 
 # Versions draw other random numbers in training, so dropout and random changes of images are switched off.
 QUIET = (

@@ -2,21 +2,16 @@
 
 ``python docs/make_exports.py`` takes the models of exported_models.py that run with the TensorFlow of this Python,
 trains them, exports them with ``npu-shim export`` for tensorflow, onnx and atc, and writes the result to
-exports.tsv. ``NAME ...`` exports only these, ``--missing`` those without a result, ``--table`` only makes the table.
-``--keep FOLDER`` keeps the models. With TensorFlow 2.15 one of them needs keras_applications.
+exports.tsv. ``--help`` has the options. With TensorFlow 2.15 one of them needs keras_applications.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import csv
 import io
-import json
 import os
 import re
 import sys
-import tempfile
 from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
@@ -25,11 +20,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 from exported_models import MODELS, ZOO, Model  # noqa: E402
-from make_acceptance import SOURCES, checkout, git  # noqa: E402
-from make_paths import put, run  # noqa: E402
-from make_public_paths import edit  # noqa: E402
+from verified import Kept, checkout, edit, folder_of, git, markdown, parser, put, read, run  # noqa: E402
 
-RESULTS = os.path.join(HERE, "exports.tsv")
 PAGE = os.path.join(HERE, "public-models.md")
 _BEGIN, _END = "<!-- made by docs/make_exports.py -->\n", "<!-- end of exports -->\n"
 _TARGETS = ("tensorflow", "onnx", "atc")
@@ -63,7 +55,7 @@ def export(folder: str, target: str) -> tuple[str, str]:
     """
     from npu_shim.cli import export as cli
 
-    ports = _json(os.path.join(folder, "ports.json"))
+    ports = read(os.path.join(folder, "ports.json"))
     command = [os.path.join(folder, ports["source"]), "-o", os.path.join(folder, target), "--for", target]
     command += ["--data", os.path.join(folder, "data.npz")]
     command += ["--soc-version", "Ascend310"] if target == "atc" else []
@@ -80,7 +72,7 @@ def export(folder: str, target: str) -> tuple[str, str]:
 
 def difference(folder: str, target: str) -> float:
     """Return the largest difference between what the model itself predicted and its export."""
-    ports = _json(os.path.join(folder, "tensorflow", "model.json"))
+    ports = read(os.path.join(folder, "tensorflow", "model.json"))
     with np.load(os.path.join(folder, "data.npz")) as data, np.load(os.path.join(folder, "expected.npz")) as expected:
         inputs = {key: data[key].astype(each["dtype"]) for key, each in ports["inputs"].items()}
         wanted = dict(zip(ports["outputs"], [expected[key] for key in expected.files]))
@@ -160,72 +152,46 @@ def measure(name: str, model: Model, sources: str, work: str) -> Result:
     return Result(name, int(nodes.group(1)) if nodes else 0, *(made[target][1] for target in _TARGETS), line)
 
 
-def results() -> dict[str, Result]:
-    """Return the results by name."""
-    if not os.path.exists(RESULTS):
-        return {}
-    with open(RESULTS, encoding="utf-8", newline="") as stream:
-        _, *rows = csv.reader(stream, delimiter="\t")
-    return {name: Result(name, int(nodes), *rest) for name, nodes, *rest in rows if name in MODELS}
-
-
-def keep(made: Result) -> None:
-    """Write a result; the others stay."""
-    kept = {**results(), made.name: made}
-    with open(RESULTS, "w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
-        writer.writerow(Result._fields)
-        writer.writerows(kept[name] for name in MODELS if name in kept)
+def kept() -> Kept:
+    """Return the results."""
+    return Kept("exports.tsv", Result, list(MODELS))
 
 
 def table() -> str:
     """Return the table of all results, with a line that counts them."""
-    made = [(MODELS[name], result) for name, result in results().items()]
+    made = [(MODELS[name], result) for name, result in kept().read().items()]
     equal = [sum(_is_equal(getattr(result, target)) for _, result in made) for target in _TARGETS]
     counts = ", ".join(f"{number} for {target}" for number, target in zip(equal, _TARGETS))
-    lines = [f"{len(made)} models. Exported and equal: {counts}.", "", f"| {' | '.join(_COLUMNS)} |"]
-    lines.append("|" + " --- |" * len(_COLUMNS))
+    rows = []
     for model, result in made:
         address = f"https://github.com/{model.repository}/tree/{model.commit}/{model.folder}".replace(" ", "%20")
-        cells = (f"[{result.name}]({address})", model.kind, model.tensorflow, str(result.nodes), *result[2:])
-        lines.append(f"| {' | '.join(cell.replace('|', ' ') for cell in cells)} |")
-    return "\n".join(lines) + "\n"
+        rows.append((f"[{result.name}]({address})", model.kind, model.tensorflow, *result[1:]))
+    return f"{len(made)} models. Exported and equal: {counts}.\n\n{markdown(_COLUMNS, rows)}"
 
 
 def _is_equal(text: str) -> bool:
     return re.fullmatch(r"\de[+-]\d+", text) is not None and float(text) <= 1e-5
 
 
-def _json(path: str) -> Any:
-    with open(path, encoding="utf-8") as stream:
-        return json.load(stream)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Export the models that run with this TensorFlow, and write the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="name of an entry; by default all")
-    parser.add_argument("--missing", action="store_true", help="only entries without a result")
-    parser.add_argument("--sources", default=SOURCES, metavar="DIR", help="bare clones at OWNER/NAME (%(default)s)")
-    parser.add_argument("--keep", metavar="DIR", help="keep the models in DIR/NAME")
-    parser.add_argument("--table", action="store_true", help="only make the table")
-    options = parser.parse_args(arguments)
+    options = parser(__doc__).parse_args(arguments)
     if not options.table:
         import tensorflow as tf
 
         for name, model in MODELS.items():
-            if not tf.__version__.startswith(model.tensorflow + ".") or options.names and name not in options.names:
+            if not tf.__version__.startswith(model.tensorflow + ".") or not re.search(options.only, name):
                 continue
-            if options.missing and name in results():
+            if options.missing and name in kept().read():
                 continue
             try:
-                with tempfile.TemporaryDirectory() as folder:
-                    made = measure(name, model, options.sources, os.path.join(options.keep or folder, name))
+                with folder_of(name, options.keep) as work:
+                    made = measure(name, model, options.sources, work)
             except RuntimeError as error:
                 print(name, error, sep="\n    ", file=sys.stderr, flush=True)
                 continue
             print(*made, sep="\n    ", file=sys.stderr, flush=True)
-            keep(made)
+            kept().add(made)
     put(table(), _BEGIN, _END, [PAGE])
     return 0
 

@@ -5,19 +5,28 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Container, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(HERE)
-PAGES = os.path.join(HERE, "verify.md"), os.path.join(HERE, "zh", "verify.md")
+sys.path.insert(0, HERE)
+
+from verified import ROOT, TOOL, markdown, put, read, run  # noqa: E402
+
 _BEGIN, _END = "<!-- made by docs/make_paths.py -->\n", "<!-- end -->\n"
 _STEPS = "--steps=12"
+_COLUMNS = (
+    "sample",
+    "TensorFlow",
+    "operators, not on the device",
+    "changes, findings",
+    "verify",
+    "two ranks",
+    "seconds",
+)
 
 
 class Sample(NamedTuple):
@@ -82,34 +91,6 @@ class Row(NamedTuple):
     seconds: float
 
 
-def run(
-    arguments: Sequence[str], folder: str = HERE, codes: Container[int] = (0, 1), python: str = sys.executable
-) -> str:
-    """Run a command of npu-shim or of the tool in a process of its own, in a folder. Return the end of its output.
-
-    Raises:
-        RuntimeError: it ends with another code than these.
-    """
-    environment = {
-        **os.environ,
-        "NPU_SHIM_ALIAS": "1",  # for the Horovod scripts
-        "NPU_SHIM_FALLBACK": "silent",
-        "PYTHONPATH": os.pathsep.join([ROOT, os.path.join(ROOT, "tools"), os.environ.get("PYTHONPATH", "")]),
-    }
-    done = subprocess.run(
-        [python, *arguments],
-        env=environment,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
-    text = done.stdout.decode("utf-8", "replace")[-3000:]
-    if done.returncode not in codes:
-        raise RuntimeError(f"{' '.join(arguments)} ended with code {done.returncode}:\n{text}")
-    return text
-
-
 def measure(sample: Sample, folder: str) -> Row:
     """Run the four commands for a sample.
 
@@ -123,7 +104,7 @@ def measure(sample: Sample, folder: str) -> Row:
     assessed, report = os.path.join(folder, "assess.json"), os.path.join(folder, "report")
     mode, alias = (["-d", sample.mode], ["--alias"]) if sample.mode else ([], [])
     run(["-m", "npu_shim", "assess", *alias, "--json", assessed, original, "--", *sample.flags])
-    run([os.path.join(ROOT, "tools/convert_tf2npu/main.py"), "-i", original, "-o", folder, "-r", report, *mode])
+    run([TOOL, "-i", original, "-o", folder, "-r", report, *mode])
     verdict, difference = verify(
         os.path.join(folder, "one"), [original, os.path.join(folder, "original.py")], [_STEPS, *sample.flags]
     )
@@ -151,9 +132,9 @@ def measure(sample: Sample, folder: str) -> Row:
     )
 
 
-def verify(report: str, arguments: Sequence[str], flags: Sequence[str], folder: str = HERE) -> tuple[str, float]:
+def verify(report: str, arguments: Sequence[str], flags: Sequence[str]) -> tuple[str, float]:
     """Return the verdict of verify in a folder, and the largest relative difference of a loss."""
-    run(["-m", "npu_shim", "verify", "-r", report, *arguments, "--", *flags], folder)
+    run(["-m", "npu_shim", "verify", "-r", report, *arguments, "--", *flags])
     found = read(os.path.join(report, "verify.json"))
     streams = [each for each in found["streams"] if each["kind"] == "loss"]
     return found["verdict"], max(each["largest_difference"] for each in streams)
@@ -161,29 +142,24 @@ def verify(report: str, arguments: Sequence[str], flags: Sequence[str], folder: 
 
 def table(rows: Sequence[Row]) -> str:
     """Return the rows as Markdown."""
-    lines = [
-        "| sample | TensorFlow | operators, not on the device | changes, findings | verify | two ranks | seconds |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for row in rows:
-        name = f"[{row.name}](../samples/{row.name})"
-        lines.append(
-            f"| {name} | {row.version} | {row.operators}, {row.problems} | {row.rewrites}, {row.findings} "
-            f"| {row.verdict}, {number(row.difference)} | {row.ranks_verdict}, {number(row.ranks_difference)} "
-            f"| {row.seconds:.0f} |"
+    cells = [
+        (
+            f"[{row.name}](../samples/{row.name})",
+            row.version,
+            f"{row.operators}, {row.problems}",
+            f"{row.rewrites}, {row.findings}",
+            f"{row.verdict}, {number(row.difference)}",
+            f"{row.ranks_verdict}, {number(row.ranks_difference)}",
+            f"{row.seconds:.0f}",
         )
-    return "\n".join(lines) + "\n"
+        for row in rows
+    ]
+    return markdown(_COLUMNS, cells)
 
 
 def number(value: float) -> str:
     """Return a difference with one digit, 0 without one."""
     return f"{value:.0e}" if value else "0"
-
-
-def read(path: str) -> Any:
-    """Return the JSON of a file."""
-    with open(path, encoding="utf-8") as stream:
-        return json.load(stream)
 
 
 def main() -> int:
@@ -194,16 +170,6 @@ def main() -> int:
             rows.append(measure(sample, folder))
     put(table(rows), _BEGIN, _END)
     return 0
-
-
-def put(text: str, begin: str, end: str, pages: Sequence[str] = PAGES) -> None:
-    """Put a table between two comments, into each of the pages, by default a page and its Chinese form."""
-    for page in pages:
-        with open(page, encoding="utf-8") as stream:
-            before, rest = stream.read().split(begin)
-        made = text.replace("](../", "](../../") if os.path.dirname(page) != HERE else text
-        with open(page, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(before + begin + made + end + rest.split(end, 1)[1])
 
 
 if __name__ == "__main__":

@@ -2,25 +2,22 @@
 
 ``python docs/make_versions.py PYTHON PYTHON ...`` takes the Pythons of TensorFlow 1.15, 2.6 and 2.15. Each script of
 docs/versions is verified and recorded with one of them, and compared with the other ones. ``--only NAME`` chooses
-scripts, whose rows are made anew, and ``--keep DIR`` keeps recordings and reports.
+scripts, whose rows are made anew.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import os
-import shutil
+import re
 import sys
-import tempfile
 from typing import NamedTuple, Sequence
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from make_acceptance import verdict  # noqa: E402
+import verified  # noqa: E402
 from make_later_names import version  # noqa: E402
-from make_paths import PAGES, put, read, run  # noqa: E402
 
 SCRIPTS = os.path.join(HERE, "versions")
 _BEGIN, _END = "<!-- made by docs/make_versions.py -->\n", "<!-- end of versions -->\n"
@@ -56,13 +53,12 @@ PAIRS = (
 def measure(pair: Pair, pythons: dict[str, str], work: str) -> str:
     """Record and compare a script in an empty folder. Return the row of the table."""
     script = os.path.join(SCRIPTS, pair.script + ".py")
-    recording, reports = os.path.join(work, "recording"), os.path.join(work, "reports")
+    recording = os.path.join(work, "recording")
     options = ["--timeout", "600", "--record", recording, "--perturbed", "2"]
-    run(["-m", "npu_shim", "verify", *options, script, "--", "{run}/out"], work, (0,), pythons[pair.recorded])
-    options = ["--timeout", "600", "--against", recording, "--initial-variables", "-r", reports]
-    run(["-m", "npu_shim", "verify", *options, script], work, range(4), pythons[pair.compared])
-    found = read(os.path.join(reports, "verify.json"))
-    print(pair.script, pair.recorded, pair.compared, verdict(found), *found["problems"][1:], sep="\n    ", flush=True)
+    verified.run(["-m", "npu_shim", "verify", *options, script, "--", "{run}/out"], work, (0,), pythons[pair.recorded])
+    options = ["--timeout", "600", "--against", recording, "--initial-variables"]
+    report, python = os.path.join(work, "reports"), pythons[pair.compared]
+    found = verified.verify(name(pair), [*options, script], work, report, python)
     steps, names = found["migrated"]["steps"], len(found["streams"])
     cells = (
         kind(pair),
@@ -70,7 +66,7 @@ def measure(pair: Pair, pythons: dict[str, str], work: str) -> str:
         pair.compared,
         steps,
         names,
-        verdict(found),
+        verified.verdict(found),
         pair.cause if found["verdict"] == "differ" else "",
     )
     return f"| {' | '.join(str(each).replace('|', ' ') for each in cells)} |"
@@ -78,10 +74,15 @@ def measure(pair: Pair, pythons: dict[str, str], work: str) -> str:
 
 def known() -> dict[Pair, str]:
     """Return the row of each pair in the page, "" without one."""
-    with open(PAGES[0], encoding="utf-8") as stream:
+    with open(verified.PAGES[0], encoding="utf-8") as stream:
         lines = stream.read().split(_BEGIN)[1].split(_END)[0].splitlines()
     begins = {pair: f"| {kind(pair)} | {pair.recorded} | {pair.compared} |" for pair in PAIRS}
     return {pair: next((line for line in lines if line.startswith(begin)), "") for pair, begin in begins.items()}
+
+
+def name(pair: Pair) -> str:
+    """Return the name of an entry."""
+    return f"{pair.script} {pair.recorded} {pair.compared}"
 
 
 def kind(pair: Pair) -> str:
@@ -92,23 +93,22 @@ def kind(pair: Pair) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Record and compare the scripts, and write the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("pythons", nargs="+", metavar="PYTHON", help="with TensorFlow 1.15, 2.6 or 2.15")
-    parser.add_argument("--only", default="", metavar="NAME", help="part of the name of a script")
-    parser.add_argument("--keep", metavar="DIR", help="keep recordings and reports in DIR/SCRIPT")
+    parser = verified.parser(__doc__)
+    parser.add_argument("pythons", nargs="*", metavar="PYTHON", help="with TensorFlow 1.15, 2.6 or 2.15")
     options = parser.parse_args(arguments)
     pythons = {version(each): each for each in options.pythons}
     rows = known()
-    with tempfile.TemporaryDirectory() as folder:
-        for pair in PAIRS:
-            if options.only in pair.script:
-                work = os.path.join(options.keep or folder, f"{pair.script} {pair.recorded} {pair.compared}")
-                shutil.rmtree(work, ignore_errors=True)
-                os.makedirs(work)
+    for pair in () if options.table else PAIRS:
+        if re.search(options.only, name(pair)) and not (options.missing and rows[pair]):
+            with verified.folder_of(name(pair), options.keep) as work:
                 rows[pair] = measure(pair, pythons, work)
-                table = [f"| {' | '.join(_COLUMNS)} |", "|" + " --- |" * len(_COLUMNS), *filter(None, rows.values())]
-                put("\n".join(table) + "\n", _BEGIN, _END, PAGES)
+            verified.put(table(rows), _BEGIN, _END)
     return 0
+
+
+def table(rows: dict[Pair, str]) -> str:
+    """Return the rows that there are as a table."""
+    return verified.markdown(_COLUMNS, ()) + "".join(f"{row}\n" for row in rows.values() if row)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,32 @@
-"""docs/make_acceptance.py: the page has the kept results, which are those of the lists, and parts select and render."""
+"""The scripts of docs/ that run public code: pages have the kept results, and their parts select, edit and render."""
 
 from __future__ import annotations
 
+import gzip
+import importlib.util
 import pathlib
+import struct
 import subprocess
+import sys
 from typing import Any
 
 import pytest
 
-from tests.fast.test_public_paths import load
-
 pytestmark = pytest.mark.once
+
+
+def load(repo_root: pathlib.Path, name: str) -> Any:
+    """Return a module of docs/."""
+    path = str(repo_root / "docs")
+    spec = importlib.util.spec_from_file_location(name, str(repo_root / "docs" / f"{name}.py"))
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, path)
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path = [each for each in sys.path if each != path]
+    return module
 
 
 @pytest.fixture
@@ -22,15 +38,26 @@ def acceptance(repo_root: pathlib.Path) -> Any:
 def entry(acceptance: Any, **changes: Any) -> Any:
     """An entry with a planted defect."""
     made = acceptance.Script("owner/name", "abc1234", "session", "1.15", "examples", "train.py")
-    tf1 = acceptance.LISTS[0]
-    defect = tf1.Defect("rate 2 % higher", [tf1.Edit("train.py", r"rate = 0\.1", "rate = 0.102")])
+    verified = acceptance.verified
+    defect = verified.Defect("rate 2 % higher", [verified.Edit("train.py", r"rate = 0\.1", "rate = 0.102")])
     return made._replace(**{"defect": defect, **changes})
 
 
-def test_the_page_has_the_table_of_all_kept_results(repo_root: pathlib.Path, acceptance: Any) -> None:
+def table_of(page: pathlib.Path, maker: Any) -> str:
+    """The table in a page."""
+    return page.read_text(encoding="utf-8").split(maker._BEGIN)[1].split(maker._END)[0]
+
+
+def test_the_pages_have_the_tables_of_all_kept_results(repo_root: pathlib.Path, acceptance: Any) -> None:
+    docs = repo_root / "docs"
     for name in ("verify.md", "zh/verify.md"):
-        page = (repo_root / "docs" / name).read_text(encoding="utf-8")
-        assert page.split(acceptance._BEGIN)[1].split(acceptance._END)[0] == acceptance.table()
+        assert table_of(docs / name, acceptance) == acceptance.table(acceptance.LISTS, True)
+    models = acceptance.acceptance_zoo
+    assert table_of(docs / "public-models.md", acceptance) == acceptance.table([models], False)
+    assert all(result.verdict == "agree" for result in acceptance.kept(models).read().values())
+    later, exports = load(repo_root, "make_later_names"), load(repo_root, "make_exports")
+    assert table_of(docs / "public-code.md", later) == later.table()
+    assert table_of(docs / "public-models.md", exports) == exports.table()
 
 
 def test_each_script_that_is_compared_across_versions_has_its_row(repo_root: pathlib.Path) -> None:
@@ -40,26 +67,42 @@ def test_each_script_that_is_compared_across_versions_has_its_row(repo_root: pat
     assert len({pair.script for pair in versions.PAIRS}) == 10
     for pair, row in rows.items():
         assert row.endswith(f" {pair.cause} |") if " differ " in row else " agree " in row, row
+    assert table_of(repo_root / "docs" / "verify.md", versions) == versions.table(rows)
+
+
+def test_each_difference_to_a_later_version_has_its_cause(repo_root: pathlib.Path) -> None:
+    later = load(repo_root, "make_later_names")
+    made = later.kept().read()
+    assert all(
+        made[script.name].verdict == "agree" or later.CAUSES[script.script]
+        for script in later.SCRIPTS
+        if script.name in made
+    )
 
 
 def test_names_are_unique_and_each_result_belongs_to_an_entry(acceptance: Any) -> None:
-    names = [script.name for module in acceptance.LISTS for script in module.SCRIPTS]
+    lists = (*acceptance.LISTS, acceptance.acceptance_zoo)
+    names = [script.name for module in lists for script in module.SCRIPTS]
     assert len(set(names)) == len(names)
-    for module in acceptance.LISTS:
+    for module in lists:
         for script in module.SCRIPTS:
-            result = acceptance.results(module).get(script.name)
+            result = acceptance.kept(module).read().get(script.name)
             assert result is None or bool(result.found) == bool(script.defect), script.name
 
 
-def test_entries_are_chosen_by_version_name_and_missing_result(acceptance: Any, monkeypatch: Any) -> None:
+def test_entries_are_chosen_by_version_name_and_missing_result(
+    acceptance: Any, tmp_path: pathlib.Path, monkeypatch: Any
+) -> None:
     module = acceptance.LISTS[0]
     scripts = (entry(acceptance), entry(acceptance, script="other.py"), entry(acceptance, tensorflow="2.15"))
+    monkeypatch.setattr(acceptance.verified, "HERE", str(tmp_path))
     monkeypatch.setattr(acceptance, "LISTS", (module,))
     monkeypatch.setattr(module, "SCRIPTS", scripts)
-    monkeypatch.setattr(acceptance, "results", lambda _: {scripts[0].name: None})
-    assert acceptance.chosen("1.15.5", [], False) == [(module, scripts[0]), (module, scripts[1])]
-    assert acceptance.chosen("1.15.5", ["train"], False) == [(module, scripts[0])]
-    assert acceptance.chosen("1.15.5", [], True) == [(module, scripts[1])]
+    acceptance.kept(module).add(acceptance.Result(scripts[0].name, 20, 31, "agree", 9, ""))
+    monkeypatch.setattr(acceptance.acceptance_zoo, "SCRIPTS", ())
+    assert acceptance.chosen("1.15.5", "", False) == [(module, scripts[0]), (module, scripts[1])]
+    assert acceptance.chosen("1.15.5", "train", False) == [(module, scripts[0])]
+    assert acceptance.chosen("1.15.5", "", True) == [(module, scripts[1])]
 
 
 def test_a_kept_result_leaves_the_others_and_makes_a_row(
@@ -67,12 +110,11 @@ def test_a_kept_result_leaves_the_others_and_makes_a_row(
 ) -> None:
     module = acceptance.LISTS[0]
     first, second = entry(acceptance), entry(acceptance, script="other.py", defect=None)
-    monkeypatch.setattr(acceptance, "HERE", str(tmp_path))
-    monkeypatch.setattr(acceptance, "LISTS", (module,))
+    monkeypatch.setattr(acceptance.verified, "HERE", str(tmp_path))
     monkeypatch.setattr(module, "SCRIPTS", (first, second))
-    acceptance.keep(module, acceptance.Result(second.name, 20, 31, "differ at step 2: loss", 9, ""))
-    acceptance.keep(module, acceptance.Result(first.name, 20, 30, "agree", 8, "differ at step 1: rate"))
-    count, _, _, _, *rows = acceptance.table().splitlines()
+    acceptance.kept(module).add(acceptance.Result(second.name, 20, 31, "differ at step 2: loss", 9, ""))
+    acceptance.kept(module).add(acceptance.Result(first.name, 20, 30, "agree", 8, "differ at step 1: rate"))
+    count, _, _, _, *rows = acceptance.table([module], True).splitlines()
     assert count == "2 scripts: 1 agree, 1 differ. 1 planted defects: 1 found."
     assert [row.split(" | ")[1:] for row in rows] == [
         ["session", "1.15", "20", "30", "agree", "8", "rate 2 % higher", "differ at step 1: rate |"],
@@ -80,12 +122,13 @@ def test_a_kept_result_leaves_the_others_and_makes_a_row(
     ]
 
 
-def test_a_verdict_has_the_first_value_that_departs(acceptance: Any) -> None:
+def test_a_verdict_has_the_first_value_that_departs(repo_root: pathlib.Path) -> None:
+    verdict = load(repo_root, "verified").verdict
     problems = ["The first difference is at step 1: loss 'loss', 1 and 2.", "Before it, values differ."]
-    assert acceptance.verdict({"verdict": "differ", "problems": problems}) == "differ at step 1: loss 'loss', 1 and 2."
+    assert verdict({"verdict": "differ", "problems": problems}) == "differ at step 1: loss 'loss', 1 and 2."
     itself = {"verdict": "not reproducible", "problems": ["The original departs from itself at step 1: loss."]}
-    assert acceptance.verdict(itself) == "not reproducible: The original departs from itself at step 1: loss."
-    assert acceptance.verdict({"verdict": "not run", "problems": ["a.py ended with exit code 1."]}) == "not run"
+    assert verdict(itself) == "not reproducible: The original departs from itself at step 1: loss."
+    assert verdict({"verdict": "not run", "problems": ["a.py ended with exit code 1."]}) == "not run"
 
 
 def test_a_project_has_the_files_of_its_commit(acceptance: Any, tmp_path: pathlib.Path) -> None:
@@ -103,6 +146,32 @@ def test_a_project_has_the_files_of_its_commit(acceptance: Any, tmp_path: pathli
     sources = tmp_path / "sources" / "owner"
     sources.mkdir(parents=True)
     (sources / "name").symlink_to(clone / ".git")
-    acceptance.project(script, str(tmp_path / "sources"), str(tmp_path / "made"))
-    acceptance.edit(str(tmp_path / "made"), script.defect.edits)
+    acceptance.verified.project(script, str(tmp_path / "sources"), str(tmp_path / "made"))
+    acceptance.verified.edit(str(tmp_path / "made"), script.defect.edits)
     assert (tmp_path / "made" / "train.py").read_text(encoding="utf-8") == "rate = 0.102\n"
+    with pytest.raises(ValueError, match=r"train\.py: the edit 'batch' changes nothing"):
+        acceptance.verified.edit(str(tmp_path / "made"), [acceptance.verified.Edit("train.py", "batch", "")])
+
+
+def test_the_digits_have_the_format_of_mnist(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    data = load(repo_root, "public_data")
+    data.main(["digits", str(tmp_path / "a" / "b"), "20", "10", "gz"])
+    with gzip.open(str(tmp_path / "a" / "b" / "t10k-images-idx3-ubyte.gz")) as stream:
+        images = stream.read()
+    with gzip.open(str(tmp_path / "a" / "b" / "train-labels-idx1-ubyte.gz")) as stream:
+        labels = stream.read()
+    assert struct.unpack(">IIII", images[:16]) == (2051, 10, 28, 28) and len(images) == 16 + 10 * 28 * 28
+    assert struct.unpack(">II", labels[:8]) == (2049, 20) and set(labels[8:]) <= set(range(10))
+
+
+def test_lines_of_atc_agree_in_any_order_of_inputs(repo_root: pathlib.Path) -> None:
+    maker = load(repo_root, "make_exports")
+    page = '```\natc --model=a.pb --framework=3 \\\n  --input_shape="b:1,2; a:3" --out_nodes="prob:0"\n```\n'
+    theirs = maker.arguments(page)
+    assert theirs["input_shape"] == "b:1,2; a:3"
+    ours = maker.arguments("atc --model=m.pb '--input_shape=a:3;b:1,2' --out_nodes=prob:0")
+    assert maker.agreement(theirs, ours) == "same inputs and shapes; same outputs"
+    assert maker.agreement(theirs, {**ours, "out_nodes": "c:0"}) == (
+        "same inputs and shapes; outputs differ: `prob:0`, here `c:0`"
+    )
+    assert maker.agreement({"model": "a.pb"}, ours) == ""
