@@ -15,7 +15,6 @@ import pytest
 import tensorflow as tf
 
 from npu_shim import npu_init
-from tests.distributed.test_scripts import rank_process
 from tests.distributed.test_training import SCRIPTS, environment, forked, launch_command
 from tests.marks import OF_VERSION_1
 
@@ -32,6 +31,18 @@ def found(tmp_path_factory: Any) -> Found:
     folder: pathlib.Path = tmp_path_factory.mktemp("files")
     forked(2, str(SCRIPTS / "estimator_files.py"), str(folder), *WAYS, folder=folder)
     return folder, [json.loads((folder / f"rank_{rank}_of_2.json").read_text()) for rank in (0, 1)]
+
+
+def rank_process(logs: pathlib.Path, rank: int) -> int:
+    """The process of a rank, by its log file."""
+    log = str(logs / f"rank_{rank}.log")
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{name}/fd/1") == log:
+                return int(name)
+        except OSError:  # it has ended, or is not ours
+            continue
+    raise AssertionError(f"nobody writes to {log}")
 
 
 def written(folder: pathlib.Path, pattern: str) -> list[str]:

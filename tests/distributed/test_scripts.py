@@ -1,13 +1,10 @@
-"""Migrated scripts on several ranks: Horovod's sample, and those of tests/migrated, unchanged by hand."""
+"""Migrated scripts on several ranks, unchanged by hand: those of tests/migrated."""
 
 from __future__ import annotations
 
 import json
-import os
 import pathlib
-import signal
 import subprocess
-import time
 from typing import Any
 
 import numpy as np
@@ -15,98 +12,11 @@ import pytest
 import tensorflow as tf
 from convert_tf2npu.main import main
 
-from samples import training
 from tests.distributed.test_training import environment, forked, launch_command, launched
 from tests.marks import OF_VERSION_1
 
 HAS_ESTIMATOR = hasattr(tf.compat.v1, "estimator")
 MIGRATED = pathlib.Path(__file__).resolve().parents[1] / "migrated" / "distributed"
-
-
-@pytest.fixture(scope="module")
-def sample(repo_root: pathlib.Path) -> pathlib.Path:
-    return repo_root / "samples" / "digits_horovod" / "expected_npu.py"
-
-
-@pytest.mark.once
-@pytest.mark.parametrize("optimizer, ranks", [("adam", 2), pytest.param("sgd", 4, marks=pytest.mark.nightly)])
-def test_ranks_train_the_cnn_as_one_process_on_the_whole_batch(
-    optimizer: str, ranks: int, sample: pathlib.Path, tmp_path: pathlib.Path
-) -> None:
-    rate = 0.002 if optimizer == "adam" else 0.02
-    found: dict[int, training.Run] = {}
-    for size in (1, ranks):
-        output = forked(
-            size,
-            str(sample),
-            "--optimizer=" + optimizer,
-            "--steps=50",
-            "--log_every=10",
-            f"--batch_size={64 // size}",
-            f"--learning_rate={rate / size!r}",
-            f"--model_dir={tmp_path / str(size)}",
-            folder=tmp_path,
-        )
-        found[size] = training.parse(output)
-    assert found[ranks].losses.keys() == found[1].losses.keys() == set(range(10, 51, 10))
-    assert found[ranks].losses[10] == pytest.approx(found[1].losses[10], rel=1e-5)
-    np.testing.assert_allclose(list(found[ranks].losses.values()), list(found[1].losses.values()), rtol=2e-3)
-    one, several = (tf.train.load_checkpoint(str(tmp_path / str(size))) for size in (1, ranks))
-    names = one.get_variable_to_shape_map()
-    assert names == several.get_variable_to_shape_map() and len(names) > 8
-    for name in names:
-        # 1e-8 apart after five steps; from then on a ReLU now and then goes the other way, which moves weights by 1e-4.
-        np.testing.assert_allclose(several.get_tensor(name), one.get_tensor(name), rtol=0.01, atol=2e-3, err_msg=name)
-
-
-@pytest.mark.nightly
-def test_a_job_whose_rank_is_killed_goes_on_from_its_checkpoint(sample: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    """Rank 1 is killed in the middle of training; the restarted job ends with the weights of one that was not."""
-    flags = ["--steps=240", "--log_every=20", f"--model_dir={tmp_path / 'model'}"]
-    job = subprocess.Popen(
-        launch_command(
-            "--ranks",
-            "2",
-            "--log-dir",
-            str(tmp_path / "logs"),
-            "--timeout",
-            "300",
-            "--max-restarts",
-            "1",
-            str(sample),
-            *flags,
-        ),
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
-    )
-    try:
-        deadline = time.monotonic() + 120
-        while not (tmp_path / "model" / "model.ckpt-100.index").exists():
-            assert time.monotonic() < deadline and job.poll() is None
-            time.sleep(0.01)
-        os.kill(rank_process(tmp_path / "logs", 1), signal.SIGKILL)
-        output, said = job.communicate(timeout=300)
-    finally:
-        job.kill()
-    assert job.returncode == 0, said[-3000:]
-    assert "rank 1 was ended by SIGKILL" in said and "restart 1 of 1" in said
-    steps = training.parse(output).losses
-    assert max(steps) == 240
-    assert tf.train.load_checkpoint(str(tmp_path / "model")).get_tensor("global_step") == 240
-
-
-def rank_process(logs: pathlib.Path, rank: int) -> int:
-    """The process of a rank, by its log file."""
-    log = str(logs / f"rank_{rank}.log")
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if os.readlink(f"/proc/{name}/fd/1") == log:
-                return int(name)
-        except OSError:  # it has ended, or is not ours
-            continue
-    raise AssertionError(f"nobody writes to {log}")
 
 
 WANTED = {"horovod_session": "horovod", "gradients_by_hand": "tf_strategy", "horovod_estimator": "horovod"}

@@ -19,8 +19,7 @@ from tests.distributed.conftest import IS_NIGHTLY
 from tests.marks import OF_VERSION_1
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "scripts"
-# By day the CNN of test_names.py trains in the other ways.
-WAYS = ["wrapper", "by_hand", "split", "loss_scale"] + IS_NIGHTLY * ["class", "npu_optimizer", "sharding"]
+WAYS = ["wrapper", "class", "npu_optimizer", "npu_optimizer_scale", "sharding", "by_hand", "split", "loss_scale"]
 KERAS_WAYS = ["wrapper", "class", "name_adam"] + IS_NIGHTLY * ["name", "wrapper_adam", "class_adam"]
 
 

@@ -48,6 +48,9 @@ def train_op(way, loss):
         return NPUDistributedOptimizer(tf.train.MomentumOptimizer(0.1, 0.9)).minimize(loss, step)
     if way == 'npu_optimizer':
         return NPUOptimizer(tf.train.GradientDescentOptimizer(0.2), is_distributed=True).minimize(loss, step)
+    if way == 'npu_optimizer_scale':
+        optimizer, manager = tf.train.GradientDescentOptimizer(0.2), FixedLossScaleManager(1024)
+        return NPUOptimizer(optimizer, manager, is_distributed=True, is_loss_scale=True).minimize(loss, step)
     if way == 'sharding':
         return NPUDistributedOptimizer(tf.train.AdamOptimizer(0.01), is_weight_update_sharding=True).minimize(loss, step)
     if way == 'by_hand':

@@ -1,1 +1,0 @@
-"""Horovod's interface as it answers on one process, for the scripts as they were before the migration."""
