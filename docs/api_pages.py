@@ -38,7 +38,7 @@ MODULES = (
     "npu_shim.horovod.keras.callbacks",
 )
 _SECTION = re.compile(r"(Args|Returns|Raises|Yields|Attributes|Source|Shapes):\s*(.*)$")
-_LAZY = ("lazy_names", "_lazy_names", "vendor_names", "_vendor_names")
+_LAZY = ("lazy_names", "_lazy_names")
 
 
 @dataclass(frozen=True)

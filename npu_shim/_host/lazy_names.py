@@ -7,8 +7,6 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from npu_shim._tensorflow.types import Function
 
     missing: Function  # a function of ops/npu_only.py
@@ -37,44 +35,6 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], A
 
     def __dir__() -> list[str]:
         return sorted(set(vars(sys.modules[module])) | set(home_of))
-
-    return __getattr__, __dir__
-
-
-def vendor_names(
-    module: str, homes: Mapping[str, str], own: str = ""
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` for a module at a path of the vendor's package npu_bridge.
-
-    On an NPU, each name is the vendor's own object, also a name that ``homes`` does not have. Otherwise, and if the
-    vendor's module does not have it, it is the object of lazy_names. Each name is loaded once.
-
-    Args:
-        module: ``__name__`` of the module, ``npu_shim`` and the vendor's path.
-        homes: as for lazy_names.
-        own: names that are npu_shim's on an NPU too, separated by spaces.
-    """
-    own_attribute, own_dir = lazy_names(module, homes)
-    always_own = frozenset(own.split())
-    path = "npu_bridge" + module[len("npu_shim") :]
-
-    def vendors_module() -> ModuleType | None:
-        from npu_shim._host import host_device
-
-        return host_device.find_vendor(path)
-
-    def __getattr__(name: str) -> Any:
-        if not (name in always_own or name.startswith("__")):
-            vendors = vendors_module()
-            if vendors is not None and hasattr(vendors, name):
-                value = getattr(vendors, name)
-                setattr(sys.modules[module], name, value)
-                return value
-        return own_attribute(name)
-
-    def __dir__() -> list[str]:
-        vendors = vendors_module()
-        return sorted(set(own_dir()) | set(() if vendors is None else dir(vendors)))
 
     return __getattr__, __dir__
 

@@ -246,3 +246,12 @@ GRAPH_MODE = "npu_device.compat.v1."
 _NOT_IN_GRAPH_MODE = ("npu_device.", "hccl.manage", "hccl.split")
 TABLE.update({GRAPH_MODE + module: () for module in ("estimator", *TABLE) if not module.startswith(_NOT_IN_GRAPH_MODE)})
 ON_IMPORT = {"estimator.npu.npu_convert_dropout": "switch_keras_dropout()"}  # as in the vendor's module
+
+
+def names_of(source: str, names: str) -> list[str]:
+    """Return the names of a row: those listed, or all of a table of ops/npu_only.py."""
+    if names:
+        return names.split()
+    from npu_shim.ops.npu_only import SIGNATURES
+
+    return list(SIGNATURES[source[len(NPU_ONLY) :]])

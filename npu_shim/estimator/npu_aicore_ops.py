@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.centralization import centralization
@@ -18,16 +18,7 @@ if TYPE_CHECKING:
     from npu_shim.ops.tabulate_fusion import (tabulatefusion, tabulatefusiongrad, tabulatefusionsea, tabulatefusionseagrad)
     from npu_shim.ops.unary_ops import npu_aicore_ops
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.centralization": "centralization",
-        "npu_shim.ops.deep_potential": "prod_env_mat_a prodforcesea prodvirialsea",
-        "npu_shim.ops.dropout_bytes": "dropout_v3 dropout_v4", "npu_shim.ops.fast_gelu": "fast_gelu_v2",
-        "npu_shim.ops.gradient_functions": "prelu_grad", "npu_shim.ops.layer_norm": "layer_norm",
-        "npu_shim.ops.lru_cache_v2": "lru_cache_v2", "npu_shim.ops.nonzero": "nonzero nonzerowithvalue",
-        "npu_shim.ops.prelu": "prelu",
-        "npu_shim.ops.tabulate_fusion": "tabulatefusion tabulatefusiongrad tabulatefusionsea tabulatefusionseagrad",
-        "npu_shim.ops.unary_ops": "npu_aicore_ops",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = [
     "centralization", "dropout_v3", "dropout_v4", "fast_gelu_v2", "layer_norm", "lru_cache_v2", "nonzero",

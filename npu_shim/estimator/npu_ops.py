@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.dropout import dropout
@@ -18,16 +18,7 @@ if TYPE_CHECKING:
     from npu_shim.ops.scatter_elements import scatter_elements
     from npu_shim.ops.system import NPUInit, NPUShutdown, initialize_system, shutdown_system
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.dropout": "dropout",
-        "npu_shim.ops.gradient_functions": "basic_lstm_cell_grad dynamic_augru_grad dynamic_gru_v2_grad dynamic_rnn_grad dynamic_rnn_v2_grad",
-        "npu_shim.ops.graph_operators": "adam_apply_one_assign adam_apply_one_with_decay_assign basic_lstm_cell",
-        "npu_shim.ops.k_means_centroids": "k_means_centroids", "npu_shim.ops.lars": "LARS LARSV2",
-        "npu_shim.ops.outfeed": "outfeed_dequeue_op outfeed_enqueue_op stop_outfeed_dequeue_op",
-        "npu_shim.ops.scatter_elements": "scatter_elements",
-        "npu_shim.ops.system": "NPUInit NPUShutdown initialize_system shutdown_system",
-        "npu_shim.ops.npu_only:npu_ops": "npu_onnx_graph_op channel_get_next",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = [
     "LARS", "LARSV2", "NPUInit", "NPUShutdown", "adam_apply_one_assign", "adam_apply_one_with_decay_assign",

@@ -3,14 +3,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.gelu import gelu
     from npu_shim.ops.unary_ops import npu_unary_ops
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.gelu": "gelu", "npu_shim.ops.unary_ops": "npu_unary_ops",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = ["gelu", "npu_unary_ops"]

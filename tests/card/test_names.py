@@ -16,7 +16,7 @@ import vendor_package
 from conftest import FACE
 
 from npu_shim._tensorflow import tf_api
-from npu_shim._vendor_paths import generate, table
+from npu_shim._vendor_paths import table
 
 GRAPH_MODE = "npu_bridge" if FACE == "npu_bridge" else vendor_package.GRAPH_MODE_OF_TF2
 
@@ -28,7 +28,7 @@ def _own() -> set[str]:
         for module, homes in table.TABLE.items()
         for home, names in homes
         if home in table.ALWAYS_OWN
-        for name in generate.names_of(home, names)
+        for name in table.names_of(home, names)
     }
 
 

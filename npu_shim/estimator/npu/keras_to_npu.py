@@ -3,13 +3,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.estimator.keras_to_npu import model_to_npu_estimator
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.estimator.keras_to_npu": "model_to_npu_estimator",
-    }, own="model_to_npu_estimator")
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = ["model_to_npu_estimator"]

@@ -3,15 +3,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.training.broadcasting import broadcast_global_variables
     from npu_shim.training.callbacks import BroadcastGlobalVariablesCallbackImpl, NPUBroadcastGlobalVariablesCallback
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.training.broadcasting": "broadcast_global_variables",
-        "npu_shim.training.callbacks": "BroadcastGlobalVariablesCallbackImpl NPUBroadcastGlobalVariablesCallback",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = ["BroadcastGlobalVariablesCallbackImpl", "NPUBroadcastGlobalVariablesCallback", "broadcast_global_variables"]

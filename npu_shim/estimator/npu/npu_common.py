@@ -3,13 +3,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.estimator.job_info import DeviceInfo, JobConfig, JobInfo, NPUBasics
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.estimator.job_info": "DeviceInfo JobConfig JobInfo NPUBasics",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = ["DeviceInfo", "JobConfig", "JobInfo", "NPUBasics"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.config.install import decorator_tf_session, set_npu_default_config
@@ -13,11 +13,7 @@ if TYPE_CHECKING:
     from npu_shim.config.run_config import NPURunConfig
     from npu_shim.ops.scopes import NpuExecutePlacement
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.config.install": "decorator_tf_session set_npu_default_config",
-        "npu_shim.config.nested": "DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig MemoryConfig ProfilingConfig",
-        "npu_shim.config.run_config": "NPURunConfig", "npu_shim.ops.scopes": "NpuExecutePlacement",
-    }, own="decorator_tf_session set_npu_default_config DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig MemoryConfig ProfilingConfig NPURunConfig")
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = [
     "DumpConfig", "DynamicInputConfig", "ExperimentalConfig", "GraphMemoryOptimizeConfig", "MemoryConfig",

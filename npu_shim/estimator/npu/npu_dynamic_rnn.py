@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.dynamic_rnn import (
@@ -11,9 +11,7 @@ if TYPE_CHECKING:
         DynamicRNN,
     )
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.dynamic_rnn": "DYNAMIC_RNN_BIDIRECTION DYNAMIC_RNN_REDIRECTIONAL DYNAMIC_RNN_UNIDIRECTION DynamicAUGRU DynamicGRUV2 DynamicRNN",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = [
     "DYNAMIC_RNN_BIDIRECTION", "DYNAMIC_RNN_REDIRECTIONAL", "DYNAMIC_RNN_UNIDIRECTION", "DynamicAUGRU", "DynamicGRUV2",

@@ -3,16 +3,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.tf_estimator import no_check_override
     from npu_shim.estimator.npu_estimator import NPUEstimator
     from npu_shim.estimator.spec import NPUEstimatorSpec
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim._tensorflow.tf_estimator": "no_check_override", "npu_shim.estimator.npu_estimator": "NPUEstimator",
-        "npu_shim.estimator.spec": "NPUEstimatorSpec",
-    }, own="NPUEstimator")
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = ["NPUEstimator", "NPUEstimatorSpec", "no_check_override"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.estimator.hooks import (
@@ -12,11 +12,7 @@ if TYPE_CHECKING:
     from npu_shim.estimator.outfeed_hooks import NPUInfeedOutfeedSessionHook, NPULogOutfeedSessionHook, NPUShutDownHook
     from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook, broadcast_global_variables
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.training.broadcasting": "NPUBroadcastGlobalVariablesHook broadcast_global_variables",
-        "npu_shim.estimator.hooks": "NPUCheckpointSaverHook NPUOutputTensorHook SetIterationsVarHook TellMeStepOrLossHook",
-        "npu_shim.estimator.outfeed_hooks": "NPUInfeedOutfeedSessionHook NPULogOutfeedSessionHook NPUShutDownHook",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = [
     "NPUBroadcastGlobalVariablesHook", "NPUCheckpointSaverHook", "NPUInfeedOutfeedSessionHook",

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.optimizer.distributed import (
@@ -12,10 +12,7 @@ if TYPE_CHECKING:
     from npu_shim.optimizer.keras import KerasDistributeOptimizer
     from npu_shim.optimizer.npu_optimizer import NPUOptimizer
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.optimizer.distributed": "NPUDistributedOptimizer allreduce npu_allreduce npu_distributed_optimizer_wrapper reduce",
-        "npu_shim.optimizer.keras": "KerasDistributeOptimizer", "npu_shim.optimizer.npu_optimizer": "NPUOptimizer",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = [
     "KerasDistributeOptimizer", "NPUDistributedOptimizer", "NPUOptimizer", "allreduce", "npu_allreduce",

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.config.plugin import (
@@ -13,10 +13,7 @@ if TYPE_CHECKING:
     )
     from npu_shim.distributed.remote_memory import get_rdma_cache, get_var_addr_and_size, malloc_shared_memory
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.config.plugin": "check_graph_run_mode init_debug_dir init_op_compiler_cache_dir init_op_compiler_cache_mode init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init npu_resource_shutdown rdma_remote_init rdma_remote_register set_device_sat_mode",
-        "npu_shim.distributed.remote_memory": "get_rdma_cache get_var_addr_and_size malloc_shared_memory",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = [
     "check_graph_run_mode", "get_rdma_cache", "get_var_addr_and_size", "init_debug_dir", "init_op_compiler_cache_dir",

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.rnn import npu_dynamic_rnn
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {"npu_shim.ops.rnn": "npu_dynamic_rnn"})
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = ["npu_dynamic_rnn"]

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import lazy_names as _lazy_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.npu_device.option_classes import NpuProfilingConfig
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {"npu_shim.npu_device.option_classes": "NpuProfilingConfig"})
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = ["NpuProfilingConfig"]

@@ -3,14 +3,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import lazy_names as _lazy_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.experimental.get_shape import getshape
     from npu_shim.experimental.image import decode_image
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.experimental.get_shape": "getshape", "npu_shim.experimental.image": "decode_image",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = ["decode_image", "getshape"]

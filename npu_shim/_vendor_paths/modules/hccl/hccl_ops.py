@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.distributed.hccl_ops import (
@@ -11,9 +11,7 @@ if TYPE_CHECKING:
         remote_read, remote_ref_read, remote_scatter_write, remote_write, send,
     )
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.distributed.hccl_ops": "all_to_all_v all_to_all_v_c allgather allreduce broadcast gather_all_to_all_v receive reduce reduce_scatter remote_read remote_ref_read remote_scatter_write remote_write send",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = [
     "all_to_all_v", "all_to_all_v_c", "allgather", "allreduce", "broadcast", "gather_all_to_all_v", "receive", "reduce",

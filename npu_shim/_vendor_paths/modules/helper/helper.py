@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.library import get_gen_ops, version
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {"npu_shim.ops.library": "get_gen_ops version"})
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = ["get_gen_ops", "version"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.batch_queue import batch_enqueue, dequeue
@@ -29,20 +29,7 @@ if TYPE_CHECKING:
     from npu_shim.ops.random_choice_with_mask import randomchoicewithmask, stateless_random_choice_with_mask
     from npu_shim.ops.stateless_dropout import stateless_dropout
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.batch_queue": "batch_enqueue dequeue",
-        "npu_shim.ops.dense_image_warp": "dense_image_warp dense_image_warp_grad",
-        "npu_shim.ops.embedding_adam_w": "embedding_hashtable_apply_adam_w",
-        "npu_shim.ops.embedding_files": "embedding_hashmap_export_v2 embedding_hashmap_file_size_v2 embedding_hashmap_import_v2",
-        "npu_shim.ops.embedding_index": "embedding_local_index embeddingrankid",
-        "npu_shim.ops.embedding_tables": "deinit_embedding_hashmap_v2 embedding_hash_table_export embedding_hash_table_import embedding_hashmap_table_size_v2 embedding_hashtable_lookup_or_insert init_embedding_hashmap_v2 init_embedding_hashtable table_to_resource_v2",
-        "npu_shim.ops.feature_mapping": "device_feature_mapping host_feature_mapping",
-        "npu_shim.ops.image_resize": "resize_v2 warp_affine_v2",
-        "npu_shim.ops.nonzero": "non_zero_with_value_shape non_zero_with_value_shape_v2",
-        "npu_shim.ops.random_choice_with_mask": "randomchoicewithmask stateless_random_choice_with_mask",
-        "npu_shim.ops.stateless_dropout": "stateless_dropout",
-        "npu_shim.ops.npu_only:npu_cpu_ops": "ocr_recognition_pre_handle ocr_detection_pre_handle ocr_identify_pre_handle batch_dilate_polys ocr_find_contours ocr_detection_post_handle resize_and_clip_polys",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = [
     "batch_dilate_polys", "batch_enqueue", "deinit_embedding_hashmap_v2", "dense_image_warp", "dense_image_warp_grad",

@@ -3,13 +3,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.deformable_conv2d import deformable_conv2d, deformable_offsets_grad
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.deformable_conv2d": "deformable_conv2d deformable_offsets_grad",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = ["deformable_conv2d", "deformable_offsets_grad"]

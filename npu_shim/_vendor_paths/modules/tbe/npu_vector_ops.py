@@ -3,15 +3,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.graph_operators import lamb_apply_optimizer_assign, lamb_apply_weight_assign
     from npu_shim.ops.prelu_layer import PReLU
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.graph_operators": "lamb_apply_optimizer_assign lamb_apply_weight_assign",
-        "npu_shim.ops.prelu_layer": "PReLU",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = ["PReLU", "lamb_apply_optimizer_assign", "lamb_apply_weight_assign"]

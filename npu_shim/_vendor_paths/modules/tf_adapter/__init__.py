@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import vendor_names as _vendor_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.config.adapter import (
@@ -12,10 +12,7 @@ if TYPE_CHECKING:
     )
     from npu_shim.ops.library import DT_DOUBLE, DT_FLOAT, DT_HALF, DT_INT32, DT_INT64, DT_UINT64
 else:
-    __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.config.adapter": "Clear EnableControl GetDeviceSatMode GetVarAddrAndSize InitRdmaPool MallocSharedMem NpuClose PluginFinalize PluginInit ProfilerStart ProfilerStop RdmaInitAndRegister RegistRdmaRemoteAddr SetDeviceSatMode",
-        "npu_shim.ops.library": "DT_DOUBLE DT_FLOAT DT_HALF DT_INT32 DT_INT64 DT_UINT64",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = [
     "Clear", "DT_DOUBLE", "DT_FLOAT", "DT_HALF", "DT_INT32", "DT_INT64", "DT_UINT64", "EnableControl",

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._host.lazy_names import lazy_names as _lazy_names
+from npu_shim._vendor_paths.lazy import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.distributed.ranks import (
@@ -11,9 +11,7 @@ if TYPE_CHECKING:
         get_rank_size, get_world_rank_from_group_rank,
     )
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.distributed.ranks": "create_group destroy_group get_group_rank_from_world_rank get_local_rank_id get_local_rank_size get_rank_id get_rank_size get_world_rank_from_group_rank",
-    })
+    __getattr__, __dir__ = _vendor_names(__name__)
 
 __all__ = [
     "create_group", "destroy_group", "get_group_rank_from_world_rank", "get_local_rank_id", "get_local_rank_size",
