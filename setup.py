@@ -67,7 +67,7 @@ setup(
         "convert_tf2npu": "tools/convert_tf2npu",
         **{f"npu_shim.{package}": f"{VENDOR_PATHS}/{package}" for package in VENDOR_PACKAGES if "." not in package},
     },
-    package_data={"": ["*.json", "*.css", "*.js", "*.po", "py.typed"]},
+    package_data={"": ["*.json", "*.cfg", "*.pbtxt", "*.css", "*.js", "*.po", "py.typed"]},
     install_requires=[
         "tensorflow>=1.15",
         # TensorFlow 1.15 to 2.8 breaks with protobuf 3.21 and does not say so in

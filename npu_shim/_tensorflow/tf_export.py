@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import pathlib
-from typing import TYPE_CHECKING, Any, Sequence
+import re
+from typing import Any, Sequence
 
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2, meta_graph_pb2, rewriter_config_pb2, saved_model_pb2
 from tensorflow.python.framework import meta_graph as _meta_graph
 from tensorflow.python.grappler import tf_optimizer
 
+from npu_shim._tensorflow.types import GraphDef
+
 try:
     from tensorflow.core.framework import graph_debug_info_pb2 as _debug_info
 except ImportError:  # TF 2.6
     from tensorflow.core.protobuf import graph_debug_info_pb2 as _debug_info
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import GraphDef
 
 v1 = tf.compat.v1
 MetaGraphDef = meta_graph_pb2.MetaGraphDef
@@ -57,23 +57,14 @@ def inlined(graph: GraphDef, kept: Sequence[str], loops: bool = True) -> GraphDe
     """
     for node in [*graph.node, *(node for function in graph.library.function for node in function.node_def)]:
         node.attr.pop(_LOWER, None)
-    calls = {node.name for node in graph.node if node.op == "StatefulPartitionedCall"}
-    consumers = {node.name for node in graph.node if calls & {each.split(":")[0] for each in node.input}}
-    for node in graph.node:  # TensorFlow wants to see that what the function does happens
-        if node.name in consumers:
-            node.input.extend(sorted(f"^{name}" for name in calls & {each.split(":")[0] for each in node.input}))
-    graph = optimized(graph, kept, ["function"])
-    for node in graph.node:
-        if node.name in consumers:
-            node.input[:] = [each for each in node.input if not each.startswith("^")]
-    lowered = _BRANCHES | LOOPS if loops else _BRANCHES
-    while True:
-        nested = [node for node in graph.node if node.op in lowered and not node.attr[_LOWER].b]
-        if not nested:
-            return graph
-        for node in nested:
-            node.attr[_LOWER].b = True
-        graph = optimized(graph, kept, ["function"])
+        node.op = re.sub("^Stateful(?=PartitionedCall$)", "", node.op)  # else TensorFlow wants to see that it happens
+    lowered, is_nested = _BRANCHES | LOOPS if loops else _BRANCHES, True
+    while is_nested:
+        graph, is_nested = optimized(graph, kept, ["function"]), False
+        for node in graph.node:
+            if node.op in lowered and not node.attr[_LOWER].b:
+                node.attr[_LOWER].b = is_nested = True
+    return graph
 
 
 def strip_defaults(graph: GraphDef) -> GraphDef:

@@ -145,10 +145,7 @@ def _export(args: argparse.Namespace) -> int:
     from npu_shim.exporting import model, ports, proof
 
     source = _source(args)
-    asked_in, asked_out = (
-        [read(each) for text in texts for each in text.split(";") if each]
-        for texts, read in ((args.inputs, ports.asked), (args.outputs, ports.asked_output))
-    )
+    asked_in, asked_out = map(ports.asked, args.inputs), [ports.asked_output(each) for each in args.outputs]
     constants = {**source.constants, **_constants(args.set)}
     graph = tf_capture.import_alone(source.graph)
     inputs, outputs = ports.choose(source, graph, args.signature, asked_in, asked_out, constants)

@@ -52,16 +52,12 @@ def _gather_from_value(nodes: Any, node: Message, value: str = "", output: str =
     """
     if node.op not in ("ResourceGather", "ResourceGatherNd"):
         return
-    read, dtype, batch = (
-        nodes.add(name=f"{node.name}/npu_shim_read"),
-        node.attr["dtype"],
-        attribute(node, "batch_dims", 0),
-    )
-    read.op, read.attr["dtype"].type = "ReadVariableOp", dtype.type
-    read.input.append(node.input[0])
+    dtype, batch = node.attr["dtype"].type, attribute(node, "batch_dims", 0)
+    read = nodes.add(name=f"{node.name}/npu_shim_read", op="ReadVariableOp", input=[node.input[0]])
+    read.attr["dtype"].type = dtype
     node.op = "GatherV2" if node.op == "ResourceGather" else "GatherNd"
     node.input[0] = read.name + value
-    node.attr["Tparams"].type = dtype.type
+    node.attr["Tparams"].type = dtype
     for name in set(node.attr) - {"Tparams", "Tindices"}:
         node.attr.pop(name)
     if node.op == "GatherV2":

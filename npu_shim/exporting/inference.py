@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Sequence
+from typing import Any, Container, Sequence
 
 import numpy as np
 
@@ -18,6 +18,8 @@ _BUILD = (
     "there, and export that graph."
 )
 _NEVER = {
+    "Placeholder|(OneShot)?Iterator|Queue|Reader": "is not given. Give --inputs {0}:SHAPE, or a constant with --set "
+    "{0}=VALUE.",
     "(Stateless)?(Random|Truncated|ParameterizedTruncated|Multinomial)": "makes the outputs random. Make it an input, "
     "--inputs {0}:SHAPE, or: " + _BUILD,
     "(Mutable)?HashTable|LookupTableFind": "is a lookup table, which a frozen graph cannot have. Look up on the host, "
@@ -55,12 +57,17 @@ def for_inference(graph: GraphDef, averages: dict[tuple[str, int], str]) -> list
     return lines + [f"{norms} batch norm{'s' * (norms > 1)} use moving averages instead of the batch"] * (norms > 0)
 
 
-def refuse(graph: GraphDef) -> None:
-    """Raise an error for what no frozen graph has, and what makes predictions depend on the batch or on chance."""
+def refuse(graph: GraphDef, given: Container[str]) -> None:
+    """Raise an error for what no frozen graph has, and what makes predictions depend on the batch or on chance.
+
+    Args:
+        graph: for inference.
+        given: names of the placeholders that are inputs.
+    """
     nodes, functions = graphs.by_name(graph), {function.signature.name for function in graph.library.function}
     for node in [*graph.node, *(node for function in graph.library.function for node in function.node_def)]:
         op = "If" if node.op in functions else node.op
-        for text in [text for pattern, text in _NEVER.items() if re.match(pattern, op)]:
+        for text in [text for pattern, text in _NEVER.items() if re.match(pattern, op) and node.name not in given]:
             raise graphs.ExportError(f"{node.name} ({node.op}) {text.format(node.name)}")
         if graphs.is_of_training(node):
             raise graphs.ExportError(f"{node.name} uses statistics of the batch, and has no moving averages. {_BUILD}")

@@ -12,7 +12,7 @@ from npu_shim._tensorflow import tf_api, tf_capture, tf_export
 from npu_shim._tensorflow.types import GraphDef
 from npu_shim.exporting import freezing, inference, plain_ops
 from npu_shim.exporting.graphs import ExportError, by_name, rewire, set_identity, split, subgraph, unused, variables_of
-from npu_shim.exporting.ports import FED, Port, shape_of
+from npu_shim.exporting.ports import Port, shape_of
 from npu_shim.exporting.sources import Source
 
 tf = tf_api.tf
@@ -69,7 +69,6 @@ def make(
     part = inference.without_dead_branches(part, needed)
     notes += inference.for_inference(part, averages)
     part = subgraph(part, kept)
-    _refuse_missing(part, inputs)
     names = variables_of(part)
     values = source.read(names) if names else {}
     for name in set(names) - set(values):
@@ -81,7 +80,7 @@ def make(
     graph = subgraph(part, kept)
     if not any(node.op in tf_export.LOOPS for node in graph.node):
         graph.library.Clear()
-    inference.refuse(graph)
+    inference.refuse(graph, {split(port.tensor)[0] for port in inputs})
     kept += [port.tensor for port in inputs]
     graph = freezing.freeze(graph, values, [split(each)[0] for each in kept])
     graph = _portable(subgraph(tf_export.optimized(graph, kept, _FOLD), kept))
@@ -111,14 +110,6 @@ def _as_node(part: GraphDef, port: Port) -> Port:
         set_identity(made, port.tensor, port.dtype)
         node = made.name
     return port._replace(tensor=f"{node}:0")
-
-
-def _refuse_missing(part: GraphDef, inputs: list[Port]) -> None:
-    given = {split(port.tensor)[0] for port in inputs}
-    for node in part.node:
-        if node.op in FED and node.name not in given and node.op != "PlaceholderWithDefault":
-            fixes = f"Give --inputs {node.name}:SHAPE, or a constant with --set {node.name}=VALUE."
-            raise ExportError(f"the outputs need {node.name} ({node.op}). {fixes}")
 
 
 def later_than_1_15(graph: GraphDef) -> list[str]:

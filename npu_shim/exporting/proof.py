@@ -62,10 +62,10 @@ def load(path: str, inputs: list[Port]) -> Values:
         raise ExportError(f"{path}: {error}. Give a file that numpy.savez wrote.")
     found = {}
     for port in inputs:
-        names = [name for name in (port.key, port.tensor, split(port.tensor)[0]) if name in there]
-        if not names:
+        name = port.key if port.key in there else split(port.tensor)[0]
+        if name not in there:
             raise ExportError(f"{path} has no array {port.key}, only {', '.join(there)}. Name one {port.key}.")
-        value = there[names[0]].astype(port.dtype.as_numpy_dtype)
+        value = there[name].astype(port.dtype.as_numpy_dtype)
         if not tf.TensorShape(port.shape).is_compatible_with(value.shape):
             raise ExportError(f"{path}: {port.key} has the shape {value.shape}, not {port.shape}. Give that shape.")
         found[port.key] = value

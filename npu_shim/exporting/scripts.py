@@ -13,17 +13,7 @@ import numpy as np
 
 from npu_shim._host import patches
 from npu_shim._tensorflow import tf_api, tf_keras, tf_session
-from npu_shim._tensorflow.types import (
-    Function,
-    Graph,
-    KerasModel,
-    Operation,
-    Result,
-    Session,
-    Structure,
-    Tensor,
-    Value,
-)
+from npu_shim._tensorflow.types import Function, Graph, KerasModel, Operation, Session, Tensor, Value
 from npu_shim.exporting import sources
 from npu_shim.exporting.graphs import VARIABLES, ExportError, key_of, variables_of
 from npu_shim.exporting.ports import FED, is_number
@@ -108,7 +98,7 @@ class _Predicting(Capture):
     # --- TensorFlow 2
 
     def _model_call(self, original: Function) -> Function:
-        def call(model: KerasModel, inputs: Any = None, *args: Any, **kwargs: Any) -> Result:
+        def call(model: KerasModel, inputs: Any = None, *args: Any, **kwargs: Any) -> Any:
             flat = tf.nest.flatten(inputs)
             is_symbolic = any(tf_keras.is_keras_tensor(each) for each in flat)
             if self._depth or is_symbolic or not isinstance(model, tf.keras.Model) or not flat:
@@ -133,7 +123,7 @@ class _Predicting(Capture):
         given = len(concrete.inputs) - len(concrete.captured_inputs)
         return bool(given and concrete.graph.variables)
 
-    def _record_call(self, function: Value, concrete: Value, args: Structure, kwargs: Structure) -> Result:
+    def _record_call(self, function: Value, concrete: Value, args: Any, kwargs: Any) -> None:
         kind, functions = f"{name_of(function)} at {self._line()}", {sources.DEFAULT: concrete}
         self._stop(sources.function_source, kind, functions, concrete.graph.variables)
 

@@ -20,9 +20,7 @@ Names = Dict[str, str]  # key of a signature -> tensor
 Read = Callable[["list[str]"], "dict[str, np.ndarray]"]
 DEFAULT = "serving_default"  # signature
 KERAS_FILES = (".h5", ".hdf5", ".keras")
-KINDS = (
-    "a SavedModel, a frozen .pb, a checkpoint with its .meta (or the folder with both), or a Keras file (.h5, .keras)"
-)
+KINDS = "a SavedModel, a checkpoint with its .meta, a Keras file (.h5, .keras) or a frozen graph (.pb)"
 
 
 class Source(NamedTuple):

@@ -38,12 +38,9 @@ class WeightUpdater:
         if not found:
             raise ValueError("the graph has no variables to update. Make the WeightUpdater after the model")
         with found[0].graph.as_default(), tf_api.v1.name_scope("npu_shim_weight_updates"):
-            self._placeholders = {
-                each.op.name: tf_api.v1.placeholder(each.dtype.base_dtype, each.shape) for each in found
-            }
-            self._assignments = {
-                each.op.name: tf_api.v1.assign(each, self._placeholders[each.op.name]).op for each in found
-            }
+            given = [tf_api.v1.placeholder(each.dtype.base_dtype, each.shape) for each in found]
+            assigned = [tf_api.v1.assign(each, value).op for each, value in zip(found, given)]
+        self._updates = {each.op.name: update for each, *update in zip(found, given, assigned)}
 
     def update(self, session: Session, values: Mapping[str, np.ndarray]) -> None:
         """Assign values in one run: all of them, or none if one does not fit.
@@ -56,11 +53,8 @@ class WeightUpdater:
         """
         for name, value in values.items():
             self._check(name, np.asarray(value))
-        if values:
-            session.run(
-                [self._assignments[name] for name in values],
-                {self._placeholders[name]: value for name, value in values.items()},
-            )
+        given = {self._updates[name][0]: value for name, value in values.items()}
+        session.run([self._updates[name][1] for name in values], given)
 
     def restore(self, session: Session, checkpoint: str) -> None:
         """Assign the values that a checkpoint has for the variables, without the ops of a Saver.
@@ -72,21 +66,20 @@ class WeightUpdater:
             ValueError: a variable is missing in the checkpoint, or its shape or type differs.
         """
         reader = tf_api.v1.train.NewCheckpointReader(checkpoint)
-        missing = sorted(name for name in self._assignments if not reader.has_tensor(name))
+        missing = sorted(name for name in self._updates if not reader.has_tensor(name))
         if missing:
             others = f" and {len(missing) - 1} other variables" if missing[1:] else ""
             lacks = f"the checkpoint {checkpoint!r} has no value for {missing[0]!r}{others}"
             raise ValueError(f"{lacks}. Pass WeightUpdater the variables that it has")
-        self.update(session, {name: reader.get_tensor(name) for name in self._assignments})
+        self.update(session, {name: reader.get_tensor(name) for name in self._updates})
 
     def _check(self, name: str, value: np.ndarray) -> None:
-        placeholder = self._placeholders.get(name)
-        if placeholder is None:
+        if name not in self._updates:
             raise ValueError(
-                f"{name!r} is no variable of this WeightUpdater.{closest(name, self._placeholders)} "
-                f"It has {len(self._placeholders)}, such as {sorted(self._placeholders)[0]!r}"
+                f"{name!r} is no variable of this WeightUpdater.{closest(name, self._updates)} "
+                f"It has {len(self._updates)}, such as {sorted(self._updates)[0]!r}"
             )
-        shape, dtype = placeholder.shape, placeholder.dtype.as_numpy_dtype
+        shape, dtype = self._updates[name][0].shape, self._updates[name][0].dtype.as_numpy_dtype
         if not shape.is_compatible_with(value.shape) or value.dtype != dtype:
             raise ValueError(
                 f"the value for {name!r} has type {value.dtype} and shape {list(value.shape)}. "

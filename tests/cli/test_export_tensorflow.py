@@ -20,6 +20,7 @@ from npu_shim.exporting import freezing, graphs, model, ports, proof, sources
 from npu_shim.ops.gelu import gelu
 from samples import training
 from tests.distributed import forks
+from tests.serving_definitions import SERVING
 
 v1 = tf.compat.v1
 SHAPE = [4, 6, 6, 3]
@@ -279,9 +280,16 @@ def test_the_server_gets_versions_with_requests_for_its_warm_up(
     [record, again] = v1.io.tf_record_iterator(str(warm_up))
     image = tf.make_tensor_proto(data["images"]).SerializeToString()
     assert record == again and record.endswith(image)
-    assert b"\n\x03net\x1a\x0fserving_default" in record and b"\n\x06images\x12" in record
-    platform = (tmp_path / "net.platform.pbtxt").read_text()
-    assert 'name: "NpuOptimizer"' in platform and platform.count("{") == platform.count("}")
+    log = SERVING["PredictionLog"].FromString(record).predict_log.request
+    assert (log.model_spec.name, log.model_spec.signature_name) == ("net", "serving_default")
+    assert list(log.inputs) == ["images"]
+    platforms = text_format.Parse((tmp_path / "net.platform.pbtxt").read_text(), SERVING["PlatformConfigMap"]())
+    adapter = SERVING["SavedModelBundleSourceAdapterConfig"]()
+    assert list(platforms.platform_configs) == ["tensorflow"]
+    assert platforms.platform_configs["tensorflow"].source_adapter_config.Unpack(adapter)
+    config = v1.ConfigProto.FromString(adapter.legacy_config.session_config.SerializeToString())
+    [npu] = config.graph_options.rewrite_options.custom_optimizers
+    assert (npu.name, npu.parameter_map["graph_run_mode"].i) == ("NpuOptimizer", 0)
 
 
 def test_ops_that_the_device_lacks_are_named(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ Each module has ``write(model, options, values)``, which writes the files, reads
 from __future__ import annotations
 
 import pathlib
+import string
 from typing import NamedTuple, Sequence
 
 from npu_shim._tensorflow import tf_api
@@ -27,6 +28,11 @@ class Written(NamedTuple):
     files: list[pathlib.Path]
     lines: list[str]
     outputs: Values
+
+
+def filled(name: str, **values: object) -> str:
+    """Return the text of a template beside this file with values."""
+    return string.Template(pathlib.Path(__file__).with_name(name).read_text(encoding="utf-8")).substitute(values)
 
 
 def check_sizes(inputs: list[Port], batches: Sequence[int] = ()) -> None:

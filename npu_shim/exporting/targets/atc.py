@@ -10,25 +10,13 @@ from npu_shim._tensorflow import tf_capture
 from npu_shim.exporting.graphs import ExportError, attribute, split
 from npu_shim.exporting.model import Model
 from npu_shim.exporting.proof import Values
-from npu_shim.exporting.targets import Written, check_sizes, tensorflow
+from npu_shim.exporting.targets import Written, check_sizes, filled, tensorflow
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.assess import operators
 from npu_shim.rehearsal.assess.operators import Lists
 
 _LAYOUTS = ("Conv2D", "DepthwiseConv2dNative", "MaxPool", "AvgPool", "Conv3D", "MaxPool3D", "AvgPool3D")
 _GIVEN = ("Const", "Placeholder")
-_AIPP = """# Preprocessing on the device: images are uint8 in NHWC. The graph gets (pixel - mean_chn) * var_reci_chn.
-# Set the values with which the training scaled its images. These leave pixels as they are.
-aipp_op {{
-    aipp_mode: static
-    related_input_rank: {rank}
-    input_format: RGB888_U8
-    src_image_size_w: {width}
-    src_image_size_h: {height}
-    mean_chn_0: 0 mean_chn_1: 0 mean_chn_2: 0
-    var_reci_chn_0: 1.0 var_reci_chn_1: 1.0 var_reci_chn_2: 1.0
-}}
-"""
 
 
 def write(model: Model, options: Namespace, values: Values) -> Written:
@@ -38,11 +26,9 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
         raise ExportError("--dynamic-batch needs an input with an unknown batch. Give it, like images:?,224,224,3.")
     written = tensorflow.write(model, options, values)
     files = list(written.files)
-    image = _image(model) if options.aipp else None
-    if image is not None:
+    if options.aipp:
         files.append(pathlib.Path(options.out, options.name + ".aipp.cfg"))
-        height, width = (model.inputs[image].shape or [])[1:3]
-        files[-1].write_text(_AIPP.format(rank=image, width=width, height=height), encoding="utf-8")
+        files[-1].write_text(filled("aipp.cfg", **_image(model)), encoding="utf-8")
     words = command(model, options)
     files.append(pathlib.Path(options.out, options.name + ".atc.sh"))
     text = "#!/bin/sh\n# Run in this folder, in the environment of CANN.\n" + " \\\n  ".join(words) + "\n"
@@ -100,11 +86,11 @@ def _layout(model: Model, aipp: bool) -> str:
     return "ND"
 
 
-def _image(model: Model) -> int:
-    """Return the number of the input that is an image in NHWC."""
+def _image(model: Model) -> dict[str, object]:
+    """Return number and size of the input that is an image in NHWC."""
     for number, port in enumerate(model.inputs):
         if port.dtype.is_floating and port.shape is not None and len(port.shape) == 4 and port.shape[3] == 3:
-            return number
+            return {"rank": number, "height": port.shape[1], "width": port.shape[2]}
     raise ExportError("no input is an image of three channels in NHWC. Leave --aipp out.")
 
 

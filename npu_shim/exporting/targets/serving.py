@@ -12,7 +12,7 @@ from npu_shim._tensorflow import tf_api, tf_capture, tf_export
 from npu_shim.exporting import proof
 from npu_shim.exporting.model import Model
 from npu_shim.exporting.proof import Values
-from npu_shim.exporting.targets import Written, npu
+from npu_shim.exporting.targets import Written, filled, npu
 
 tf, v1 = tf_api.tf, tf_api.v1
 _TAG, _SIGNATURE = "serve", "serving_default"
@@ -20,14 +20,6 @@ _WARM_UP = pathlib.Path("assets.extra", "tf_serving_warmup_requests")  # the pat
 _REQUESTS = 2
 # Numbers of fields in tensorflow_serving/apis: PredictionLog, PredictLog, PredictRequest, ModelSpec, an entry of a map.
 _PREDICT_LOG, _REQUEST, _SPEC, _INPUTS, _MODEL_NAME, _SIGNATURE_NAME, _KEY, _VALUE = 6, 1, 1, 2, 1, 3, 1, 2
-_PLATFORM = """platform_configs {{ key: "tensorflow" value {{ source_adapter_config {{
-  [type.googleapis.com/tensorflow.serving.SavedModelBundleSourceAdapterConfig] {{
-    legacy_config {{ session_config {{
-{config}
-    }} }}
-  }}
-}} }} }}
-"""
 
 
 def write(model: Model, options: Namespace, values: Values) -> Written:
@@ -42,7 +34,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
             writer.write(_request(options.name, values))
     platform = pathlib.Path(options.out, options.name + ".platform.pbtxt")
     config = text_format.MessageToString(npu.config(options, mixes=True)).rstrip("\n")
-    platform.write_text(_PLATFORM.format(config=textwrap.indent(config, " " * 6)), encoding="utf-8")
+    platform.write_text(filled("platform.pbtxt", config=textwrap.indent(config, " " * 6)), encoding="utf-8")
     graph = tf_export.SavedModel.FromString(path.joinpath("saved_model.pb").read_bytes()).meta_graphs[0].graph_def
     command = f"tensorflow_model_server --model_name={options.name} --model_base_path={base.absolute()}"
     lines = [f"{command} --platform_config_file={platform.absolute()}"]
@@ -53,9 +45,8 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
 
 def _save(model: Model, path: str) -> None:
     with tf_capture.import_alone(model.graph).as_default() as graph, v1.Session() as session:
-        sides = (
-            {port.key: graph.get_tensor_by_name(port.tensor) for port in side} for side in (model.inputs, model.outputs)
-        )
+        find, both = graph.get_tensor_by_name, (model.inputs, model.outputs)
+        sides = ({port.key: find(port.tensor) for port in side} for side in both)
         signatures = {_SIGNATURE: v1.saved_model.predict_signature_def(*sides)}
         builder = v1.saved_model.Builder(path)
         builder.add_meta_graph_and_variables(session, [_TAG], signatures, strip_default_attrs=True)
@@ -73,8 +64,5 @@ def _request(name: str, values: Values) -> bytes:
 
 def _field(number: int, content: bytes) -> bytes:
     """Return a field of bytes, a string or a message in the format of protocol buffers."""
-    size, length = len(content), b""
-    while size > 127:
-        length += bytes([size & 127 | 128])
-        size >>= 7
-    return bytes([number << 3 | 2]) + length + bytes([size]) + content
+    size = len(content)  # in five bytes, of which the last ones may be zero
+    return bytes([number << 3 | 2, *(size >> bits & 127 | 128 for bits in (0, 7, 14, 21)), size >> 28]) + content
