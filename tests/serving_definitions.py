@@ -21,7 +21,8 @@ _FIELDS = {
     "PlatformConfigMap": "map<string, PlatformConfig> platform_configs = 1",
     "PlatformConfig": "google.protobuf.Any source_adapter_config = 1",
     "SavedModelBundleSourceAdapterConfig": "SessionBundleConfig legacy_config = 1000",
-    "SessionBundleConfig": "tensorflow.ConfigProto session_config = 2; BatchingParameters batching_parameters = 3",
+    "SessionBundleConfig": "tensorflow.ConfigProto session_config = 2; BatchingParameters batching_parameters = 3; "
+    "bool enable_model_warmup = 779",
     "BatchingParameters": "google.protobuf.Int64Value max_batch_size = 1; google.protobuf.Int64Value "
     "batch_timeout_micros = 2; google.protobuf.Int64Value num_batch_threads = 4; repeated int64 allowed_batch_sizes = 6",
     "ModelServerConfig": "ModelConfigList model_config_list = 1",
@@ -32,7 +33,7 @@ _PACKAGE = "tensorflow.serving"
 _FIELD = re.compile(r"(repeated )?(?:map<string, )?([\w.]+)(>)? (\w+) = (\d+)")
 _OTHERS = any_pb2, wrappers_pb2, tensor_pb2, config_pb2
 _Field = descriptor_pb2.FieldDescriptorProto
-_NUMBERS = {"string": _Field.TYPE_STRING, "int64": _Field.TYPE_INT64}
+_NUMBERS = {"string": _Field.TYPE_STRING, "int64": _Field.TYPE_INT64, "bool": _Field.TYPE_BOOL}
 
 
 def _add(message: Any, repeated: bool, kind: str, name: str, number: int) -> None:

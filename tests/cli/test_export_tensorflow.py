@@ -287,6 +287,7 @@ def test_the_server_gets_versions_with_requests_for_its_warm_up(
     adapter = SERVING["SavedModelBundleSourceAdapterConfig"]()
     assert list(platforms.platform_configs) == ["tensorflow"]
     assert platforms.platform_configs["tensorflow"].source_adapter_config.Unpack(adapter)
+    assert adapter.legacy_config.enable_model_warmup  # else the server does not read the requests
     config = v1.ConfigProto.FromString(adapter.legacy_config.session_config.SerializeToString())
     [npu] = config.graph_options.rewrite_options.custom_optimizers
     assert (npu.name, npu.parameter_map["graph_run_mode"].i) == ("NpuOptimizer", 0)

@@ -34,7 +34,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
             writer.write(_request(options.name, values))
     platform = pathlib.Path(options.out, options.name + ".platform.pbtxt")
     config = text_format.MessageToString(npu.config(options, mixes=True)).rstrip("\n")
-    platform.write_text(filled("platform.pbtxt", config=textwrap.indent(config, " " * 6)), encoding="utf-8")
+    platform.write_text(filled("platform.pbtxt", config=textwrap.indent(config, " " * 8)), encoding="utf-8")
     graph = tf_export.SavedModel.FromString(path.joinpath("saved_model.pb").read_bytes()).meta_graphs[0].graph_def
     command = f"tensorflow_model_server --model_name={options.name} --model_base_path={base.absolute()}"
     lines = [f"{command} --platform_config_file={platform.absolute()}"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Iterable, TypeVar
 
 from ..files.extensions import NOTEBOOK
+from ..files.texts import is_text
 from ..project.project import Project
 from ..project.source_files import MOST_BYTES
 from ..rules.compat_v1.lifting import CODE as LIFTING, lift
@@ -61,7 +62,7 @@ class Converter:
         self._planner = Planner(settings, self.project, list_calls)
 
     def convert(self, raw: bytes, path: str = "") -> FileResult:
-        """Convert a script, or a notebook if the path ends with ``.ipynb``.
+        """Convert a script, or a notebook if the path ends with ``.ipynb``. Check a file beside them by its name.
 
         Args:
             raw: the bytes of the file.
@@ -71,6 +72,8 @@ class Converter:
             the result; that of an unreadable file has one diagnostic of the kind ``error``.
         """
         try:
+            if is_text(path):
+                return FileResult(None, self._planner.findings(raw))
             return self._notebook(raw, path) if path.endswith(NOTEBOOK) else self._script(raw, path)
         except CellError as error:
             return failed(error.message, error.line, error.col, error.cell)

@@ -19,7 +19,7 @@ from ..rules.keras import keras_backend
 from ..rules.registry import Registry
 from ..semantics.module_index import Module
 from ..syntax.source import Edit, Source
-from ..syntax.suppressions import ignored
+from ..syntax.suppressions import ignored, suppressed
 from .api_usage import Said, counts, fates, places
 from .conflicts import checked
 from .results import CHANGE, FINDING, ApiCall, Calls, Diagnostic, by_place
@@ -62,6 +62,16 @@ class Planner:
     def concerns(self, raw: bytes, path: str) -> bool:
         """Return True if a rule may act on a file with these bytes at this path."""
         return self._project.concerns(raw, path, self._on_objects)
+
+    def findings(self, raw: bytes) -> tuple[Diagnostic, ...]:
+        """Return the findings on a file beside the Python files."""
+        text, found = raw.decode("utf-8", "replace"), []
+        for rule in self._registry.rules:
+            for offset, message in rule.module.check_text(text) if hasattr(rule.module, "check_text") else ():
+                line, col = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+                if not suppressed(text.split("\n")[line - 1], rule.code):
+                    found.append(Diagnostic(line, col, rule.code, FINDING, message))
+        return by_place(found)
 
     def plan(self, raw: bytes, path: str) -> Plan:
         """Run all rules over a script.

@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import Callable, NamedTuple, Sequence
 
 from ..files.globs import matches
+from ..files.texts import has_findings, is_text
 from ..files.tree import Entry, Tree, read_tree
 from ..files.writer import check_target, staging_in_place, write_in_place, write_tree
 from .remembered import Memory, Question, question
@@ -77,7 +78,9 @@ def convert_source(
         UsageError: there is no such file or folder.
     """
     tree = read_tree(source)
-    everything = [e for e in tree.entries if e.is_python or not os.path.isdir(source)]
+    in_folder = os.path.isdir(source)
+    texts = {e for e in tree.entries if not e.is_link and (has_findings(e.path) if in_folder else is_text(e.path))}
+    everything = [e for e in tree.entries if e.is_python or e in texts or not in_folder]
     excluded = _excluded(source, everything, exclude)
     entries = [entry for entry in everything if entry.relative not in excluded]
 
@@ -96,7 +99,8 @@ def convert_source(
     from .converter import project_of  # only here: a remembered run needs neither rules nor processes
     from .pool import converted
 
-    project = project_of(settings, [e.path for e in everything], [e.path for e in everything if e.relative in excluded])
+    scripts = [e for e in everything if e not in texts]
+    project = project_of(settings, [e.path for e in scripts], [e.path for e in scripts if e.relative in excluded])
     jobs = jobs or (1 if len(entries) < _WORTH_PROCESSES else os.cpu_count() or 1)
     found: dict[int, FileResult] = {}
     with closing(converted([e.path for e in entries], (settings, project, list_calls), jobs)) as results:

@@ -7,7 +7,8 @@ tests; ``CODE`` is its code; ``NEEDS`` are the settings it requires. It defines 
 * ``METHODS`` (names) and ``check_method(context, call)``: called for each call of an attribute of that name;
 * ``check_file(context)``: called once for each file;
 * ``check_last(context, replaced)``: called once for each file after all others, with the parts of the text
-  (start, end) that their rewrites replace.
+  (start, end) that their rewrites replace;
+* ``check_text(text)``: called once for each file beside the Python files (``files.texts``), which is never changed.
 
 ``ON_OBJECTS`` lists strings. A file contains one of them if ``check_file`` acts on objects that the file only receives
 from other files; strings for attributes begin with a dot. A rule that acts on names needs none: a file has no name of
@@ -17,7 +18,8 @@ TensorFlow unless it imports TensorFlow or a module that does.
 the original the same changes. ``ROUNDS`` is True if they are within its tolerance at first; then the original gets them
 only if the two runs depart later.
 
-Each hook yields :class:`Change` and :class:`Finding` objects and modifies nothing itself.
+Each hook yields :class:`Change` and :class:`Finding` objects and modifies nothing itself; ``check_text`` yields the
+offset and the message of each finding.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from ..project.context import Context
 from ..rewrite.change import Change, Finding, Result
 
 __all__ = ["HOOKS", "Change", "Context", "Finding", "Result", "Rule"]
-HOOKS = "check_call", "check_method", "check_file", "check_last"  # a rule defines one or more of these
+HOOKS = "check_call", "check_method", "check_file", "check_last", "check_text"  # a rule defines one or more of these
 
 
 class Rule(NamedTuple):

@@ -16,10 +16,11 @@ def ignored(source: Source, node: ast.AST, code: str) -> bool:
     body = getattr(node, "body", None)
     if isinstance(body, list) and body:
         last = source.lines(body[0])[0]
-    for number in range(first, last + 1):
-        found = _IGNORE.search(source.line(number))
-        if found:
-            codes = [c.strip().upper() for c in (found.group(1) or "").split(",") if c.strip()]
-            if not codes or code in codes:
-                return True
-    return False
+    return any(suppressed(source.line(number), code) for number in range(first, last + 1))
+
+
+def suppressed(line: str, code: str) -> bool:
+    """Return True if a comment in a line suppresses a rule."""
+    found = _IGNORE.search(line)
+    codes = [c.strip().upper() for c in (found.group(1) or "").split(",") if c.strip()] if found else []
+    return found is not None and (not codes or code in codes)
