@@ -9,6 +9,7 @@ kernel_details, with shorter names.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from typing import TYPE_CHECKING, Sequence
@@ -39,6 +40,31 @@ def places(heads: Sequence[str], kind: str) -> dict[str, list[int]]:
         wanted = ", ".join(repr(TABLES[kind]["columns"][column][0]) for column in missing)
         raise ValueError(f"its first line has no column {wanted}. Export the profile again with msprof --export=on")
     return found
+
+
+def number(text: str, otherwise: float = 0.0) -> float:
+    """Return the finite number that a cell has; another value if it has none."""
+    try:
+        made = float(text)
+    except ValueError:
+        return otherwise
+    return made if math.isfinite(made) else otherwise
+
+
+def shifted(text: str, digits: int, below: int = 1 << 62) -> int:
+    """Return a number with its decimal point moved to the right, to the last digit: a float has too few for a time.
+
+    Raises:
+        ValueError: it is no time.
+    """
+    whole, point, part = text.strip().partition(".")
+    if whole.isdigit() and (part.isdigit() or not point):
+        made = int(whole + (part + "0" * digits)[:digits]) + (part[digits : digits + 1] >= "5")
+    else:
+        made = int(round(float(text) * 10**digits))
+    if not 0 <= made < below:
+        raise ValueError(f"{text} is no time")
+    return made
 
 
 def unit(head: str) -> int:

@@ -38,14 +38,14 @@ def read(folder: str, graphs: Sequence[str], found: Iterable[ProfileFile], probl
     made, tables_of_ops = Lines(), [*found, *(each for graph in graphs for each in files.find(graph))]
     for each in (each for each in tables_of_ops if each.kind == "lines"):
         for row in tables.read_rows(each.path, each.kind, problems)[0]:
-            made.names[row["name"][0]] = row["line"][0]
+            made.names[row["name"]] = row["line"]
     for graph in graphs:
         _dumped(graph, made, problems)
         _assessed(graph, made)
     originals = {op.name: op.originals or [] for op in graph_files.find([folder, *graphs], problems).ops.values()}
     for each in (each for each in tables_of_ops if each.kind == "fusion_op"):
         for row in tables.read_rows(each.path, each.kind, problems)[0]:
-            originals[row["name"][0]] = [part.strip() for part in row["originals"][0].replace(";", ",").split(",")]
+            originals[row["name"]] = [part.strip() for part in row["originals"].replace(";", ",").split(",")]
     for name, members in originals.items():
         line = next((made.names[member] for member in members if made.names.get(member)), "")
         if line:

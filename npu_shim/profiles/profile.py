@@ -9,7 +9,7 @@ from typing import Iterator, Sequence
 
 import numpy as np
 
-from npu_shim.profiles import exports, files, kinds, lines, steps, tables
+from npu_shim.profiles import columns, exports, files, kinds, lines, steps, tables
 from npu_shim.profiles.exports import Link
 from npu_shim.profiles.files import ProfileFile
 from npu_shim.profiles.kinds import Signature
@@ -86,7 +86,7 @@ def read(folder: str, graphs: Sequence[str] = ()) -> Profile:
     for each in made.files:
         of_source.setdefault(each.source, []).append(each)
     windows = [
-        (each.source, [_figure(row[name][0]) for name in ("begin", "end")])
+        (each.source, [columns.number(row[name]) for name in ("begin", "end")])
         for each in made.files
         if each.kind == "profiled_steps"
         for row in tables.read_rows(each.path, each.kind, made.problems)[0]
@@ -123,12 +123,12 @@ def _devices(
     for number in set(numbers) - communicate:
         cells = Signature(number, name="gradients", type="AllReduce", core="COMMUNICATION")
         runs.add_rows((cells, start, start + took) for start, took in traced[number][1])
-    columns, ratios, category = runs.joined(), runs.ratios(), np.array(runs.category)
+    joined, ratios, category = runs.joined(), runs.ratios(), np.array(runs.category)
     of_device = np.array([each.device for each in runs.signatures])
     marks = [exports.read_steps(each.path) for each in members if each.kind == "database"]
     for number in numbers:
         own = of_device == number
-        code, start, end = columns if own.all() else [column[own[columns[0]]] for column in columns]
+        code, start, end = joined if own.all() else [column[own[joined[0]]] for column in joined]
         if len(code):
             marked = next((each for each in marks if len(each)), np.zeros((0, 2), np.int64))
             found = traced[number][0] or steps.find(code, start, end, runs.signatures, category, marked)
@@ -156,13 +156,13 @@ def _read_runs(members: list[ProfileFile], runs: Runs, problems: dict[str, str])
 def _traced(
     members: list[ProfileFile], device: str, problems: dict[str, str]
 ) -> tuple[steps.Steps | None, list[steps.Span]]:
-    rows: list[dict[str, list[str]]] = []
-    units: dict[str, int] = {}
+    rows: list[dict[str, str]] = []
+    unit = 0
     for each in (each for each in members if each.kind == "step_trace"):
-        of_file, found = tables.read_rows(each.path, each.kind, problems)
-        rows += [row for row in of_file if (row.get("device") or [each.device])[0] in (device, "")]
-        units = found if rows else units
-    return steps.traced(rows, units)
+        of_file, units = tables.read_rows(each.path, each.kind, problems)
+        rows += [row for row in of_file if row.get("device", each.device) in (device, "")]
+        unit = units.get("end", 0) if rows else unit
+    return steps.traced(rows, unit)
 
 
 def _of_last_runs(devices: list[Device], problems: dict[str, str]) -> list[Device]:
@@ -186,18 +186,8 @@ def _small(each: ProfileFile, made: Profile) -> None:
         return
     rows, units = tables.read_rows(each.path, each.kind, made.problems)
     for row in rows:
-        first = {column: cells[0] for column, cells in row.items()}
-        count, total = (_figure(first[column]) for column in ("count", "total"))
-        ms = total * (units["total"] or 1000) / 1e6
+        count, ms = int(columns.number(row["count"])), columns.number(row["total"]) * (units["total"] or 1000) / 1e6
         if each.kind == "api_statistic":
-            made.apis.append((each.source, first.get("level", ""), first["name"], int(count), ms))
+            made.apis.append((each.source, row.get("level", ""), row["name"], count, ms))
         else:
-            made.totals.append((each.kind, first["type"], first.get("core", ""), int(count), ms))
-
-
-def _figure(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        return 0.0
-    return value if np.isfinite(value) else 0.0
+            made.totals.append((each.kind, row["type"], row.get("core", ""), count, ms))

@@ -7,6 +7,7 @@ from typing import Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
+from npu_shim.profiles import columns
 from npu_shim.profiles.kinds import HOST, INPUT, Signature
 
 Span = Tuple[int, int]  # start and duration
@@ -18,6 +19,7 @@ PHASES = ("data", "forward and backward", "gradient refresh")
 SLOW = 3  # times the median of other steps
 _LEAST = 3  # steps
 _END = 1 << 62  # nanoseconds
+_WRAPS = 1 << 64
 
 
 class Steps(NamedTuple):
@@ -35,7 +37,7 @@ class Steps(NamedTuple):
     left_out: int = 0
 
 
-def traced(rows: Sequence[Mapping[str, Sequence[str]]], units: Mapping[str, int]) -> tuple[Steps | None, list[Span]]:
+def traced(rows: Sequence[Mapping[str, str]], unit: int) -> tuple[Steps | None, list[Span]]:
     """Return the steps of rows of a step trace, None if no row has an end, and start and duration of its messages.
 
     The exporter computes Iteration Refresh as the end of an iteration minus that of the backward pass, and Data Aug
@@ -43,24 +45,22 @@ def traced(rows: Sequence[Mapping[str, Sequence[str]]], units: Mapping[str, int]
     phases here. Steps are those of the model that takes the longest. The first has no data phase, so it counts only if
     there is no other.
     """
-    times = [[_time(row, column) for column in ("fp_start", "bp_end", "end", "time")] for row in rows]
-    kept = sorted((time[2], place) for place, time in enumerate(times) if time[2] > 0)
-    scale = units.get("end") or _scale(times, [place for _, place in kept])
+    marked = [([_time(row.get(column, "")) for column in ("end", "fp_start", "bp_end", "time")], row) for row in rows]
+    kept = sorted((each for each in marked if each[0][0] > 0), key=lambda each: each[0][0])
+    scale = unit or _scale(np.array([(end, took) for (end, _, _, took), _ in kept], float).reshape(-1, 2))
     found: dict[str, list[list[int]]] = {}
     messages: list[Span] = []
     before = 0
-    for end, place in kept:
-        fp_start, bp_end, _, took = times[place]
-        end, fp_start, bp_end = (each * scale // 1000 for each in (end, fp_start, bp_end))
+    for number, ((*moments, took), row) in enumerate(kept):
+        end, fp_start, bp_end = (each * scale // 1000 for each in moments)
         start = before or (end - took if 0 < took < end else fp_start)
         before = end if len(kept) > 1 else 0
-        if not 0 < start < end < _END or place == kept[0][1] and before:
+        if not 0 < start < end < _END or (before and not number):
             continue
         fp_start = min(max(fp_start, start), end) if fp_start else start
         bp_end = min(max(bp_end, fp_start), end) if bp_end else end
-        model = (rows[place].get("model") or [""])[0]
-        found.setdefault(model, []).append([start, fp_start, bp_end, end])
-        messages += _messages(rows[place], scale)
+        found.setdefault(row.get("model", ""), []).append([start, fp_start, bp_end, end])
+        messages += _messages(row, scale)
     if not found:
         return None, []
     longest = max(found.values(), key=lambda steps: sum(step[3] - step[0] for step in steps))
@@ -133,33 +133,28 @@ def chosen(steps: Steps, window: Sequence[float]) -> Steps:
     return Steps(edges[first:until], steps.source, int(first))
 
 
-def _time(row: Mapping[str, Sequence[str]], column: str, number: int = 0) -> int:
-    """Return a time in thousandths of its unit, 0 if the row has none."""
-    cells = row.get(column, [])
+def _time(cell: str) -> int:
+    """Return a time in thousandths of its unit, 0 for a cell without one."""
     try:
-        whole, _, part = cells[number].partition(".")
-        return int(whole) * 1000 + int((part + "000")[:3])
-    except (IndexError, ValueError):
+        return columns.shifted(cell, 3, 1 << 90)
+    except (ValueError, OverflowError):
         return 0
 
 
-def _scale(times: Sequence[Sequence[int]], order: Sequence[int]) -> int:
-    """Return the nanoseconds of the unit of times whose head has none, by the durations beside them."""
-    ends = [times[place][2] for place in order]
-    apart = [(ends[n] - ends[n - 1], times[place][3]) for n, place in enumerate(order) if n]
-    quotients = [distance / took for distance, took in apart if took > 0]
-    if not quotients:
-        return 1000
-    quotient = max(float(np.median(quotients)), 1e-9)
+def _scale(times: np.ndarray) -> int:
+    """Return the nanoseconds of the unit of ends whose head has none, by the durations beside them."""
+    known = times[1:, 1] > 0
+    quotients = np.diff(times[:, 0])[known] / times[1:, 1][known]
+    quotient = max(float(np.median(quotients)), 1e-9) if len(quotients) else 1
     return min((1, 10, 1000), key=lambda unit: abs(math.log(quotient * unit / 1000)))
 
 
-def _messages(row: Mapping[str, Sequence[str]], scale: int) -> list[Span]:
+def _messages(row: Mapping[str, str], scale: int) -> list[Span]:
     found = []
-    for number in range(len(row.get("reduce_start", []))):
-        start, took = _time(row, "reduce_start", number), _time(row, "reduce_duration", number)
-        if took > 1 << 62:  # CANN 8 and 9 subtract the end of a step's first message from its start, unsigned
-            took = (1 << 64) - took
+    cells = zip(*(row.get(column, "").split() for column in ("reduce_start", "reduce_duration")))
+    for start, took in (map(_time, each) for each in cells):
+        if took > _END:  # CANN 8 and 9 subtract the end of a step's first message from its start, unsigned
+            took = _WRAPS - took
         if 0 < start * scale // 1000 < _END and 0 < took < _END:
             found.append((start * scale // 1000, took))
     return found

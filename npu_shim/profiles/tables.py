@@ -32,12 +32,12 @@ def _opened(path: str) -> Iterator[Any]:
         yield csv.reader(line.replace(_BETWEEN, "") for line in stream)
 
 
-def read_rows(path: str, kind: str, problems: dict[str, str]) -> tuple[list[dict[str, list[str]]], dict[str, int]]:
-    """Return the rows of a table, column -> cells, and the nanoseconds of the columns' units, 0 without one.
+def read_rows(path: str, kind: str, problems: dict[str, str]) -> tuple[list[dict[str, str]], dict[str, int]]:
+    """Return the rows of a table, column -> cell, and the nanoseconds of the columns' units, 0 without one.
 
-    What is wrong with the file goes to ``problems``.
+    The cells of columns with one name have spaces between them. What is wrong with the file goes to ``problems``.
     """
-    rows: list[dict[str, list[str]]] = []
+    rows: list[dict[str, str]] = []
     units: dict[str, int] = {}
     try:
         with _opened(path) as reader:
@@ -46,8 +46,8 @@ def read_rows(path: str, kind: str, problems: dict[str, str]) -> tuple[list[dict
             units = {column: columns.unit(heads[places[0]]) for column, places in found.items()}
             for row in reader:
                 if len(row) > max(places[0] for places in found.values()):
-                    cells = found.items()
-                    rows.append({name: [row[n].strip() for n in places if n < len(row)] for name, places in cells})
+                    cells = {name: [row[n].strip() for n in places if n < len(row)] for name, places in found.items()}
+                    rows.append({name: " ".join(several) for name, several in cells.items()})
                 elif row:
                     problems[path] = f"row {reader.line_num} has {len(row)} of {len(heads)} cells and was skipped"
     except (OSError, ValueError, csv.Error) as error:
@@ -74,7 +74,7 @@ def read_runs(path: str, kind: str, device: str, runs: Runs, problems: dict[str,
     except (OSError, ValueError, csv.Error) as error:
         problems[path] = str(error)
         return
-    times = [[_number(row[start]), _number(row[duration])] for row in rows]
+    times = [[columns.number(row[place], np.nan) for place in (start, duration)] for row in rows]
     digits = [_digits(columns.unit(heads[start]), times), _DIGITS[columns.unit(heads[duration]) or 1000]]
     if not _in_columns(path, found, len(heads), digits, device, runs):
         _in_rows(path, found, digits, device, runs, problems)
@@ -113,9 +113,9 @@ def _in_rows(
                 line = reader.line_num
                 if row:
                     row.append("")  # the cell of a column that the table does not have
-                    times = [_nanoseconds(row[found[name]], n) for name, n in zip(("start", "duration"), digits)]
+                    times = [columns.shifted(row[found[name]], n) for name, n in zip(("start", "duration"), digits)]
                     code = runs.number(_cells([row[place] for place in texts], device))
-                    batch.append((code, *times, *[_number(row[place]) for place in ratios]))
+                    batch.append((code, *times, *[columns.number(row[place], np.nan) for place in ratios]))
             except (ValueError, IndexError, csv.Error, OverflowError):
                 skipped += 1
                 problems[path] = f"{skipped} rows are broken and were skipped, the last one at line {max(line, 1)}"
@@ -133,29 +133,6 @@ def _cells(cells: Sequence[str], device: str) -> list[str]:
 def _add(runs: Runs, code: np.ndarray, start: np.ndarray, took: np.ndarray, *ratios: np.ndarray) -> None:
     matrix, vector, memory, of_vectors = ratios
     runs.add(code, start, took, (matrix, vector, np.fmax(memory, of_vectors)))
-
-
-def _nanoseconds(text: str, digits: int) -> int:
-    """Return a number without its decimal point, to the last digit: a time since 1970 does not fit a float.
-
-    Raises:
-        ValueError: it is no time.
-    """
-    whole, point, part = text.strip().partition(".")
-    if whole.isdigit() and (part.isdigit() or not point):
-        made = int(whole + (part + "0" * digits)[:digits]) + (part[digits : digits + 1] >= "5")
-    else:
-        made = int(round(float(text) * 10**digits))
-    if not 0 <= made < 1 << 62:
-        raise ValueError(f"{text} is no time")
-    return made
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return np.nan
 
 
 def _in_columns(path: str, found: dict[str, int], width: int, digits: Sequence[int], device: str, runs: Runs) -> bool:

@@ -118,15 +118,9 @@ def test_of_two_exports_the_last_is_read(exports: pathlib.Path, tmp_path: pathli
 def test_the_messages_of_a_step_trace_are_read_where_the_exporter_subtracts_them_the_wrong_way() -> None:
     took, start = 250_000, 1_700_000_000_050_000_000  # nanoseconds
     wrapped = (1 << 64) - took
-    row = {
-        "model": ["1"],
-        "fp_start": [card._us(start)],
-        "bp_end": [card._us(start)],
-        "end": [card._us(start + 10**6)],
-        "time": ["1000"],
-    }
-    row.update({"reduce_start": [card._us(start)], "reduce_duration": [f"{wrapped // 1000}.{wrapped % 1000:03d}"]})
-    found = steps.traced([row], {"end": 1000})
+    row = {"model": "1", "fp_start": card._us(start), "bp_end": card._us(start), "end": card._us(start + 10**6)}
+    row.update(time="1000", reduce_start=card._us(start), reduce_duration=f"{wrapped // 1000}.{wrapped % 1000:03d}")
+    found = steps.traced([row], 1000)
     assert found[1] == [(start, took)]
 
 
