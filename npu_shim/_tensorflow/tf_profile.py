@@ -7,10 +7,9 @@ import glob
 import os
 import re
 import tempfile
-from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Iterator, NamedTuple
 
 import tensorflow as tf
-from tensorflow.python.client import session as _session
 
 try:
     from tensorflow.tsl.profiler.protobuf import xplane_pb2 as _xplane
@@ -21,9 +20,8 @@ except ImportError:
         _xplane = None
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject, Message, Result, Session, Value
+    from npu_shim._tensorflow.types import JsonObject, Message, Value
 
-v1 = tf.compat.v1
 ITERATOR = "IteratorGetNext"
 _CALLS = frozenset(  # types of ops whose own ops have runs of their own, and the ends of functions
     "Case DatasetToSingleElement If PartitionedCall RemoteCall StatefulPartitionedCall StatelessCase StatelessIf "
@@ -50,15 +48,6 @@ class OpRun(NamedTuple):
     end: float
     inputs: list[tuple[str, str]] | None = None
     outputs: list[tuple[str, str]] | None = None
-
-
-def full_trace(options: Message = None) -> Message:
-    """Return a copy of RunOptions that traces all ops."""
-    traced = v1.RunOptions()
-    if options is not None:
-        traced.CopyFrom(options)
-    traced.trace_level = v1.RunOptions.FULL_TRACE
-    return traced
 
 
 def runs_in(metadata: Message) -> list[OpRun]:
@@ -104,20 +93,6 @@ def _described(output: Message) -> tuple[str, str]:
 def _plain_type(kind: str) -> str:
     """Return the type of an op without the mark of the library that computes it on the CPU."""
     return re.sub(r"^_(Mkl(Native)?)?", "", kind)
-
-
-def replace_callables(make: Callable[[Any, Session, Any], Any]) -> None:
-    """Replace what sessions return for CallableOptions, as Keras models in graphs use them.
-
-    Args:
-        make: called with the original method, the session and the options.
-    """
-    original = _session.BaseSession._make_callable_from_options
-
-    def replaced(self: Session, options: Message) -> Result:
-        return make(original, self, options)
-
-    _session.BaseSession._make_callable_from_options = replaced
 
 
 class HostTrace:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import bisect
 import time
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
+import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_profile, tf_session
+from npu_shim._tensorflow.tf_capture import MAKE_CALLABLE
 from npu_shim._tensorflow.tf_profile import OpRun
 from npu_shim.distributed.collectives.transport import GroupBackend
+from npu_shim.profiles.coverage import filled, union
 from npu_shim.profiles.cpu_form import Recorded
 from npu_shim.rehearsal.recording import methods
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Message, Result, Session
 
-_MARK = "npu_shim step"
+v1 = tf.compat.v1
+_BEGIN = "npu_shim begins"  # marks the time in the trace
 
 
 class Trace:
@@ -26,6 +29,7 @@ class Trace:
     def __init__(self) -> None:
         self.is_on = False
         self._collectives: list[tuple[str, float, float]] = []
+        self._ends: list[float] = []
 
     def watch(self) -> None:
         """Install the hooks. Call it before those that count steps."""
@@ -45,10 +49,17 @@ class Trace:
 
     def ends_step(self) -> None:
         """Note that a step has ended."""
-        raise NotImplementedError
+        self._ends.append(_now())
 
     def end(self) -> Recorded:
         """Trace no longer. Return what was traced."""
+        self.is_on = False
+        runs, tracings, clock = self._stop()
+        collectives = [(key, clock(begin), clock(end)) for key, begin, end in self._collectives]
+        return Recorded(runs, list(map(clock, self._ends)), collectives, tracings)
+
+    def _stop(self) -> tuple[list[OpRun], Sequence[tuple[str, float, float]], Callable[[float], float]]:
+        """Return the runs of ops, the tracings of functions, and the time on their clock of a moment."""
         raise NotImplementedError
 
 
@@ -61,12 +72,11 @@ class SessionTrace(Trace):
     def __init__(self) -> None:
         super().__init__()
         self._metadata: list[tuple[Message, float]] = []  # and the time at which a run returned
-        self._ends: list[float] = []
 
     def watch(self) -> None:
         super().watch()
         methods.wrap(tf_session.BaseSession, ("run",), self._run)
-        tf_profile.replace_callables(self._callable)
+        methods.wrap(tf_session.BaseSession, (MAKE_CALLABLE,), self._callable)
 
     def _run(
         self,
@@ -79,7 +89,8 @@ class SessionTrace(Trace):
     ) -> Result:
         if not self.is_on:
             return original(session, fetches, feed_dict, options, run_metadata)
-        traced = tf_profile.full_trace(options)
+        traced = v1.RunOptions() if options is None else _copied(options)
+        traced.trace_level = v1.RunOptions.FULL_TRACE
         return self._noted(run_metadata, lambda metadata: original(session, fetches, feed_dict, traced, metadata))
 
     def _callable(self, original: Function, session: Session, options: Message) -> Function:
@@ -91,61 +102,31 @@ class SessionTrace(Trace):
             if not self.is_on:
                 return plain(*values, run_metadata=run_metadata)
             if not traced:
-                copy = type(options)()
-                copy.CopyFrom(options)
-                copy.run_options.CopyFrom(tf_profile.full_trace(copy.run_options))
+                copy = _copied(options)
+                copy.run_options.trace_level = v1.RunOptions.FULL_TRACE
                 traced.append(original(session, copy))
             return self._noted(run_metadata, lambda metadata: traced[0](*values, run_metadata=metadata))
 
         return call
 
     def _noted(self, given: Message, run: Callable[[Message], Result]) -> Result:
-        """Run with metadata, a copy of which is noted: the script may use its own again."""
-        metadata = tf.compat.v1.RunMetadata() if given is None else given
+        """Run with metadata, and note a copy of it: the script may use its own again."""
+        metadata = v1.RunMetadata() if given is None else given
         result = run(metadata)
-        noted = tf.compat.v1.RunMetadata()
-        noted.CopyFrom(metadata)
-        self._metadata.append((noted, _now()))
+        self._metadata.append((_copied(metadata), _now()))
         return result
 
-    def ends_step(self) -> None:
-        self._ends.append(_now())
+    def _stop(self) -> tuple[list[OpRun], Sequence[tuple[str, float, float]], Callable[[float], float]]:
+        found = [(tf_profile.runs_in(metadata), returned) for metadata, returned in self._metadata]
+        last = [(max(each.end for each in runs), returned) for runs, returned in found if runs]
+        handed_over = np.array(sorted(each for each in last if each[0] < each[1])).reshape(-1, 2) * 1000  # nanoseconds
+        stands = union(*handed_over.astype(np.int64).T, np.full(len(handed_over), True))
 
-    def end(self) -> Recorded:
-        self.is_on = False
-        runs: list[OpRun] = []
-        clock = _Clock()
-        for metadata, returned in self._metadata:
-            found = tf_profile.runs_in(metadata)
-            runs += found
-            if found:
-                clock.drop(max(each.end for each in found), returned)
-        return Recorded(
-            [run._replace(begin=clock(run.begin), end=clock(run.end)) for run in runs],
-            [clock(each) for each in self._ends],
-            [(key, clock(begin), clock(end)) for key, begin, end in self._collectives],
-        )
+        def clock(moment: float) -> float:
+            return moment - float(filled(stands, np.array([[0, int(moment * 1000)]]))[0, 0]) / 1000
 
-
-class _Clock:
-    """A clock that stands still at times."""
-
-    def __init__(self) -> None:
-        self._begins: list[float] = []
-        self._stands: list[tuple[float, float]] = []  # the begin, and the time without all stands before
-
-    def drop(self, begin: float, end: float) -> None:
-        """Let it stand still from begin to end, after all other times."""
-        if end > begin >= (self._stands[-1][0] if self._stands else begin):
-            self._begins.append(begin)
-            self._stands.append((end, (self._stands[-1][1] if self._stands else 0.0) + end - begin))
-
-    def __call__(self, moment: float) -> float:
-        place = bisect.bisect_right(self._begins, moment)
-        if not place:
-            return moment
-        end, dropped = self._stands[place - 1]
-        return moment - dropped + max(end - moment, 0.0)
+        made = [run._replace(begin=clock(run.begin), end=clock(run.end)) for runs, _ in found for run in runs]
+        return made, (), clock
 
 
 class ProcessTrace(Trace):
@@ -154,27 +135,23 @@ class ProcessTrace(Trace):
     def __init__(self) -> None:
         super().__init__()
         self._host = tf_profile.HostTrace()
-        self._began = 0.0
 
     def begin(self) -> None:
         self._host.start()
-        self._began = _now()
         super().begin()
+        self._host.mark(_BEGIN)
 
-    def ends_step(self) -> None:
-        self._host.mark(_MARK)
-
-    def end(self) -> Recorded:
-        self.is_on = False
+    def _stop(self) -> tuple[list[OpRun], Sequence[tuple[str, float, float]], Callable[[float], float]]:
         lines = self._host.stop()
-        ends = sorted(event.begin for line in lines for event in line.events if event.name == _MARK)
-        offset = ends[0] - self._began
-        return Recorded(
-            tf_profile.runs_of(lines),
-            ends,
-            [(key, begin + offset, end + offset) for key, begin, end in self._collectives],
-            list(tf_profile.tracings(lines)),
-        )
+        began = next(event.begin for line in lines for event in line.events if event.name == _BEGIN)
+        offset = began - self._ends[0]
+        return tf_profile.runs_of(lines), list(tf_profile.tracings(lines)), lambda moment: moment + offset
+
+
+def _copied(message: Message) -> Message:
+    made = type(message)()
+    made.CopyFrom(message)
+    return made
 
 
 def _now() -> float:
