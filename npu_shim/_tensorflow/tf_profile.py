@@ -63,24 +63,14 @@ def runs_in(metadata: Message) -> list[OpRun]:
     outputs = {(node.node_name, each.slot): _described(each) for node, _ in nodes for each in node.output}
     found = []
     for node, label in nodes:
-        kind = label.group(1) if label else ""
-        if not kind or kind in _CALLS or node.node_name == "_SOURCE":
-            continue
-        names = [each.strip().partition(":") for each in label.group(2).split(",")] if label else []
-        if kind == ITERATOR and any(name in anonymous for name, _, _ in names):
-            continue
-        inputs = [outputs.get((name, int(slot or 0))) for name, _, slot in names if name and name[0] != "^"]
-        begin = node.all_start_nanos / 1e3
-        found.append(
-            OpRun(
-                node.node_name,
-                _plain_type(kind),
-                begin,
-                begin + node.all_end_rel_nanos / 1e3,
-                [each or ("", "") for each in inputs],
-                [_described(each) for each in node.output],
-            )
-        )
+        kind, names = label.groups() if label else ("", "")
+        taken = [each.strip().partition(":") for each in names.split(",") if each and each.strip()[:1] != "^"]
+        waits = kind == ITERATOR and any(name in anonymous for name, _, _ in taken)
+        if kind and kind not in _CALLS and not waits and node.node_name != "_SOURCE":
+            begin, end = node.all_start_nanos / 1e3, (node.all_start_nanos + node.all_end_rel_nanos) / 1e3
+            inputs = [outputs.get((name, int(slot or 0)), ("", "")) for name, _, slot in taken]
+            described = [_described(each) for each in node.output]
+            found.append(OpRun(node.node_name, _plain_type(kind), begin, end, inputs, described))
     return found
 
 
@@ -121,27 +111,30 @@ class HostTrace:
         with tf.profiler.experimental.Trace(name):
             pass
 
-    def stop(self) -> list[Line]:
-        """Stop. Return what each thread did."""
+    def stop(self) -> list[Event]:
+        """Stop. Return what the threads did, one after the other."""
         tf.profiler.experimental.stop()
         with self._folder as folder:
             (path,) = glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True)
             space = _xplane.XSpace()
             with open(path, "rb") as stream:
                 space.ParseFromString(stream.read())
-        return [Line(plane, line) for plane in space.planes if plane.name == "/host:CPU" for line in plane.lines]
+        planes = [plane for plane in space.planes if plane.name == "/host:CPU"]
+        return [event for plane in planes for line in plane.lines for event in _events(plane, line)]
 
 
 class Event(NamedTuple):
     """A call or an op on a thread.
 
     Attributes:
+        thread: its name.
         name: of the event.
         begin, end: in microseconds.
         stats: what is known of it.
         around: the events around it, the outermost first.
     """
 
+    thread: str
     name: str
     begin: float
     end: float
@@ -149,30 +142,18 @@ class Event(NamedTuple):
     around: tuple[Event, ...]
 
 
-class Line:
-    """The events of a thread.
-
-    Attributes:
-        name: of the thread.
-        events: in the order of their begin.
-    """
-
-    def __init__(self, plane: Message, line: Message) -> None:
-        self.name: str = line.name
-        self.events = list(self._read(plane, line))
-
-    @staticmethod
-    def _read(plane: Message, line: Message) -> Iterator[Event]:
-        around: list[Event] = []
-        for event in sorted(line.events, key=lambda each: (each.offset_ps, -each.duration_ps)):
-            begin = line.timestamp_ns / 1e3 + event.offset_ps / 1e6
-            while around and around[-1].end <= begin:
-                around.pop()
-            stats = {plane.stat_metadata[each.metadata_id].name: _value(plane, each) for each in event.stats}
-            name = plane.event_metadata[event.metadata_id].name
-            made = Event(name, begin, begin + event.duration_ps / 1e6, stats, tuple(around))
-            around.append(made)
-            yield made
+def _events(plane: Message, line: Message) -> Iterator[Event]:
+    """Yield the events of a thread in the order of their begin."""
+    around: list[Event] = []
+    for event in sorted(line.events, key=lambda each: (each.offset_ps, -each.duration_ps)):
+        begin = line.timestamp_ns / 1e3 + event.offset_ps / 1e6
+        while around and around[-1].end <= begin:
+            around.pop()
+        stats = {plane.stat_metadata[each.metadata_id].name: _value(plane, each) for each in event.stats}
+        name = plane.event_metadata[event.metadata_id].name
+        made = Event(line.name, name, begin, begin + event.duration_ps / 1e6, stats, tuple(around))
+        around.append(made)
+        yield made
 
 
 def _value(plane: Message, stat: Message) -> Value:
@@ -180,37 +161,30 @@ def _value(plane: Message, stat: Message) -> Value:
     return plane.stat_metadata[stat.ref_value].name if kind == "ref_value" else getattr(stat, kind or "str_value")
 
 
-def runs_of(lines: list[Line]) -> list[OpRun]:
+def runs_of(events: list[Event]) -> list[OpRun]:
     """Return the runs of ops in a trace, without those inside of datasets, in the order of their begin."""
-    events = [event for line in lines for event in line.events]
     of_datasets = {event.stats.get("id") for event in events if event.name.startswith("InstantiatedCapturedFunction")}
     done = collections.defaultdict(list)  # when the asynchronous ops ended
     for event in events:
         if event.name == "ExecutorState::ProcessAsync::Done":
             done[event.stats.get("name"), event.stats.get("step_id")].append(event.begin)
     found = []
-    for line in lines:
-        for event in line.events:
-            if event.name == "IteratorGetNextOp::DoCompute":
-                found.append(OpRun(ITERATOR, ITERATOR, event.begin, event.end))
-            elif event.name.startswith("EagerLocalExecute: "):
-                kind = event.name.partition(" ")[2]
-                if kind != ITERATOR and not kind.startswith(_FUNCTION):
-                    found.append(OpRun(kind, kind, event.begin, event.end))
-            elif ":" in event.name and "::" not in event.name and not line.name.startswith(_PIPELINE):
-                name, _, kind = event.name.rpartition(":")
-                outer = {each.name for each in event.around}
-                step = next((each.stats["id"] for each in reversed(event.around) if "id" in each.stats), None)
-                if (
-                    "EagerKernelExecute" not in outer | {name}
-                    and step not in of_datasets
-                    and kind not in _CALLS | {ITERATOR}
-                    and re.match(r"\w+$", kind)
-                    and any(each.startswith("ExecutorState::Process") for each in outer)
-                ):
-                    end = next((each for each in done[name, step] if each >= event.begin), 0.0)
-                    inputs = _shapes(event.stats.get("shape"))
-                    found.append(OpRun(name, _plain_type(kind), event.begin, max(event.end, end), inputs))
+    for event in events:
+        if event.name == "IteratorGetNextOp::DoCompute":
+            found.append(OpRun(ITERATOR, ITERATOR, event.begin, event.end))
+        elif event.name.startswith("EagerLocalExecute: "):
+            kind = event.name.partition(" ")[2]
+            if kind != ITERATOR and not kind.startswith(_FUNCTION):
+                found.append(OpRun(kind, kind, event.begin, event.end))
+        elif re.search(r"^[^:]+:\w+$", event.name) and not event.thread.startswith(_PIPELINE):
+            name, _, kind = event.name.rpartition(":")
+            outer = {each.name for each in event.around}
+            step = next((each.stats["id"] for each in reversed(event.around) if "id" in each.stats), None)
+            is_inside = any(each.startswith("ExecutorState::Process") for each in outer) and step not in of_datasets
+            if is_inside and "EagerKernelExecute" not in outer | {name} and kind not in _CALLS | {ITERATOR}:
+                end = next((each for each in done[name, step] if each >= event.begin), 0.0)
+                inputs = _shapes(event.stats.get("shape"))
+                found.append(OpRun(name, _plain_type(kind), event.begin, max(event.end, end), inputs))
     return sorted(found, key=lambda each: each.begin)
 
 
@@ -222,9 +196,7 @@ def _shapes(text: str | None) -> list[tuple[str, str]] | None:
     return [(part.group(1), part.group(2).replace("?", "-1")) if part else ("", "") for part in parts]
 
 
-def tracings(lines: list[Line]) -> Iterator[tuple[str, float, float]]:
-    """Yield name, begin and end of the tf.functions that were traced."""
-    for line in lines:
-        for event in line.events:
-            if str(event.stats.get("tf_function_call", "")).startswith("traced"):
-                yield event.name, event.begin, event.end
+def tracings(events: list[Event]) -> list[tuple[str, float, float]]:
+    """Return name, begin and end of the tf.functions that were traced."""
+    traced = [event for event in events if str(event.stats.get("tf_function_call", "")).startswith("traced")]
+    return [(event.name, event.begin, event.end) for event in traced]

@@ -142,10 +142,9 @@ class ProcessTrace(Trace):
         self._host.mark(_BEGIN)
 
     def _stop(self) -> tuple[list[OpRun], Sequence[tuple[str, float, float]], Callable[[float], float]]:
-        lines = self._host.stop()
-        began = next(event.begin for line in lines for event in line.events if event.name == _BEGIN)
-        offset = began - self._ends[0]
-        return tf_profile.runs_of(lines), list(tf_profile.tracings(lines)), lambda moment: moment + offset
+        events = self._host.stop()
+        offset = next(event.begin for event in events if event.name == _BEGIN) - self._ends[0]
+        return tf_profile.runs_of(events), tf_profile.tracings(events), lambda moment: moment + offset
 
 
 def _copied(message: Message) -> Message:
