@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
 import numpy as np
 
@@ -16,12 +16,14 @@ from npu_shim.rehearsal.assess.products import Product
 LEAST = 0.03  # of a step, below which a cost is no finding
 _MOST_ROWS = 5
 _ROWS = 1 << 18  # that are counted at once
+OP = ("type", "name")  # cells of an op
+_HOST = "host-bound"
 _FULL = 0.8  # use of the matrix unit that large products reach
 _LOW = 0.5
 _TILE = 16  # elements of the matrix unit in each direction
 _FEW, _MANY = 2, 32  # messages of gradients in a step
 _COMPILES = re.compile("compile|buildgraph|graphprepare|retrace", re.I)
-_FUNCTIONS = {"host-bound": "^(host|python)", "data-bound": "^pipeline|GetNext"}
+_FUNCTIONS = {_HOST: "^(host|python)", "data-bound": "^pipeline|GetNext"}
 _LOOP_GAPS = 0.05  # of a step, which launches may take in a loop of steps on the device
 _SLOW_LINK = 0.6  # of the median bandwidth
 _SLOW_RANK = 1.05  # times the work of the others
@@ -84,6 +86,16 @@ class Case:
             took += np.bincount(code[short], spent[short], len(calls))
         return calls / self.steps, took / self.steps / 1e6
 
+    @property
+    def length(self) -> float:
+        """The milliseconds of a step."""
+        return self.mean(self.found.length)
+
+    @property
+    def alone(self) -> float:
+        """The milliseconds of communication in a step that nothing overlaps."""
+        return self.mean(self.found.waits[kinds.COMMUNICATION])
+
     def mean(self, nanoseconds: np.ndarray) -> float:
         """Return the mean over the steps in milliseconds."""
         return float(nanoseconds.sum()) / self.steps / 1e6
@@ -94,33 +106,23 @@ class Case:
             work.bound(self.device.signatures[place], self.product) * self.calls[place] / 1e6 if self.product else 0.0
         )
 
-    def rows(self, wanted: np.ndarray, why: Callable[[int], str] = lambda place: "") -> list[Row]:
-        """Return the rows of wanted ops that cost most; runs of one op with other shapes are one row."""
-        return self.most(self.calls * wanted, self.ms * wanted, lambda place, calls, ms: why(place))
+    def groups(self, places: Iterable[int], cost: np.ndarray, keys: Sequence[str] = OP) -> list[list[int]]:
+        """Return places of signatures, together those with equal cells, those that cost most first."""
+        found: dict[tuple[str, ...], list[int]] = {}
+        for place in places:
+            if self.calls[place] > 0:
+                cells = tuple(getattr(self.device.signatures[place], key) for key in keys)
+                found.setdefault(cells, []).append(int(place))
+        return [places for _, places in sorted(found.items(), key=lambda each: (-cost[each[1]].sum(), each[0]))]
 
-    def most(
-        self, calls: np.ndarray, ms: np.ndarray, why: Callable[[int, float, float], str], by_type: bool = False
-    ) -> list[Row]:
-        """Return a row for each op that costs most, or for each type with most calls.
+    def row(self, places: list[int], why: str) -> Row:
+        """Return the evidence of one op with some signatures."""
+        each, calls, ms = self.device.signatures[places[0]], self.calls[places].sum(), self.ms[places].sum()
+        return Row(each.name, each.type, self.profile.lines.of(each.name, each.type), float(calls), float(ms), why)
 
-        Args:
-            calls, ms: of each signature; those without calls have no row.
-            why: called with the first signature, calls and milliseconds of a row.
-            by_type: True for types.
-        """
-        sums: dict[tuple[str, ...], list[Any]] = {}
-        for place in np.flatnonzero(calls > 0).tolist():
-            each = self.device.signatures[place]
-            row = sums.setdefault((each.type,) if by_type else (each.name, each.type), [place, 0.0, 0.0])
-            row[1] += calls[place]
-            row[2] += ms[place]
-        found = sorted(sums.items(), key=lambda item: (-item[1][1 if by_type else 2], item[0]))[:_MOST_ROWS]
-        rows = [(self.device.signatures[row[0]], *row) for _, row in found]
-        line = self.profile.lines.of
-        return [
-            Row(each.name, each.type, line(each.name, each.type), float(number), float(took), why(place, number, took))
-            for each, place, number, took in rows
-        ]
+    def rows(self, places: Iterable[int], why: Callable[[int], str]) -> list[Row]:
+        """Return the evidence of the ops that cost most; runs of one op with other shapes are one row."""
+        return [self.row(each, why(each[0])) for each in self.groups(places, self.ms)[:_MOST_ROWS]]
 
     def functions(self, pattern: str) -> list[Row]:
         """Return the functions of the host whose level or name fits, with their time in a step."""
@@ -147,26 +149,22 @@ def search(profile: Profile, cases: Sequence[Case], shown: int) -> list[Finding]
     made = [*_recompiles(case, idle), *_ranks(cases, waits), *links]
     made += [*_messages(case, waits[shown] + sum(each.ms for each in links)), *_by_kind(case, idle)]
     made += [*_gaps(case, idle), *_matrix(case)]
-    least = LEAST * case.mean(case.found.length)
+    least = LEAST * case.length
     return sorted((each for each in made if each.ms >= least), key=lambda each: (-each.ms, each.id))
 
 
 def _by_kind(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield what ops of one kind cost: the time in which only they run, of the host also that in which none runs."""
-    for name in dict.fromkeys([*case.kind, "host-bound"]):
-        wanted = case.kind == name
-        if not name:
-            continue
-        of_host = name == "host-bound"
-        spent = idle[kinds.HOST] if of_host else only(case.device, case.found, wanted)
-        floor = sum(case.bound(place) for place in np.flatnonzero(wanted)) if kinds.KINDS[name].replaced else 0.0
-        rows = case.rows(wanted, lambda place: _reason_of_kind(case.device.signatures[place]))
+    for name in dict.fromkeys([*filter(None, case.kind), _HOST]):
+        wanted, rows = case.kind == name, []
+        spent = case.mean(idle[kinds.HOST] if name == _HOST else only(case.device, case.found, wanted))
+        floor = sum(map(case.bound, np.flatnonzero(wanted))) if kinds.KINDS[name].replaced else 0.0
+        rows = case.rows(np.flatnonzero(wanted), lambda place: _reason_of_kind(case.device.signatures[place]))
         rows += case.functions(_FUNCTIONS[name]) if name in _FUNCTIONS else []
-        if of_host and not rows:
-            rows = [Row("idle before the forward pass", "", "", 1.0, case.mean(spent), "no op runs on the device")]
-        ms = case.mean(spent)
-        rows += _loop(case, ms) if of_host else []
-        yield Finding(name, ms, rows, floor)
+        if name == _HOST:
+            rows = rows or [Row("idle before the forward pass", "", "", 1.0, spent, "no op runs on the device")]
+            rows += _loop(case, spent)
+        yield Finding(name, spent, rows, floor)
 
 
 def _reason_of_kind(each: Signature) -> str:
@@ -181,7 +179,7 @@ def _loop(case: Case, host: float) -> list[Row]:
 
     The host works once for each call then. Its work for the data does not go: it belongs into the input pipeline.
     """
-    rest = case.mean(case.found.length) - host
+    rest = case.length - host
     if rest <= 0 or host <= _LOOP_GAPS * (host + rest):
         return []
     number = int(np.ceil(host * (1 - _LOOP_GAPS) / (_LOOP_GAPS * rest)))
@@ -195,7 +193,10 @@ def _gaps(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     calls, ms = case.sums(np.array([kinds.small(each) for each in case.device.signatures]) * computes)
     gaps = case.mean(idle[GAPS])
     if 2 * calls.sum() > case.calls[computes].sum():
-        rows = case.most(calls, ms, lambda place, calls, ms: f"{1000 * ms / calls:.1f} us a run", by_type=True)
+        rows = []
+        for places in case.groups(np.flatnonzero(calls), calls, ("type",))[:_MOST_ROWS]:
+            number, took = float(calls[places].sum()), float(ms[places].sum())
+            rows.append(case.row(places, f"{1000 * took / number:.1f} us a run")._replace(calls=number, ms=took))
         yield Finding("small-ops", gaps + float(ms.sum()), rows)
         return
     ops = len(case.code) / case.steps
@@ -205,12 +206,11 @@ def _gaps(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
 def _recompiles(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield what compiling costs, and take it out of the idle times."""
     functions = case.functions(_COMPILES.pattern)
-    shapes: dict[tuple[str, str], set[str]] = {}
-    for place in np.flatnonzero(case.calls > 0):
-        each = case.device.signatures[place]
-        if case.device.category[place] in (kinds.COMPUTE, kinds.AI_CPU):
-            shapes.setdefault((each.name, each.type), set()).add(each.shapes)
-    several = {key for key, found in shapes.items() if len(found) > 1}
+    computing = np.flatnonzero(np.isin(case.device.category, (kinds.COMPUTE, kinds.AI_CPU)))
+    shapes = [
+        (each, {case.device.signatures[place].shapes for place in each}) for each in case.groups(computing, case.ms)
+    ]
+    several = [case.row(each, f"{len(found)} shapes") for each, found in shapes if len(found) > 1]
     slow = case.found.slow()
     if not functions and not several:
         return
@@ -222,26 +222,16 @@ def _recompiles(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         part = np.minimum(idle[name], excess - spent)
         idle[name] = idle[name] - part
         spent += part
-    wanted = np.array([(each.name, each.type) in several for each in case.device.signatures])
-    rows = functions + case.rows(wanted, lambda place: f"{len(shapes[_key(case, place)])} shapes")
+    rows = functions + several
     if slow.any():
         rows.insert(0, Row("slow steps", "", "", float(slow.sum()), case.mean(spent), "3 times the median or more"))
     yield Finding("recompile", case.mean(spent), rows[:_MOST_ROWS])
 
 
-def _key(case: Case, place: int) -> tuple[str, str]:
-    return case.device.signatures[place].name, case.device.signatures[place].type
-
-
-def alone(case: Case) -> float:
-    """Return the milliseconds of communication in a step that nothing overlaps."""
-    return case.mean(case.found.waits[kinds.COMMUNICATION].sum(axis=1))
-
-
 def _waits(cases: Sequence[Case]) -> list[float]:
     """Return the milliseconds that each rank waits in collectives for a slower rank."""
-    waits = [alone(case) for case in cases]
-    own = [case.mean(case.found.length) - wait for case, wait in zip(cases, waits)]
+    waits = [case.alone for case in cases]
+    own = [case.length - case.alone for case in cases]
     slowest = int(np.argmax(own))
     is_slow = len(cases) > 1 and own[slowest] >= _SLOW_RANK * float(np.median(own))
     return [max(wait - waits[slowest], 0.0) * is_slow for wait in waits]
@@ -251,8 +241,8 @@ def _ranks(cases: Sequence[Case], waits: Sequence[float]) -> Iterator[Finding]:
     if max(waits) > 0:
         rows = []
         for case, wait in sorted(zip(cases, waits), key=lambda item: (item[1] > 0, -item[1], item[0].device.name)):
-            why = f"{case.mean(case.found.length) - alone(case):.3f} ms of its own work, waits {wait:.3f} ms"
-            rows.append(Row(f"rank {case.device.name}", "", "", 1.0, alone(case), why))
+            why = f"{case.length - case.alone:.3f} ms of its own work, waits {wait:.3f} ms"
+            rows.append(Row(f"rank {case.device.name}", "", "", 1.0, case.alone, why))
         yield Finding("slow-rank", sum(waits) / (len(waits) - 1), rows[:_MOST_ROWS])
 
 
@@ -270,18 +260,18 @@ def _links(cases: Sequence[Case], shown: int) -> Iterator[Finding]:
             rows.append(Row(f"rank {link.source} to {link.target}", link.transport, "", 1.0, ms, why))
     if rows:
         rows.sort(key=lambda row: (-row.ms, row))
-        yield Finding("slow-link", min(rows[0].ms, alone(cases[shown])), rows[:_MOST_ROWS])
+        yield Finding("slow-link", min(rows[0].ms, cases[shown].alone), rows[:_MOST_ROWS])
 
 
 def _messages(case: Case, elsewhere: float) -> Iterator[Finding]:
     """Yield the communication that nothing overlaps, without the time for a slower rank and slow links."""
-    left = max(alone(case) - elsewhere, 0.0)
+    left = max(case.alone - elsewhere, 0.0)
     wanted = case.device.category == kinds.COMMUNICATION
     number, total = float(case.calls[wanted].sum()), float(case.ms[wanted].sum())
     if number:
         name = "many-messages" if number >= _MANY else "few-messages" if number <= _FEW else "communication"
-        why = f"{number:.0f} messages in a step, {100 * (1 - alone(case) / total) if total else 0:.0f} % overlapped"
-        yield Finding(name, left, case.rows(wanted, lambda place: why))
+        why = f"{number:.0f} messages in a step, {100 * (1 - case.alone / total) if total else 0:.0f} % overlapped"
+        yield Finding(name, left, case.rows(np.flatnonzero(wanted), lambda place: why))
 
 
 def _matrix(case: Case) -> Iterator[Finding]:
@@ -297,8 +287,7 @@ def _matrix(case: Case) -> Iterator[Finding]:
         if used < _LOW:
             lost.setdefault(_reason(each), {})[place] = case.ms[place] * (1 - used / _FULL)
     for name, members in lost.items():
-        wanted = np.isin(np.arange(len(case.device.signatures)), list(members))
-        yield Finding(name, sum(members.values()), case.rows(wanted, lambda place: _use(case, place)))
+        yield Finding(name, sum(members.values()), case.rows(members, lambda place: _use(case, place)))
 
 
 def _use(case: Case, place: int) -> str:

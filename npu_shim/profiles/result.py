@@ -31,9 +31,7 @@ def cases_of(profile: Profile, product: Product | None) -> list[Case]:
 
 def slowest(cases: Sequence[Case]) -> int:
     """Return the place of the device that works longest in a step, for which others wait."""
-    return max(
-        range(len(cases)), key=lambda place: cases[place].mean(cases[place].found.length) - findings.alone(cases[place])
-    )
+    return max(range(len(cases)), key=lambda place: cases[place].length - cases[place].alone)
 
 
 def to_result(profile: Profile, folder: str, product: Product | None = None, by_gain: bool = False) -> JsonObject:
@@ -71,7 +69,7 @@ def to_result(profile: Profile, folder: str, product: Product | None = None, by_
         "step": _step(case),
         "waits": [{"what": label(case, name), **_share(case, each)} for name, each in _some(case.found.waits)],
         "phases": [_phase(case, place) for place in range(len(PHASES)) if case.found.phases[:, place].any()],
-        "ops": _ops(case, ("name", "type")),
+        "ops": _ops(case, findings.OP),
         "types": _ops(case, ("type",)),
         "findings": [_finding(case, each) for each in found],
         "timeline": _timeline(case),
@@ -84,7 +82,7 @@ def _some(waits: dict[str, np.ndarray]) -> list[tuple[str, np.ndarray]]:
 
 def _share(case: Case, nanoseconds: np.ndarray) -> JsonObject:
     ms = case.mean(nanoseconds)
-    return {"ms": ms, "share": ms / case.mean(case.found.length)}
+    return {"ms": ms, "share": ms / case.length}
 
 
 def _device(case: Case) -> JsonObject:
@@ -92,9 +90,9 @@ def _device(case: Case) -> JsonObject:
         "device": case.device.name,
         "steps": case.steps,
         "runs": len(case.device.code),
-        "mean_ms": case.mean(case.found.length),
+        "mean_ms": case.length,
         "busy_ms": case.mean(case.found.busy),
-        "communication_ms": findings.alone(case),
+        "communication_ms": case.alone,
     }
 
 
@@ -123,26 +121,24 @@ def _phase(case: Case, place: int) -> JsonObject:
 
 def _ops(case: Case, keys: Sequence[str]) -> list[JsonObject]:
     """Return the ops, or types of ops, those that cost most first."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for place in np.flatnonzero(case.calls > 0):
-        groups.setdefault(tuple(getattr(case.device.signatures[place], key) for key in keys), []).append(int(place))
-    most = sorted(groups.items(), key=lambda item: (-case.ms[item[1]].sum(), item[0][::-1]))[:_MOST]
-    return [_op(case, dict(zip(keys, key)), places) for key, places in most]
+    every = range(len(case.device.signatures))
+    return [_op(case, "name" in keys, places) for places in case.groups(every, case.ms, keys)[:_MOST]]
 
 
-def _op(case: Case, of_group: dict[str, str], places: list[int]) -> JsonObject:
+def _op(case: Case, is_named: bool, places: list[int]) -> JsonObject:
     most, ms = max(places, key=lambda place: case.ms[place]), float(case.ms[places].sum())
+    each = case.device.signatures[most]
     return {
-        "name": of_group.get("name", ""),
-        "type": of_group["type"],
+        "name": each.name if is_named else "",
+        "type": each.type,
         "unit": label(case, str(case.device.category[most])),
-        "line": case.profile.lines.of(case.device.signatures[most].name, of_group["type"]),
+        "line": case.profile.lines.of(each.name, each.type),
         "calls": float(case.calls[places].sum()),
         "ms": ms,
-        "share": ms / case.mean(case.found.length),
+        "share": ms / case.length,
         **{name: _ratio(case, which, places) for which, name in enumerate(_RATIOS)},
         "bound_ms": sum(case.bound(place) for place in places) if case.product else None,
-        "shapes": case.device.signatures[most].shapes.strip('"'),
+        "shapes": each.shapes.strip('"'),
     }
 
 
@@ -153,7 +149,7 @@ def _ratio(case: Case, which: int, places: Sequence[int]) -> float | None:
 
 
 def _finding(case: Case, each: findings.Finding) -> JsonObject:
-    kind, length = kinds.KINDS[each.id], case.mean(case.found.length)
+    kind, length = kinds.KINDS[each.id], case.length
     return {
         "id": each.id,
         "title": kind.title,
