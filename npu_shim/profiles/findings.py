@@ -159,7 +159,7 @@ def _by_kind(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         wanted, rows = case.kind == name, []
         spent = case.mean(idle[kinds.HOST] if name == _HOST else only(case.device, case.found, wanted))
         floor = sum(map(case.bound, np.flatnonzero(wanted))) if kinds.KINDS[name].replaced else 0.0
-        rows = case.rows(np.flatnonzero(wanted), lambda place: _reason_of_kind(case.device.signatures[place]))
+        rows = case.rows(np.flatnonzero(wanted), lambda place: reason(case.device.signatures[place]))
         rows += case.functions(_FUNCTIONS[name]) if name in _FUNCTIONS else []
         if name == _HOST:
             rows = rows or [Row("idle before the forward pass", "", "", 1.0, spent, "no op runs on the device")]
@@ -167,11 +167,13 @@ def _by_kind(case: Case, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         yield Finding(name, spent, rows, floor)
 
 
-def _reason_of_kind(each: Signature) -> str:
+def reason(each: Signature) -> str:
+    """Return why an op belongs to its kind: its types, and on the AI CPU what to use instead."""
     if kinds.category(each) != kinds.AI_CPU:
         return each.core if each.types in ("", "N/A") else each.types
     types = sorted(set(re.findall(r"\w*(?:INT64|STRING|COMPLEX|DOUBLE)\w*", each.types.upper())))
-    return f"on the AI CPU for its type {', '.join(types)}" if types else "no kernel of the AI Core"
+    why = f"on the AI CPU for its type {', '.join(types)}" if types else "no kernel of the AI Core"
+    return f"{why}; use {kinds.instead(each)}" if kinds.instead(each) else why
 
 
 def _loop(case: Case, host: float) -> list[Row]:
@@ -285,7 +287,7 @@ def _matrix(case: Case) -> Iterator[Finding]:
         if not np.isfinite(used) and case.bound(place):
             used = case.bound(place) / case.ms[place]
         if used < _LOW:
-            lost.setdefault(_reason(each), {})[place] = case.ms[place] * (1 - used / _FULL)
+            lost.setdefault(_why_low(each), {})[place] = case.ms[place] * (1 - used / _FULL)
     for name, members in lost.items():
         yield Finding(name, sum(members.values()), case.rows(members, lambda place: _use(case, place)))
 
@@ -296,7 +298,7 @@ def _use(case: Case, place: int) -> str:
     return f"{known}{each.types} {each.shapes.strip(chr(34))}"
 
 
-def _reason(each: Signature) -> str:
+def _why_low(each: Signature) -> str:
     if re.search(r"(^|;)(DT_)?FLOAT(32)?(;|$)", each.types, re.I):
         return "matrix-float32"
     sizes = [size for shape in work.shapes(each.shapes)[:2] for size in shape[-2:]]

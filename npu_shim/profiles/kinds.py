@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 COMPUTE, AI_CPU, COMMUNICATION, INPUT, HOST, TRANSFER, OTHER = (
     "compute", "AI CPU", "communication", "input pipeline", "host", "transfers", "other"
@@ -59,6 +59,7 @@ class Kind(NamedTuple):
         see: a page of the documentation.
         replaced: True if another op takes the place of what it names; False if nothing does.
         ops: patterns of the category, name, type and data types of its ops; one of the rows has to fit.
+        instead: such patterns, and what to use instead of the ops that fit the first of them.
     """
 
     title: str
@@ -66,6 +67,7 @@ class Kind(NamedTuple):
     see: str
     replaced: bool = False
     ops: list[dict[str, str]] = []
+    instead: list[dict[str, str]] = []
 
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds.json"), encoding="utf-8") as _stream:
@@ -80,14 +82,25 @@ def category(each: Signature) -> str:
 
 def kind(each: Signature) -> str:
     """Return the kind of bottleneck that the time of an op belongs to, the first of KINDS that fits, "" for none."""
-    cells: dict[str, Any] = {**each._asdict(), "category": category(each), "name": each.name.lower()}
-    cells["types"] = f"{each.types};{each.out_types}"
-    if cells["category"] in (COMMUNICATION, OTHER):
+    if category(each) in (COMMUNICATION, OTHER):
         return ""
-    for name, row in KINDS.items():
-        if any(all(re.fullmatch(pattern, cells[field]) for field, pattern in op.items()) for op in row.ops):
-            return name
-    return ""
+    cells = _cells(each)
+    return next((name for name, row in KINDS.items() if any(_fits(cells, op) for op in row.ops)), "")
+
+
+def instead(each: Signature) -> str:
+    """Return what to use instead of an op on the AI CPU, empty if nothing is known."""
+    cells = _cells(each)
+    return next((row["use"] for row in KINDS["ai-cpu"].instead if _fits(cells, row)), "")
+
+
+def _cells(each: Signature) -> dict[str, str]:
+    types = f"{each.types};{each.out_types}"
+    return {"category": category(each), "name": each.name.lower(), "type": each.type, "types": types}
+
+
+def _fits(cells: dict[str, str], patterns: dict[str, str]) -> bool:
+    return all(re.fullmatch(patterns[field], cells[field]) for field in cells if field in patterns)
 
 
 def on_cpu(each: Signature) -> bool:

@@ -18,6 +18,7 @@ from npu_shim.dumps.writer import write as write_reference
 from npu_shim.options.page import described
 from npu_shim.profiles import profile, steps, work
 from npu_shim.profiles.comparing import significance
+from npu_shim.profiles.findings import reason
 from npu_shim.profiles.kinds import KINDS, Signature
 from npu_shim.profiles.result import to_result
 from npu_shim.rehearsal.assess.products import Product
@@ -222,7 +223,7 @@ def test_fixes_name_what_exists(repo_root: pathlib.Path) -> None:
         page, _, row = kind.see.partition("#")
         text = (repo_root / "docs" / page).read_text(encoding="utf-8")
         assert not row or f'<a id="{row}"></a>' in text, name
-        for dotted in re.findall(r"npu_shim(?:\.\w+)+", kind.fix):
+        for dotted in re.findall(r"npu_shim(?:\.\w+)+", " ".join([kind.fix, *(row["use"] for row in kind.instead)])):
             module, _, attribute = dotted.rpartition(".")
             assert attribute in importlib.import_module(module).__all__, (name, dotted)
     options = {
@@ -237,6 +238,22 @@ def test_fixes_name_what_exists(repo_root: pathlib.Path) -> None:
     assert options <= {row.name for row in described()}
     used = {word for kind in KINDS.values() for word in re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", kind.fix)}
     assert options <= used
+
+
+@pytest.mark.parametrize(
+    ("type", "types", "words"),
+    [
+        ("Where", "BOOL", "no kernel of the AI Core; use npu_shim.data.masked_where"),
+        ("UniqueV2", "FLOAT", "no kernel of the AI Core; use npu_shim.data.unique_padded"),
+        ("NonMaxSuppressionV3", "FLOAT", "no kernel of the AI Core; use tf.image.combined_non_max_suppression"),
+        ("LookupTableFind", "RESOURCE", "no kernel of the AI Core; use the input pipeline"),
+        ("Add", "INT64;INT64", "on the AI CPU for its type INT64; use int32"),
+        ("Mul", "COMPLEX64", "on the AI CPU for its type COMPLEX64; use two real tensors"),
+        ("Cholesky", "FLOAT", "no kernel of the AI Core"),
+    ],
+)
+def test_an_op_on_the_ai_cpu_has_a_reason_and_what_to_use_instead(type: str, types: str, words: str) -> None:
+    assert reason(Signature(name="a", type=type, core="AI_CPU", types=types)) == words
 
 
 def test_the_page_shows_a_timeline_without_the_network(exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
