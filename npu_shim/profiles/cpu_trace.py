@@ -120,7 +120,8 @@ class SessionTrace(Trace):
         found = [(tf_profile.runs_in(metadata), returned) for metadata, returned in self._metadata]
         last = [(max(each.end for each in runs), returned) for runs, returned in found if runs]
         handed_over = np.array(sorted(each for each in last if each[0] < each[1])).reshape(-1, 2) * 1000  # nanoseconds
-        stands = union(*handed_over.astype(np.int64).T, np.full(len(handed_over), True))
+        begin, end = handed_over.astype(np.int64).T
+        stands = union(begin, end, np.full(len(begin), True))
 
         def clock(moment: float) -> float:
             return moment - float(filled(stands, np.array([[0, int(moment * 1000)]]))[0, 0]) / 1000

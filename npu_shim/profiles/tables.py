@@ -120,8 +120,8 @@ def _add(
                 problems[path] = f"{skipped} rows are broken and were skipped, the last one at line {max(line, 1)}"
             if batch and (row is None or len(batch) == _ROWS):
                 types = (np.int32, np.int64, np.int64, *[np.float32] * len(ratios))
-                code, *times, matrix, vector, memory, more = (np.array(*each) for each in zip(zip(*batch), types))
-                runs.add(code, *times, (matrix, vector, np.fmax(memory, more)))
+                code, begin, lasted, matrix, vector, memory, more = map(np.array, zip(*batch), types)
+                runs.add(code, begin, lasted, (matrix, vector, np.fmax(memory, more)))
                 batch = []
 
 
