@@ -15,6 +15,8 @@ DECIDED = {
     "a mode key": "mode == tf.estimator.ModeKeys.TRAIN",
     "a mode key to the left": "tf.estimator.ModeKeys.TRAIN == mode",
     "a mode as a string": "mode == 'train'",
+    "a test for None": "labels is not None",
+    "a conjunction that ends in a decided one": "FLAGS.x and mode != 'eval'",
     "a negation": "not testing",
     "two tests": "mode == 'train' and not testing",
     "membership": "mode in modes",
@@ -35,8 +37,6 @@ VARIABLES = {
     "a variable": "training = mode == 'train'\n%s",
     "an argument by default and by call": "def cnn(x, training=False):\n    %s    return y\ny = cnn(x)\ny = cnn(x, True)\n",
     "an argument of a function that calls itself": "def cnn(x, training):\n    x = cnn(x, training)\n    %s    return y\ncnn(x, True)\n",
-    "an argument that an if asks": "def cnn(x, training):\n    if training:\n        x = augment(x)\n    %s    return y\n",
-    "an argument that a not asks": "def cnn(x, training):\n    reuse = not training\n    %s    return y\n",
 }
 
 
@@ -88,6 +88,9 @@ UNDECIDED = {
     "an argument that may be a placeholder": "def cnn(x, training):\n    %s    return y\ncnn(x, True)\ncnn(x, phase)\n",
     "an argument that another function asks": "def cnn(x, training):\n    %s    return y\ndef other(training):\n    if training:\n        pass\n",
     "an attribute of something": "def cnn(x, net):\n    training = net.training\n    %s    return y\n",
+    "a conjunction that ends in an open one": "training = mode == 'train' and flag\n%s",
+    "a comparison of two values": "training = step < last\n%s",
+    "a bool of the project": "from mine import bool\ntraining = bool(x)\n%s",
 }
 
 
@@ -196,3 +199,37 @@ def test_a_condition_that_other_files_pass_is_followed(tmp_path: pathlib.Path) -
     paths = [str(tmp_path / "net.py"), str(tmp_path / "use.py")]
     new = Converter(project=Project(paths)).convert(net.encode(), paths[0]).new
     assert new is not None and new.decode().endswith("return npu_ops.dropout(x, 0.5) if training else x\n")
+
+
+FUNCTIONS = {
+    "tested by if at its start": ("    if training:\n        x = noise(x)\n", True),
+    "tested by a negation": ("    assert not training or x\n", True),
+    "tested in a conditional expression": ("    r = f(0.5 if training else 0)\n", True),
+    "an attribute, tested": ("    if not self.training:\n        log()\n", True),
+    "tested in a branch alone": ("    if deep:\n        if training:\n            x = noise(x)\n", False),
+    "tested behind a return": ("    if deep:\n        return x\n    if training:\n        x = noise(x)\n", False),
+    "tested when something else holds": ("    if deep and training:\n        x = noise(x)\n", False),
+    "tested in a lambda": ("    f = lambda: 1 if training else 0\n", False),
+    "tested by TensorFlow": ("    x = tf.cond(training, f, g)\n", False),
+    "bound anew": ("    if training:\n        log()\n    training = tf.constant(True)\n", False),
+    "handed on to the function itself": ("    f(self, x, training)\n", False),
+}
+
+
+def is_converted(text: str) -> bool:
+    result = Converter().convert((HEAD + text).encode())
+    assert not result.unreadable
+    return result.new is not None
+
+
+@pytest.mark.parametrize("body,expected", list(FUNCTIONS.values()), ids=list(FUNCTIONS))
+def test_an_argument_that_its_function_tests_is_no_tensor(body: str, expected: bool) -> None:
+    name = "self.training" if "self.training" in body else "training"
+    text = "def f(self, x, training):\n" + body + "    " + LAYER % name + "    return y\n"
+    assert is_converted(text + "f(None, x, flag)\n") == expected
+
+
+def test_a_recursive_function_is_static_if_its_callers_are() -> None:
+    text = "def f(x, training):\n    if x:\n        f(x, training)\n    " + LAYER % "training" + "    return y\n"
+    assert is_converted(text + "f(x, True)\n")
+    assert not is_converted(text + "f(x, flag)\n")

@@ -89,17 +89,6 @@ def test_evaluation_counts_every_sample(has_estimator, estimator, line):
     np.testing.assert_allclose(by_16, at_once, rtol=1e-6)
 
 
-def test_the_same_weights_as_a_plain_estimator(has_estimator, estimator, linear_model_fn, line, tmp_path):
-    if without_estimator(has_estimator):
-        return
-    plain = tf.estimator.Estimator(
-        linear_model_fn(tf.estimator.EstimatorSpec), str(tmp_path / "plain"), tf.estimator.RunConfig(tf_random_seed=1)
-    )
-    for job in (plain, estimator(spec=tf.estimator.EstimatorSpec)):
-        job.train(dataset(line, 14), steps=30)
-        np.testing.assert_array_equal(job.get_variable_value("w"), plain.get_variable_value("w"))
-
-
 def trained(job):
     return {name: job.get_variable_value(name) for name in job.get_variable_names()}
 
@@ -199,42 +188,6 @@ def test_intervals_that_are_not_a_multiple_of_the_loop_are_reported(has_estimato
     )
     told = [m for m in log() if "is not a multiple of iterations_per_loop=10" in m]
     assert len(told) == 1 and "save_checkpoints_steps=25" in told[0]
-
-
-def test_train_and_evaluate(has_estimator, estimator, line):
-    if without_estimator(has_estimator):
-        return
-    result, _ = tf.estimator.train_and_evaluate(
-        estimator(),
-        tf.estimator.TrainSpec(dataset(line), max_steps=40),
-        tf.estimator.EvalSpec(dataset(line, 16, 1), steps=None, start_delay_secs=0, throttle_secs=0),
-    )
-    assert result["global_step"] == 40 and result["mae"] < 0.1
-
-
-def test_warm_start(has_estimator, estimator, line, tmp_path):
-    if without_estimator(has_estimator):
-        return
-    first = estimator(model_dir=tmp_path / "first")
-    first.train(dataset(line), steps=60)
-    second = estimator(model_dir=tmp_path / "second", params={"rate": 0.0}, warm_start_from=str(tmp_path / "first"))
-    second.train(dataset(line), steps=1)
-    np.testing.assert_array_equal(second.get_variable_value("w"), first.get_variable_value("w"))
-
-
-def test_hooks_and_max_steps(has_estimator, estimator, line):
-    if without_estimator(has_estimator):
-        return
-    seen = []
-
-    class Count(tf.compat.v1.train.SessionRunHook):
-        def after_run(self, run_context, run_values):
-            seen.append(1)
-
-    job = estimator()
-    job.train(dataset(line), hooks=[Count()], max_steps=7)
-    job.train(dataset(line), hooks=[Count()], max_steps=7)
-    assert len(seen) == 7
 
 
 def test_training_input_gets_a_static_batch(has_estimator, tmp_path, line, log):
