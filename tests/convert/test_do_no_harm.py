@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pathlib
+import subprocess
+import sys
+
 import pytest
-from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.converter import FINDING, Converter
+from convert_tf2npu.main import main
 
 HEAD = "import tensorflow as tf\n"
+MAIN = str(main.__code__.co_filename)
 UNTOUCHED = {
     "a session of requests": "import requests\ns = requests.Session()\n",
     "a session of the project": "from db import Session\ns = Session()\n",
@@ -36,6 +42,22 @@ UNTOUCHED = {
     "a Keras model that is only called": "m = tf.keras.Sequential([])\ny = m(x)\n",
     "a name shadowed by an argument": "def f(tf):\n    return tf.Session()\n",
     "code in a string": 'text = "tf.Session()"\n# tf.Session()\n',
+    "an import that nothing uses": "def net(x):\n    return tf.nn.relu(x)\n",
+    "a shard of a helper": "import utils\nmine = utils.shard(names, n)[k]\n",
+    "a shard of TPU code": "from tensorflow.contrib import tpu\nstep = tpu.shard(fn, inputs=[])\n",
+    "a shard that the user computes": "def train_input_fn(num_workers, worker_id):\n    d = tf.data.TFRecordDataset(files)\n"
+    "    return d.shard(num_workers, worker_id)\n",
+    "a flag that the user computes": "def train_input_fn(flag):\n    return tf.data.Dataset.range(9).batch(2, drop_remainder=flag)\n",
+    "a flag that the user set to False": "def train_input_fn():\n    return tf.data.Dataset.range(9).batch(2, drop_remainder=False)\n",
+    "a flag by place": "def train_input_fn():\n    return tf.data.Dataset.range(9).batch(4, True)\n",
+    "Horovod, when nobody asks": "import os, horovod.tensorflow as hvd\nhvd.init(comm)\nr = hvd.rank()\n",
+    "a gradient of the user's own": "g = tf.gradients(y, x, grad_ys=dy)\n",
+    "an optimizer, when nobody asks": "op = tf.train.AdamOptimizer(0.1).minimize(loss)\n",
+    "a gelu method of something": "y = self.gelu(x)\n",
+    "a gelu of any arguments": "def gelu(*args, **kwargs):\n    return activations.gelu(*args, **kwargs)\n",
+    "options of the user": 'tf.config.optimizer.set_experimental_options({"constant_folding": True})\n',
+    "GPU memory options": 'for g in tf.config.experimental.list_physical_devices("GPU"):\n'
+    "    tf.config.experimental.set_memory_growth(g, True)\n",
 }
 
 
@@ -72,6 +94,11 @@ REPORTED = {
     ),
     "a dropout of unknown version": ("def f(x):\n    return tf.nn.dropout(x, 0.1)\n", "Pass it by keyword"),
     "an erf gelu": ("def gelu(x):\n    return x * 0.5 * (1.0 + tf.math.erf(x / 1.4142135623730951))\n", "erf form"),
+    "an optimizer without its scale": (
+        "def train(opt, scale):\n    return tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, scale)\n",
+        "NPU116",
+    ),
+    "a scale without its optimizer": ("scale = tf.train.experimental.FixedLossScale(128)\n", "NPU116"),
     "a noise shape": ("sess = None\nx = tf.nn.dropout(x, rate=0.1, noise_shape=[1, 2])\n", "noise_shape"),
 }
 
@@ -146,6 +173,30 @@ CHANGED = {
         "    for c in d:\n        while c:\n            s = tf.Session(config=npu_config_proto())\n"
         "finally:\n    if c:\n        s = tf.Session(config=npu_config_proto())\n",
     ),
+    "TPUEstimator by another name": (
+        "from tensorflow.contrib import tpu as t\ne = t.TPUEstimator(f, use_tpu=u)\n",
+        "e = t.TPUEstimator(f, use_tpu=False, ",
+    ),
+    "a scale with its optimizer": (
+        "scale = tf.train.experimental.FixedLossScale(128)\n"
+        "opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, scale)\n",
+        "scale = FixedLossScaleManager(128)\nopt = NPULossScaleOptimizer(opt, scale)",
+    ),
+    "a scale by its keyword": (
+        "scale = tf.train.experimental.FixedLossScale(loss_scale_value=128)\n"
+        "opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, scale)\n",
+        "scale = FixedLossScaleManager(loss_scale=128)\n",
+    ),
+    "a dynamic scale with its multiplier": (
+        "scale = tf.train.experimental.DynamicLossScale(multiplier=m)\n"
+        "opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, scale)\n",
+        "incr_ratio=m, decr_ratio=1 / m)\n",
+    ),
+    "a dynamic scale with a computed multiplier": (
+        "scale = tf.train.experimental.DynamicLossScale(multiplier=m + 1)\n"
+        "opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, scale)\n",
+        "incr_ratio=m + 1, decr_ratio=1 / (m + 1))\n",
+    ),
     "a chained session": ("v = tf.Session().run(x)\n", "v = tf.Session(config=npu_config_proto()).run(x)\n"),
 }
 
@@ -156,3 +207,41 @@ def test_is_converted(text: str, part: str) -> None:
     new = converter.convert((HEAD + text).encode()).new
     assert new is not None and part in new.decode()
     assert converter.convert(new).new is None
+
+
+def test_there_is_never_a_question(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "train.py").write_text(
+        HEAD + "import horovod.tensorflow as hvd\ne = tf.estimator.Estimator(f)\ne.train(input_fn, hooks=hooks)\n"
+        "d = d.shard(2, 0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, MAIN, "-i", "train.py", "-o", "out.py", "-d", "horovod"],
+        cwd=str(tmp_path),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode == 0 and (tmp_path / "out.py").exists(), done.stderr
+
+
+def test_the_support_of_each_call_is_reported_with_advice(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "train.py").write_text(HEAD + "names = tf.train.string_input_producer(files)\n")
+    assert main(["-i", str(tmp_path / "train.py"), "-r", str(tmp_path / "reports")]) == 0
+    report = (tmp_path / "reports" / "report.txt").read_text()
+    assert "string_input_producer" in report and "tf.data" in report
+
+
+@pytest.mark.parametrize(
+    ("use", "advice"), [("", "Increment it in AdamW.apply_gradients"), ("global_step", "Remove it")]
+)
+def test_the_global_step_of_an_own_optimizer(use: str, advice: str) -> None:
+    """The advice to pass the step would stop it for good where the optimizer ignores it."""
+    text = (
+        "class AdamW(tf.train.Optimizer):\n    def apply_gradients(self, pairs, global_step=None, name=None):\n"
+        f"        return tf.group([v.assign_sub(g) for g, v in pairs], {use})\n"
+        "def train_op(pairs):\n    step = tf.train.get_or_create_global_step()\n"
+        "    done = AdamW(False, 'a').apply_gradients(pairs, global_step=step)\n"
+        "    return tf.group(done, step.assign(step + 1))\n"
+    )
+    (finding,) = [d for d in Converter().convert((HEAD + text).encode()).diagnostics if d.kind == FINDING]
+    assert finding.code == "NPU226" and advice in finding.message

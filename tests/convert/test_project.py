@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import pathlib
 
+import convert_tf2npu.syntax.source as source_module
 import pytest
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.main import main
@@ -204,3 +206,28 @@ def test_definitions_in_a_notebook_are_known(tmp_path: pathlib.Path) -> None:
     path.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     module = Project([str(path)]).module(str(path))
     assert module is not None and "step" in module.names.module.bindings
+
+
+def test_each_file_is_parsed_once_in_a_run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        "a.py": b"import tensorflow as tf\nfrom b import *\ns = tf.Session()\n",
+        "b.py": b"import tensorflow as tf\nimport c\ndef net(x, training):\n"
+        b"    return tf.layers.dropout(x, 0.5, training=training)\n",
+        "c.py": b"from b import net\nimport tensorflow as tf\nd = tf.data.Dataset.range(3).map(net)\n",
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    paths = [str(tmp_path / name) for name in files]
+    parsed: list[str] = []
+    parse = ast.parse
+
+    def counted(text: str, *arguments: object, **keywords: object) -> ast.AST:
+        if text.encode() in files.values():
+            parsed.append(text)
+        return parse(text, *arguments, **keywords)  # type: ignore[arg-type, call-overload]
+
+    monkeypatch.setattr(source_module.ast, "parse", counted)
+    converter = Converter(project=Project(paths))
+    for path, raw in zip(paths, files.values()):
+        converter.convert(raw, path)
+    assert sorted(parsed) == sorted(raw.decode() for raw in files.values())
