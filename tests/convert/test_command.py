@@ -210,14 +210,6 @@ def test_version_control_and_byte_code_stay_out(project, tmp_path, capsys) -> No
     assert "not part of the migration: .git, env" in capsys.readouterr().out
 
 
-def test_processes_give_what_one_gives(project, tmp_path) -> None:
-    for number in range(20):
-        make(project, {f"part{number}/a.py": SCRIPT.replace("op", f"op{number}")})
-    assert main(["-i", str(project), "-o", str(tmp_path / "one"), "-j", "1"]) == 0
-    assert main(["-i", str(project), "-o", str(tmp_path / "two"), "-j", "2"]) == 0
-    assert content(tmp_path / "one") == content(tmp_path / "two")
-
-
 def test_rules_can_be_chosen_and_places_excepted(tmp_path, capsys) -> None:
     text = (
         "import tensorflow as tf\nwith tf.device('/gpu:0'):\n    tf.Session()\n"
@@ -305,14 +297,6 @@ def test_standard_input_goes_migrated_to_standard_output(tmp_path) -> None:
     assert b"<stdin>:3:6: NPU101 " in done.stderr and b"1 rewritten" in done.stderr
     same = run(["-i", "-"], tmp_path, input=OTHER.encode())
     assert (same.returncode, same.stdout) == (0, OTHER.encode())
-
-
-def test_standard_input_that_is_no_python_is_printed_with_an_error(tmp_path) -> None:
-    done = run(["-i", "-"], tmp_path, input=PYTHON2.encode())
-    assert (done.returncode, done.stdout) == (2, PYTHON2.encode())
-    assert b"<stdin>:2:" in done.stderr
-    checked = run(["-i", "-", "--check"], tmp_path, input=SCRIPT.encode())
-    assert (checked.returncode, checked.stdout) == (1, b"")
 
 
 def test_notebooks_are_part_of_a_folder(project, tmp_path, capsys) -> None:

@@ -9,7 +9,6 @@ from typing import Any, Iterator
 import pytest
 from convert_tf2npu.engine.converter import Converter, FileResult
 from convert_tf2npu.engine.settings import Settings
-from convert_tf2npu.main import main
 from convert_tf2npu.report.explanation import blocks
 from convert_tf2npu.rules.registry import Registry
 from convert_tf2npu.syntax.ipython_magics import python_of
@@ -141,18 +140,6 @@ def test_cells_that_are_no_code_stay(kind: str) -> None:
     content = notebook(IMPORT, "tf.Session()")
     content["cells"].append({"cell_type": kind, "source": ["tf.Session()\n", "("]})
     assert cells(converted(content))[2] == "tf.Session()\n("
-
-
-def test_processes_give_notebooks_what_one_gives(tmp_path: Any) -> None:
-    (tmp_path / "src").mkdir()
-    for number in range(20):
-        content = json.dumps(notebook(IMPORT, "!ls", f"tf.Session(), {number}"))
-        (tmp_path / "src" / (f"{number}.ipynb")).write_text(content)
-    for jobs in "12":
-        assert main(["-i", str(tmp_path / "src"), "-o", str(tmp_path / jobs), "-j", jobs]) == 0
-    for path in (tmp_path / "1").iterdir():
-        assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes()
-        assert b"npu_config_proto" in path.read_bytes()
 
 
 def test_the_device_is_opened_behind_cells_before_the_import_of_tensorflow() -> None:

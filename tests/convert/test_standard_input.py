@@ -6,11 +6,9 @@ import os
 import pathlib
 import subprocess
 import sys
-from itertools import chain, combinations
 
 import convert_tf2npu
 import pytest
-from convert_tf2npu.main import main
 
 pytestmark = pytest.mark.once
 
@@ -98,24 +96,3 @@ def test_text_without_changes_or_of_another_language_is_printed_unchanged(
 def test_exit_codes_of_a_check(raw: bytes, code: int, tmp_path: pathlib.Path) -> None:
     done = filtered(raw, tmp_path, "--check")
     assert (done.returncode, done.stdout) == (code, b"")
-
-
-VENDORS = [("-m", "train.py"), ("-c",), ("-l", "list.xlsx"), ("-r", "report")]
-
-
-@pytest.mark.parametrize("distributed", [(), ("-d", "horovod"), ("-d", "tf_strategy")], ids=" ".join)
-@pytest.mark.parametrize(
-    "flags",
-    [c for n in range(len(VENDORS) + 1) for c in combinations(VENDORS, n)],
-    ids=lambda flags: " ".join(f[0] for f in flags) or "none",
-)
-def test_every_command_line_of_the_vendors_tool_works(
-    flags: tuple[tuple[str, ...], ...], distributed: tuple[str, ...], tmp_path: pathlib.Path, monkeypatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "train.py").write_text(BEFORE, encoding="utf-8")
-    arguments: list[str] = ["-i", "src", "-o", "out"] + list(distributed) + list(chain(*flags))
-    assert main(arguments) == 0
-    assert (tmp_path / "out" / "train.py").read_text(encoding="utf-8") == AFTER
-    assert (tmp_path / "report").exists() is (("-r", "report") in flags)

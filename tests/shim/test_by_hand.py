@@ -12,35 +12,7 @@ from npu_shim import npu_init as npu
 
 v1 = tf.compat.v1
 
-# What 618 models that were ported by hand set most often, as they set it.
-PEOPLE_WRITE = {
-    "use_off_line": ("b", True),
-    "precision_mode": ("s", b"allow_mix_precision"),
-    "dynamic_input": ("b", True),
-    "dynamic_graph_execute_mode": ("s", b"lazy_recompile"),
-    "dump_path": ("s", b"/home/HwHiAiUser/dump"),
-    "profiling_mode": ("b", True),
-    "enable_data_pre_proc": ("b", True),
-    "graph_run_mode": ("i", 1),
-    "mix_compile_mode": ("b", True),
-    "hcom_parallel": ("b", True),
-    "auto_tune_mode": ("s", b"RL,GA"),
-    "fusion_switch_file": ("s", b"./fusion_switch.cfg"),
-    "graph_memory_max_size": ("s", str(16 * 1024**3).encode()),
-    "variable_memory_max_size": ("s", b"15 * 1024"),
-    "customize_dtypes": ("s", b"./switch_config.txt"),
-    "min_group_size": ("b", True),
-    "op_debug_level": ("i", 0),
-    "enable_exception_dump": ("i", 1),
-    "jit_compile": ("s", b"false"),
-    "debug_dir": ("s", b"./debug"),
-    "op_compiler_cache_mode": ("s", b"enable"),
-    "hccl_timeout": ("i", 1800),
-    "aoe_mode": ("s", b"2"),
-    "iterations_per_loop": ("i", 10),
-    "op_precision_mode": ("s", b"op_precision.ini"),
-    "external_weight": ("b", True),
-}
+# As scripts that were ported by hand set them together.
 TOGETHER = {
     "a profile": {"profiling_mode": ("b", True), "profiling_options": ("s", b'{"output":"/tmp/p","task_trace":"on"}')},
     "a dump": {
@@ -60,17 +32,7 @@ TOGETHER = {
         "optypelist_for_implmode": ("s", b"Pooling,SoftmaxV2"),
     },
 }
-DEPRECATED = {
-    "dynamic_input",
-    "dynamic_graph_execute_mode",
-    "auto_tune_mode",
-    "graph_memory_max_size",
-    "op_select_implmode",
-    "variable_memory_max_size",
-    "min_group_size",
-    "op_debug_level",
-    "optypelist_for_implmode",
-}
+DEPRECATED = {"op_select_implmode", "optypelist_for_implmode"}
 
 
 def by_hand(values):
@@ -106,11 +68,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    "values",
-    [{n: v} for n, v in PEOPLE_WRITE.items()] + list(TOGETHER.values()),
-    ids=list(PEOPLE_WRITE) + list(TOGETHER),
-)
+@pytest.mark.parametrize("values", TOGETHER.values(), ids=list(TOGETHER))
 def test_published_configs_are_accepted(way, values):
     made = []
     seen = told(lambda: made.append(WAYS[way](by_hand({"use_off_line": ("b", True), **values}))))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -127,14 +125,6 @@ def test_in_an_estimator(has_estimator, row, value):
     if config is not None:
         made = NPUEstimator(lambda features, labels, mode: None, config=config).config.session_config
         written(row, value, made)
-
-
-@pytest.mark.parametrize("row", [row for row in KEYS.values() if row.deprecated], ids=lambda row: row.name)
-def test_a_deprecated_option_raises_a_warning_in_a_session(row):
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        npu_shim.session_config(**{**companions(row.name), row.name: values_of(row)[0]})
-    assert any(row.name in str(one.message) and row.deprecated in str(one.message) for one in told)
 
 
 @pytest.mark.filterwarnings("ignore")

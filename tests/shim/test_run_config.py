@@ -15,95 +15,8 @@ from npu_shim.config.nested import (
     ExperimentalConfig,
     GraphMemoryOptimizeConfig,
     MemoryConfig,
-    ProfilingConfig,
 )
 from npu_shim.estimator.npu.npu_config import NPURunConfig
-from npu_shim.options import KEYS
-
-DEFAULT = {
-    "all_tensor_not_empty": False,
-    "buffer_optimize": "l2_optimize",
-    "deterministic": 0,
-    "device_type": "default_device_type",
-    "dynamic_graph_execute_mode": "dynamic_execute",
-    "enable_compress_weight": False,
-    "enable_data_pre_proc": True,
-    "enable_dump": False,
-    "enable_dump_debug": False,
-    "enable_exception_dump": 2,
-    "enable_reduce_precision": False,
-    "enable_small_channel": 0,
-    "event_sync_timeout": -1,
-    "experimental_logical_device_cluster_deploy_mode": "LB",
-    "export_compile_stat": 1,
-    "external_weight": False,
-    "frozen_variable": False,
-    "graph_max_parallel_model_num": 1,
-    "graph_run_mode": 1,
-    "hcom_multi_mode": False,
-    "hcom_parallel": True,
-    "input_batch_cpy": False,
-    "input_fusion_size": 131072,
-    "is_tailing_optimization": False,
-    "iterations_per_loop": 1,
-    "jit_compile": "auto",
-    "job": "localhost",
-    "min_group_size": True,
-    "mix_compile_mode": False,
-    "oo_constant_folding": True,
-    "oo_level": "O3",
-    "shape_generalization_mode": "STRICT",
-    "stream_sync_timeout": -1,
-    "task_index": 0,
-    "use_off_line": True,
-    "variable_placement": "Device",
-}
-
-# arguments, then what differs from DEFAULT (None: the key is absent)
-WRITES = [
-    ({}, {}),
-    (
-        dict(precision_mode="allow_mix_precision", iterations_per_loop=10),
-        dict(precision_mode="allow_mix_precision", iterations_per_loop=10),
-    ),
-    (dict(oo_level=None), dict(oo_level=None)),
-    (dict(graph_memory_max_size=1024), dict(graph_memory_max_size="1024")),
-    (
-        dict(dump_config=DumpConfig(enable_dump=True, dump_path="/d", dump_step="0|5")),
-        dict(
-            enable_dump=True,
-            dump_path="/d",
-            dump_step="0|5",
-            dump_mode="output",
-            dump_debug_mode="all",
-            dump_data="tensor",
-        ),
-    ),
-    (
-        dict(memory_config=MemoryConfig()),
-        dict(atomic_clean_policy=0, static_memory_policy=0, variable_use_1g_huge_page=0),
-    ),
-    (dict(profiling_config=ProfilingConfig()), dict(profiling_mode=False)),
-    (dict(profiling_config=ProfilingConfig(False, '{"output":"/p"}')), dict(profiling_mode=False)),
-    (dict(profiling_config=ProfilingConfig(True)), dict(profiling_mode=True, profiling_options="")),
-    (
-        dict(dynamic_input_config=DynamicInputConfig("a:-1", "1;2", 0, 0)),
-        dict(input_shape="a:-1", dynamic_dims="1;2", dynamic_node_type=0, compile_hybrid_mode=0),
-    ),
-    (dict(dynamic_input_config=DynamicInputConfig("a:-1", "1;2", 0, None)), {}),
-    (
-        dict(
-            experimental_config=ExperimentalConfig(
-                "SINGLE", graph_memory_optimize_config=GraphMemoryOptimizeConfig(recompute="auto", graph_slice="manual")
-            )
-        ),
-        dict(experimental_logical_device_cluster_deploy_mode="SINGLE", graph_slice="manual"),
-    ),
-    (dict(aoe_mode="2"), dict(aoe_mode="2", work_path="./")),
-    (dict(work_path="/w"), {}),
-    (dict(compress_weight_conf="/c"), dict(compress_weight_conf="/c", enable_compress_weight=None)),
-    (dict(insert_op_file="/a.cfg"), dict(insert_op_file="/a.cfg")),
-]
 
 
 @pytest.fixture(autouse=True)
@@ -116,15 +29,6 @@ def only_the_error_without_estimator(has_estimator, request):
 
 def config_or_none(has_estimator, *args, **kwargs):
     return NPURunConfig(*args, **kwargs) if has_estimator else None
-
-
-@pytest.mark.parametrize("arguments, differs", WRITES, ids=[str(w[0]) for w in WRITES])
-def test_an_estimator_job_writes(has_estimator, arguments, differs):
-    config = config_or_none(has_estimator, **arguments)
-    wanted = {k: v for k, v in {**DEFAULT, **differs}.items() if v is not None}
-    if config is not None:
-        assert config.npu_options() == wanted
-    assert set(wanted) <= set(KEYS)
 
 
 WRONG = [
