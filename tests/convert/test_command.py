@@ -113,17 +113,6 @@ def test_a_single_script_goes_into_a_folder_or_to_a_file(project, tmp_path) -> N
     assert (tmp_path / "new" / "npu.py").read_text() == MIGRATED
 
 
-def test_files_that_are_there_and_differ_are_not_lost(project, tmp_path, capsys) -> None:
-    out = make(tmp_path / "out", {"train.py": "my own changes\n", "notes.txt": "keep\n"})
-    assert main(["-i", str(project), "-o", str(out)]) == 2
-    assert "train.py" in capsys.readouterr().err
-    assert content(out) == {"train.py": b"my own changes\n", "notes.txt": b"keep\n"}
-    assert main(["-i", str(project), "-o", str(out), "--force"]) == 0
-    assert (out / "train.py").read_text() == MIGRATED and (out / "notes.txt").exists()
-    assert main(["-i", str(project), "-o", str(out)]) == 0  # nothing differs any more
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "src"]  # nothing half made is left
-
-
 @pytest.mark.parametrize(
     "arguments,words",
     [

@@ -281,12 +281,6 @@ def test_a_module_of_the_project_with_that_name_stays(tmp_path: pathlib.Path) ->
     assert convert(tmp_path, files) == files
 
 
-def test_the_output_of_the_tool_does_not_change(tmp_path: pathlib.Path) -> None:
-    text = "".join(dict.fromkeys(t if t.endswith("\n") else t + "\n" for t, _ in REPLACED.values()))
-    first = convert(tmp_path, {"all.py": HEAD + text + "s = tf.Session()\n"})
-    assert convert(tmp_path / "again", first) == first
-
-
 def test_names_of_the_replacement_are_those_of_horovod() -> None:
     text = "import tensorflow as tf\nimport {}horovod.tensorflow as hvd\nif hvd.rank() == 0:\n    tf.summary.scalar('a', b)\n"
     for prefix in ("", "npu_shim."):

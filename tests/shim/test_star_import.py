@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import pickle
 import subprocess
 import sys
@@ -32,44 +31,6 @@ rewriter_config_pb2 scoped_graph_manager session session_run_hook set_keras_sess
 set_split_strategy_by_idx set_split_strategy_by_size shutdown_resource tf util
 """.split()
 
-SIGNATURES = {
-    "npu_hooks_append": "(hooks_list=())",
-    "npu_callbacks_append": "(callbacks_list=())",
-    "npu_config_proto": "(config_proto=None)",
-    "npu_graph_options": "(graph_options=None)",
-    "npu_optimizer_options": "(optimizer_options=None)",
-    "npu_run_config_init": "(run_config=None)",
-    "set_keras_session_npu_config": "(config=None)",
-    "init_resource": "(config=None)",
-    "shutdown_resource": "(sess, npu_shutdown)",
-    "close_session": "(sess)",
-    "npu_clear_session": "(config=None)",
-    "npu_allreduce": "(values, reduction='mean', fusion=1, fusion_id=-1, group='hccl_world_group')",
-    "NPUDistributedOptimizer": "(optimizer, is_weight_update_sharding=False, name=None)",
-    "NPUOptimizer": "(opt, loss_scale_manager=None, is_distributed=False, is_loss_scale=False, "
-    "is_tailing_optimization=False, name=None)",
-    "NPULossScaleOptimizer": "(opt, loss_scale_manager, is_distributed=False)",
-    "FixedLossScaleManager": "(loss_scale, enable_overflow_check=True)",
-    "ExponentialUpdateLossScaleManager": "(init_loss_scale, incr_every_n_steps, decr_every_n_nan_or_inf=2, incr_ratio=2, "
-    "decr_ratio=0.8)",
-    "NPUOutputTensorHook": "(tensors, dependencies=None, output_fn=None, output_every_n_steps=0)",
-    "NPUBroadcastGlobalVariablesHook": "(root_rank=None, index=None)",
-    "create_group": "(group, rank_num, rank_ids)",
-    "get_rank_id": "(group='hccl_world_group')",
-    "get_group_rank_from_world_rank": "(world_rank_id, group)",
-    "set_split_strategy_by_idx": "(idxList, group='hccl_world_group')",
-    "decorator_tf_session": "(func)",
-    "npu_ops.dropout": "(x, keep_prob, noise_shape=None, seed=None, name=None)",
-    "npu_ops.LARSV2": "(input_weight, input_grad, weight_decay, learning_rate, hyperpara=0.001, epsilon=1e-05, "
-    "use_clip=False, name=None)",
-    "hccl_ops.allreduce": "(tensor, reduction, fusion=1, fusion_id=-1, group='hccl_world_group')",
-    "hccl_ops.broadcast": "(tensor, root_rank, fusion=2, fusion_id=0, group='hccl_world_group')",
-    "util.set_iteration_per_loop": "(sess, train_op, iterations_per_loop=1)",
-    "npu_rnn.npu_dynamic_rnn": "(cell, inputs, initial_state=None, dtype=None, sequence_length=None, scope=None)",
-    "keras_to_npu.model_to_npu_estimator": "(keras_model=None, keras_model_path=None, custom_objects=None, model_dir=None, "
-    "checkpoint_format='saver', config=None, job_start_file='')",
-}
-
 
 @pytest.fixture(scope="module")
 def star():
@@ -80,25 +41,6 @@ def star():
 
 def test_exports_exactly_the_vendors_names(star):
     assert len(NAMES) == 71 and sorted(n for n in star if n != "__builtins__") == sorted(NAMES)
-
-
-def plain(function):
-    """The signature without types."""
-    if inspect.isclass(function):
-        function = function.__init__
-    parameters = [
-        p.replace(annotation=p.empty) for n, p in inspect.signature(function).parameters.items() if n != "self"
-    ]
-    return str(inspect.Signature(parameters))
-
-
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_with_the_vendors_signatures(star, name):
-    first, *rest = name.split(".")
-    function = star[first]
-    for part in rest:
-        function = getattr(function, part)
-    assert plain(function) == SIGNATURES[name]
 
 
 def test_modules_are_those_of_tensorflow(star):
