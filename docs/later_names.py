@@ -130,10 +130,11 @@ SCRIPTS: tuple[Script, ...] = (
 _RMSPROP = "RMSprop of Keras 2.11 and later adds epsilon inside the root; gradients are equal"
 _ADAM = "Adam of Keras 3 squares equal rows of a sparse gradient one by one; 2.15 adds them first"
 _VARIANCE = "Keras 3 averages variances divided by N, the fused op of 2.6 those divided by N - 1; gradients are equal"
+_LOGGED = "`compiled_metrics` of Keras 3 averages predictions into the logged loss; the loss and variables are equal"
 # Of differences.
 CAUSES = {
     "antirectifier.py": _RMSPROP,
-    "patch_convnet.py": "gradients and variables are equal; why rates and logged losses are not is not known",
+    "patch_convnet.py": _LOGGED,
     "pixelcnn.py": "Keras of 2.6 divides the loss of the last batch, 2 images, by the 8 of `Input(batch_size=8)`",
     "semantic_image_clustering.py": _VARIANCE,
     "siamese_contrastive.py": _RMSPROP,

@@ -90,8 +90,11 @@ def table() -> str:
         cause = "" if result.verdict == "agree" else CAUSES.get(script.script, "")
         seen = result.steps, result.names, result.verdict, cause, result.seconds
         rows.append((f"[{script.script}]({script.link})", script.kind, script.tensorflow, *seen))
-    agree = sum(result.verdict == "agree" for _, result in made)
-    return f"{len(made)} scripts: {agree} agree.\n\n{verified.markdown(_COLUMNS, rows)}"
+    trained, agree = (
+        sum(result.verdict.startswith(how) for _, result in made) for how in (("agree", "differ "), "agree")
+    )
+    count = f"{trained} of {len(SCRIPTS)} scripts train with TensorFlow 2.6.5, and {agree} agree."
+    return f"{count}\n\n{verified.markdown(_COLUMNS, rows)}"
 
 
 def version(python: str) -> str:

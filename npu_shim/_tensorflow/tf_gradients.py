@@ -44,12 +44,10 @@ def with_gradient(y: Tensor, inputs: Sequence[Tensor], gradient: str) -> Tensor:
     return result
 
 
-def with_gradients(
-    ys: Sequence[Tensor], inputs: Sequence[Tensor], gradient: str, name: str | None = None
-) -> list[Tensor]:
+def with_gradients(ys: Sequence[Tensor], inputs: Sequence[Tensor], gradient: str) -> list[Tensor]:
     """Return several results of the same inputs with a registered gradient, as with_gradient does for one."""
     with tf.compat.v1.get_default_graph().gradient_override_map({"IdentityN": gradient}):
-        return tf.identity_n(list(ys) + list(inputs), name=name)[: len(ys)]
+        return tf.identity_n(list(ys) + list(inputs))[: len(ys)]
 
 
 def gradient_of(function: Callable[..., Sequence[Tensor | None]]) -> Callable[..., list[Tensor | None]]:

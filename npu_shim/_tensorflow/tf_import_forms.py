@@ -14,7 +14,14 @@ from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import function_def_to_graph as _functions
 
 from npu_shim._tensorflow import tf_api
-from npu_shim._tensorflow.tf_op_forms import Form, as_asked, definition_of, dtypes_of_inputs, in_graph
+from npu_shim._tensorflow.tf_op_forms import (
+    Form,
+    as_asked,
+    definition_of,
+    dtypes_of_inputs,
+    in_graph,
+    scopes_of_forms,
+)
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import DType, GraphDef, Message, Operation, Tensor
@@ -76,9 +83,14 @@ class _Nodes(NamedTuple):
     renamed: dict[str, dict[str, str]]
 
 
-def _wanted(nodes: Iterable[Message], forms: Mapping[str, Form]) -> list[str]:
+def _wanted(nodes: Sequence[Message], forms: Mapping[str, Form]) -> list[str]:
     """Return the names of the nodes that may have a form."""
-    return [node.name for node in nodes if node.op in forms and _may_have(forms[node.op], node)]
+    made = scopes_of_forms(nodes)
+    return [
+        node.name
+        for node in nodes
+        if node.op in forms and _may_have(forms[node.op], node) and not node.name.startswith(made)
+    ]
 
 
 def _may_have(form: Form, node: Message) -> bool:

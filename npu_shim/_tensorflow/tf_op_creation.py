@@ -9,6 +9,7 @@ not those that its form is made of.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
 
@@ -30,6 +31,7 @@ try:
 except ImportError:  # TF 1.15, where only graphs have hooks
     _tfe = None
     from tensorflow.python import pywrap_tensorflow as _pywrap
+    from tensorflow.python.ops import control_flow_state as _control_flow_state
 try:
     from tensorflow.python.data.ops.structured_function import StructuredFunctionWrapper as _DatasetFunction
 except ImportError:  # TF 2.6 and before
@@ -184,12 +186,13 @@ def _restore() -> None:
 def _install() -> None:
     with contextlib.suppress(KeyError):  # registered by an earlier hook
         tf.RegisterGradient(_STRAIGHT)(lambda op, gradient: [gradient] + [None] * (len(op.inputs) - 1))
-        tf.RegisterGradient(tf_op_forms.GRADIENT)(tf_op_forms.gradient)
     _replace(_LIBRARY, "_apply_op_helper", _around_helper)
     _replace(_ops.Graph, "_create_op_internal", _around_creation)
     _replace(_DatasetFunction, "__init__", _without_hooks)
     if _IS_1:
         _replace(_random_seed, "get_seed", _same_seeds)
+        _replace(_control_flow_state, "ZerosLikeOutsideLoop", _with_forms(tf_op_forms.zeros_like))
+        _replace(_ops, "get_gradient_function", _with_forms(tf_op_forms.gradient_function))
     _replace(_execute, "record_gradient", _around_record)
     _replace(_importer, "_import_graph_def_internal", _around_import)
     if _tfe is not None:
@@ -225,6 +228,11 @@ def _same_seeds(original: Function) -> Function:
         return graph_seed, own
 
     return get_seed
+
+
+def _with_forms(function: Function) -> Callable[[Function], Function]:
+    """Return what makes a function of TensorFlow 1 know the results of forms."""
+    return lambda original: functools.partial(function, original)
 
 
 def _around_creation(original: Function) -> Function:

@@ -26,7 +26,6 @@ v1 = tf.compat.v1
 _IS_1 = tf.__version__.startswith("1.")
 _RESULT = "_npu_shim_form"  # an attribute of the node with the results of a form
 _NODE = "_npu_shim_form_of"  # another one, with the node of the op, if it has the gradient of that
-GRADIENT = "NpuShimForm"
 
 
 class AskedOp(NamedTuple):
@@ -140,6 +139,9 @@ def in_graph(
     if given is None or form.choose(given) is None:
         return None  # before anything is added to the graph
     with _ops._get_graph_from_inputs(values).as_default() as graph:
+        given = given._replace(inputs=_like(given.inputs, _captured(graph, flat(given.inputs.values()))))
+        if form.choose(given) is None:
+            return None  # inside a function, what it takes from outside is no result of a form
         # Some code of TensorFlow asks for a GPU by its name.
         with v1.device("/device:CPU:0"), v1.name_scope(name or op_type) as scope:
             asked = _as_tensors(given)
@@ -152,6 +154,12 @@ def in_graph(
         return FormedOp(asked, results[0].op, results)
 
 
+def _captured(graph: Graph, inputs: Sequence[Value]) -> list[Value]:
+    """Return inputs with the tensors that a function takes for those from outside, as the op itself would add them."""
+    is_function = hasattr(graph, "capture")
+    return [graph.capture(each) if is_function and isinstance(each, tf.Tensor) else each for each in inputs]
+
+
 def _bring_in(graph: Graph, inputs: Sequence[Tensor]) -> None:
     """Add the ops that bring tensors into the loop or branch of a new op, as the op itself would."""
     context = graph._get_control_flow_context()
@@ -162,7 +170,8 @@ def _bring_in(graph: Graph, inputs: Sequence[Tensor]) -> None:
 def _results(form: Form, asked: AskedOp, scope: str) -> list[Tensor]:
     """Return the results of a form, which are those of one node.
 
-    With TensorFlow 1 its gradient is that of the op, as on the NPU: the number of ops in a graph is a seed there.
+    With TensorFlow 1 its gradient is that of the op, as on the NPU: the number of ops in a graph is a seed there. A
+    graph that is saved has the gradient of the ops of the form where npu_shim is not imported.
     """
     if not _IS_1 or tf_gradients.registered(asked.type) is None:
         results = list(_chosen(form, asked)())
@@ -171,7 +180,8 @@ def _results(form: Form, asked: AskedOp, scope: str) -> list[Tensor]:
         return list(tf.identity_n(results, name=scope))
     inputs = flat(asked.inputs.values())
     with tf_gradients.stop_recording():
-        named = tf_gradients.with_gradients(_chosen(form, asked)(), inputs, GRADIENT, scope)
+        results = list(_chosen(form, asked)())
+        named = tf.identity_n([*results, *inputs], name=scope)[: len(results)]
     set_op_attr(named[0].op, _NODE, _node_of(asked).SerializeToString())
     tf_gradients.record(asked.type, named, inputs, lambda *upstream: _gradient(_Op(named[0].op), upstream))
     return named
@@ -192,7 +202,9 @@ class _Op:
         number = len(last.inputs) - len(self._node.input)
         self.type, self.inputs = self._node.op, last.inputs[number:]
         # What only gradients read comes from the form. TensorFlow removes a node with one result, and its transposes.
-        self.outputs = [last.outputs[0], *last.inputs[1:number]]
+        # A function returns what its gradients read, and gets gradients for that.
+        rest = last.outputs if hasattr(last.graph, "outer_graph") else last.inputs
+        self.outputs = [last.outputs[0], *rest[1:number]]
 
     def get_attr(self, name: str) -> Value:
         """Return an attribute of the op."""
@@ -203,7 +215,31 @@ class _Op:
         return getattr(self._last, name)
 
 
-def gradient(last: Operation, *upstream: Tensor) -> list[Tensor | None]:
+def _is_result(op: Operation) -> bool:
+    """Return True for a node with the results of a form that has the gradient of its op."""
+    return op.type == "IdentityN" and _NODE in op.node_def.attr
+
+
+def gradient_function(original: Callable[[Operation], Any], op: Operation) -> Any:
+    """Return the gradient of any op, given the function of TensorFlow that looks it up."""
+    return _gradient_of_op if _is_result(op) else original(op)
+
+
+def zeros_like(original: Callable[[Operation, int], Tensor], op: Operation, index: int) -> Tensor:
+    """Return zeros in place of the gradient of an output, as TensorFlow 1 makes them, or those of the op of a form.
+
+    Args:
+        original: makes them. It reads the output, which a function then takes from the function that it belongs to.
+        op: any op.
+        index: of the output.
+    """
+    if not _is_result(op):
+        return original(op, index)
+    of_form = _Op(op)
+    return original(of_form, index) if index < len(of_form.outputs) else v1.zeros([], op.outputs[index].dtype)
+
+
+def _gradient_of_op(last: Operation, *upstream: Tensor) -> list[Tensor | None]:
     """Return the gradient of the node with the results of a form: that of its op, for the inputs of the op."""
     op = _Op(last)
     number = len(op.outputs)
@@ -249,6 +285,11 @@ def result_of(tensor: Tensor) -> Tensor | None:
     if op.type not in ("Identity", "IdentityN") or _RESULT not in op.node_def.attr:
         return None
     return op.inputs[tensor.value_index]
+
+
+def scopes_of_forms(nodes: Iterable[Message]) -> tuple[str, ...]:
+    """Return what the names of the nodes begin with that are parts of forms."""
+    return tuple(node.name + "/" for node in nodes if node.op in ("Identity", "IdentityN") and _RESULT in node.attr)
 
 
 def shape_in(sizes: Value) -> TensorShape:

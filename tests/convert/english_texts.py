@@ -38,6 +38,7 @@ _NAMES_ONLY = (
     "rules/horovod/horovod_import.py:horovod as horovod",
     "rules/compat_v1/lift_names.py: as tensorflow",
     "rules/compat_v1/removed_names.py:call of ",
+    "rules/tf_strategy/replica_gradients.py:[({0}(g), v) for g, v in ",
     "analysis/gelu_formula.py",
     "analysis/slices.py:empty full ones zeros random.normal random.uniform",
     "analysis/slices.py:fill ones zeros random.normal random.truncated_normal random.uniform",

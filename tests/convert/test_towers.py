@@ -87,6 +87,69 @@ def test_each_tower_has_its_own_all_reduce() -> None:
     assert "its own all-reduce" not in found(text)[0]
 
 
+MEAN = "def mean(towers):\n    return [(sum(g for g, _ in s) / len(s), s[0][1]) for s in zip(*towers)]\n"
+ADAM = MEAN + "opt = tf.train.AdamOptimizer(0.1)\n"
+WRAPPED, ONCE = "npu_distributed_optimizer_wrapper(", "opt.apply_gradients([(npu_allreduce(g), v) for g, v in "
+
+
+def converted(text: str) -> str:
+    converter = Converter(Settings(distributed="tf_strategy"))
+    new = converter.convert((TF + text).encode()).new
+    assert new is not None and converter.convert(new).new is None
+    return new.decode()
+
+
+@pytest.mark.parametrize(
+    "text,pairs",
+    [
+        (
+            "towers = [opt.compute_gradients(f(i)) for i in range(2)]\nopt.apply_gradients(mean(towers))\n",
+            "mean(towers)",
+        ),
+        (
+            "def tower(i):\n    return opt.compute_gradients(f(i))\n"
+            "opt.apply_gradients(mean([tower(i) for i in range(2)]), step)\n",
+            "mean([tower(i) for i in range(2)])",
+        ),
+        (
+            "towers = []\nfor i in range(2):\n    pairs = opt.compute_gradients(f(i))\n"
+            "    towers.append([(tf.clip_by_norm(g, 1.0), v) for g, v in pairs])\n"
+            "opt.apply_gradients(global_step=step, grads_and_vars=mean(towers))\n",
+            "mean(towers)",
+        ),
+        (
+            "towers = []\nfor i in range(2):\n    towers.append(tf.gradients(f(i), vs))\n"
+            "means = [tf.add_n(same) / 2 for same in zip(*towers)]\nopt.apply_gradients(zip(means, vs))\n",
+            "zip(means, vs)",
+        ),
+    ],
+)
+def test_gradients_of_towers_are_averaged_once_where_they_are_applied(text: str, pairs: str) -> None:
+    new = converted(ADAM + text)
+    assert WRAPPED not in new and new.count("npu_allreduce") == 1
+    assert ONCE.split("(", 1)[1] + pairs + "]" in new
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "opt.apply_gradients(opt.compute_gradients(f(0)))\n",
+        "for i in range(2):\n    opt.apply_gradients(opt.compute_gradients(f(i)))\n",
+        # clipped behind the average of the towers
+        "towers = [opt.compute_gradients(f(i)) for i in range(2)]\n"
+        "opt.apply_gradients([(tf.clip_by_norm(g, 1.0), v) for g, v in mean(towers)])\n",
+        "towers = [opt.compute_gradients(f(i)) for i in range(2)]\nopt.apply_gradients(mean(towers))\nopt.minimize(f(2))\n",
+        "towers = [opt.compute_gradients(f(i)) for i in range(2)]\nopt.apply_gradients(mean(towers))\n"
+        "tf.train.AdamOptimizer().apply_gradients(towers[0])\n",
+        "towers = [opt.compute_gradients(f(i)) for i in range(2)]\n"
+        "opt.apply_gradients((g, v) for g, v in mean(towers))\n",
+    ],
+)
+def test_other_optimizers_average_what_they_compute(text: str) -> None:
+    new = converted(ADAM + text)
+    assert WRAPPED in new and "npu_allreduce" not in new
+
+
 def test_a_scope_for_each_tower_is_a_tower() -> None:
     text = "with tf.device('/cpu:0'):\n    pass\nfor i in range(len(self.devices)):\n"
     text += "    with tf.name_scope('tower_%d' % i):\n        results.append(self.forward_pass(i))\n"

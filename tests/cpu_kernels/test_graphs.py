@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
+from tensorflow.python.ops import control_flow_util
 
 import npu_shim
 from npu_shim._host import host_device, patches
@@ -164,6 +165,32 @@ def test_a_meta_graph_trains(tmp_path: pathlib.Path) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
+def test_a_saved_graph_trains_without_npu_shim(tmp_path: pathlib.Path) -> None:
+    """The graph of a rehearsal has only nodes of TensorFlow, and gradients are computed from them."""
+    path = str(tmp_path / "model.meta")
+    with tf.Graph().as_default():
+        tf.reduce_sum(tf.square(network(tf.constant(IMAGES))), name="loss")
+        v1.train.export_meta_graph(path, saver_def=v1.train.Saver().saver_def)
+
+    def trained() -> list[Any]:
+        with tf.Graph().as_default() as graph, v1.Session() as session:
+            v1.train.import_meta_graph(path)
+            loss, variables = graph.get_tensor_by_name("loss:0"), v1.trainable_variables()
+            slopes = tf.gradients(loss, variables)
+            train = v1.train.GradientDescentOptimizer(1e-4).apply_gradients(zip(slopes, variables))
+            second = tf.gradients(tf.reduce_sum(tf.square(slopes[0])), variables)
+            assert not any("_gradient_op_type" in node.attr for node in graph.as_graph_def().node)
+            session.run(v1.global_variables_initializer())
+            found = session.run(second)
+            session.run(train)
+            return [*found, session.run(loss)]
+
+    with_forms = trained()
+    patches.restore_all()
+    for one, other in zip(with_forms, trained()):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
+
+
 def test_weights_of_a_checkpoint_keep_their_names_and_layout(tmp_path: pathlib.Path) -> None:
     with tf.Graph().as_default(), v1.Session() as session:
         network(tf.constant(IMAGES))
@@ -233,6 +260,40 @@ def test_random_ops_behind_forms_keep_their_seeds(what: str) -> None:
     with_forms = seeds()
     patches.restore_all()
     assert len(with_forms) == 2 and with_forms == seeds()
+
+
+@pytest.mark.parametrize("what", ["a branch", "a loop", "a function"])
+def test_random_ops_in_functions_and_behind_them_keep_their_seeds(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gradients let a function return what it has computed: no more of it than those of the op itself need."""
+    monkeypatch.setattr(control_flow_util, "ENABLE_CONTROL_FLOW_V2", True)
+
+    def seeds() -> list[int]:
+        with tf.Graph().as_default() as graph:
+            v1.set_random_seed(1)
+            images, weights = tf.constant(IMAGES), v1.get_variable("w", [3, 3, 3, 3], use_resource=True)
+
+            def block(x: Any) -> Any:
+                y = tf.nn.conv2d(x, weights, [1, 1, 1, 1], "SAME", data_format="NCHW")
+                y = v1.nn.fused_batch_norm(y, tf.ones([3]), tf.zeros([3]), data_format="NCHW")[0]
+                y = tf.nn.max_pool2d(tf.nn.relu(y) + tf.random.uniform([1]), 2, 1, "SAME", "NCHW")
+                return y * tf.random.uniform([1])
+
+            if what == "a branch":
+                y = tf.cond(tf.reduce_sum(images) > 0, lambda: block(images), lambda: images * tf.random.uniform([1]))
+            elif what == "a loop":
+                y = tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, block(y)), [0, images])[1]
+            else:
+                y = tf.function(block, autograph=False)(images)
+            for points in (images, v1.trainable_variables()):
+                tf.gradients(y * tf.random.uniform([1]), points)
+            tf.random.uniform([1])
+            graph_def = graph.as_graph_def()
+        nodes = [*graph_def.node, *(node for each in graph_def.library.function for node in each.node_def)]
+        return sorted(node.attr["seed2"].i for node in nodes if node.op == "RandomUniform")
+
+    with_forms = seeds()
+    patches.restore_all()
+    assert len(with_forms) >= 6 and with_forms == seeds()
 
 
 def test_a_graph_takes_an_eager_tensor_beside_the_result_of_a_form() -> None:

@@ -93,6 +93,22 @@ def test_a_script_with_a_strategy_trains_on_ranks_as_the_original_on_the_whole_b
         np.testing.assert_allclose(flat(found[1][key]), flat(value), rtol=2e-4, atol=1e-5, err_msg=key)
 
 
+@pytest.mark.parametrize("towers", [1, 2])
+def test_ranks_with_several_towers_have_one_collective_for_each_variable(towers: int, tmp_path: pathlib.Path) -> None:
+    original, migrated = MIGRATED / "towers.py", tmp_path / "towers.py"
+    assert main(["-i", str(original), "-o", str(migrated), "-d", "tf_strategy"]) == 0
+    one, two = (
+        json.loads(
+            forked(ranks, str(script), "--num_gpus", str(towers), str(tmp_path), folder=tmp_path).split("\n")[-2]
+        )
+        for ranks, script in ((1, original), (2, migrated))
+    )
+    assert (one.pop("collectives"), two.pop("collectives")) == (0, 2)
+    assert one.keys() == two.keys() == {"model/w", "model/b"}
+    for name, value in one.items():
+        np.testing.assert_allclose(two[name], value, rtol=1e-5)
+
+
 def flat(value: Any) -> list[float]:
     """All numbers in lists of lists."""
     return [number for part in value for number in flat(part)] if isinstance(value, list) else [value]

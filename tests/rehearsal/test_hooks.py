@@ -21,12 +21,12 @@ from npu_shim.rehearsal.recording.methods import wrap
 from npu_shim.rehearsal.recording.optimizers import Recording
 from npu_shim.rehearsal.recording.queue_sizes import QueueSizes, tags
 from npu_shim.rehearsal.recording.random_seeds import seed_ops_by_call_site
-from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.recorder import FINAL, RATE, Recorder
 from npu_shim.rehearsal.recording.sessions import Untrained, fed_arrays
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
 from npu_shim.rehearsal.recording.variables import weights_of
-from npu_shim.rehearsal.recording.writer import Writer
+from npu_shim.rehearsal.recording.writer import NoWriter, Writer
 
 pytestmark = pytest.mark.smoke
 v1 = tf.compat.v1
@@ -85,6 +85,40 @@ def test_inputs_and_rates_of_an_update_are_found_in_its_graph() -> None:
         with v1.Session() as session:
             session.run(v1.global_variables_initializer())
             assert session.run(rates[0][1]) == pytest.approx(0.1)
+
+
+class Rows(NoWriter):
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[tuple[str, str, float]] = []
+
+    def rows(self, step: int, rows: Any) -> None:
+        self.kept += [(kind, name, float(np.sum(value))) for kind, name, value in rows]
+
+
+@pytest.mark.parametrize("in_function", [False, True])
+def test_the_rate_of_a_schedule_is_that_of_the_update_and_not_of_the_next(in_function: bool) -> None:
+    with context.eager_mode():
+        writer = Rows()
+        recording = Recording(Recorder(writer), lambda: None)
+        optimizer = tf.keras.optimizers.SGD(tf.keras.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5))
+        weight = tf.Variable(1.0)
+
+        def step() -> None:
+            recording.apply_gradients(type(optimizer).apply_gradients, optimizer, [(tf.constant(1.0), weight)])
+
+        run = tf.function(step) if in_function else step
+        for _ in range(3):
+            run()
+    np.testing.assert_allclose([value for kind, _, value in writer.kept if kind == RATE], [0.1, 0.05, 0.025])
+
+
+def test_variables_of_a_model_with_one_name_are_kept_apart() -> None:
+    writer = Rows()
+    Recorder(writer).final([("dense/kernel", np.float32(1)), ("dense/kernel", np.float32(2))])
+    assert writer.kept == [(FINAL, "dense/kernel", 1.0), (FINAL, "dense/kernel (2)", 2.0)]
 
 
 def test_fetches_that_no_op_orders_with_their_update_are_found(tmp_path: pathlib.Path) -> None:

@@ -149,11 +149,19 @@ class Recording(Watch):
         super().__init__()
         self._recorder = recorder
         self._after_eager = after_eager
+        self._rate: Any = None
+
+    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any], is_reduced: bool = False) -> Any:
+        # With Keras 2.11 and later a property, which computes the rate of a schedule from the number of updates.
+        is_computed = isinstance(getattr(type(optimizer), "learning_rate", None), property)
+        with tf_op_creation.suspended():
+            self._rate = getattr(optimizer, "learning_rate", None) if is_computed else None
+        return super()._around(optimizer, pairs, apply, is_reduced)
 
     @tf_op_creation.suspended()
     def eager(self, optimizer: Optimizer, number: int, kept: Pairs) -> None:
         """Record the update."""
-        rows = _rows(number, kept) + _marked(number, rate_of(optimizer)) + _variables(kept)
+        rows = _rows(number, kept) + _marked(number, rate_of(optimizer, self._rate)) + _variables(kept)
         self._recorder.trains(variable for _, variable in kept)
         self._recorder.update(number, [(kind, name, np.asarray(value)) for kind, name, value in rows])
         self._after_eager()
@@ -173,7 +181,9 @@ class Recording(Watch):
         rates = rates_of(graph.get_operations()[start:], graph)
         trained = {plain_name(variable) for _, variable in kept}
         ahead += [(LOSS, self._recorder.losses.name(self.place_of(each), trained), each) for each in losses]
-        ahead += rows + _marked(number, [(RATE, name, value) for name, value in rates] or rate_of(optimizer))
+        ahead += rows + _marked(
+            number, [(RATE, name, value) for name, value in rates] or rate_of(optimizer, self._rate)
+        )
         for kind, name, value in ahead:
             self._recorder.line(kind, name, tf_recording.line_of(value.op))
         after = [each for each in tf.nest.flatten(result) if isinstance(each, (tf.Operation, tf.Tensor))]
@@ -247,11 +257,16 @@ def dense(gradient: Gradient, variable: Variable) -> Tensor:
     return tf.convert_to_tensor(gradient)
 
 
-def rate_of(optimizer: Optimizer) -> Named:
-    """Return the learning rate of a Keras optimizer, or of any other with an attribute of this name."""
-    rate = getattr(optimizer, "learning_rate", None)
+def rate_of(optimizer: Optimizer, given: Any = None) -> Named:
+    """Return the learning rate of the last update of a Keras optimizer, or of any other with an attribute of this name.
+
+    Args:
+        optimizer: which has updated variables.
+        given: the attribute before the update; None if it was not read then.
+    """
+    rate = getattr(optimizer, "learning_rate", None) if given is None else given
     if callable(rate) and not hasattr(rate, "dtype"):
-        rate = rate(optimizer.iterations)
+        rate = rate(tf.maximum(optimizer.iterations - 1, 0))
     return [] if rate is None else [(RATE, "learning_rate", tf.convert_to_tensor(rate))]
 
 

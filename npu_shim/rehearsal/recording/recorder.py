@@ -61,7 +61,7 @@ POLICY_CODE = "NPU116"  # the rule for policies of Keras
 LIBRARY_CODE = "NPU123"  # the rule for imports of the package keras
 TAPES = "tape"  # a block in which a tape records
 _MOST_SEEDS = 1000
-_OF_UPDATES = (TAPE, GRADIENT, VARIABLE)
+_NUMBERED = (TAPE, GRADIENT, VARIABLE, FINAL)
 _EACH_STEP = (
     INPUT,
     LOSS,
@@ -297,11 +297,11 @@ class Recorder(Watcher):
 
 
 def _apart(rows: Iterable[Row]) -> Iterator[Row]:
-    """Number the tensors of one update that have one name, as eager variables without a name have."""
+    """Number what has one name in an update or a model, as variables of Keras 2 and eager ones have."""
     counts: dict[tuple[str, str], int] = {}
     for kind, name, value in rows:
         number = counts[kind, name] = counts.get((kind, name), 0) + 1
-        yield kind, f"{name} ({number})" if number > 1 and kind in _OF_UPDATES else name, value
+        yield kind, f"{name} ({number})" if number > 1 and kind in _NUMBERED else name, value
 
 
 def _sums(rows: list[Row]) -> list[Row]:

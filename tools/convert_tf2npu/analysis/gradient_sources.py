@@ -10,7 +10,7 @@ from ..semantics.model import Binding, Where
 from ..semantics.module_index import Names
 from ..semantics.scopes import own_returns
 from ..semantics.value_flow import origins
-from ..syntax.expressions import element, is_none
+from ..syntax.expressions import element, is_none, last_name
 from .optimizers import NPU
 
 BY_HAND, BY_OPTIMIZER, AVERAGED, BY_TAPE, UNKNOWN = (
@@ -87,25 +87,8 @@ class Trace:
             yield GradientSource(UNKNOWN, node, where, names)
 
     def _call(self, node: ast.Call, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
-        name = names.resolve(node.func, where) or ""
-        word = (
-            node.func.attr
-            if isinstance(node.func, ast.Attribute)
-            else node.func.id
-            if isinstance(node.func, ast.Name)
-            else ""
-        )
-        kind = (
-            BY_HAND
-            if name == "tensorflow.gradients"
-            else AVERAGED
-            if name in _AVERAGES
-            else BY_TAPE
-            if self._is_tape(node, where, names)
-            else BY_OPTIMIZER
-            if word in _COMPUTING and isinstance(node.func, ast.Attribute)
-            else None
-        )
+        name, word = names.resolve(node.func, where) or "", last_name(node.func)
+        kind = self._kind(node, where, names)
         if kind is not None:
             yield GradientSource(kind, node, where, names)
             return
@@ -117,6 +100,19 @@ class Trace:
             yield from self.of(node.args[0], where, names)  # zip(*pairs) separates gradients and variables
         else:
             yield from self._function(node, where, names, part)
+
+    def _kind(self, node: ast.AST, where: Where, names: Names) -> str | None:
+        """Return the kind of the gradients that a call computes itself, None for other calls."""
+        if not isinstance(node, ast.Call):
+            return None
+        name = names.resolve(node.func, where) or ""
+        if name == "tensorflow.gradients":
+            return BY_HAND
+        if name in _AVERAGES:
+            return AVERAGED
+        if self._is_tape(node, where, names):
+            return BY_TAPE
+        return BY_OPTIMIZER if isinstance(node.func, ast.Attribute) and node.func.attr in _COMPUTING else None
 
     def _is_tape(self, node: ast.Call, where: Where, names: Names) -> bool:
         function = node.func
@@ -203,6 +199,9 @@ class Trace:
     def _each(self, node: ast.AST, where: Where, names: Names) -> Iterator[GradientSource]:
         """Return the sources of a list that is made from others."""
         value = _first(node.elt)  # type: ignore[attr-defined]
+        if self._kind(value, where, names) or self._is_of_project(value, where, names):
+            yield from self.of(value, where, names)
+            return
         loops = {
             target: generator
             for generator in node.generators  # type: ignore[attr-defined]
@@ -215,6 +214,14 @@ class Trace:
             yield from self._taken(generator.target, generator.iter, name.id, where, names)
         if not found:
             yield from self.of(value, where, names)
+
+    def _is_of_project(self, node: ast.AST, where: Where, names: Names) -> bool:
+        """Return True for a call of a function of the project that computes gradients itself."""
+        return isinstance(node, ast.Call) and all(
+            isinstance(origin.node, ast.FunctionDef)
+            and any(self._kind(each, origin.names.place(each), origin.names) for each in ast.walk(origin.node))
+            for origin in origins(node.func, where, names)
+        )
 
     def _looped(self, use: ast.Name, where: Where, names: Names) -> Iterator[GradientSource]:
         """Return the sources of a loop variable."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
+import collections
+from typing import Iterator, NamedTuple
 
 from ..semantics.model import Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.signatures import bind
-from .gradient_sources import AVERAGED, BY_HAND, GradientSource, Trace
+from ..semantics.value_flow import origins
+from ..syntax.expressions import last_name
+from .gradient_sources import AVERAGED, BY_HAND, BY_OPTIMIZER, GradientSource, Trace
 from .optimizers import AROUND, role
 
 GRADIENTS = (
@@ -24,6 +27,11 @@ GRADIENTS = (
 )
 
 
+PAIRS = ("grads_and_vars", "global_step", "name")  # parameters of apply_gradients
+_LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
+_ITERABLES = (ast.Name, ast.Attribute, ast.Call, ast.List, ast.ListComp, ast.Subscript)  # behind `in` of another one
+
+
 class Applied(NamedTuple):
     """A call of ``apply_gradients``, and the code that computes the gradients."""
 
@@ -37,7 +45,7 @@ def applied(names: Names) -> list[Applied]:
     found = []
     for call in names.calls:
         if isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "apply_gradients":
-            pairs = bind(call.node, ("grads_and_vars", "global_step", "name")).args.get("grads_and_vars")
+            pairs = bind(call.node, PAIRS).args.get("grads_and_vars")
             sources = Trace().of(pairs, call.where, names) if pairs is not None else []
             found.append(Applied(call.node, call.where, sources))
     return found
@@ -55,7 +63,7 @@ def applied_in(project: ModuleIndex) -> dict[str, list[Applied]]:
 
 
 def only_applies(names: Names, made: ast.Call) -> bool:
-    """Return True if an optimizer only applies gradients that the script computes itself.
+    """Return True if an optimizer only applies gradients that the script computes or averages itself.
 
     Args:
         names: of its module.
@@ -64,23 +72,106 @@ def only_applies(names: Names, made: ast.Call) -> bool:
     statement = names.parents.get(made)
     if isinstance(statement, ast.Attribute) and statement.attr == "apply_gradients":
         whole = names.parents.get(statement)
-        sources = [s for each in applied(names) if each.call is whole for s in each.sources]
-        return bool(sources) and all(source.kind in (BY_HAND, AVERAGED) for source in sources)
+        return any(each.call is whole and _is_by_script(each) for each in applied(names))
     if (
         not isinstance(statement, ast.Assign)
         or len(statement.targets) != 1
         or not isinstance(statement.targets[0], ast.Name)
     ):
         return False
-    word, scope = statement.targets[0].id, names.places[statement].scope
-    sources = []
+    word, found, computes = statement.targets[0].id, [], False
     for node in names.mentions(word):
-        if not isinstance(node, ast.Name) or names.place(node).scope is not scope:
+        bindings = names.lookup(word, names.place(node)) if isinstance(node, ast.Name) else None
+        if not bindings or any(each.node is not made for each in bindings):
             return False
         parent = names.parents.get(node)
         call = names.parents.get(parent) if parent is not None else None
-        if isinstance(parent, ast.Attribute) and parent.attr == "apply_gradients" and isinstance(call, ast.Call):
-            sources += next(a.sources for a in applied(names) if a.call is call)
+        method = parent.attr if isinstance(parent, ast.Attribute) and isinstance(call, ast.Call) else ""
+        if method == "apply_gradients":
+            found += [each for each in applied(names) if each.call is call]
+        elif method == "compute_gradients":
+            computes = True
         elif not (isinstance(parent, ast.Call) and role(parent, names.place(parent), names) == AROUND):
             return False
-    return bool(sources) and all(source.kind in (BY_HAND, AVERAGED) for source in sources)
+    gathered = names.once(_gathered)
+    return bool(found) and all(
+        names.key(each.call) in gathered
+        or _is_by_script(each)
+        and not (computes and any(source.kind != AVERAGED for source in each.sources))
+        for each in found
+    )
+
+
+def _is_by_script(each: Applied) -> bool:
+    return bool(each.sources) and all(source.kind in (BY_HAND, AVERAGED) for source in each.sources)
+
+
+def averaged_where_applied(names: Names) -> list[Applied]:
+    """Return the calls of apply_gradients for what the iterations of a loop compute, as towers do.
+
+    Their gradients are averaged over the ranks once, where they are applied. So the optimizers that compute them are
+    not wrapped.
+    """
+    gathered = names.once(_gathered)
+    return [each for each in applied(names) if names.key(each.call) in gathered and _computed_alone(each, names)]
+
+
+def averages_once(names: Names) -> bool:
+    """Return True if the gradients of a module are averaged where they are applied, or will be."""
+    once = [each.call for each in averaged_where_applied(names)]
+    every = applied(names)
+    return bool(every) and all(
+        each.call in once or each.sources and all(source.kind == AVERAGED for source in each.sources) for each in every
+    )
+
+
+def _computed_alone(each: Applied, names: Names) -> bool:
+    """Return True if the optimizers that compute gradients are not wrapped."""
+    optimizers = [
+        origin.node
+        for source in each.sources
+        if source.kind == BY_OPTIMIZER and isinstance(source.node, ast.Call)
+        for origin in origins(source.node.func.value, source.where, names)  # type: ignore[attr-defined]
+    ]
+    return all(isinstance(made, ast.Call) and only_applies(names, made) for made in optimizers)
+
+
+def _gathered(names: Names) -> frozenset[tuple[str, int]]:
+    """Return the keys of the calls of apply_gradients whose gradients all come from loops that they are not in."""
+    every = applied(names)
+    uses = collections.Counter(id(source.node) for each in every for source in each.sources)
+    clips = [call.node for call in names.calls if "clip" in last_name(call.node.func)]
+    found: set[tuple[str, int]] = set()
+    for each in every:
+        loops = [_loop_of(source, each.call, names) for source in each.sources if uses[id(source.node)] == 1]
+        pairs = bind(each.call, PAIRS).args.get("grads_and_vars")
+        is_of_loops = len(loops) == len(each.sources) and all(loops)
+        # Clipping behind the loops would come before the average.
+        if is_of_loops and isinstance(pairs, _ITERABLES) and all(set(loops) & {*names.ancestors(c)} for c in clips):
+            found.add(names.key(each.call))
+    return frozenset(found)
+
+
+def _loop_of(source: GradientSource, apply: ast.Call, names: Names) -> ast.AST | None:
+    """Return the loop around code that computes gradients, or around a use of its function, and not around apply."""
+    if source.kind not in (BY_HAND, BY_OPTIMIZER) or source.names is not names:
+        return None
+    around_apply = set(names.ancestors(apply))
+    loops = [*_loops_around(source.node, names)]
+    if loops:
+        return None if loops[0] in around_apply else loops[0]
+    function = next((each for each in names.ancestors(source.node) if isinstance(each, ast.FunctionDef)), None)
+    uses = names.mentions(function.name) if function is not None else ()
+    return next((loop for use in uses for loop in _loops_around(use, names) if loop not in around_apply), None)
+
+
+def _loops_around(node: ast.AST, names: Names) -> Iterator[ast.AST]:
+    """Yield the loops of a function that run an expression in each iteration, the innermost first."""
+    inner = node
+    for around in names.ancestors(node):
+        if isinstance(around, ast.FunctionDef):
+            return
+        is_iterated = inner is getattr(around, "iter", None) or isinstance(inner, ast.comprehension)
+        if isinstance(around, _LOOPS) and not is_iterated:
+            yield around
+        inner = around

@@ -2,7 +2,8 @@
 
 The rule averages the gradients of ``tf.gradients`` over all ranks if they reach ``apply_gradients``, through lists,
 clipping and functions. It averages them once, before they are clipped. Optimizers average the gradients of
-``compute_gradients`` themselves (see NPU303). Gradients with another use, such as a penalty, a Hessian or a custom
+``compute_gradients`` themselves (see NPU303). The gradients that the iterations of a loop compute, such as towers, are
+averaged once where they are applied, not for each iteration. Gradients with another use, such as a penalty, a Hessian or a custom
 gradient, belong to the loss of one rank and are not changed.
 
 The rule reports gradients that it cannot trace, and the gradients of a tape. Average them once with ``npu_allreduce``
@@ -30,6 +31,25 @@ After::
         gradients = npu_allreduce(tf.gradients(loss, variables))
         gradients, _ = tf.clip_by_global_norm(gradients, 1.0)
         return optimizer.apply_gradients(zip(gradients, variables))
+
+Before::
+
+    import tensorflow as tf
+
+    optimizer = tf.train.AdamOptimizer(0.1)
+    towers = [optimizer.compute_gradients(loss_of(part)) for part in tf.split(images, 2)]
+    gradients = [(tf.add_n([g for g, _ in same]) / 2, same[0][1]) for same in zip(*towers)]
+    train_op = optimizer.apply_gradients(gradients)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    optimizer = tf.train.AdamOptimizer(0.1)
+    towers = [optimizer.compute_gradients(loss_of(part)) for part in tf.split(images, 2)]
+    gradients = [(tf.add_n([g for g, _ in same]) / 2, same[0][1]) for same in zip(*towers)]
+    train_op = optimizer.apply_gradients([(npu_allreduce(g), v) for g, v in gradients])
 
 Untouched::
 
@@ -70,7 +90,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.gradient_sources import BY_HAND, BY_TAPE, UNKNOWN, GradientSource
-from ...analysis.gradients import GRADIENTS, Applied, applied, applied_in
+from ...analysis.gradients import GRADIENTS, PAIRS, Applied, applied, applied_in, averaged_where_applied
 from ...analysis.parallel_training import is_eager
 from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import wrap
@@ -94,6 +114,9 @@ def check_file(context: Context) -> Iterator[Result]:
     yield from _by_tapes(context, own)
     if is_eager(context):
         return
+    once = averaged_where_applied(names)
+    yield from _where_applied(context, [each for each in once if any(each.call is mine.call for mine in own)])
+    own = [each for each in own if all(each.call is not other.call for other in once)]
     everything = own + _elsewhere(context)
     undecided = _undecided(context, everything)
     reached = {
@@ -118,6 +141,18 @@ def check_file(context: Context) -> Iterator[Result]:
                 f"{undecided[id(each.call)]}. Average them once, before they are clipped: "
                 "gradients = npu_allreduce(gradients)",
             )
+
+
+def _where_applied(context: Context, once: list[Applied]) -> Iterator[Result]:
+    """Average the gradients of all iterations of a loop where they are applied."""
+    for each in once:
+        pairs = bind(each.call, PAIRS).args["grads_and_vars"]
+        yield Change(
+            pairs,
+            "gradients of all iterations averaged over all ranks",
+            wrap(context.source, pairs, f"[({_AVERAGE}(g), v) for g, v in ", "]"),
+            (_AVERAGE,),
+        )
 
 
 def _undecided(context: Context, everything: list[Applied]) -> dict[int, str]:

@@ -7,8 +7,9 @@ batch, and the graph is several times as large.
 Build one tower, with the batch of one device, and start one rank per device:
 
 1. Set the number of GPUs to 1. The finding names the flag or the variable, if the tool finds it.
-2. Run the tool with ``-d tf_strategy``. The optimizer then averages the gradients over the ranks, and the average over
-   one tower changes nothing. With several towers each would add its own all-reduce for the same variables.
+2. Run the tool with ``-d tf_strategy``. The gradients are then averaged over the ranks once, where the script applies
+   the average of its towers (see NPU305), and the average over one tower changes nothing. Where the tool cannot trace
+   that, each tower has its own all-reduce for the same variables, and the finding says so.
 3. Start the script with ``npu-shim launch --ranks N``. Give each rank its own examples (see NPU252).
 
 The rule reports one loop or comprehension of each file for each number of GPUs, also where it calls a function of the
@@ -102,6 +103,7 @@ from typing import Iterator, NamedTuple
 from ...analysis.command_line_flags import flags_of
 from ...analysis.device_placement import function_of, in_test
 from ...analysis.gpu_names import gpu_numbers
+from ...analysis.gradients import averages_once
 from ...semantics.model import Call, Where
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_name
@@ -154,7 +156,8 @@ def check_file(context: Context) -> Iterator[Result]:
         if loop is not None and advice and advice not in reported and not in_test(context, loop.node):
             reported.add(advice)
             each = ""
-            if context.distributed == "tf_strategy" and "gradients(" in _text(context, [loop.node, *loop.body]):
+            averages = context.distributed == "tf_strategy" and "gradients(" in _text(context, [loop.node, *loop.body])
+            if averages and not context.names.once(averages_once):
                 each = ", each with its own all-reduce"
             yield _finding(loop.node, each, advice)
 
