@@ -1,14 +1,16 @@
-"""Make convert_tf2npu/tf_api/names_after_26.py: the public names of TensorFlow 2.15 and Keras 3 that 2.6 lacks.
+"""Make the tables of names of TensorFlow 2 and Keras in convert_tf2npu/tf_api: names_after_26.py and keras_names.py.
 
 Each version of TensorFlow dumps its names::
 
-    PYTHON26  tools/make_names_after_26.py dump > 26.json
-    PYTHON215 tools/make_names_after_26.py dump > 215.json
-    PYTHON221 tools/make_names_after_26.py dump > 221.json
-    python tools/make_names_after_26.py table 26.json 215.json 221.json > tools/convert_tf2npu/tf_api/names_after_26.py
+    cd tools
+    for version in 115 26 215 221; do PYTHON$version make_names_after_26.py dump > $version.json; done
+    python make_names_after_26.py table 26.json 215.json 221.json > convert_tf2npu/tf_api/names_after_26.py
+    python make_names_after_26.py keras 115.json 26.json 215.json 221.json > convert_tf2npu/tf_api/keras_names.py
 
-The third version adds the names of its Keras, methods left out. A name that is missing stands for all names below it.
-Arguments are those of functions and constructors that the first two versions have.
+The first table has the public names of TensorFlow 2.15 and Keras 3 that 2.6 lacks. The third version adds the names of
+its Keras, methods left out. A name that is missing stands for all names below it. Arguments are those of functions and
+constructors that the first two versions have. The second table has the names that a star import of each module of Keras
+brings, of all versions.
 """
 
 from __future__ import annotations
@@ -22,10 +24,13 @@ import sys
 import textwrap
 import types
 import warnings
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 # Names for TensorFlow itself, and those that scripts for version 1 use.
 _OTHERS = ("compat", "raw_ops", "estimator", "lite", "tpu", "test", "__internal__", "_api", "python", "core", "tools")
+# The modules of Keras from which scripts import everything.
+_MODULES = """activations applications backend callbacks constraints datasets initializers layers losses metrics models
+optimizers preprocessing preprocessing.image preprocessing.sequence preprocessing.text regularizers utils""".split()
 # Classes whose methods are compared too.
 _CLASSES = ("data.Dataset", "keras.Model")
 
@@ -123,6 +128,27 @@ def module_lines(old: dict[str, Any], new: dict[str, Any], newest: dict[str, Any
     yield "}"
 
 
+def keras_lines(*tables: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of the module with the names of Keras."""
+    names = {name for table in tables for name in table["names"]}
+    yield f'"""The public names of modules of tf.keras in TensorFlow {", ".join(each["version"] for each in tables)}.'
+    yield ""
+    yield "Made by tools/make_names_after_26.py; do not edit."
+    yield '"""'
+    yield "from __future__ import annotations"
+    yield ""
+    yield "from typing import Dict, FrozenSet"
+    yield ""
+    yield "NAMES: Dict[str, FrozenSet[str]] = {"
+    for module in ["", *_MODULES]:
+        prefix = f"keras.{module}." if module else "keras."
+        below = (name[len(prefix) :] for name in names if name.startswith(prefix))
+        yield f"    {module!r}: frozenset('''"
+        yield from textwrap.wrap(" ".join(sorted(name for name in below if "." not in name)), 118)
+        yield "'''.split()),"
+    yield "}"
+
+
 def main() -> int:
     warnings.simplefilter("ignore")
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -130,12 +156,14 @@ def main() -> int:
         out, sys.stdout = sys.stdout, io.StringIO()  # output of TensorFlow must not get into the table
         json.dump(dump(), out)
         return 0
-    if sys.argv[1:2] == ["table"] and len(sys.argv) == 5:
+    makers: dict[str, Callable[..., Iterator[str]]] = {"table": module_lines, "keras": keras_lines}
+    lines = makers.get(" ".join(sys.argv[1:2]))
+    if lines and len(sys.argv) > 4:
         tables = []
         for path in sys.argv[2:]:
             with open(path, encoding="utf-8") as stream:
                 tables.append(json.load(stream))
-        print("\n".join(module_lines(*tables)))
+        print("\n".join(lines(*tables)))
         return 0
     print(__doc__, file=sys.stderr)
     return 2

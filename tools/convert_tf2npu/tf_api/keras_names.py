@@ -1,6 +1,6 @@
 """The public names of modules of tf.keras in TensorFlow 1.15.5, 2.6.5, 2.15.1, 2.21.0.
 
-Made by tools/make_keras_names.py; do not edit.
+Made by tools/make_names_after_26.py; do not edit.
 """
 from __future__ import annotations
 
