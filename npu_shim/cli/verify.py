@@ -330,8 +330,11 @@ def against(args: argparse.Namespace, arguments: list[str], folder: str, referen
     os.makedirs(own, exist_ok=True)
     is_original = portable.digest_of(args.original) == reference.manifest["script_sha256"]
     dump = _dumped.settings(args, args.deterministic)
+    steps = reference.steps
     if dump and dump["folder"]:  # both sides compute the same step
         dump["draws"] = reference.seed
+        if reference.manifest["half"] is None:  # a band needs all steps
+            steps = min((each for each in (steps, _dumped.last_step(dump)) if each is not None), default=None)
     return Run(
         "migrated",
         os.path.relpath(args.original) if args.copy else os.path.abspath(args.original),
@@ -344,7 +347,7 @@ def against(args: argparse.Namespace, arguments: list[str], folder: str, referen
         args.ranks,
         args.timeout,
         folder if args.copy else None,
-        steps=reference.steps,
+        steps=steps,
         deliberate={"places": {}},
         initial=reference.folder if args.initial_variables else "",
         of_ranks=bool(args.ranks),

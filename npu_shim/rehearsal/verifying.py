@@ -82,6 +82,7 @@ class _Verification:
         self.unsteady: list[str] = []
         self.itself: JsonObject | None = None
         self.compared: Comparison | None = None
+        self.until: int | None = None
         self.is_rounding = False
 
     def run(self) -> result.Result:
@@ -100,8 +101,8 @@ class _Verification:
         if not all(ours and theirs for ours, theirs in done):
             return self._result(result.NOT_RUN)
         ours, theirs = done[0]
-        until = min(part["steps"] for part in self.parts) if incomplete else None
-        self.compared, self.differences = _compare(ours, theirs, apart, self.settings, until)
+        self.until = min(part["steps"] for part in self.parts) if incomplete else _shorter(self.original, self.migrated)
+        self.compared, self.differences = _compare(ours, theirs, apart, self.settings, self.until)
         self.changes = deliberate.named(ours)
         if self.settings.seeds and not incomplete:
             joined = [ranks.joined(second, first[0]) for first, second in done]
@@ -132,7 +133,7 @@ class _Verification:
         if rounded is not None:
             self.report(rounded.starting)
             again = run_again(rounded)
-            other, left = _compare([again], theirs, apart, self.settings, None)
+            other, left = _compare([again], theirs, apart, self.settings, self.until)
             if not left or (other.first and other.first.kind == PRINT):
                 self.changes += deliberate.named_rounding(rounded, compared)
                 self.original, ours, self.compared, self.differences = rounded, again, other, left
@@ -170,6 +171,12 @@ class _Verification:
             self.changes,
             self.is_rounding,
         )
+
+
+def _shorter(original: Run, migrated: Run) -> int | None:
+    """Return the steps of a migrated script that ends before the original does; None if neither is cut short."""
+    is_shorter = migrated.steps and (original.steps is None or migrated.steps < original.steps)
+    return migrated.steps if is_shorter else None
 
 
 def _nothing(original: Run, compared: Comparison | None, ours: Recording, theirs: Recording) -> str | None:
@@ -267,7 +274,7 @@ def _pairs(original: Run, migrated: Run, count: int | None) -> list[tuple[Run, R
 def _compare(
     ours: list[Recording], theirs: list[Recording], apart: list[Recording], settings: Settings, until: int | None
 ) -> tuple[Any, list[str]]:
-    """Compare the runs, up to step ``until`` if one of them failed. Values of that step may be missing.
+    """Compare the runs, up to step ``until`` if one of them ends before. Values of that step may be missing.
 
     The ranks of ``apart`` are those of which the work together is judged.
     """
@@ -287,7 +294,7 @@ def _compare(
             for each in found.departures
             if each.kind != FINAL and (each.step < until or (each.step == until and each.number is not None))
         ]
-        # A script that failed lacks what it did not reach.
+        # A script that ends before lacks what it did not reach.
         found.matches = found.matches._replace(only_original=[], only_migrated=[])
     return found, sentences + _sentences(found) + [_rank_sentence(rank, each.departures[0]) for rank, each in among]
 

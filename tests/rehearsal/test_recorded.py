@@ -79,6 +79,18 @@ def test_a_recording_of_a_session_is_compared_elsewhere(host: Host, command: Com
     assert found["original"]["script"] == "train.py" and not found["migrated"]["converted_in_memory"]
 
 
+def test_a_migrated_script_that_dumps_ends_after_the_last_dumped_step(host: Host, tmp_path: pathlib.Path) -> None:
+    assert host.verify(SESSION, "--record", "r", "--perturbed", "2", "train.py", "--", "6")["code"] == 0
+    dump = ["--against", "r", "--dump-steps", "0,2", "--dump"]
+    found = host.verify(SESSION, *dump, "agrees", "train.py")
+    assert (found["code"], found["original"]["steps"], found["migrated"]["steps"]) == (0, 6, 3), host.output
+    assert sorted(path.name for path in (tmp_path / "agrees").iterdir()) == ["0", "2"]
+    late = SESSION.replace("rand(8, 6)", "rand(8, 6) * (1.01 if number == FROM else 1)")
+    assert host.verify(late.replace("FROM", "4"), *dump, "after", "train.py")["code"] == 0, host.output
+    found = host.verify(late.replace("FROM", "1"), *dump, "before", "train.py")
+    assert (found["code"], found["first_departure"]["step"]) == (1, 2), host.output
+
+
 @pytest.mark.nightly
 def test_a_defect_is_found_with_the_elements_of_the_recorded_step(host: Host, tmp_path: pathlib.Path) -> None:
     assert (
