@@ -13,7 +13,7 @@ from typing import Any, Iterable, Mapping, Tuple
 
 import numpy as np
 
-from npu_shim.dumps import formats
+from npu_shim.dumps import formats, small_types
 from npu_shim.dumps.files import DumpFile
 from npu_shim.dumps.formats import DumpError
 
@@ -29,7 +29,7 @@ uint1 int2 uint2 complex32 hifloat8 float8_e5m2 float8_e4m3fn float8_e8m0 float6
 float4_e1m2 hifloat4
 """.split()
 _READ = {name: name.lstrip("q") for name in _NAMES[1:13] + _NAMES[16:23]}  # as NumPy calls them
-_READ["bfloat16"] = "uint16"
+_READ.update(small_types.STORED)
 
 
 @dataclass
@@ -212,7 +212,7 @@ def type_name(tensor: Tensor) -> str:
 
 
 def values(path: str, tensor: Tensor) -> np.ndarray:
-    """Return the elements of a tensor as they lie in memory, mapped; those of bfloat16 as float32.
+    """Return the elements of a tensor as they lie in memory, mapped; those of types that NumPy lacks as float32.
 
     Raises:
         DumpError: the type has no form in NumPy, or the shape has more elements than the data.
@@ -221,15 +221,15 @@ def values(path: str, tensor: Tensor) -> np.ndarray:
         return np.concatenate([values(*part) for part in tensor.parts], tensor.axis)
     name = type_name(tensor)
     if name not in _READ:
-        raise DumpError(f"type {name} cannot be compared: NumPy has no such type")
+        raise DumpError(f"type {name} cannot be compared: it has no known form in NumPy")
     dtype = np.dtype(_READ[name])
     number = formats.product(tensor.shape)
-    needed = number * dtype.itemsize
+    stored = -(-number // 2) if name == "int4" else number
+    needed = stored * dtype.itemsize
     if needed > tensor.size:  # more bytes than elements are padding
         raise DumpError(f"shape {list(tensor.shape)} of {name} needs {needed} bytes, {tensor.size} are there")
-    array: np.ndarray = np.memmap(path, dtype, "r", tensor.data[0], (number,)) if number else np.zeros(0, dtype)
-    array = np.asarray(array).reshape(tensor.shape)
-    return (array.astype(np.uint32) << 16).view(np.float32) if name == "bfloat16" else array
+    array: np.ndarray = np.memmap(path, dtype, "r", tensor.data[0], (stored,)) if number else np.zeros(0, dtype)
+    return small_types.decoded(name, np.asarray(array))[:number].reshape(tensor.shape)
 
 
 def original(path: str, tensor: Tensor, layout: str = "") -> np.ndarray:

@@ -4,8 +4,8 @@ A computation in 16 bits rounds each element to a relative u, and the roundings 
 add up. A pair departs if its relative Euclidean distance is above 32u, or one element differs by more than 64u of its
 size and the mean one. A dump does not say in which type an operator computed: of float32, the device computes products
 in 16 bits unless the script forbids it. So float32 has the u of float16. A band of the reference takes the place of
-32u. Whole numbers and booleans depart if one element in a hundred differs: a comparison of two rounded numbers may
-turn around.
+32u, which is never above one half: floats of 8 bits have a large u. Whole numbers and booleans depart if one element in
+a hundred differs: a comparison of two rounded numbers may turn around.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import numpy as np
 
 from npu_shim.dumps.figures import HALF, Figures
 
-_ROUNDOFF = {"bfloat16": 2.0**-8, "float64": 2.0**-24, "complex128": 2.0**-24}
+_ROUNDOFF = {"bfloat16": 2.0**-8, "float64": 2.0**-24, "complex128": 2.0**-24, "float8_e8m0": 0.5}
+_ROUNDOFF.update({"float8_e4m3fn": 2.0**-4, "hifloat8": 2.0**-4, "float8_e5m2": 2.0**-3})
 LARGEST_HALF = 65504.0
 _DISTANCE, _ISOLATED, _DIFFERENT = 32, 64, 0.01
 _MOST_SEARCHED = 1 << 22  # elements that are looked at for a layout or a factor
 _FEW = 0.01  # share of elements
-_FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+_FLOATS = ("float16", "float32", "complex32", "complex64", *_ROUNDOFF)
 
 
 def reasons(figures: Figures, device_type: str, band: float | None, tolerance: float) -> list[str]:
@@ -37,7 +38,10 @@ def reasons(figures: Figures, device_type: str, band: float | None, tolerance: f
         share = _DIFFERENT * tolerance
         return [f"{figures.different:.1%} of its elements differ"] if figures.different > share else []
     unit = _ROUNDOFF.get(device_type, HALF)
-    distance, isolated = (band or _DISTANCE * unit) * tolerance, max(_ISOLATED * unit, 2 * (band or 0.0)) * tolerance
+    distance, isolated = (
+        (band or min(_DISTANCE * unit, 0.5)) * tolerance,
+        max(_ISOLATED * unit, 2 * (band or 0.0)) * tolerance,
+    )
     found = []
     if figures.only_here:
         found.append(f"{figures.only_here} elements are Inf or NaN on one side")

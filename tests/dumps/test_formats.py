@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from npu_shim.dumps import dump, formats
+from npu_shim.dumps import dump, formats, small_types
 from npu_shim.dumps.formats import DumpError
 from tests.dumps.messages import TYPES, dump_bytes, tensor
 
@@ -86,7 +86,7 @@ def test_a_type_comes_back(dtype: str, inside: bool, tmp_path: pathlib.Path) -> 
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (34, "type float8_e5m2 cannot be compared: NumPy has no such type"),
+        (37, "type float6_e3m2 cannot be compared: it has no known form in NumPy"),
         (13, "type string cannot be compared"),
         (99, "type type 99 cannot be compared"),
         (1, r"shape \[4\] of float32 needs 16 bytes, 4 are there"),
@@ -97,6 +97,36 @@ def test_a_type_or_shape_that_cannot_be_read_is_an_error(kind: int, message: str
     path.write_bytes(dump_bytes("op", [{"raw": b"1234", "type": kind, "shape": [4]}]))
     with pytest.raises(DumpError, match=message):
         dump.values(str(path), dump.read(str(path)).outputs[0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "expected"),
+    [
+        (28, [0x21, 0xF8, 0x07], [1, 2, -8, -1, 7]),
+        (32, [0x00, 0x3C, 0x00, 0xC0], [1 - 2j]),
+        (33, [0, 1, 7, 8, 9, 0x10, 0x18, 0x6E, 0x6F, 0x7E, 0x7F, 0x88, 0xEF], None),
+        (36, [0, 127, 128, 254], [2.0**-127, 1, 2, 2.0**127]),
+    ],
+    ids=["int4", "complex32", "hifloat8", "float8_e8m0"],
+)
+def test_a_type_that_numpy_lacks_comes_back(
+    kind: int, raw: list[int], expected: list[complex] | None, tmp_path: pathlib.Path
+) -> None:
+    if (
+        expected is None
+    ):  # by the definition of the type: 1.0, 1.125, 2.0, 0.5, 2**15, Inf, 2**-15, 1.5 * 2**-15, -1, -Inf
+        expected = [0, 2.0**-22, 2.0**-16, 1, 1.125, 2, 0.5, 2.0**15, np.inf, 2.0**-15, 1.5 * 2.0**-15, -1, -np.inf]
+    path = tmp_path / "Op.op.1.2.3"
+    path.write_bytes(dump_bytes("op", [{"raw": bytes(raw), "type": kind, "shape": [len(expected)]}]))
+    np.testing.assert_array_equal(dump.values(str(path), dump.read(str(path)).outputs[0]), expected)
+
+
+@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn"])
+def test_floats_of_8_bits_are_those_of_the_library_for_them(name: str) -> None:
+    library = pytest.importorskip("ml_dtypes")
+    codes = np.arange(256, dtype=np.uint8)
+    theirs = codes.view(getattr(library, name)).astype(np.float32)
+    np.testing.assert_array_equal(small_types.decoded(name, codes), theirs)
 
 
 @pytest.mark.parametrize(
