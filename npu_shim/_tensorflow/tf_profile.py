@@ -40,6 +40,7 @@ class OpRun(NamedTuple):
         name, type: of the op.
         begin, end: in microseconds.
         inputs, outputs: type and shape of each, such as ("float32", "8,4"); None if they are unknown.
+        task: what runs it.
     """
 
     name: str
@@ -48,6 +49,7 @@ class OpRun(NamedTuple):
     end: float
     inputs: list[tuple[str, str]] | None = None
     outputs: list[tuple[str, str]] | None = None
+    task: str = "CPU"
 
 
 def runs_in(metadata: Message) -> list[OpRun]:

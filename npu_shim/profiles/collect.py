@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import atexit
-import collections
-import gc
 import os
 import time
-import weakref
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from npu_shim._host import host_device
 from npu_shim._host.messages import report
-from npu_shim._tensorflow import tf_op_creation
-from npu_shim.profiles import cpu_form
-from npu_shim.profiles.cpu_host import HostSamples
-from npu_shim.profiles.cpu_trace import ProcessTrace, SessionTrace
-from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
+from npu_shim.profiles.cpu_trace import ProcessProfiler, SessionProfiler
+from npu_shim.profiles.profiler import Profiler
 from npu_shim.rehearsal.progress import hooks
 from npu_shim.rehearsal.progress.progress import Progress
-from npu_shim.rehearsal.recording.functions import without_xla
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation, Value
 
 LEVEL, METRICS = "L1", "PipeUtilization"  # of the vendor's profiler
 
@@ -83,26 +73,6 @@ class Steps(Progress):
             )
 
 
-class Profiler:
-    """The interface of a profiler."""
-
-    def watch(self) -> None:
-        """Install hooks, before those that count steps."""
-
-    def prepare(self) -> None:
-        """Take note that the last step before the profile begins."""
-
-    def begin(self, step: int) -> None:
-        """Begin with a step."""
-
-    def ends_step(self) -> None:
-        """Take note of the end of a step."""
-
-    def end(self) -> str:
-        """End. Return what to do now."""
-        raise NotImplementedError
-
-
 class CardProfiler(Profiler):
     """The vendor's profiler for a part of a run.
 
@@ -141,69 +111,8 @@ class CardProfiler(Profiler):
         return "npu_device profiles the whole run, and npu-shim profile reads these steps of it"
 
 
-class CpuProfiler(Profiler, tf_op_creation.OpHook):
-    """TensorFlow's profiler, and samples of the lines of the script.
-
-    Args:
-        folder: gets the profile.
-        job: the folder of all ranks.
-    """
-
-    def __init__(self, folder: str, job: str) -> None:
-        self._folder, self._job, self._script = folder, job, os.getcwd()
-        self._trace = SessionTrace() if tf.__version__.startswith("1.") else ProcessTrace()
-        self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
-        self._eager: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-        self._is_prepared = False
-        self._step = 0
-        self._samples: HostSamples | None = None
-
-    def watch(self) -> None:
-        without_xla()
-        tf_op_creation.add(self)
-        self._trace.watch()
-
-    def outputs(
-        self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
-    ) -> list[Value]:
-        """Take note of the graph of an op, or of the line that runs it."""
-        if op is not None:
-            self._graphs.add(op.graph)
-        elif self._is_prepared:
-            self._eager[op_type][line_of_caller(self._script)] += 1
-        return list(outputs)
-
-    def prepare(self) -> None:
-        self._is_prepared = True
-
-    def begin(self, step: int) -> None:
-        self._is_prepared = False
-        self._step = step
-        gc.collect()  # takes half a second after the imports, which would be in one of the few steps
-        self._trace.begin()
-        self._samples = HostSamples(self._script)
-
-    def ends_step(self) -> None:
-        self._trace.ends_step()
-
-    def end(self) -> str:
-        samples = [] if self._samples is None else self._samples.end()
-        tf_op_creation.remove(self)
-        recorded = self._trace.end()
-        cpu_form.write(self._folder, self._step, recorded, samples, self._lines({run.name for run in recorded.runs}))
-        return f"Read them with: npu-shim profile {self._job}"
-
-    def _lines(self, names: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-        """Yield name, type and line of the ops that ran. An inlined function puts parts before their names."""
-        ops = {op.name: op for graph in self._graphs for op in graph.get_operations()}
-        for name in sorted(names):
-            parts = name.split("/")
-            op = next((ops[end] for end in ("/".join(parts[n:]) for n in range(len(parts))) if end in ops), None)
-            lines = [line for line, _ in self._eager[name].most_common(1)] if op is None else lines_of(op, self._script)
-            if lines:
-                yield name, name if op is None else op.type, lines[0]
-
-
 def profiler(folder: str, job: str) -> Profiler:
     """Return the profiler of this host, which writes to a folder in that of a job."""
-    return CardProfiler(folder) if host_device.is_npu() else CpuProfiler(folder, job)
+    if host_device.is_npu():
+        return CardProfiler(folder)
+    return (SessionProfiler if tf.__version__.startswith("1.") else ProcessProfiler)(folder, job)

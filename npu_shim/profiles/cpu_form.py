@@ -21,22 +21,6 @@ _HEADS = {
 }
 
 
-class Recorded(NamedTuple):
-    """The result of a trace. Times are in microseconds of one clock.
-
-    Attributes:
-        runs: the runs of ops.
-        ends: the begin of the trace, and the end of each step.
-        collectives: key, begin and end of the collectives.
-        tracings: name, begin and end of the tf.functions that were traced.
-    """
-
-    runs: list[OpRun]
-    ends: list[float]
-    collectives: list[tuple[str, float, float]]
-    tracings: Sequence[tuple[str, float, float]] = ()
-
-
 class Api(NamedTuple):
     """A row of what the host did: level, name, microseconds and number."""
 
@@ -47,31 +31,32 @@ class Api(NamedTuple):
 
 
 def write(
-    folder: str, first: int, recorded: Recorded, samples: Iterable[Api], lines: Iterable[tuple[str, str, str]]
+    folder: str,
+    first: int,
+    recorded: Iterable[OpRun],
+    ends: Sequence[float],
+    apis: Sequence[Api],
+    lines: Iterable[tuple[str, str, str]],
 ) -> None:
     """Write a profile into a folder of its own.
 
     Args:
         folder: gets the folder.
         first: the number of the first step.
-        recorded: the trace.
-        samples: what the host did.
+        recorded: the runs of ops.
+        ends: the begin of the first step, and the end of each, in microseconds.
+        apis: what the host did.
         lines: name, type and line of the ops of the script.
     """
     stamp = time.strftime("%Y%m%d%H%M%S")
     made = os.path.join(folder, f"PROF_000001_{stamp}_CPU", "mindstudio_profiler_output")
     os.makedirs(made)
-    begin, *_, end = recorded.ends
-    rows = [(run, "CPU") for run in recorded.runs if begin <= run.begin < end]
-    rows += [
-        (OpRun(key, key.partition(" ")[0], start, stop), "COMMUNICATION") for key, start, stop in recorded.collectives
-    ]
-    rows.sort(key=lambda each: each[0].begin)
-    tracings = [Api("host", f"retrace {name}", stop - start, 1) for name, start, stop in recorded.tracings]
+    runs = [run for run in recorded if ends[0] <= run.begin < ends[-1] or run.task != "CPU"]
+    runs.sort(key=lambda each: each.begin)
     tables: dict[str, Iterable[Sequence[Any]]] = {
-        "step_trace": _steps(first, recorded.ends, [run for run, _ in rows]),
-        "op_summary": (_op(*row) for row in rows),
-        "api_statistic": [*tracings, *samples],
+        "step_trace": _steps(first, ends, runs),
+        "op_summary": map(_op, runs),
+        "api_statistic": apis,
         "lines": lines,
     }
     for name, content in tables.items():
@@ -98,9 +83,9 @@ def _steps(first: int, ends: Sequence[float], runs: Sequence[OpRun]) -> Iterator
             yield [0, first + number, start, passed, end, end - begin, start - begin if number else None]
 
 
-def _op(run: OpRun, task: str) -> list[Any]:
+def _op(run: OpRun) -> list[Any]:
     described = []
     for tensors in (run.inputs or (), run.outputs or ()):
         types = [_TYPES.get(kind.upper(), kind.upper()) for kind, _ in tensors]
         described += [";".join(shape for _, shape in tensors), ";".join(types)]
-    return [0, run.name, run.type, task, run.begin, run.end - run.begin, *described]
+    return [0, run.name, run.type, run.task, run.begin, run.end - run.begin, *described]

@@ -1,76 +1,142 @@
-"""A run on the CPU as TensorFlow traces it: the metadata of sessions in TensorFlow 1, its profiler in TensorFlow 2."""
+"""Profile steps on the CPU: by the metadata of sessions in TensorFlow 1, by its profiler in TensorFlow 2."""
 
 from __future__ import annotations
 
+import collections
+import gc
+import os
 import time
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_profile, tf_session
+from npu_shim._tensorflow import tf_op_creation, tf_profile, tf_session
 from npu_shim._tensorflow.tf_capture import MAKE_CALLABLE
 from npu_shim._tensorflow.tf_profile import OpRun
 from npu_shim.distributed.collectives.transport import GroupBackend
+from npu_shim.profiles import cpu_form
 from npu_shim.profiles.coverage import filled, union
-from npu_shim.profiles.cpu_form import Recorded
+from npu_shim.profiles.cpu_form import Api
+from npu_shim.profiles.cpu_host import HostSamples
+from npu_shim.profiles.profiler import Profiler
+from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.functions import without_xla
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Message, Result, Session
+    from npu_shim._tensorflow.types import (
+        FeedDict,
+        Fetches,
+        Function,
+        Graph,
+        Message,
+        Operation,
+        Result,
+        Session,
+        Value,
+    )
 
 v1 = tf.compat.v1
+Span = Tuple[str, float, float]  # name, begin and end in microseconds
 _BEGIN = "npu_shim begins"  # marks the time in the trace
 
 
-class Trace:
-    """The part of both traces that is the same."""
+class CpuProfiler(Profiler, tf_op_creation.OpHook):
+    """TensorFlow's profiler, and samples of the lines of the script.
 
-    def __init__(self) -> None:
-        self.is_on = False
-        self._collectives: list[tuple[str, float, float]] = []
+    Args:
+        folder: gets the profile.
+        job: the folder of all ranks.
+    """
+
+    def __init__(self, folder: str, job: str) -> None:
+        self._folder, self._job, self._script = folder, job, os.getcwd()
+        self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
+        self._eager: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+        self._is_prepared = self._is_on = False
+        self._step = 0
+        self._samples: HostSamples | None = None
+        self._collectives: list[Span] = []
         self._ends: list[float] = []
 
     def watch(self) -> None:
-        """Install the hooks. Call it before those that count steps."""
+        without_xla()
+        tf_op_creation.add(self)
         methods.wrap(GroupBackend, ("run",), self._collective)
+
+    def outputs(
+        self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
+    ) -> list[Value]:
+        """Take note of the graph of an op, or of the line that runs it."""
+        if op is not None:
+            self._graphs.add(op.graph)
+        elif self._is_prepared:
+            self._eager[op_type][line_of_caller(self._script)] += 1
+        return list(outputs)
 
     def _collective(self, original: Function, group: Any, key: str, *args: object) -> Result:
         begin = _now()
         result = original(group, key, *args)
-        if self.is_on:
+        if self._is_on:
             self._collectives.append((key, begin, _now()))
         return result
 
-    def begin(self) -> None:
+    def prepare(self) -> None:
+        self._is_prepared = True
+
+    def begin(self, step: int) -> None:
+        self._is_prepared = False
+        self._step = step
+        gc.collect()  # takes half a second after the imports, which would be in one of the few steps
+        self._start()
+        self._samples = HostSamples(self._script)
+
+    def _start(self) -> None:
         """Trace from now on."""
-        self.is_on = True
+        self._is_on = True
         self.ends_step()
 
     def ends_step(self) -> None:
-        """Note that a step has ended."""
         self._ends.append(_now())
 
-    def end(self) -> Recorded:
-        """Trace no longer. Return what was traced."""
-        self.is_on = False
+    def end(self) -> str:
+        samples = [] if self._samples is None else self._samples.end()
+        tf_op_creation.remove(self)
+        self._is_on = False
         runs, tracings, clock = self._stop()
-        collectives = [(key, clock(begin), clock(end)) for key, begin, end in self._collectives]
-        return Recorded(runs, list(map(clock, self._ends)), collectives, tracings)
+        runs += [
+            OpRun(key, key.partition(" ")[0], clock(begin), clock(end), task="COMMUNICATION")
+            for key, begin, end in self._collectives
+        ]
+        apis = [*(Api("host", f"retrace {name}", end - begin, 1) for name, begin, end in tracings), *samples]
+        cpu_form.write(self._folder, self._step, runs, list(map(clock, self._ends)), apis, self._lines(runs))
+        return f"Read them with: npu-shim profile {self._job}"
 
-    def _stop(self) -> tuple[list[OpRun], Sequence[tuple[str, float, float]], Callable[[float], float]]:
+    def _stop(self) -> tuple[list[OpRun], Sequence[Span], Callable[[float], float]]:
         """Return the runs of ops, the tracings of functions, and the time on their clock of a moment."""
         raise NotImplementedError
 
+    def _lines(self, runs: Iterable[OpRun]) -> Iterator[tuple[str, str, str]]:
+        """Yield name, type and line of the ops that ran. An inlined function puts parts before their names."""
+        ops = {op.name: op for graph in self._graphs for op in graph.get_operations()}
+        for name in sorted({run.name for run in runs}):
+            parts = name.split("/")
+            op = next((ops[end] for end in ("/".join(parts[n:]) for n in range(len(parts))) if end in ops), None)
+            lines = [line for line, _ in self._eager[name].most_common(1)] if op is None else lines_of(op, self._script)
+            if lines:
+                yield name, name if op is None else op.type, lines[0]
 
-class SessionTrace(Trace):
+
+class SessionProfiler(CpuProfiler):
     """The metadata of the runs of sessions.
 
     TensorFlow hands the metadata over after the last op of a run. This time is taken out of the clock.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, folder: str, job: str) -> None:
+        super().__init__(folder, job)
         self._metadata: list[tuple[Message, float]] = []  # and the time at which a run returned
 
     def watch(self) -> None:
@@ -87,7 +153,7 @@ class SessionTrace(Trace):
         options: Message = None,
         run_metadata: Message = None,
     ) -> Result:
-        if not self.is_on:
+        if not self._is_on:
             return original(session, fetches, feed_dict, options, run_metadata)
         traced = v1.RunOptions() if options is None else _copied(options)
         traced.trace_level = v1.RunOptions.FULL_TRACE
@@ -99,7 +165,7 @@ class SessionTrace(Trace):
         traced: list[Function] = []
 
         def call(*values: object, run_metadata: Message = None) -> Result:
-            if not self.is_on:
+            if not self._is_on:
                 return plain(*values, run_metadata=run_metadata)
             if not traced:
                 copy = _copied(options)
@@ -116,7 +182,7 @@ class SessionTrace(Trace):
         self._metadata.append((_copied(metadata), _now()))
         return result
 
-    def _stop(self) -> tuple[list[OpRun], Sequence[tuple[str, float, float]], Callable[[float], float]]:
+    def _stop(self) -> tuple[list[OpRun], Sequence[Span], Callable[[float], float]]:
         found = [(tf_profile.runs_in(metadata), returned) for metadata, returned in self._metadata]
         last = [(max(each.end for each in runs), returned) for runs, returned in found if runs]
         handed_over = np.array(sorted(each for each in last if each[0] < each[1])).reshape(-1, 2) * 1000  # nanoseconds
@@ -130,19 +196,19 @@ class SessionTrace(Trace):
         return made, (), clock
 
 
-class ProcessTrace(Trace):
+class ProcessProfiler(CpuProfiler):
     """The trace of TensorFlow 2: sessions, functions and eager code."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, folder: str, job: str) -> None:
+        super().__init__(folder, job)
         self._host = tf_profile.HostTrace()
 
-    def begin(self) -> None:
+    def _start(self) -> None:
         self._host.start()
-        super().begin()
+        super()._start()
         self._host.mark(_BEGIN)
 
-    def _stop(self) -> tuple[list[OpRun], Sequence[tuple[str, float, float]], Callable[[float], float]]:
+    def _stop(self) -> tuple[list[OpRun], Sequence[Span], Callable[[float], float]]:
         events = self._host.stop()
         offset = next(event.begin for event in events if event.name == _BEGIN) - self._ends[0]
         return tf_profile.runs_of(events), tf_profile.tracings(events), lambda moment: moment + offset
