@@ -119,14 +119,10 @@ def _export(folder: str, job: str) -> None:
 
 def _steps(text: str) -> tuple[int, int]:
     first, _, last = text.partition("-")
-    try:
+    if first.isdigit() and (last or first).isdigit():
         found = int(first), int(last or first)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text} is not allowed: give the first and the last step, like 20-30"
-        ) from None
-    if not 1 <= found[0] <= found[1] < found[0] + _MOST_STEPS:
-        raise argparse.ArgumentTypeError(
-            f"{text} is not allowed: give 1 to {_MOST_STEPS} steps, like 20-30. Step 0 compiles, so it is none of them"
-        )
-    return found
+        if 1 <= found[0] <= found[1] < found[0] + _MOST_STEPS:
+            return found
+    raise argparse.ArgumentTypeError(
+        f"{text} is not allowed: give 1 to {_MOST_STEPS} steps, like 20-30. Step 0 compiles, so it is none of them"
+    )

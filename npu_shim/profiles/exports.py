@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import json
 import re
@@ -11,6 +12,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
+from npu_shim.profiles import columns
 from npu_shim.profiles.kinds import TRANSFER, Signature
 from npu_shim.profiles.runs import Runs
 
@@ -31,6 +33,7 @@ _LINKS = (
     "JOIN COMMUNICATION_TASK_INFO c ON t.globalTaskId = c.globalTaskId WHERE c.size > 0 AND c.srcRank <> c.dstRank "
     "GROUP BY c.srcRank, c.dstRank, c.transportType"
 )
+_LINK = ("src rank", "dst rank", "transport type", "size(Byte)")  # arguments of an event
 _ERRORS = (sqlite3.Error, ValueError, TypeError, OverflowError, UnicodeDecodeError)
 
 
@@ -49,8 +52,7 @@ def read_database(path: str, runs: Runs, problems: dict[str, str]) -> list[Link]
     try:
         with _opened(path) as base:
             if _columns(base, "STRING_IDS"):
-                texts = dict(base.execute("SELECT id, value FROM STRING_IDS"))
-                base.create_function("text", 1, lambda number: texts.get(number))
+                base.create_function("text", 1, dict(base.execute("SELECT id, value FROM STRING_IDS")).get)
             if _columns(base, "TASK"):
                 _operators(base, runs)
             found = _columns(base, "COMMUNICATION_OP")
@@ -60,9 +62,8 @@ def read_database(path: str, runs: Runs, problems: dict[str, str]) -> list[Link]
                 fields = {"device": f"coalesce({device}, 0)", "name": "text(opName)", "type": f"text({kind})"}
                 runs.add_rows(_selected(base, "COMMUNICATION_OP t", {**fields, "core": "'COMMUNICATION'"}))
             if {"srcRank", "dstRank", "size", "transportType"} <= _columns(base, "COMMUNICATION_TASK_INFO"):
-                return [
-                    Link(int(row[0]), int(row[1]), str(row[2]), *map(float, row[3:])) for row in base.execute(_LINKS)
-                ]
+                rows = base.execute(_LINKS)
+                return [Link(int(row[0]), int(row[1]), str(row[2]), *map(float, row[3:])) for row in rows]
     except _ERRORS as error:
         problems[path] = f"it is no data base of a profile: {error}. Export it again"
     return []
@@ -118,13 +119,13 @@ def read_timeline(path: str, runs: Runs, problems: dict[str, str]) -> list[Link]
     except (OSError, ValueError, RecursionError) as error:
         problems[path] = f"it is no JSON: {error}. Export it again"
         return []
-    events = events.get("traceEvents", []) if isinstance(events, dict) else events
+    events = events.get("traceEvents") if isinstance(events, dict) else events
     events = events if isinstance(events, list) else []
     events = [each for each in events if isinstance(each, dict) and isinstance(each.get("args"), dict)]
     process = {
         str(each.get("pid")): str(each["args"].get("name")) for each in events if each.get("name") == "process_name"
     }
-    sums: dict[tuple[int, int, str], list[float]] = {}
+    sums: dict[tuple[int, int, str], np.ndarray] = collections.defaultdict(lambda: np.zeros(2))
     rows: list[tuple[Sequence[str], int, int]] = []
     broken = 0
     for each in events:
@@ -132,22 +133,17 @@ def read_timeline(path: str, runs: Runs, problems: dict[str, str]) -> list[Link]
         if each.get("ph") != "X" or not _HARDWARE.search(of_process) or _SUMMARY.search(of_process):
             continue
         try:
-            whole, _, part = str(each["ts"]).partition(".")
-            start, took = int(whole) * 1000 + int((part + "000")[:3]), int(round(float(each["dur"]) * 1000))
-            link: list[Any] = [arguments.get(name) for name in ("src rank", "dst rank", "transport type", "size(Byte)")]
-            if None not in link and float(link[3]) > 0 and link[0] != link[1]:
-                total = sums.setdefault((int(link[0]), int(link[1]), str(link[2])), [0.0, 0.0])
-                total[0] += float(link[3])
-                total[1] += took
-            if (
-                "src rank" not in arguments and "notify_id" not in arguments
-            ):  # parts of a collective, which has an event
+            start, took = (columns.shifted(str(each[name]), 3) for name in ("ts", "dur"))
+            source, target, transport, size = map(arguments.get, _LINK)
+            if None not in (source, target, transport, size) and float(size) > 0 and source != target:
+                sums[int(source), int(target), str(transport)] += float(size), took
+            if source is None and "notify_id" not in arguments:  # no part of a collective, which has an event
                 rows.append((_cells(each, arguments, of_process), start, start + took))
         except (KeyError, TypeError, ValueError, OverflowError):
             broken += 1
             problems[path] = f"{broken} events are broken and were skipped"
     runs.add_rows(rows)
-    return [Link(*key, *values) for key, values in sums.items()]
+    return [Link(*key, *map(float, values)) for key, values in sums.items()]
 
 
 def _cells(event: dict[str, Any], arguments: dict[str, Any], process: str) -> Signature:

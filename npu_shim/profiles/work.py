@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
 import re
-from typing import Iterable
 
+from npu_shim.dumps.formats import product
 from npu_shim.profiles.kinds import Signature, is_matrix
 from npu_shim.rehearsal.assess.products import Product
 
@@ -32,7 +30,7 @@ def moved(each: Signature) -> float:
     """Return the bytes that an op reads and writes at least; 0 if its shapes are not known."""
     sides = ((each.shapes, each.types), (each.out_shapes, each.out_types))
     return sum(
-        _product(shape) * size_of(name)
+        product(shape) * size_of(name)
         for side, names in sides
         for shape, name in zip(shapes(side), names.split(";"))
         if shape
@@ -49,15 +47,11 @@ def matrix_flops(each: Signature) -> float:
         layout = each.out_formats.split(";")[0]
         if "Backprop" in each.type or sorted(layout) != sorted("NHWCD"[: len(made)]):
             return 0.0
-        return 2.0 * _product(made) // made[layout.index("C")] * _product(second)
-    batch = _product(made[:-2]) if len(made) > 2 and len(second) > 2 else 1
-    return 2.0 * _product(made) * math.sqrt(_product(first) * _product(second) / (_product(made) * batch))
+        return 2.0 * product(made) // made[layout.index("C")] * product(second)
+    batch = product(made[:-2]) if len(made) > 2 and len(second) > 2 else 1
+    return 2.0 * product(made) * math.sqrt(product(first) * product(second) / (product(made) * batch))
 
 
-def bound(each: Signature, product: Product) -> float:
+def bound(each: Signature, device: Product) -> float:
     """Return the nanoseconds that a run of an op takes at least, by its operations and its bytes."""
-    return 1e9 * max(matrix_flops(each) / product.flops, moved(each) / product.bandwidth)
-
-
-def _product(sizes: Iterable[int]) -> int:
-    return functools.reduce(operator.mul, sizes, 1)
+    return 1e9 * max(matrix_flops(each) / device.flops, moved(each) / device.bandwidth)

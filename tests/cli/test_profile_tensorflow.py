@@ -220,7 +220,7 @@ def test_a_script_with_too_few_steps_is_reported(tmp_path: pathlib.Path) -> None
     [
         (["--profile-steps", "3"], "--profile-steps needs --profile. Add it."),
         (["--profile", "d", "--profile-steps", "0-3"], "0-3 is not allowed: give 1 to 1000 steps, like 20-30. Step 0"),
-        (["--profile", "d", "--profile-steps", "a"], "a is not allowed: give the first and the last step, like 20-30"),
+        (["--profile", "d", "--profile-steps", "a"], "a is not allowed: give 1 to 1000 steps, like 20-30"),
         (["--profile", "d", "--dump", "e"], "--dump slows the steps that --profile measures. Give one of the two."),
         (["--profile", "."], "--profile .: the folder is not empty. Give another one, or remove it."),
     ],
