@@ -7,8 +7,6 @@ are powers of two, and the one of -0 is NaN.
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 STORED = {"bfloat16": "uint16", "complex32": "uint32"}  # as NumPy reads them
@@ -26,7 +24,6 @@ def decoded(name: str, raw: np.ndarray) -> np.ndarray:
     return _table(name)[raw] if name in STORED else raw
 
 
-@functools.lru_cache(None)
 def _table(name: str) -> np.ndarray:
     """Return the values of the 256 codes of a float."""
     codes = np.arange(128)
