@@ -150,6 +150,29 @@ def test_other_optimizers_average_what_they_compute(text: str) -> None:
     assert WRAPPED in new and "npu_allreduce" not in new
 
 
+UPDATES = "vs = tf.trainable_variables()\ngs = {}\nop = [tf.assign_sub(v, g) for g, v in zip(gs, vs)]\n"
+
+
+@pytest.mark.parametrize(
+    "text,count",
+    [
+        (UPDATES.format("tf.gradients(loss, vs)"), 1),
+        (UPDATES.format("npu_allreduce(tf.gradients(loss, vs))"), 0),
+        (UPDATES.format("tf.gradients(loss, vs)") + "more = tf.gradients(gs, vs)\n", 1),  # the second ones
+        (UPDATES.format("tf.gradients(loss, vs)") + "tf.train.AdamOptimizer().minimize(loss)\n", 0),
+        (UPDATES.format("tf.gradients(loss, vs)").replace("tf.trainable_variables()", "[images]"), 0),
+    ],
+)
+def test_gradients_that_no_optimizer_applies_are_reported(text: str, count: int) -> None:
+    text = "from npu_shim.npu_init import *\n" + text
+    assert len(found(text, "NPU305", distributed="tf_strategy")) == count
+
+
+def test_towers_without_an_optimizer_have_no_all_reduce() -> None:
+    text = LOOP.format("i", "range(4)", NUMBER).replace("optimizer.compute_gradients(", "tf.gradients(vs, ")
+    assert "its own all-reduce" not in found(text, distributed="tf_strategy")[0]
+
+
 def test_a_scope_for_each_tower_is_a_tower() -> None:
     text = "with tf.device('/cpu:0'):\n    pass\nfor i in range(len(self.devices)):\n"
     text += "    with tf.name_scope('tower_%d' % i):\n        results.append(self.forward_pass(i))\n"

@@ -32,7 +32,7 @@ contrib.slim.learning.clip_gradient_norms contrib.slim.learning.multiply_gradien
 _IN_TUPLES = frozenset({"tensorflow.clip_by_global_norm"})
 _LISTS = frozenset({"zip", "list", "tuple", "sorted", "reversed", "enumerate"})
 _COMPUTING = frozenset({"compute_gradients", "get_gradients"})
-_AVERAGES = frozenset(
+AVERAGES = frozenset(
     {NPU + "npu_allreduce", "horovod.allreduce", "horovod.grouped_allreduce", NPU + "hccl_ops.allreduce"}
 )
 
@@ -108,7 +108,7 @@ class Trace:
         name = names.resolve(node.func, where) or ""
         if name == "tensorflow.gradients":
             return BY_HAND
-        if name in _AVERAGES:
+        if name in AVERAGES:
             return AVERAGED
         if self._is_tape(node, where, names):
             return BY_TAPE

@@ -113,27 +113,35 @@ def averaged_where_applied(names: Names) -> list[Applied]:
     not wrapped.
     """
     gathered = names.once(_gathered)
-    return [each for each in applied(names) if names.key(each.call) in gathered and _computed_alone(each, names)]
-
-
-def averages_once(names: Names) -> bool:
-    """Return True if the gradients of a module are averaged where they are applied, or will be."""
-    once = [each.call for each in averaged_where_applied(names)]
-    every = applied(names)
-    return bool(every) and all(
-        each.call in once or each.sources and all(source.kind == AVERAGED for source in each.sources) for each in every
-    )
-
-
-def _computed_alone(each: Applied, names: Names) -> bool:
-    """Return True if the optimizers that compute gradients are not wrapped."""
-    optimizers = [
-        origin.node
-        for source in each.sources
-        if source.kind == BY_OPTIMIZER and isinstance(source.node, ast.Call)
-        for origin in origins(source.node.func.value, source.where, names)  # type: ignore[attr-defined]
+    return [
+        each
+        for each in applied(names)
+        if names.key(each.call) in gathered
+        and all(
+            source.kind != BY_OPTIMIZER or _all_only_apply(names, source.node, source.where)  # type: ignore[arg-type]
+            for source in each.sources
+        )
     ]
-    return all(isinstance(made, ast.Call) and only_applies(names, made) for made in optimizers)
+
+
+def averages(names: Names, call: ast.Call) -> bool:
+    """Return True if a call that computes gradients averages them itself, or will do so."""
+    if last_name(call.func) == "compute_gradients":
+        return not _all_only_apply(names, call, names.place(call))
+    return names.key(call) in names.once(_averaged_by_hand)
+
+
+def _averaged_by_hand(names: Names) -> frozenset[tuple[str, int]]:
+    """Return the keys of the calls of tf.gradients, and of averages, whose gradients are applied."""
+    once = [each.call for each in averaged_where_applied(names)]
+    sources = [source for each in applied(names) if each.call not in once for source in each.sources]
+    return frozenset(source.names.key(source.node) for source in sources if source.kind in (BY_HAND, AVERAGED))
+
+
+def _all_only_apply(names: Names, computing: ast.Call, where: Where) -> bool:
+    """Return True if the optimizers of a call of compute_gradients are known, and none is wrapped."""
+    made = [each.node for each in origins(computing.func.value, where, names)]  # type: ignore[attr-defined]
+    return all(isinstance(each, ast.Call) and only_applies(names, each) for each in made)
 
 
 def _gathered(names: Names) -> frozenset[tuple[str, int]]:

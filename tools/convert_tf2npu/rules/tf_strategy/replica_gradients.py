@@ -7,7 +7,8 @@ averaged once where they are applied, not for each iteration. Gradients with ano
 gradient, belong to the loss of one rank and are not changed.
 
 The rule reports gradients that it cannot trace, and the gradients of a tape. Average them once with ``npu_allreduce``
-before ``apply_gradients``.
+before ``apply_gradients``. It also reports gradients of all trainable variables in a file that has no optimizer of
+TensorFlow: the script updates the variables itself.
 
 Options: -d tf_strategy
 
@@ -51,6 +52,14 @@ After::
     gradients = [(tf.add_n([g for g, _ in same]) / 2, same[0][1]) for same in zip(*towers)]
     train_op = optimizer.apply_gradients([(npu_allreduce(g), v) for g, v in gradients])
 
+Reported::
+
+    import tensorflow as tf
+
+    variables = tf.trainable_variables()
+    gradients = tf.gradients(loss, variables)
+    train_op = tf.group(*[tf.assign_sub(v, 0.1 * g) for g, v in zip(gradients, variables)])
+
 Untouched::
 
     import tensorflow as tf
@@ -88,8 +97,8 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.gradient_sources import BY_HAND, BY_TAPE, UNKNOWN, GradientSource
+from ...analysis.device_placement import in_test, only_predicts
+from ...analysis.gradient_sources import AVERAGES, BY_HAND, BY_TAPE, UNKNOWN, GradientSource
 from ...analysis.gradients import GRADIENTS, PAIRS, Applied, applied, applied_in, averaged_where_applied
 from ...analysis.parallel_training import is_eager
 from ...analysis.tensorflow_version import is_two
@@ -99,11 +108,20 @@ from ...semantics.module_index import Names
 from ...semantics.resolved_name import ResolvedName
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
+from ...semantics.value_flow import origins
+from ...syntax.expressions import last_name
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU305"
 NEEDS = {"distributed": "tf_strategy"}
 _AVERAGE = "npu_allreduce"
+_METHODS = frozenset({"minimize", "apply_gradients", "compute_gradients"})
+_ALL_VARIABLES = frozenset(
+    "tensorflow." + name
+    for name in """trainable_variables get_collection global_variables all_variables
+contrib.framework.get_trainable_variables contrib.framework.trainable_variables
+contrib.slim.get_trainable_variables contrib.slim.get_model_variables""".split()
+)
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -134,13 +152,27 @@ def check_file(context: Context) -> Iterator[Result]:
                 wrap(context.source, call.node, _AVERAGE + "(", ")"),
                 (_AVERAGE,),
             )
-    for each in own:
-        if id(each.call) in undecided:
-            yield Finding(
-                each.call,
-                f"{undecided[id(each.call)]}. Average them once, before they are clipped: "
-                "gradients = npu_allreduce(gradients)",
-            )
+    reasons = [(each.call, undecided[id(each.call)]) for each in own if id(each.call) in undecided]
+    for node, reason in [*reasons, *_of_own_updates(context, everything)]:
+        yield Finding(
+            node,
+            f"{reason}. Average them once, before they are clipped: gradients = npu_allreduce(gradients)",
+        )
+
+
+def _of_own_updates(context: Context, everything: list[Applied]) -> Iterator[tuple[ast.Call, str]]:
+    """Yield calls that compute the gradients of all variables if the script updates these itself, with the reason."""
+    names = context.names
+    words = {last_name(call.node.func) for call in names.calls}
+    if words & _METHODS or not AVERAGES.isdisjoint(context.called.values()) or only_predicts(context):
+        return
+    known = {source.names.key(source.node) for each in everything for source in each.sources}
+    for call in names.calls:
+        if context.called.get(call.node) == "tensorflow.gradients" and names.key(call.node) not in known:
+            xs = bind(call.node, GRADIENTS).args.get("xs")
+            found = origins(xs, call.where, names) if xs is not None else []
+            if any(each.resolve() in _ALL_VARIABLES for each in found) and not _is_differentiated(call.node, names):
+                yield call.node, "no optimizer of TensorFlow applies these gradients"
 
 
 def _where_applied(context: Context, once: list[Applied]) -> Iterator[Result]:
@@ -218,10 +250,7 @@ def _problem(source: GradientSource, each: Applied) -> str | None:
     assert isinstance(call, ast.Call)
     if bind(call, GRADIENTS).given("grad_ys"):
         return "some of these gradients start from grad_ys, which may be averaged already"
-    statement = names.parents.get(call)
-    words = [t.id for t in getattr(statement, "targets", ()) if isinstance(t, ast.Name)]
-    readers = names.once(_differentiated)
-    if call in readers or any(not readers.get(word, {call}) <= {call} for word in words):
+    if _is_differentiated(call, names):
         return "some of these gradients are differentiated again"
     function = next((p for p in names.ancestors(call) if isinstance(p, ast.FunctionDef)), None)
     if (
@@ -241,6 +270,14 @@ def _problem(source: GradientSource, each: Applied) -> str | None:
     if others is None or len(mentions) > 1:
         return f"{function.name} may be called for gradients that are not applied"
     return None
+
+
+def _is_differentiated(call: ast.Call, names: Names) -> bool:
+    """Return True if the gradients that a call computes are differentiated again."""
+    statement = names.parents.get(call)
+    words = [t.id for t in getattr(statement, "targets", ()) if isinstance(t, ast.Name)]
+    readers = names.once(_differentiated)
+    return call in readers or any(not readers.get(word, {call}) <= {call} for word in words)
 
 
 def _differentiated(names: Names) -> dict[object, set[ast.Call]]:

@@ -103,7 +103,7 @@ from typing import Iterator, NamedTuple
 from ...analysis.command_line_flags import flags_of
 from ...analysis.device_placement import function_of, in_test
 from ...analysis.gpu_names import gpu_numbers
-from ...analysis.gradients import averages_once
+from ...analysis.gradients import averages
 from ...semantics.model import Call, Where
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_name
@@ -156,10 +156,15 @@ def check_file(context: Context) -> Iterator[Result]:
         if loop is not None and advice and advice not in reported and not in_test(context, loop.node):
             reported.add(advice)
             each = ""
-            averages = context.distributed == "tf_strategy" and "gradients(" in _text(context, [loop.node, *loop.body])
-            if averages and not context.names.once(averages_once):
+            if context.distributed == "tf_strategy" and _averages(context, loop):
                 each = ", each with its own all-reduce"
             yield _finding(loop.node, each, advice)
+
+
+def _averages(context: Context, loop: _Loop) -> bool:
+    """Return True if each iteration averages gradients over the ranks."""
+    calls = (call for part in (loop.node, *loop.body) for call in ast.walk(part) if isinstance(call, ast.Call))
+    return any(averages(context.names, call) for call in calls if "gradients" in last_name(call.func))
 
 
 def _finding(node: ast.AST, each: str, advice: str) -> Finding:
