@@ -162,6 +162,16 @@ def test_an_optimizer_as_an_argument_of_a_method() -> None:
     assert f"t.compile({OPTIMIZER})" in new and findings == []
 
 
+@pytest.mark.parametrize(
+    "decorator, known", [("", 1), ("@tf.function", 1), ("@tf.function(jit_compile=False)", 1), ("@own", 0)]
+)
+def test_an_optimizer_as_an_argument_of_a_tf_function(decorator: str, known: int) -> None:
+    step = STEP.replace("@tf.function", decorator).replace("(x, y)", "(optimizer, x, y)")
+    loop = "for x, y in data:\n    train_step(sgd, x, y)\n"
+    new, codes = converted(START.replace("optimizer =", "sgd =").replace(STEP, step) + loop)
+    assert f"sgd = {OPTIMIZER}" in new and codes == ["NPU308"] * (1 - known)
+
+
 def test_a_step_in_the_loop_itself() -> None:
     loop = "for x, y in data:\n    with tf.GradientTape() as tape:\n        loss = loss_of(model(x), y)\n"
     loop += "    optimizer.apply_gradients(zip(tape.gradient(loss, v), v))\n"

@@ -11,6 +11,7 @@ from .module_index import Instance, ModuleIndex, Names
 from .resolved_name import ResolvedName
 
 _CALL_NOTHING = frozenset({"abc.ABC", "object", "tensorflow.Module"})  # bases that call no methods of their classes
+_TRANSPARENT = frozenset({"tensorflow.function", "tensorflow.autograph.experimental.do_not_convert"})  # decorators
 _STAR = re.compile(rb"import[ \t]*\*")
 
 
@@ -39,7 +40,7 @@ def handed(parameter: Binding, names: Names) -> list[Handed] | None:
     parent = names.parents.get(function)
     target = parent if isinstance(parent, ast.ClassDef) and function.name == "__init__" else function
     defined = names.module.bindings.get(target.name, [])
-    if len(defined) != 1 or defined[0].node is not target or function.decorator_list:
+    if len(defined) != 1 or defined[0].node is not target or not _gets_arguments(function, names):
         return None  # a method, an inner function, or one of several
     called = Called(target, function, names)
     values = _values(parameter, called, names)
@@ -65,7 +66,7 @@ def handed_to_method(parameter: Binding, names: Names) -> list[Handed] | None:
     owner = names.parents.get(function)
     if not (isinstance(function, ast.FunctionDef) and isinstance(owner, ast.ClassDef) and parameter.kind == "arg"):
         return None
-    if function.name.startswith("__") or function.decorator_list or not function.args.args:
+    if function.name.startswith("__") or not function.args.args or not _gets_arguments(function, names):
         return None
     if names.ancestry(owner) - _CALL_NOTHING:
         return None
@@ -77,6 +78,12 @@ def handed_to_method(parameter: Binding, names: Names) -> list[Handed] | None:
             return None
         values += theirs
     return values or None
+
+
+def _gets_arguments(function: ast.FunctionDef, names: Names) -> bool:
+    """Return True if a function gets the arguments of its calls; a decorator may change them."""
+    decorators = (getattr(each, "func", each) for each in function.decorator_list)
+    return all(names.resolve(each, names.place(function)) in _TRANSPARENT for each in decorators)
 
 
 def _mentioning(names: Names, name: str) -> Iterator[Names | None]:
