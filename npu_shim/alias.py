@@ -28,6 +28,7 @@ from npu_shim._host import host_env
 from npu_shim._host.host_device import VENDOR_PACKAGE
 from npu_shim._host.lazy_names import lazy_names
 from npu_shim._host.packages import ALIAS, is_alias
+from npu_shim._vendor_paths.second_names import Loader
 from npu_shim._vendor_paths.table import TABLE
 
 ROOTS = (VENDOR_PACKAGE, "hccl", "npu_device", "horovod")  # whose names npu_shim has, all or most
@@ -76,7 +77,8 @@ class Finder(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(
                 f"No module named {name!r}. npu_shim serves {root}, but not this module.", name=name
             )
-        return ModuleSpec(name, Loader(home), origin=ALIAS, is_package=name == root)
+        loader = Loader(home) if home else BridgeLoader(home)
+        return ModuleSpec(name, loader, origin=ALIAS, is_package=name == root)
 
     def _installed(self, name: str, path: Sequence[str | bytes] | None, target: ModuleType | None) -> ModuleSpec | None:
         for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
@@ -87,26 +89,12 @@ class Finder(importlib.abc.MetaPathFinder):
         return None
 
 
-class Loader(importlib.abc.Loader):
-    """Load a module of npu_shim under a second name.
-
-    Args:
-        home: the module of npu_shim; an empty string for npu_bridge itself.
-    """
-
-    def __init__(self, home: str) -> None:
-        self.home = home
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Return None: Python creates the module, and exec_module replaces it."""
-        return None
+class BridgeLoader(Loader):
+    """Load npu_bridge itself, which is no module of npu_shim."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put the module of npu_shim in the place of ``module``, or fill that of npu_bridge."""
+        """Import the modules that the vendor's package imports, and give ``module`` its names."""
         name = module.__name__
-        if self.home:
-            sys.modules[name] = importlib.import_module(self.home)
-            return
         for part in _IMPORTED.split():
             importlib.import_module(f"{name}.{part}")
         exported = sorted(" ".join(_EXPORTED.values()).split())

@@ -16,7 +16,7 @@ import sys
 import textwrap
 from typing import Mapping, Sequence
 
-from npu_shim._vendor_paths.table import GRAPH_MODE, NPU_ONLY, ON_IMPORT, TABLE, names_of
+from npu_shim._vendor_paths.table import NPU_ONLY, ON_IMPORT, TABLE, names_of
 
 _ROOMS = ("estimator", "npu_device")
 _MODULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
@@ -26,8 +26,6 @@ _WIDTH = 120
 
 def render(module: str) -> str:
     """Return the source text of a module in the table."""
-    if module.startswith(GRAPH_MODE):
-        return _render_second_name(module)
     home = module if module.startswith("npu_device.") else f"npu_bridge.{module}"
     lines = [
         f'"""The vendor\'s {home}. Generated from npu_shim/_vendor_paths/table.py; do not edit."""',
@@ -38,16 +36,6 @@ def render(module: str) -> str:
         lines += ["", *_imports(homes), "", *_all(homes), "", ON_IMPORT[module]]
     elif homes:
         lines += ["", *_lazy_module(homes), "", *_all(homes)]
-    return "\n".join(lines) + "\n"
-
-
-def _render_second_name(module: str) -> str:
-    """Return the source text of a module of graph mode, which puts that of npu_bridge into its place."""
-    lines = [f'"""The vendor\'s {module}. Generated; do not edit."""']
-    if not _is_package(module):
-        path, _, name = f"npu_shim.{module[len(GRAPH_MODE) :]}".rpartition(".")
-        lines += ["", "from __future__ import annotations", "", "import sys", ""]
-        lines += [f"from {path} import {name}", "", f"sys.modules[__name__] = {name}"]
     return "\n".join(lines) + "\n"
 
 

@@ -3,7 +3,7 @@
 ``npu_bridge.estimator.npu.npu_config`` becomes ``npu_shim.estimator.npu.npu_config``,
 ``npu_device.configs.npu_config`` becomes ``npu_shim.npu_device.configs.npu_config``,
 and so on. The modules of graph mode with TensorFlow 2, ``npu_device.compat.v1.estimator``
-and others, are second names of those of npu_bridge. The table lists where each name lives.
+and others, are second names of those of npu_bridge (``second_names.py``). The table lists where each name lives.
 ``generate.py`` writes the modules. The home of a name is imported when the name is first used. On an NPU, each name
 of npu_bridge is the vendor's own object, except those of ALWAYS_OWN.
 """
@@ -244,7 +244,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
 }
 GRAPH_MODE = "npu_device.compat.v1."
 _NOT_IN_GRAPH_MODE = ("npu_device.", "hccl.manage", "hccl.split")
-TABLE.update({GRAPH_MODE + module: () for module in ("estimator", *TABLE) if not module.startswith(_NOT_IN_GRAPH_MODE)})
+IN_GRAPH_MODE = ("estimator", *(module for module in TABLE if not module.startswith(_NOT_IN_GRAPH_MODE)))
 ON_IMPORT = {"estimator.npu.npu_convert_dropout": "switch_keras_dropout()"}  # as in the vendor's module
 
 

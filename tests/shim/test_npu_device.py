@@ -16,7 +16,7 @@ import tensorflow as tf
 import npu_shim
 import npu_shim.npu_device as npu
 from npu_shim._tensorflow import tf_api
-from npu_shim._vendor_paths.table import TABLE
+from npu_shim._vendor_paths.table import IN_GRAPH_MODE
 from npu_shim.config.session import session_option
 from npu_shim.npu_device import npu_device as device, settings
 from npu_shim.npu_device.compat.utils import SessionConfigBuilder
@@ -252,20 +252,21 @@ def test_one_process_communicates_with_nobody() -> None:
     assert npu_callbacks.npu_broadcast_scope_wrapper("no strategy") == "no strategy"
 
 
-GRAPH_MODE = [name for name in TABLE if name.startswith("npu_device.compat.v1.")]
-
-
-@pytest.mark.parametrize("module", GRAPH_MODE)
+@pytest.mark.parametrize("module", IN_GRAPH_MODE)
 def test_modules_of_graph_mode_have_the_vendors_paths(module: str) -> None:
-    home = "npu_shim." + module.split(".", 3)[-1]
+    home, second = f"npu_shim.{module}", f"npu_shim.npu_device.compat.v1.{module}"
     if home.endswith(".npu_convert_dropout") and not tf_api.has_keras_sessions():
         with pytest.raises(RuntimeError, match="needs graph-mode Keras"):
-            importlib.import_module(f"npu_shim.{module}")
+            importlib.import_module(second)
         return
-    found, first = (importlib.import_module(name) for name in (f"npu_shim.{module}", home))
-    is_package = any(other.startswith(module + ".") for other in GRAPH_MODE)
-    assert (found is first) == (not is_package)
-    assert importlib.import_module(f"npu_shim.{module}") is found
+    found, first = (importlib.import_module(name) for name in (second, home))
+    assert found is first and first.__name__ == first.__spec__.name == home
+
+
+@pytest.mark.parametrize("module", ["estimator.hooks", "hccl.manage", "no_such_module"])
+def test_other_modules_are_not_in_graph_mode(module: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=module.rpartition(".")[2]):
+        importlib.import_module(f"npu_shim.npu_device.compat.v1.{module}")
 
 
 class OptionValue:

@@ -1,1 +1,0 @@
-"""The vendor's npu_device.compat.v1.estimator. Generated; do not edit."""

@@ -1,9 +1,0 @@
-"""The vendor's npu_device.compat.v1.estimator.npu.npu_scope. Generated; do not edit."""
-
-from __future__ import annotations
-
-import sys
-
-from npu_shim.estimator.npu import npu_scope
-
-sys.modules[__name__] = npu_scope

@@ -1,1 +1,0 @@
-"""The vendor's npu_device.compat.v1.scoped_graph_manager. Generated; do not edit."""

@@ -1,9 +1,0 @@
-"""The vendor's npu_device.compat.v1.tbe.npu_cube_ops. Generated; do not edit."""
-
-from __future__ import annotations
-
-import sys
-
-from npu_shim.tbe import npu_cube_ops
-
-sys.modules[__name__] = npu_cube_ops
