@@ -112,6 +112,12 @@ def _later_calls(context: Context) -> list[tuple[Call, str]]:
     return found_calls
 
 
+def later_stars(context: Context) -> list[tuple[ast.AST, str]]:
+    """Return the star imports of modules that TensorFlow 2.6 lacks, each with the name of the module."""
+    found = [(star.node, _newer_name(canonical(star.module))) for star in context.names.stars]
+    return [(node, name) for node, name in found if name and not _is_left(context.names, context.source, node)]
+
+
 def _is_private(names: Names, call: Call) -> bool:
     """Return True for the call of a name that is imported from a private module of TensorFlow, of whichever version."""
     root = call.node.func

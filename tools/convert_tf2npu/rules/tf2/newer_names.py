@@ -1,8 +1,8 @@
 """Names that TensorFlow 2.6 lacks.
 
-On the NPU, programs of TensorFlow 2 run with TensorFlow 2.6. The rule reports calls of functions and classes, and
-arguments, that exist in TensorFlow 2.15 or Keras 3 and not in 2.6, each once for each file. NPU124 converts most of them. Code under a
-test of the version, or in a ``try``, is not reported. The rule also reports a model with a ``compute_loss`` of its own
+On the NPU, programs of TensorFlow 2 run with TensorFlow 2.6. The rule reports calls of functions and classes,
+arguments, and star imports of modules, that exist in TensorFlow 2.15 or Keras 3 and not in 2.6, each once for each file.
+NPU124 converts most of them. Code under a test of the version, or in a ``try``, is not reported. The rule also reports a model with a ``compute_loss`` of its own
 and no ``train_step``: only later versions call it in ``fit``.
 
 Reported::
@@ -29,6 +29,15 @@ Reported::
     npu.open().as_default()
     model = keras.Sequential([keras.layers.Dense(1)])
     model.fit(ops.ones((8, 4)), labels)
+
+Reported::
+
+    import tensorflow as tf
+    from tensorflow.keras.ops import *
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    model.fit(images, labels)
 
 Reported::
 
@@ -71,7 +80,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import belongs_to_test
-from ...analysis.later_names import conversions, later_calls
+from ...analysis.later_names import conversions, later_calls, later_stars
 from ...analysis.tensorflow_version import is_two, may_be_two
 from ...rewrite.spans import Spans
 from ...tf_api.later_names import ARGUMENT_NAMES
@@ -128,8 +137,9 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
     if "def compute_loss" in context.source.text:
         yield from _uncalled(context)
     reported: set[str] = set()
-    for call, found in later_calls(context):
-        if found in reported or not is_two(context) or _is_converted(context, call.node, replaced):
+    calls = [(call.node, found) for call, found in later_calls(context)]
+    for node, found in [*later_stars(context), *calls]:
+        if found in reported or not is_two(context) or _is_converted(context, node, replaced):
             continue
         reported.add(found)
         instead = _INSTEAD.get(found, "")
@@ -140,7 +150,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
             else f"tf.{found}"
         )
         fix = f"Use {instead}" if instead else "Write it without this name"
-        yield Finding(call.node, f"TensorFlow 2.6, which runs on the NPU, lacks {what}. {fix}")
+        yield Finding(node, f"TensorFlow 2.6, which runs on the NPU, lacks {what}. {fix}")
 
 
 def _uncalled(context: Context) -> Iterator[Result]:
@@ -159,9 +169,9 @@ def _uncalled(context: Context) -> Iterator[Result]:
             yield Finding(node, "TensorFlow 2.6 does not call compute_loss of a model. Define train_step and call it")
 
 
-def _is_converted(context: Context, call: ast.Call, replaced: Spans) -> bool:
-    """Return True if NPU124 has converted the function, the method or the argument."""
-    parts = {call, *ast.walk(call.func)}
+def _is_converted(context: Context, node: ast.AST, replaced: Spans) -> bool:
+    """Return True if NPU124 has converted the function, the method or the argument of a call."""
+    parts = {node, *(ast.walk(node.func) if isinstance(node, ast.Call) else ())}
     return any(
         not parts.isdisjoint(each.nodes) and all((edit.start, edit.end) in replaced for edit in each.edits)
         for each in conversions(context).all
