@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import pathlib
 import re
 import subprocess
-import sys
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 import pytest
@@ -17,6 +15,7 @@ import tensorflow as tf
 
 from tests.marks import of_version_1
 
+Python = Callable[..., "subprocess.CompletedProcess[str]"]
 HAS_TENSORBOARD = importlib.util.find_spec("tensorboard") is not None  # TensorFlow 2.21 does not install it
 
 # Each prints one JSON object: the losses of its steps, and its final weights.
@@ -153,20 +152,15 @@ print(json.dumps({"losses": losses, "weights": w.numpy().ravel().tolist()}))
 """
 
 
-def run(tmp_path: pathlib.Path, script: str, options: list[str], *arguments: str) -> tuple[dict[str, Any], str]:
+def run(
+    python: Python, tmp_path: pathlib.Path, script: str, options: list[str], *arguments: str
+) -> tuple[dict[str, Any], str]:
     """Return what a script prints, and its last line of progress."""
     (tmp_path / "a.py").write_text(script)
-    root = str(pathlib.Path(__file__).parents[2])
-    done = subprocess.run(
-        [sys.executable, "-m", "npu_shim", "run", "--no-shape-watch", *options, "a.py", *arguments],
-        cwd=str(tmp_path),
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": f"{root}:{root}/tools", "NPU_SHIM_FALLBACK": "silent"},
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1]), done.stderr.splitlines()[-1]
+    done = python(tmp_path, "-m", "npu_shim", "run", "--no-shape-watch", *options, "a.py", *arguments)
+    assert done.returncode == 0, done.stdout
+    lines = done.stdout.splitlines()
+    return json.loads([line for line in lines if line.startswith("{")][-1]), lines[-1]
 
 
 def events(folder: pathlib.Path) -> dict[str, dict[int, float]]:
@@ -185,12 +179,12 @@ def events(folder: pathlib.Path) -> dict[str, dict[int, float]]:
 
 
 def watched(
-    tmp_path: pathlib.Path, script: str, *arguments: str
+    python: Python, tmp_path: pathlib.Path, script: str, *arguments: str
 ) -> tuple[dict[str, Any], dict[str, dict[int, float]], str]:
     """Run a script with and without the options; return its results, the events, and the last line of progress."""
-    plain, _ = run(tmp_path, script, [], *[each.format("plain") for each in arguments])
+    plain, _ = run(python, tmp_path, script, [], *[each.format("plain") for each in arguments])
     options = ["--progress", "--tensorboard", "events"]
-    found, line = run(tmp_path, script, options, *[each.format("watched") for each in arguments])
+    found, line = run(python, tmp_path, script, options, *[each.format("watched") for each in arguments])
     assert found == plain  # bit by bit
     made = events(tmp_path / "events" / "rank_0")
     assert made["memory/resident_bytes"] and min(made["memory/resident_bytes"].values()) > 50e6
@@ -199,8 +193,8 @@ def watched(
 
 
 @of_version_1
-def test_session(tmp_path: pathlib.Path) -> None:
-    found, made, line = watched(tmp_path, SESSION)
+def test_session(tmp_path: pathlib.Path, python: Python) -> None:
+    found, made, line = watched(python, tmp_path, SESSION)
     assert list(made["loss"]) == list(range(1, 31))
     assert np.allclose(list(made["loss"].values()), found["losses"])
     assert np.allclose(list(made["fetch/mean"].values()), found["losses"])
@@ -214,14 +208,14 @@ def test_session(tmp_path: pathlib.Path) -> None:
 if hasattr(tf, "estimator"):
 
     @pytest.mark.nightly
-    def test_estimator(tmp_path: pathlib.Path) -> None:
-        found, made, line = watched(tmp_path, ESTIMATOR, "{}")
+    def test_estimator(tmp_path: pathlib.Path, python: Python) -> None:
+        found, made, line = watched(python, tmp_path, ESTIMATOR, "{}")
         assert found["steps"] == 25 and max(made["loss"]) == 50 and "step 50 " in line
         assert list(made["metric/evaluate_loss"]) == [25] and made["learning_rate"][3] == pytest.approx(0.05)
 
 
-def test_fit(tmp_path: pathlib.Path) -> None:
-    found, made, line = watched(tmp_path, FIT)
+def test_fit(tmp_path: pathlib.Path, python: Python) -> None:
+    found, made, line = watched(python, tmp_path, FIT)
     assert list(made["log/batch_loss"]) == list(range(1, 31))
     assert np.allclose(list(made["log/epoch_loss"].values()), found["losses"])
     assert list(made["log/epoch_val_loss"]) == [10, 20, 30] and "step 31 " in line
@@ -230,14 +224,14 @@ def test_fit(tmp_path: pathlib.Path) -> None:
 if not tf.__version__.startswith("1."):
 
     @pytest.mark.nightly
-    def test_custom_loops(tmp_path: pathlib.Path) -> None:
-        found, made, line = watched(tmp_path, LOOPS, "{}")
+    def test_custom_loops(tmp_path: pathlib.Path, python: Python) -> None:
+        found, made, line = watched(python, tmp_path, LOOPS, "{}")
         assert list(made["loss"])[:20] == list(range(1, 21)) and "step 40 " in line
         assert np.allclose(list(made["loss"].values())[:20], found["losses"])
         for tag in ("summary/inside", "summary/outside") if HAS_TENSORBOARD else ():
             assert np.allclose(list(made[tag].values()), found["losses"][:10])
         assert made["learning_rate"][10] == pytest.approx(0.0052, rel=0.05)  # before or after the count of the step
 
-    def test_a_loss_is_shown_without_its_scale(tmp_path: pathlib.Path) -> None:
-        found, made, _ = watched(tmp_path, SCALED)
+    def test_a_loss_is_shown_without_its_scale(tmp_path: pathlib.Path, python: Python) -> None:
+        found, made, _ = watched(python, tmp_path, SCALED)
         assert np.allclose(list(made["loss"].values()), found["losses"]) and len(made["loss"]) == 10

@@ -17,15 +17,15 @@ from tests.distributed.test_training import SCRIPTS, forked
 PLAIN = [
     "fit_sgd_clip_norm_callbacks",
     "fit_adam_scale_dataset",
-    "fit_sgd_shuffled",
     "loop_adam_clip_norm_scale",
     "nan_sgd",
     "own_adam",
-    "unbuilt_sgd",
 ]
 if not tf.__version__.startswith("2.15."):
     PLAIN = PLAIN[:2] + IS_NIGHTLY * PLAIN[2:]  # TensorFlow 2.15 runs the others by day
 MORE_PLAIN = [
+    "fit_sgd_shuffled",
+    "unbuilt_sgd",
     "backup_adam",
     "fit_adam_norm_scale",
     "fit_sgd",

@@ -45,7 +45,7 @@ def test_two_ranks(style: str, case: str, run: Run) -> None:
         assert came.get(case, "did not run") == ""
 
 
-@pytest.mark.once
+@pytest.mark.nightly
 @pytest.mark.parametrize("case", CASES)
 def test_three_ranks(case: str, run: Run) -> None:
     for came in run(STYLES[-1], 3):

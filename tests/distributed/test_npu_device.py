@@ -18,7 +18,6 @@ CASES = re.findall(r"\w+", _listed.group(1)) if _listed else []
 
 
 if tf.__version__ >= "2":
-    THREE = pytest.param(3, marks=[pytest.mark.nightly] * (not tf.__version__.startswith("2.15.")))
 
     @pytest.fixture(scope="module")
     def failed(tmp_path_factory: Any) -> Callable[[int], list[dict[str, str]]]:
@@ -33,7 +32,7 @@ if tf.__version__ >= "2":
         return ranks
 
     @pytest.mark.smoke
-    @pytest.mark.parametrize("size", [2, THREE])
+    @pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.nightly)])
     @pytest.mark.parametrize("case", CASES)
     def test_ranks(case: str, size: int, failed: Callable[[int], list[dict[str, str]]]) -> None:
         assert [found.get(case, "did not run") for found in failed(size)] == [""] * size

@@ -52,12 +52,17 @@ STRATEGIES = {
     "keras_in_scope": "batch_size = 8",
     "mirrored_project_style": "'batch_size': 8",
 }
+BY_NIGHT = "mirrored_train_and_evaluate"
 
 
 @pytest.mark.parametrize(
     "name, ranks",
-    [pytest.param(name, 2, marks=OF_VERSION_1 * name.startswith("mirrored_")) for name in STRATEGIES]
-    + [pytest.param("mirrored_project_style", 4, marks=pytest.mark.nightly)],
+    [
+        pytest.param(name, 2, marks=OF_VERSION_1 * name.startswith("mirrored_"))
+        for name in STRATEGIES
+        if name != BY_NIGHT
+    ]
+    + [pytest.param(*case, marks=pytest.mark.nightly) for case in ((BY_NIGHT, 2), ("mirrored_project_style", 4))],
 )
 def test_a_script_with_a_strategy_trains_on_ranks_as_the_original_on_the_whole_batch(
     name: str, ranks: int, tmp_path: pathlib.Path

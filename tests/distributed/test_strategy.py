@@ -17,7 +17,8 @@ from tests.marks import OF_VERSION_1
 
 VERSION = tuple(map(int, tf.__version__.split(".")[:2]))
 # The ways of the matrix, and those that the nightly run has too.
-ESTIMATORS = ["estimator_adam", "npu_estimator_wrapped", "estimator_by_hand"] + IS_NIGHTLY * [
+ESTIMATORS = ["estimator_adam", "estimator_by_hand"] + IS_NIGHTLY * [
+    "npu_estimator_wrapped",
     "estimator",
     "npu_estimator",
     "npu_estimator_adam",
@@ -26,7 +27,7 @@ KERAS = ["keras_adam", "keras_wrapped"] + IS_NIGHTLY * ["keras", "keras_dataset"
 LOOPS = ["loop", "loop_function", "reduce"] + IS_NIGHTLY * ["loop_adam"]
 # TensorFlow 2.15 is the last one with Estimators, and with Keras in graphs; TensorFlow 1.15 is tested in graphs.
 WAYS = {
-    "graph": (ESTIMATORS + KERAS if VERSION <= (2, 15) else []) + LOOPS,
+    "graph": (ESTIMATORS + KERAS[: None if IS_NIGHTLY else 1] if VERSION <= (2, 15) else []) + LOOPS,
     "eager": KERAS + LOOPS + ["keras_clip"] if VERSION >= (2, 0) else [],
 }
 if VERSION >= (2, 0) and VERSION != (2, 15) and not IS_NIGHTLY:

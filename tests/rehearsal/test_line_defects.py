@@ -14,7 +14,6 @@ from tests.rehearsal.recorded_runs import HAS_GRAPH_KERAS, IS_TF2, Record, recor
 SCRIPTS = pathlib.Path(__file__).parent / "scripts"
 OF_TF1 = ("session_with_averages", "estimator_of_sequences", "monitored_teacher")
 RUNNABLE = [name for name in DEFECTS if (HAS_GRAPH_KERAS if name in OF_TF1 else IS_TF2)]
-CHEAP = ("gan_with_average", "session_with_averages")
 
 
 def cases() -> list[object]:
@@ -40,7 +39,8 @@ def test_a_defect_of_one_line_is_found(script: str, defect: LineDefect, record: 
 
 
 @pytest.mark.parametrize(
-    "script", [pytest.param(name, marks=[pytest.mark.smoke] if name in CHEAP else []) for name in RUNNABLE]
+    "script",
+    [pytest.param(name, marks=[pytest.mark.smoke] * (name == "session_with_averages")) for name in RUNNABLE],
 )
 def test_the_conversion_agrees(script: str, record: Record) -> None:
     found = compare(record(SCRIPTS / f"{script}.py"), record(SCRIPTS / f"{script}.py", converts=True))

@@ -11,8 +11,8 @@ import pytest
 from samples import training
 from tests.distributed import forks
 
-# Seconds matter here: half of a text run's steps show the same as all of them.
-STEPS = {"digits_estimator": 400, "digits_session": 400, "text_keras": 1500, "digits_fit": 400, "digits_loop": 400}
+# Seconds matter here: these steps show the same as all of a run.
+STEPS = {"digits_estimator": 200, "digits_session": 200, "text_keras": 900, "digits_fit": 200, "digits_loop": 200}
 
 Train = Callable[..., "concurrent.futures.Future[training.Run]"]
 

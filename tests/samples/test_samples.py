@@ -84,7 +84,9 @@ def test_the_migrated_sample_trains_or_says_what_this_tensorflow_lacks(name: str
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("name", [name for name in ("digits_session", "digits_fit") if name in RUNNABLE])
+@pytest.mark.parametrize(
+    "name", ["digits_fit", pytest.param("digits_session", marks=pytest.mark.nightly)] if IS_TF2 else ["digits_session"]
+)
 def test_train_1p_trains_here_and_keeps_a_log(name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     done = subprocess.run(
         [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -31,18 +29,18 @@ def test_line_of_the_main_thread_is_that_of_the_script(monkeypatch: Any, tmp_pat
     assert script_frames.line_of_main_thread() == ""  # of a thread that has ended
 
 
-def test_packages_of_the_system_and_of_the_user_are_libraries(tmp_path: Any) -> None:
+def test_packages_of_the_system_and_of_the_user_are_libraries(tmp_path: Any, python: Any) -> None:
     code = (
         "import sys\nfrom npu_shim._tensorflow import script_frames as frames\n"
         "print([frames.is_library(path + '/x.py') for path in sys.argv[1:]])"
     )
     folders = [str(tmp_path / name) for name in ("site-packages", "dist-packages", "project")]
     paths = f"import sys\nsys.path += {folders}\n"
-    done = subprocess.run([sys.executable, "-c", paths + code, *folders], capture_output=True, text=True)
-    assert done.stdout == "[True, True, False]\n", done.stderr
+    (tmp_path / "train.py").write_text(paths + code)
+    assert python(tmp_path, "train.py", *folders).stdout.endswith("[True, True, False]\n")
 
 
-def test_frames_of_the_command_that_starts_a_script_are_not_of_the_script(tmp_path: Any) -> None:
+def test_frames_of_the_command_that_starts_a_script_are_not_of_the_script(tmp_path: Any, python: Any) -> None:
     """A console script lies in a folder of programs, which is no library."""
     (tmp_path / "npu-shim").write_text(
         "from npu_shim.import_hook import script\nscript.run_file('train.py', [], None)\n"
@@ -51,5 +49,4 @@ def test_frames_of_the_command_that_starts_a_script_are_not_of_the_script(tmp_pa
         "from npu_shim._tensorflow import script_frames\n"
         "def load():\n    for frame in script_frames.running():\n        print(frame.f_lineno)\nload()\n"
     )
-    done = subprocess.run([sys.executable, "npu-shim"], cwd=str(tmp_path), capture_output=True, text=True)
-    assert done.stdout == "4\n5\n", done.stderr
+    assert python(tmp_path, "npu-shim").stdout.endswith("4\n5\n")
