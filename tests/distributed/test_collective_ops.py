@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tests.distributed.conftest import IS_NIGHTLY, Failed, Ranks, is_clean
 from tests.distributed.test_backend_collectives import FUNCTIONS, reduced, tensor
 
-MODES = ["graph", "function", "eager"]
-SOME_MODES = ["graph", pytest.param("function", marks=pytest.mark.nightly), "eager"]
+OF_VERSION_2 = [pytest.mark.once] * tf.__version__.startswith("1.")
+EAGER = pytest.param("eager", marks=OF_VERSION_2)
+MODES = ["graph", pytest.param("function", marks=OF_VERSION_2), EAGER]
+SOME_MODES = ["graph", pytest.param("function", marks=pytest.mark.nightly), EAGER]
 REDUCED = ["int8", "int16", "int32", "int64", "float16", "float32"]
 GATHERED = REDUCED + ["uint8", "uint16", "uint32", "uint64", "float64"]
 SHAPES = [(), (7,), (2, 0, 3), (12, 4099)] + IS_NIGHTLY * [(0,), (6, 5)]
