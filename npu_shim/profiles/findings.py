@@ -15,7 +15,6 @@ from npu_shim.rehearsal.assess.products import Product
 
 LEAST = 0.03  # of a step, below which a cost is no finding
 _MOST_ROWS = 5
-_ROWS = 1 << 18  # that are counted at once
 OP = ("type", "name")  # cells of an op
 _HOST = "host-bound"
 _FULL = 0.8  # use of the matrix unit that large products reach
@@ -68,9 +67,7 @@ class Case:
         self.profile, self.device, self.found, self.product = profile, device, found, product
         self.steps = len(found.length)
         self.on_cpu = any(kinds.on_cpu(each) for each in device.signatures)
-        inside = step_of(device) >= 0
-        span = slice(int(inside.argmax()), len(inside) - int(inside[::-1].argmax()))
-        kept = span if inside[span].all() else inside  # a span needs no copy of millions of rows
+        kept = step_of(device) >= 0
         self.code = device.code[kept]
         self.took = device.end[kept] - device.start[kept]
         self.calls, self.ms = self.sums(np.full(len(device.signatures), np.inf))
@@ -78,13 +75,10 @@ class Case:
 
     def sums(self, limit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the calls and milliseconds of each signature in a step, by the runs shorter than a limit for each."""
-        calls, took = np.zeros((2, len(limit)))
-        for first in range(0, len(self.code), _ROWS):  # NumPy copies what it counts
-            code, spent = self.code[first : first + _ROWS], self.took[first : first + _ROWS]
-            short = spent < limit[code]
-            calls += np.bincount(code[short], minlength=len(calls))
-            took += np.bincount(code[short], spent[short], len(calls))
-        return calls / self.steps, took / self.steps / 1e6
+        short = self.took < limit[self.code]
+        code, took = self.code[short], self.took[short]
+        calls, spent = np.bincount(code, minlength=len(limit)), np.bincount(code, took, len(limit))
+        return calls / self.steps, spent / self.steps / 1e6
 
     @property
     def length(self) -> float:

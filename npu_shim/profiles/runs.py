@@ -26,13 +26,11 @@ class Runs:
         self.category: list[str] = []
         self.only = ""
         self._numbers: dict[tuple[str, ...], int] = {}
-        columns = (np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64))
-        self._columns: list[np.ndarray] = list(columns)  # with room for more
-        self._count = 0
+        self._parts: list[tuple[np.ndarray, ...]] = []  # of the columns
         self._weighted = np.zeros((2, 3, 0))  # the ratios times the durations, and these durations
 
     def __bool__(self) -> bool:
-        return self._count > 0
+        return bool(self._parts)
 
     def number(self, cells: Sequence[str]) -> int:
         """Return the number of a signature, -1 if its runs are not added."""
@@ -55,16 +53,10 @@ class Runs:
             ratios: use of the matrix unit, the vector unit and memory, NaN where it is not known.
         """
         kept = (code >= 0) & (start >= 0) & (took >= 0) & (took < _END - start)
-        if not kept.all():
-            code, start, took, ratios = code[kept], start[kept], took[kept], [each[kept] for each in ratios]
+        code, start, took, *ratios = (each[kept] for each in (code, start, took, *ratios))
         if not len(code):
             return
-        until = self._count + len(code)
-        for column, values in zip(self._columns, (code, start, start + took)):
-            if until > len(column):
-                column.resize(until + until // 8, refcheck=False)  # in place: millions of rows have no second copy
-            column[self._count : until] = values
-        self._count = until
+        self._parts.append((code, start, start + took))
         more = len(self.signatures) - self._weighted.shape[2]
         self._weighted = np.pad(self._weighted, ((0, 0), (0, 0), (0, more)), "constant")  # a copy
         for place, ratio in enumerate(ratios):
@@ -82,9 +74,8 @@ class Runs:
 
     def joined(self) -> list[np.ndarray]:
         """Return signatures, starts and ends of all runs, in the order of the starts. The runs are gone then."""
-        columns, self._columns = self._columns, []
-        for column in columns:
-            column.resize(self._count, refcheck=False)
+        columns = [np.concatenate(parts) for parts in zip(*self._parts)]
+        self._parts = []
         if (columns[1][1:] < columns[1][:-1]).any():
             order = np.argsort(columns[1], kind="stable")
             columns = [column[order] for column in columns]
