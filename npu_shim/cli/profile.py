@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pathlib
 import sys
 
 from npu_shim.cli import USAGE_ERROR, parser, show
@@ -32,12 +33,10 @@ def main(arguments: list[str]) -> int:
         made.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
     try:
         return _report(args)
-    except OSError as error:
-        problem = f"{error.filename}: {error.strerror}"
-    except ValueError as error:
-        problem = str(error)
-    print(f"npu-shim profile: error: {problem}", file=sys.stderr)
-    return USAGE_ERROR
+    except (OSError, ValueError) as error:
+        problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        print(f"npu-shim profile: error: {problem}", file=sys.stderr)
+        return USAGE_ERROR
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -79,14 +78,9 @@ def _report(args: argparse.Namespace) -> int:
         result = comparing.compare(found, profile.read(args.new, args.graph), (args.folder, args.new))
     else:
         result = to_result(found, args.folder, bounds, args.rank_by_gain)
-    _write(args.json, json.dumps(result, indent=1, allow_nan=False) + "\n")
+    if args.json:
+        pathlib.Path(args.json).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     if args.html:
-        _write(args.html, to_html(result))
+        pathlib.Path(args.html).write_text(to_html(result), encoding="utf-8")
     slower = args.new and result["step"]["verdict"] == comparing.SLOWER
     return show(to_text(result).rstrip("\n"), _SLOWER if slower else 0)
-
-
-def _write(path: str | None, text: str) -> None:
-    if path:
-        with open(path, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)

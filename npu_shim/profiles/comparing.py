@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import npu_shim
 from npu_shim.profiles.breakdown import WAITS, step_of
 from npu_shim.profiles.findings import Case
 from npu_shim.profiles.profile import NothingToRead, Profile
-from npu_shim.profiles.result import cases_of, label, slowest
+from npu_shim.profiles.result import cases_of, label, page, slowest
 from npu_shim.profiles.steps import PHASES
 
 if TYPE_CHECKING:
@@ -40,22 +39,19 @@ def compare(old: Profile, new: Profile, folders: tuple[str, str]) -> JsonObject:
     spent = [_by_type(case, types) for case in sides]
     rows = [_row(name, spent[0][:, place], spent[1][:, place]) for place, name in enumerate(types)]
     rows = [row for row in rows if row["old_ms"] or row["new_ms"]]
-    return {
-        "schema_version": 1,
-        "tool": "npu-shim profile",
-        "tool_version": npu_shim.__version__,
-        "old": folders[0],
-        "new": folders[1],
-        "step": {**_row("step", *length), "old_steps": len(length[0]), "new_steps": len(length[1])},
-        "waits": [
+    return page(
+        (old, new),
+        old=folders[0],
+        new=folders[1],
+        step={**_row("step", *length), "old_steps": len(length[0]), "new_steps": len(length[1])},
+        waits=[
             _row(label(sides[1], name), *[case.found.waits[name].sum(axis=1) for case in sides])
             for name in WAITS
             if any(case.found.waits[name].any() for case in sides)
         ],
-        "phases": [_row(name, *[case.found.phases[:, place] for case in sides]) for place, name in enumerate(PHASES)],
-        "types": sorted(rows, key=lambda row: (-abs(row["new_ms"] - row["old_ms"]), row["what"]))[:_MOST],
-        "problems": [{"file": path, "problem": text} for each in (old, new) for path, text in each.problems.items()],
-    }
+        phases=[_row(name, *[case.found.phases[:, place] for case in sides]) for place, name in enumerate(PHASES)],
+        types=sorted(rows, key=lambda row: (-abs(row["new_ms"] - row["old_ms"]), row["what"]))[:_MOST],
+    )
 
 
 def significance(old: np.ndarray, new: np.ndarray) -> float | None:

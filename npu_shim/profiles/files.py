@@ -8,10 +8,13 @@ from typing import NamedTuple
 
 from npu_shim.profiles.columns import TABLES
 
-_KINDS = "|".join((*TABLES, "kernel_details"))
-_TABLE = re.compile(rf"({_KINDS})((?:_slice)?(?:_\d+)*)\.csv", re.I)
-_TIMELINE = re.compile(r"(msprof|trace_view)((?:_slice)?(?:_\d+)*)\.json", re.I)
-_DATABASE = re.compile(r"(msprof|ascend_pytorch_profiler|ascend_mindspore_profiler)(?:_\d+)*\.db", re.I)
+_DATABASES = ("msprof", "ascend_pytorch_profiler", "ascend_mindspore_profiler")
+_FILE = re.compile(r"(\w+?)((?:_slice)?(?:_\d+)*)\.(csv|json|db)", re.I)
+_KINDS = {(name, "csv"): name for name in TABLES}  # beginning and end of a name -> kind
+_KINDS.update(
+    {("kernel_details", "csv"): "op_summary", ("msprof", "json"): "timeline", ("trace_view", "json"): "timeline"}
+)
+_KINDS.update(dict.fromkeys(((name, "db") for name in _DATABASES), "database"))
 _INSIDE = re.compile(
     "mindstudio_profiler_output|ascend_profiler_output|summary|timeline|device_[0-9]+|host|prof_[0-9]+_.*", re.I
 )
@@ -40,20 +43,17 @@ def find(folder: str) -> list[ProfileFile]:
     for place, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
-            table = _TABLE.fullmatch(name) or _TIMELINE.fullmatch(name)
-            if not table and not _DATABASE.fullmatch(name):
+            match = _FILE.fullmatch(name)
+            kind = match and _KINDS.get((match.group(1).lower(), match.group(3).lower()))
+            if not match or not kind:
                 continue
-            kind = table.group(1).lower() if table else "database"
-            kind = {"kernel_details": "op_summary", "msprof": "timeline", "trace_view": "timeline"}.get(kind, kind)
-            numbers = table.group(2) if table else ""
-            time = _TIME.search(numbers)
+            numbers = match.group(2)
+            time = (_TIME.findall(numbers) or [""])[0]
             source, device = _source(os.path.relpath(place, folder))
             short = re.fullmatch(r"_(\d+)_\d+(_\d+)?", numbers)  # CANN 5: device, model, iteration
             device = device or (short.group(1) if short and not time else "")
             made = ProfileFile(os.path.join(place, name), kind, source, device)
-            exports.setdefault((place, kind, _TIME.sub("", numbers)), {}).setdefault(
-                time.group(1) if time else "", []
-            ).append(made)
+            exports.setdefault((place, kind, _TIME.sub("", numbers)), {}).setdefault(time, []).append(made)
     return [each for times in exports.values() for each in times[max(times)]]
 
 

@@ -44,27 +44,32 @@ def to_result(profile: Profile, folder: str, product: Product | None = None, by_
         by_gain: rank findings by what a fix saves at most.
     """
     cases = cases_of(profile, product)
-    made: JsonObject = {
-        "schema_version": 1,
-        "tool": "npu-shim profile",
-        "tool_version": npu_shim.__version__,
-        "folder": folder,
-        "product": product.name if product else None,
-        "files": dict(Counter(each.kind for each in profile.files)),
-        "devices": [_device(case) for case in cases],
-        **{"device": None, "step": None, "types": _totals(profile)},
-        **{name: [] for name in ("waits", "phases", "ops", "findings", "timeline")},
-        "problems": [{"file": path, "problem": text} for path, text in profile.problems.items()],
-    }
-    if not cases:
-        return made
+    none = {"device": None, "step": None, "types": _totals(profile)}
+    none.update((name, []) for name in ("waits", "phases", "ops", "findings", "timeline"))
+    return page(
+        [profile],
+        folder=folder,
+        product=product.name if product else None,
+        files=dict(Counter(each.kind for each in profile.files)),
+        devices=[_device(case) for case in cases],
+        **(none if not cases else {**none, **_shown(profile, cases, by_gain)}),
+    )
+
+
+def page(profiles: Sequence[Profile], **content: Any) -> JsonObject:
+    """Return a result with what all have."""
+    problems = [{"file": path, "problem": text} for each in profiles for path, text in each.problems.items()]
+    about = {"schema_version": 1, "tool": "npu-shim profile", "tool_version": npu_shim.__version__}
+    return {**about, **content, "problems": problems}
+
+
+def _shown(profile: Profile, cases: Sequence[Case], by_gain: bool) -> JsonObject:
     shown = slowest(cases)
     case = cases[shown]
     found = findings.search(profile, cases, shown)
     if by_gain:
         found.sort(key=lambda each: (-each.saved, -each.ms, each.id))
     return {
-        **made,
         "device": case.device.name,
         "step": _step(case),
         "waits": [{"what": label(case, name), **_share(case, each)} for name, each in _some(case.found.waits)],

@@ -109,11 +109,12 @@ def test_a_dump_and_an_assessment_know_lines_too(exports: pathlib.Path, tmp_path
     assert found["problems"] == []
 
 
-def test_of_two_exports_the_last_is_read(exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    shutil.copytree(str(exports / "tables"), str(tmp_path / "copy"))
-    for table in list((tmp_path / "copy").rglob("*_20240101000102.csv")):
-        shutil.copy(str(table), str(table).replace("000102", "000001"))
-    assert to_result(profile.read(str(tmp_path / "copy")), "") == to_result(profile.read(str(exports / "tables")), "")
+@pytest.mark.parametrize(("name", "ending"), [("tables", "000102.csv"), ("base", "000000.db")])
+def test_of_two_exports_the_last_is_read(name: str, ending: str, exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    shutil.copytree(str(exports / name), str(tmp_path / "copy"))
+    for export in list((tmp_path / "copy").rglob(f"*_20240101{ending}")):
+        shutil.copy(str(export), str(export.with_name(export.name.replace("_20240101", "_20231231"))))
+    assert to_result(profile.read(str(tmp_path / "copy")), "") == to_result(profile.read(str(exports / name)), "")
 
 
 def test_the_messages_of_a_step_trace_are_read_where_the_exporter_subtracts_them_the_wrong_way() -> None:
