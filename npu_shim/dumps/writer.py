@@ -40,8 +40,7 @@ class Writer:
         self._mapping: dict[str, str] = {}
 
     def add(self, place: int, entry: Output, array: np.ndarray) -> None:
-        """Write an output; it takes the place of an earlier value. An array of bfloat16 is written as float32, which
-        holds it.
+        """Write an output; it takes the place of an earlier value. A type that NumPy lacks is written as float32.
 
         Args:
             place: of the op in the order of the graph.
@@ -53,7 +52,7 @@ class Writer:
             file = f"{zlib.crc32(name.encode()):010d}{place}.npy"
             self._mapping[file] = name
         dtype = str(array.dtype)
-        np.save(os.path.join(self._folder, file), array.astype(np.float32) if dtype == "bfloat16" else array)
+        np.save(os.path.join(self._folder, file), array if array.dtype.isbuiltin == 1 else array.astype(np.float32))
         entry = dataclasses.replace(entry, file=file, dtype=dtype, shape=list(array.shape))
         self._entries[file] = place, entry
 

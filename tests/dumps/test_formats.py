@@ -7,8 +7,9 @@ import pathlib
 import numpy as np
 import pytest
 
-from npu_shim.dumps import dump, formats, small_types
+from npu_shim.dumps import dump, formats, reference, small_types
 from npu_shim.dumps.formats import DumpError
+from npu_shim.dumps.writer import write
 from tests.dumps.messages import TYPES, dump_bytes, tensor
 
 _CASES = [
@@ -119,6 +120,15 @@ def test_a_type_that_numpy_lacks_comes_back(
     path = tmp_path / "Op.op.1.2.3"
     path.write_bytes(dump_bytes("op", [{"raw": bytes(raw), "type": kind, "shape": [len(expected)]}]))
     np.testing.assert_array_equal(dump.values(str(path), dump.read(str(path)).outputs[0]), expected)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "float8_e4m3fn", "int4"])
+def test_tensorflow_writes_what_numpy_lacks_as_float32(name: str, tmp_path: pathlib.Path) -> None:
+    array = np.array([1, -2, 3]).astype(getattr(pytest.importorskip("ml_dtypes"), name))
+    write(str(tmp_path), [(reference.Output("op"), array)])
+    found = reference.read(str(tmp_path), {})
+    assert found.outputs[0].dtype == name
+    np.testing.assert_array_equal(found.load(0), [1, -2, 3])
 
 
 @pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn"])
