@@ -58,10 +58,12 @@ def shifted(text: str, digits: int, below: int = 1 << 62) -> int:
         ValueError: it is no time.
     """
     whole, point, part = text.strip().partition(".")
-    if whole.isdigit() and (part.isdigit() or not point):
-        made = int(whole + (part + "0" * digits)[:digits]) + (part[digits : digits + 1] >= "5")
-    else:
+    if not whole.isdigit() or (point and not part.isdigit()):
         made = int(round(float(text) * 10**digits))
+    elif len(part) == digits:  # as in nearly all of millions of cells
+        made = int(whole + part)
+    else:
+        made = int(whole + (part + "0" * digits)[:digits]) + (part[digits : digits + 1] >= "5")
     if not 0 <= made < below:
         raise ValueError(f"{text} is no time")
     return made

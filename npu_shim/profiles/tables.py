@@ -7,6 +7,7 @@ import csv
 import functools
 import itertools
 import operator
+import sys
 from typing import Any, Iterator, Sequence
 
 import numpy as np
@@ -26,7 +27,8 @@ _KEPT = 1 << 16  # cells with numbers
 def _opened(path: str) -> Iterator[Any]:
     """Give a reader of the rows of a file."""
     with open(path, encoding="utf-8-sig", errors="replace", newline="") as stream:
-        yield csv.reader(line.replace("\0", "") for line in stream)
+        # Before Python 3.11, csv takes no NUL.
+        yield csv.reader(stream if sys.version_info >= (3, 11) else (line.replace("\0", "") for line in stream))
 
 
 def read_rows(path: str, kind: str, problems: dict[str, str]) -> tuple[list[dict[str, str]], dict[str, int]]:
@@ -104,20 +106,19 @@ def _add(
     ratio = functools.lru_cache(_KEPT)(lambda cell: columns.number(cell, np.nan))
     batch: list[Any] = []
     row: list[str] | None = []
-    skipped = line = 0
+    skipped = 0
     with _opened(path) as reader:
         next(reader)
         while row is not None:
             try:
                 row = next(reader, None)
-                line = reader.line_num
                 if row:
                     row.append("")  # the cell of a column that the table does not have
                     times = columns.shifted(row[start], digits[0]), took(row[duration])
                     batch.append((number(cells(row)), *times, *[ratio(row[place]) for place in ratios]))
             except (ValueError, IndexError, csv.Error, OverflowError):
                 skipped += 1
-                problems[path] = f"{skipped} rows are broken and were skipped, the last one at line {max(line, 1)}"
+                problems[path] = f"{skipped} rows are broken and were skipped, the last one at line {reader.line_num}"
             if batch and (row is None or len(batch) == _ROWS):
                 types = (np.int32, np.int64, np.int64, *[np.float32] * len(ratios))
                 code, begin, lasted, matrix, vector, memory, more = map(np.array, zip(*batch), types)
