@@ -4,7 +4,6 @@
     python benchmarks/tool_throughput.py ... --share 60                        from every 60th folder, for less time
     python benchmarks/tool_throughput.py ... --larger 10                       tool and floor also on every tenth
     python benchmarks/tool_throughput.py ... --write                           and keeps them
-    python benchmarks/tool_throughput.py ... --json FILE                       and all figures into a file
 
 The corpus is the Python files of the site-packages of each --python, of each --corpus folder and, with --packages, of
 the PyPI packages that docs/public_code.txt names. Each --python runs all sides on what it can read of that; without
@@ -20,7 +19,6 @@ from __future__ import annotations
 import argparse
 import ast
 import gc
-import json
 import pathlib
 import statistics
 import subprocess
@@ -355,7 +353,6 @@ def main(argv: list[str]) -> int:
     tool_corpus.add_arguments(parser)
     parser.add_argument("--share", type=int, default=1, help="take every so-many-th folder of the corpus")
     parser.add_argument("--larger", type=int, metavar="SHARE", help="time the tool and the floor on such a share, too")
-    parser.add_argument("--json", help="write all figures into this file")
     parser.add_argument("--write", action="store_true", help="put the tables into benchmarks/RESULTS.md")
     parser.add_argument("--quick", action="store_true", help="once each: to see that it works")
     args = parser.parse_args(argv)
@@ -365,8 +362,6 @@ def main(argv: list[str]) -> int:
         for index, python in enumerate(args.python or [sys.executable]):
             found.append(measure(sources, pathlib.Path(folder) / str(index), python, args))
     results.report("tool_throughput", "\n".join(text_of(each) for each in found), found, args.write)
-    if args.json:
-        pathlib.Path(args.json).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -2,7 +2,7 @@
 
 ``python docs/make_shares.py`` downloads the packages of public_code.txt with pip (two megabytes; none of them is
 imported), converts each in memory without ``-d`` and ``--compat-v1``, counts its TensorFlow calls by result, and writes
-the table. ``--check`` exits 1 if a share in the page differs by more than one point.
+the table.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ import zipfile
 from typing import NamedTuple, Sequence
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tools"))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "tools")]
 
 from convert_tf2npu.cli.arguments import parser, rule_settings  # noqa: E402
 from convert_tf2npu.cli.config import Config  # noqa: E402
 from convert_tf2npu.engine.results import Calls  # noqa: E402
 from convert_tf2npu.engine.run import Run, convert_source  # noqa: E402
+from verified import markdown, put  # noqa: E402
 
 PACKAGES = os.path.join(HERE, "public_code.txt")
 PAGE = os.path.join(HERE, "public-code.md")
 _BEGIN, _END = "<!-- made by docs/make_shares.py -->\n", "<!-- end -->\n"
-_TOLERANCE = 1  # point
+_COLUMNS = ("package", "Python files", "TensorFlow calls", "fine", "rewritten", "need a manual change")
+_TOLERANCE = 1  # point, by which a share in the page may differ
 
 
 class Row(NamedTuple):
@@ -121,14 +123,11 @@ def rows(runs: dict[str, Run]) -> list[Row]:
 
 def table(measured: list[Row]) -> str:
     """Return the rows as Markdown."""
-    lines = [
-        "| package | Python files | TensorFlow calls | fine | rewritten | need a manual change |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    lines = []
     for row in measured:
-        shares = " | ".join(f"{number} ({share:.1f} %)" for number, share in zip(row.calls, row.shares))
-        lines.append(f"| {row.name} | {row.files} | {row.calls.total} | {shares} |")
-    return "\n".join(lines) + "\n"
+        shares = (f"{number} ({share:.1f} %)" for number, share in zip(row.calls, row.shares))
+        lines.append((row.name, row.files, row.calls.total, *shares))
+    return markdown(_COLUMNS, lines)
 
 
 def stale(measured: list[Row]) -> list[str]:
@@ -148,22 +147,13 @@ def stale(measured: list[Row]) -> list[str]:
     return found
 
 
-def main(argv: list[str]) -> int:
-    """Write the table, or check the present one."""
+def main() -> int:
+    """Write the table."""
     with tempfile.TemporaryDirectory() as folder:
         measured = rows({name: convert(path) for name, path in fetch(folder).items()})
-    if "--check" in argv:
-        wrong = stale(measured)
-        for line in wrong:
-            print(f"docs/public-code.md: {line}. Run python docs/make_shares.py.")
-        return 1 if wrong else 0
-    with open(PAGE, encoding="utf-8") as stream:
-        page = stream.read()
-    before, rest = page.split(_BEGIN)
-    with open(PAGE, "w", encoding="utf-8", newline="\n") as stream:
-        stream.write(before + _BEGIN + table(measured) + _END + rest.split(_END)[1])
+    put(table(measured), _BEGIN, _END, [PAGE])
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

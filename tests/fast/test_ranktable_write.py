@@ -243,25 +243,3 @@ def test_unknown_target() -> None:
         ValueError, match="target='json' is not allowed. Use one of server_list, rank_list, lab, pod, 1.0, 1.2, 2.0"
     ):
         convert(RankTable((Server("s", (Device(0, 0),)),)), "json")
-
-
-def test_each_device_is_on_one_line() -> None:
-    table = RankTable((Server("s", (Device(0, 0, "10.0.0.1"), Device(1, 1, "10.0.0.2"))),), SERVER_LIST, "1.0")
-    assert (
-        render(table)
-        == """{
-  "version": "1.0",
-  "status": "completed",
-  "server_count": "1",
-  "server_list": [
-    {
-      "server_id": "s",
-      "device": [
-        {"device_id": "0", "device_ip": "10.0.0.1", "rank_id": "0"},
-        {"device_id": "1", "device_ip": "10.0.0.2", "rank_id": "1"}
-      ]
-    }
-  ]
-}
-"""
-    )
