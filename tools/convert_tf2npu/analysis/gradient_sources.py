@@ -6,7 +6,7 @@ import ast
 from typing import Iterator, NamedTuple
 
 from ..semantics.call_sites import handed
-from ..semantics.model import Binding, Where
+from ..semantics.model import Binding, Call, Where
 from ..semantics.module_index import Names
 from ..semantics.scopes import own_returns
 from ..semantics.value_flow import origins
@@ -181,18 +181,13 @@ class Trace:
     def _appended(self, binding: Binding, use: ast.expr, names: Names) -> Iterator[GradientSource]:
         """Return the sources of the elements that are appended to an empty list."""
         filled = False
-        for call in names.calls:
+        for call in names.once(_appends).get(id(binding.where.scope), ()):
             function = call.node.func
-            if (
-                isinstance(function, ast.Attribute)
-                and function.attr in ("append", "extend")
-                and call.node.args
-                and call.where.scope is binding.where.scope
-                and ast.dump(function.value) == ast.dump(use)
-            ):
+            if call.node.args and ast.dump(function.value) == ast.dump(use):  # type: ignore[attr-defined]
                 filled = True
                 value = call.node.args[0]
-                yield from self.of(_first(value) if function.attr == "append" else value, call.where, names)
+                is_one = last_name(function) == "append"
+                yield from self.of(_first(value) if is_one else value, call.where, names)
         if not filled:
             yield GradientSource(UNKNOWN, use, binding.where, names)
 
@@ -244,6 +239,15 @@ class Trace:
                 yield from self._taken(target.elts[1], iterated.args[0], name, where, names)
                 return
         yield from self.of(iterated, where, names)
+
+
+def _appends(names: Names) -> dict[int, list[Call]]:
+    """Return the calls that add to lists by the ids of their scopes."""
+    found: dict[int, list[Call]] = {}
+    for call in names.calls:
+        if isinstance(call.node.func, ast.Attribute) and call.node.func.attr in ("append", "extend"):
+            found.setdefault(id(call.where.scope), []).append(call)
+    return found
 
 
 def _first(node: ast.expr) -> ast.expr:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import collections
-from typing import Iterator, NamedTuple
+from typing import Iterator, Mapping, NamedTuple
 
+from ..project.context import Context
 from ..semantics.model import Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.signatures import bind
@@ -25,8 +26,6 @@ GRADIENTS = (
     "stop_gradients",
     "unconnected_gradients",
 )
-
-
 PAIRS = ("grads_and_vars", "global_step", "name")  # parameters of apply_gradients
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
 _ITERABLES = (ast.Name, ast.Attribute, ast.Call, ast.List, ast.ListComp, ast.Subscript)  # behind `in` of another one
@@ -62,17 +61,27 @@ def applied_in(project: ModuleIndex) -> dict[str, list[Applied]]:
     return found
 
 
-def only_applies(names: Names, made: ast.Call) -> bool:
+def applied_here(context: Context) -> Mapping[ast.AST | None, Applied]:
+    """Return the calls of apply_gradients in a file by their nodes."""
+    return context.once(_applied_here)
+
+
+def _applied_here(context: Context) -> dict[ast.AST | None, Applied]:
+    return {each.call: each for each in applied(context.names)}
+
+
+def only_applies(context: Context, made: ast.Call) -> bool:
     """Return True if an optimizer only applies gradients that the script computes or averages itself.
 
     Args:
-        names: of its module.
+        context: of its file.
         made: the call that makes it.
     """
+    names, here = context.names, applied_here(context)
     statement = names.parents.get(made)
     if isinstance(statement, ast.Attribute) and statement.attr == "apply_gradients":
         whole = names.parents.get(statement)
-        return any(each.call is whole and _is_by_script(each) for each in applied(names))
+        return whole in here and _is_by_script(here[whole])
     if (
         not isinstance(statement, ast.Assign)
         or len(statement.targets) != 1
@@ -88,14 +97,14 @@ def only_applies(names: Names, made: ast.Call) -> bool:
         call = names.parents.get(parent) if parent is not None else None
         method = parent.attr if isinstance(parent, ast.Attribute) and isinstance(call, ast.Call) else ""
         if method == "apply_gradients":
-            found += [each for each in applied(names) if each.call is call]
+            found += [here[call]] if call in here else []
         elif method == "compute_gradients":
             computes = True
         elif not (isinstance(parent, ast.Call) and role(parent, names.place(parent), names) == AROUND):
             return False
-    gathered = names.once(_gathered)
+    gathered = context.once(_gathered)
     return bool(found) and all(
-        names.key(each.call) in gathered
+        each.call in gathered
         or _is_by_script(each)
         and not (computes and any(source.kind != AVERAGED for source in each.sources))
         for each in found
@@ -106,57 +115,57 @@ def _is_by_script(each: Applied) -> bool:
     return bool(each.sources) and all(source.kind in (BY_HAND, AVERAGED) for source in each.sources)
 
 
-def averaged_where_applied(names: Names) -> list[Applied]:
+def averaged_where_applied(context: Context) -> list[Applied]:
     """Return the calls of apply_gradients for what the iterations of a loop compute, as towers do.
 
     Their gradients are averaged over the ranks once, where they are applied. So the optimizers that compute them are
     not wrapped.
     """
-    gathered = names.once(_gathered)
+    gathered = context.once(_gathered)
     return [
         each
-        for each in applied(names)
-        if names.key(each.call) in gathered
+        for each in applied_here(context).values()
+        if each.call in gathered
         and all(
-            source.kind != BY_OPTIMIZER or _all_only_apply(names, source.node, source.where)  # type: ignore[arg-type]
+            source.kind != BY_OPTIMIZER or _all_only_apply(context, source.node, source.where)  # type: ignore[arg-type]
             for source in each.sources
         )
     ]
 
 
-def averages(names: Names, call: ast.Call) -> bool:
+def averages(context: Context, call: ast.Call) -> bool:
     """Return True if a call that computes gradients averages them itself, or will do so."""
     if last_name(call.func) == "compute_gradients":
-        return not _all_only_apply(names, call, names.place(call))
-    return names.key(call) in names.once(_averaged_by_hand)
+        return not _all_only_apply(context, call, context.names.place(call))
+    return call in context.once(_averaged_by_hand)
 
 
-def _averaged_by_hand(names: Names) -> frozenset[tuple[str, int]]:
-    """Return the keys of the calls of tf.gradients, and of averages, whose gradients are applied."""
-    once = [each.call for each in averaged_where_applied(names)]
-    sources = [source for each in applied(names) if each.call not in once for source in each.sources]
-    return frozenset(source.names.key(source.node) for source in sources if source.kind in (BY_HAND, AVERAGED))
+def _averaged_by_hand(context: Context) -> frozenset[ast.AST]:
+    """Return the calls of tf.gradients, and of averages, whose gradients are applied."""
+    once = {each.call for each in averaged_where_applied(context)}
+    sources = (source for each in applied_here(context).values() if each.call not in once for source in each.sources)
+    return frozenset(source.node for source in sources if source.kind in (BY_HAND, AVERAGED))
 
 
-def _all_only_apply(names: Names, computing: ast.Call, where: Where) -> bool:
+def _all_only_apply(context: Context, computing: ast.Call, where: Where) -> bool:
     """Return True if the optimizers of a call of compute_gradients are known, and none is wrapped."""
-    made = [each.node for each in origins(computing.func.value, where, names)]  # type: ignore[attr-defined]
-    return all(isinstance(each, ast.Call) and only_applies(names, each) for each in made)
+    made = [each.node for each in origins(computing.func.value, where, context.names)]  # type: ignore[attr-defined]
+    return all(isinstance(each, ast.Call) and only_applies(context, each) for each in made)
 
 
-def _gathered(names: Names) -> frozenset[tuple[str, int]]:
-    """Return the keys of the calls of apply_gradients whose gradients all come from loops that they are not in."""
-    every = applied(names)
+def _gathered(context: Context) -> frozenset[ast.AST]:
+    """Return the calls of apply_gradients whose gradients all come from loops that they are not in."""
+    names, every = context.names, applied_here(context).values()
     uses = collections.Counter(id(source.node) for each in every for source in each.sources)
-    clips = [call.node for call in names.calls if "clip" in last_name(call.node.func)]
-    found: set[tuple[str, int]] = set()
+    clips = [{*names.ancestors(call.node)} for call in names.calls if "clip" in last_name(call.node.func)]
+    found: set[ast.AST] = set()
     for each in every:
         loops = [_loop_of(source, each.call, names) for source in each.sources if uses[id(source.node)] == 1]
         pairs = bind(each.call, PAIRS).args.get("grads_and_vars")
         is_of_loops = len(loops) == len(each.sources) and all(loops)
         # Clipping behind the loops would come before the average.
-        if is_of_loops and isinstance(pairs, _ITERABLES) and all(set(loops) & {*names.ancestors(c)} for c in clips):
-            found.add(names.key(each.call))
+        if is_of_loops and isinstance(pairs, _ITERABLES) and all(around & set(loops) for around in clips):
+            found.add(each.call)
     return frozenset(found)
 
 

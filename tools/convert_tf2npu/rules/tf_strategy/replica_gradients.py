@@ -16,6 +16,25 @@ Before::
 
     import tensorflow as tf
 
+    optimizer = tf.train.AdamOptimizer(0.1)
+    towers = [optimizer.compute_gradients(loss_of(part)) for part in tf.split(images, 2)]
+    gradients = [(tf.add_n([g for g, _ in same]) / 2, same[0][1]) for same in zip(*towers)]
+    train_op = optimizer.apply_gradients(gradients)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    optimizer = tf.train.AdamOptimizer(0.1)
+    towers = [optimizer.compute_gradients(loss_of(part)) for part in tf.split(images, 2)]
+    gradients = [(tf.add_n([g for g, _ in same]) / 2, same[0][1]) for same in zip(*towers)]
+    train_op = optimizer.apply_gradients([(npu_allreduce(g), v) for g, v in gradients])
+
+Before::
+
+    import tensorflow as tf
+
     def train(optimizer, loss):
         variables = tf.trainable_variables()
         gradients = tf.gradients(loss, variables)
@@ -32,25 +51,6 @@ After::
         gradients = npu_allreduce(tf.gradients(loss, variables))
         gradients, _ = tf.clip_by_global_norm(gradients, 1.0)
         return optimizer.apply_gradients(zip(gradients, variables))
-
-Before::
-
-    import tensorflow as tf
-
-    optimizer = tf.train.AdamOptimizer(0.1)
-    towers = [optimizer.compute_gradients(loss_of(part)) for part in tf.split(images, 2)]
-    gradients = [(tf.add_n([g for g, _ in same]) / 2, same[0][1]) for same in zip(*towers)]
-    train_op = optimizer.apply_gradients(gradients)
-
-After::
-
-    import tensorflow as tf
-    from npu_shim.npu_init import *
-
-    optimizer = tf.train.AdamOptimizer(0.1)
-    towers = [optimizer.compute_gradients(loss_of(part)) for part in tf.split(images, 2)]
-    gradients = [(tf.add_n([g for g, _ in same]) / 2, same[0][1]) for same in zip(*towers)]
-    train_op = optimizer.apply_gradients([(npu_allreduce(g), v) for g, v in gradients])
 
 Reported::
 
@@ -99,7 +99,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test, only_predicts
 from ...analysis.gradient_sources import AVERAGES, BY_HAND, BY_TAPE, UNKNOWN, GradientSource
-from ...analysis.gradients import GRADIENTS, PAIRS, Applied, applied, applied_in, averaged_where_applied
+from ...analysis.gradients import GRADIENTS, PAIRS, Applied, applied_here, applied_in, averaged_where_applied
 from ...analysis.parallel_training import is_eager
 from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import wrap
@@ -128,11 +128,11 @@ def check_file(context: Context) -> Iterator[Result]:
     if context.distributed != "tf_strategy" or "radient" not in context.source.text or is_two(context):
         return
     names = context.names
-    own = [a for a in applied(names) if _may_apply(context, a) and not in_test(context, a.call)]
+    own = [a for a in applied_here(context).values() if _may_apply(context, a) and not in_test(context, a.call)]
     yield from _by_tapes(context, own)
     if is_eager(context):
         return
-    once = averaged_where_applied(names)
+    once = averaged_where_applied(context)
     yield from _where_applied(context, [each for each in once if any(each.call is mine.call for mine in own)])
     own = [each for each in own if all(each.call is not other.call for other in once)]
     everything = own + _elsewhere(context)

@@ -129,12 +129,7 @@ def check_file(context: Context) -> Iterator[Result]:
     already = already_wrapped(names) if made else {}
     for call in made:
         key = names.key(call.node)
-        if (
-            key in already
-            or in_test(context, call.node)
-            or _is_part(context, call)
-            or only_applies(context.names, call.node)
-        ):
+        if key in already or in_test(context, call.node) or _is_part(context, call) or only_applies(context, call.node):
             continue
         yield Change(
             call.node,

@@ -164,7 +164,7 @@ def check_file(context: Context) -> Iterator[Result]:
 def _averages(context: Context, loop: _Loop) -> bool:
     """Return True if each iteration averages gradients over the ranks."""
     calls = (call for part in (loop.node, *loop.body) for call in ast.walk(part) if isinstance(call, ast.Call))
-    return any(averages(context.names, call) for call in calls if "gradients" in last_name(call.func))
+    return any(averages(context, call) for call in calls if "gradients" in last_name(call.func))
 
 
 def _finding(node: ast.AST, each: str, advice: str) -> Finding:
