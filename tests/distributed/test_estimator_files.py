@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import re
-import signal
-import subprocess
-import time
 from typing import Any, Dict, List, Tuple
 
 import pytest
 import tensorflow as tf
 
 from npu_shim import npu_init
-from tests.distributed.test_training import SCRIPTS, environment, forked, launch_command
+from tests.distributed.test_training import SCRIPTS, forked
 from tests.marks import OF_VERSION_1
 
 pytestmark = OF_VERSION_1
@@ -31,18 +27,6 @@ def found(tmp_path_factory: Any) -> Found:
     folder: pathlib.Path = tmp_path_factory.mktemp("files")
     forked(2, str(SCRIPTS / "estimator_files.py"), str(folder), *WAYS, folder=folder)
     return folder, [json.loads((folder / f"rank_{rank}_of_2.json").read_text()) for rank in (0, 1)]
-
-
-def rank_process(logs: pathlib.Path, rank: int) -> int:
-    """The process of a rank, by its log file."""
-    log = str(logs / f"rank_{rank}.log")
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if os.readlink(f"/proc/{name}/fd/1") == log:
-                return int(name)
-        except OSError:  # it has ended, or is not ours
-            continue
-    raise AssertionError(f"nobody writes to {log}")
 
 
 def written(folder: pathlib.Path, pattern: str) -> list[str]:
@@ -99,44 +83,6 @@ if HAS_ESTIMATOR:
     def test_a_rank_that_saves_nothing_leaves_saving_to_the_other(found: Found) -> None:
         folder = found[0] / "one_saves_of_2"
         assert len(written(folder, "model.ckpt-*.index")) == 4 and found[1][0]["one_saves"]["step"] == 25
-
-    @pytest.mark.nightly
-    def test_a_restarted_job_goes_on_from_the_checkpoint_on_all_ranks(tmp_path: pathlib.Path) -> None:
-        """Rank 1 is killed after a checkpoint; the job ends with the weights of one that was left alone."""
-
-        script, models = SCRIPTS / "estimator_restart.py", [tmp_path / "killed_model", tmp_path / "left_model"]
-        killed = subprocess.Popen(
-            launch_command(
-                "--ranks",
-                "2",
-                "--log-dir",
-                str(tmp_path / "killed"),
-                "--timeout",
-                "200",
-                "--max-restarts",
-                "1",
-                str(script),
-                str(models[0]),
-            ),
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            universal_newlines=True,
-        )
-        try:
-            deadline = time.monotonic() + 120
-            while not (models[0] / "model.ckpt-100.index").exists():
-                assert time.monotonic() < deadline and killed.poll() is None
-                time.sleep(0.01)
-            os.kill(rank_process(tmp_path / "killed", 1), signal.SIGKILL)
-            said = killed.communicate(timeout=200)
-        finally:
-            killed.kill()
-        left = forked(2, str(script), str(models[1]), folder=tmp_path / "left")
-        assert killed.returncode == 0 and "restart 1 of 1" in said[1], said[1][-3000:]
-        ends = [float(output.split("weight ")[1].split()[0]) for output in (said[0], left)]
-        assert ends[0] == pytest.approx(ends[1], rel=1e-5)
-        assert "began at step 0" in left and re.search(r"began at step [1-9]\d\d", said[0])
 
 else:
 
