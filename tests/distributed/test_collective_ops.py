@@ -328,31 +328,6 @@ def test_independent_collectives_do_not_block_each_other(ranks):
         assert g == [np.float32(i * ranks.size) for i in range(40)]
 
 
-@pytest.mark.smoke
-def test_data_parallel_training_equals_training_on_the_whole_batch(ranks):
-    got = ranks.run("""
-        chance = np.random.RandomState(0)
-        x, y = chance.randn(32, 5).astype(np.float32), chance.randn(32, 1).astype(np.float32)
-        first = chance.randn(5, 1).astype(np.float32)
-        def train(x, y, reduce_):
-            with tf.Graph().as_default(), v1.Session() as sess:
-                w = v1.get_variable("w", initializer=first)
-                loss = tf.reduce_mean(tf.square(tf.tanh(tf.matmul(x, w)) - y))
-                optimizer = v1.train.AdamOptimizer(0.05)
-                pairs = [(reduce_(g), v) for g, v in optimizer.compute_gradients(loss)]
-                step = optimizer.apply_gradients(pairs)
-                sess.run(v1.global_variables_initializer())
-                for _ in range(30):
-                    sess.run(step)
-                return sess.run(w)
-        mine = slice(rank * (32 // size), (rank + 1) * (32 // size))
-        result = (train(x[mine], y[mine], lambda g: hccl_ops.allreduce(g, "sum") / size), train(x, y, lambda g: g))
-        """)
-    for together, alone in got:
-        np.testing.assert_allclose(together, alone, rtol=0, atol=2e-5)
-        np.testing.assert_array_equal(together, got[0][0])
-
-
 def test_rank_with_another_graph_is_named_before_any_reduction(ranks):
     got = ranks.attempt("""
         with tf.Graph().as_default():
