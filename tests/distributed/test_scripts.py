@@ -48,21 +48,17 @@ def test_a_migrated_script_trains_on_two_ranks(name: str, tmp_path: pathlib.Path
 # Scripts with strategies: their batches, which in an Estimator are those of one replica, and in Keras say so themselves.
 STRATEGIES = {
     "mirrored_estimator": "batch(16)",
-    "mirrored_train_and_evaluate": "batch(8)",
     "keras_in_scope": "batch_size = 8",
     "mirrored_project_style": "'batch_size': 8",
 }
-BY_NIGHT = "mirrored_train_and_evaluate"
 
 
 @pytest.mark.parametrize(
     "name, ranks",
     [
-        pytest.param(name, 2, marks=OF_VERSION_1 * name.startswith("mirrored_"))
-        for name in STRATEGIES
-        if name != BY_NIGHT
-    ]
-    + [pytest.param(*case, marks=pytest.mark.nightly) for case in ((BY_NIGHT, 2), ("mirrored_project_style", 4))],
+        *(pytest.param(name, 2, marks=OF_VERSION_1 * name.startswith("mirrored_")) for name in STRATEGIES),
+        pytest.param("mirrored_project_style", 4, marks=pytest.mark.nightly),
+    ],
 )
 def test_a_script_with_a_strategy_trains_on_ranks_as_the_original_on_the_whole_batch(
     name: str, ranks: int, tmp_path: pathlib.Path
