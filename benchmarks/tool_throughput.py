@@ -26,7 +26,7 @@ import sys
 import tempfile
 import time
 import warnings
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Iterator
 
 import results
 import tool_corpus
@@ -231,96 +231,51 @@ def no_concern(corpus: Corpus, rounds: int) -> Figures:
 
 def text_of(found: Figures) -> str:
     """The figures of one Python as Markdown."""
-    of_baseline = ""
+    head = f"### Python {found['python']}"
+    rounds = f"{found['files']:.0f} files, {found['lines']:.0f} lines; median of {found['rounds']:.0f} rounds"
     if found["tensorflow"]:
-        of_baseline = (
-            f", of {BASELINE} {found['slow_rounds']}, which fails on {found['baseline_fails_on']} of the files; "
-            f"its import of TensorFlow, {found['import_cpu_s']:.1f} s, is left out"
+        head += f", TensorFlow {found['tensorflow']}"
+        rounds += f", of {BASELINE} {found['slow_rounds']}, which fails on {found['baseline_fails_on']} of the files; "
+        rounds += f"its import of TensorFlow, {found['import_cpu_s']:.1f} s, is left out"
+    sides = [
+        (
+            name,
+            f"{each['lines_per_cpu_s']:.0f}",
+            f"{each['of_floor']:.2f}",
+            f"{each['wall_s']:.2f}",
+            f"{each['peak_mb']:.0f}",
         )
-    lines = [
-        "### Python " + found["python"] + (found["tensorflow"] and ", TensorFlow " + found["tensorflow"]),
-        "",
-        f"{found['files']:.0f} files, {found['lines']:.0f} lines; median of {found['rounds']:.0f} rounds{of_baseline}.",
-        "",
+        for name, each in found["sides"].items()
     ]
-    sides = found["sides"]
-    text = (
-        "\n".join(lines)
-        + "\n"
-        + results.markdown(
-            ("side", "lines per CPU second", "CPU time / floor", "seconds", "peak MB"),
-            [
-                (
-                    name,
-                    f"{each['lines_per_cpu_s']:.0f}",
-                    "{:.2f}".format(each["of_floor"]),
-                    "{:.2f}".format(each["wall_s"]),
-                    "{:.0f}".format(each["peak_mb"]),
-                )
-                for name, each in sides.items()
-            ],
-        )
-    )
-    rows = []
+    columns = ("side", "lines per CPU second", "CPU time / floor", "seconds", "peak MB")
+    others = results.markdown(("what", "measured", "against", "ratio"), list(_comparisons(found)))
+    return f"{head}\n\n{rounds}.\n\n{results.markdown(columns, sides)}\n{others}"
+
+
+def _comparisons(found: Figures) -> Iterator[tuple[str, ...]]:
+    """Yield the rows that compare two figures."""
     if found["tensorflow"]:
-        rows.append(
-            (
-                "CPU time, one process",
-                "{:.1f} s".format(sides[OURS]["cpu_s"]),
-                "{:.1f} s, tf_upgrade_v2".format(sides[BASELINE]["cpu_s"]),
-                "{:.1f} times faster".format(found["times_baseline"]),
-            )
-        )
-    again, start_, idle = found["again"], found["start"], found.get("no_concern")
-    rows += [
-        _row_of_two("two processes", found["two_processes"]),
-        (
-            "a second run, nothing changed",
-            "{:.2f} s".format(again["second_s"]),
-            "{:.2f} s, the first".format(again["first_s"]),
-            "{:.1f} times faster".format(again["times_faster"]),
-        ),
-        (
-            "`--help`",
-            "{:.0f} ms".format(start_["help_ms"]),
-            "{:.0f} ms, Python alone".format(start_["python_ms"]),
-            f"{start_['help_ms'] / start_['python_ms']:.1f}",
-        ),
-    ]
-    if "larger" in found:
-        large = found["larger"]
-        baseline = (
-            []
-            if "times_baseline" not in large
-            else [
-                (
-                    "these files",
-                    "{cpu_s:.1f} s".format(**large),
-                    "{baseline_cpu_s:.1f} s, tf_upgrade_v2, once".format(**large),
-                    "{times_baseline:.1f} times faster".format(**large),
-                )
-            ]
-        )
-        rows[-2:-2] = [
-            (
-                "CPU time, {files} files of {lines} lines, one process".format(**large),
-                "{cpu_s:.1f} s".format(**large),
-                "{floor_cpu_s:.1f} s, the floor".format(**large),
-                "{of_floor:.2f}, at a peak of {peak_mb:.0f} MB".format(**large),
-            ),
-            *baseline,
-            _row_of_two("two processes, these files", large),
-        ]
-    if idle:
-        rows.append(
-            (
-                f"{idle['files']:.0f} files without TensorFlow",
-                "{:.2f} s".format(idle["ours_s"]),
-                "{:.2f} s, ast.parse of them".format(idle["parse_s"]),
-                "{:.2f}".format(idle["of_parse"]),
-            )
-        )
-    return text + "\n" + results.markdown(("what", "measured", "against", "ratio"), rows)
+        ours, theirs = (found["sides"][name]["cpu_s"] for name in (OURS, BASELINE))
+        faster = f"{found['times_baseline']:.1f} times faster"
+        yield "CPU time, one process", f"{ours:.1f} s", f"{theirs:.1f} s, tf_upgrade_v2", faster
+    yield _row_of_two("two processes", found["two_processes"])
+    large = found.get("larger")
+    if large:
+        what = "CPU time, {files} files of {lines} lines, one process".format(**large)
+        ratio = "{of_floor:.2f}, at a peak of {peak_mb:.0f} MB".format(**large)
+        yield what, f"{large['cpu_s']:.1f} s", f"{large['floor_cpu_s']:.1f} s, the floor", ratio
+        if found["tensorflow"]:
+            once = f"{large['baseline_cpu_s']:.1f} s, tf_upgrade_v2, once"
+            faster = f"{large['times_baseline']:.1f} times faster"
+            yield "these files", f"{large['cpu_s']:.1f} s", once, faster
+        yield _row_of_two("two processes, these files", large)
+    first, second, times = (found["again"][name] for name in ("first_s", "second_s", "times_faster"))
+    yield "a second run, nothing changed", f"{second:.2f} s", f"{first:.2f} s, the first", f"{times:.1f} times faster"
+    shown, alone = found["start"]["help_ms"], found["start"]["python_ms"]
+    yield "`--help`", f"{shown:.0f} ms", f"{alone:.0f} ms, Python alone", f"{shown / alone:.1f}"
+    if "no_concern" in found:
+        files, ours, parse, ratio = (found["no_concern"][name] for name in ("files", "ours_s", "parse_s", "of_parse"))
+        yield f"{files} files without TensorFlow", f"{ours:.2f} s", f"{parse:.2f} s, ast.parse of them", f"{ratio:.2f}"
 
 
 def _row_of_two(what: str, two: Figures) -> tuple[str, ...]:

@@ -160,10 +160,6 @@ def test_unknown_server(index: int | None, message: str) -> None:
             "-hostfile {script} {script}",
             "a.py, line 1: 'open(\"started\", \"w\")' is not allowed. Write HOST, 'HOST slots=8'",
         ),
-        (
-            "-np 2 --gloo python {script}",
-            "unrecognized arguments: --gloo",
-        ),
         ("-np 2 python", "no script is given."),
         ("--ranks 2 missing.py", "'missing.py' does not exist"),
         ("--ranks 2 --nonsense a.py", "unrecognized arguments: --nonsense"),

@@ -242,7 +242,6 @@ def test_mpirun_gathers_the_devices(
 
 GATHERING = [
     ("--slurm --hosts a:1", "", "--slurm and --hosts both name the hosts. Keep one."),
-    ("--slurm --mpi", "", "--slurm and --mpi both name the hosts. Keep one."),
     ("--hosts a:1 --hostfile f", "", "--hosts and --hostfile both name the hosts. Keep one."),
     ("--slurm", "NODES=", "--slurm needs an allocation, but SLURM_JOB_NODELIST is not set. Run the command in a batch"),
     ("--slurm", "NODES=n[1", "SLURM_JOB_NODELIST='n[1' is no list of nodes, such as node[01-04,7]."),
@@ -286,7 +285,6 @@ def test_errors_of_an_allocation(
 @pytest.mark.parametrize(
     "text, names",
     [
-        ("a", ["a"]),
         ("a,b-1", ["a", "b-1"]),
         ("n[08-10,3],x", ["n08", "n09", "n10", "n3", "x"]),
         ("r[1-2]n[1-2]-ib", ["r1n1-ib", "r1n2-ib", "r2n1-ib", "r2n2-ib"]),
@@ -307,7 +305,6 @@ WRONG = [
         "--hosts '10.0.0.1:8:8': '10.0.0.1:8:8' is not allowed. Write HOST:COUNT (10.0.0.1:8) or HOST:FIRST-LAST "
         "(10.0.0.1:4-7), with IPv6 addresses in brackets ([fd00::1]:8).",
     ),
-    (("make", "--hosts", "a:1,,b:1"), "--hosts 'a:1,,b:1': '' is not allowed. Write HOST:COUNT"),
     (
         ("make", "--hosts", "a:0"),
         "--hosts 'a:0': 'a:0' names no device. Write 10.0.0.1:8 for devices 0 to 7, or 10.0.0.1:4-7 for devices 4 to "

@@ -301,11 +301,6 @@ ERRORS: list[tuple[dict[str, Any], Callable[[Any], Any], str]] = [
     ),
     (
         TWO_SERVERS,
-        lambda d: d.update(group_list=[]),
-        "$: has both server_list and group_list. Keep the one that describes the job",
-    ),
-    (
-        TWO_SERVERS,
         lambda d: d.update(status="done"),
         "$.status: is 'done'. Write 'completed'; 'initializing' marks an unfinished table",
     ),
