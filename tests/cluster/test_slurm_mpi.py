@@ -7,7 +7,6 @@ import os
 import pathlib
 import signal
 import subprocess
-import time
 import warnings
 
 import pytest
@@ -72,13 +71,3 @@ def test_a_job_that_loses_a_rank_of_the_other_node_starts_again(
     assert f"task {2 * nodes - 1}: Killed" in job.output and "and starts again" in job.output, job.output[-4000:]
     assert last_step(job.folder) == 1000
     assert job.output.count("step 20 loss") == 1, job.output[-4000:]  # the second start did not begin anew
-
-
-def test_a_cancelled_job_leaves_nothing_on_either_node(slurm: Slurm, nodes: int, tmp_path: pathlib.Path) -> None:
-    job = checkpointed(slurm, tmp_path / "job", 100000, f"--nodes={nodes}", variables=PMIX)
-    job.wait_for_checkpoint(100)
-    started = time.monotonic()
-    slurm.run("scancel", str(job.number))
-    assert job.end() == "CANCELLED", job.output[-4000:]
-    assert time.monotonic() - started < 30
-    assert "starts again" not in job.output

@@ -491,17 +491,6 @@ def test_links_that_lead_to_themselves_end_in_one_answer(tmp_path, capsys) -> No
     assert "symbolic links" in capsys.readouterr().err
 
 
-def test_a_file_too_large_to_be_written_by_hand_is_copied_and_named(tmp_path, capsys) -> None:
-    big = b"import tensorflow as tf\nx = [\n" + b"1, 2, 3,\n" * 1_200_000 + b"]\n"
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "weights.py").write_bytes(big)
-    (tmp_path / "src" / "table.py").write_bytes(big[24:])
-    assert main(["-i", str(tmp_path / "src"), "-o", str(tmp_path / "out"), "-j", "1"]) == 2
-    out = capsys.readouterr().out
-    assert "weights.py: NPU000 " in out and "10.8 MB" in out and "table.py" not in out
-    assert (tmp_path / "out" / "weights.py").stat().st_size == len(big)
-
-
 def test_the_pre_commit_hook_runs_as_it_is_written(repo_root, project, tmp_path) -> None:
     hook = (repo_root / ".pre-commit-hooks.yaml").read_text()
     entry = re.search(r"^  entry: (.*)$", hook, re.MULTILINE).group(1).split()
