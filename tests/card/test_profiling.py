@@ -142,7 +142,7 @@ def test_the_device_of_tensorflow_2_is_profiled(tmp_path: pathlib.Path) -> None:
 def test_the_profiler_starts_and_stops_between_steps(
     reached: list[int], calls: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(v1, "executing_eagerly_outside_functions", lambda: False, raising=False)
+    monkeypatch.setattr(tf.compat.v1, "executing_eagerly_outside_functions", lambda: False, raising=False)
     steps = Steps(2, 3, CardProfiler("folder"))
     at: list[tuple[int, str]] = []
     for step in reached:
