@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 v1 = tf.compat.v1
 Span = Tuple[str, float, float]  # name, begin and end in microseconds
-_BEGIN = "npu_shim begins"  # marks the time in the trace
+_MARK, _MARKS = "npu_shim", 5  # in a trace, to find its clock
 
 
 class CpuProfiler(Profiler, tf_op_creation.OpHook):
@@ -202,15 +202,19 @@ class ProcessProfiler(CpuProfiler):
     def __init__(self, folder: str, job: str) -> None:
         super().__init__(folder, job)
         self._host = tf_profile.HostTrace()
+        self._marked: list[float] = []
 
     def _start(self) -> None:
         self._host.start()
+        for _ in range(_MARKS):
+            self._marked.append(_now())
+            self._host.mark(_MARK)
         super()._start()
-        self._host.mark(_BEGIN)
 
     def _stop(self) -> tuple[list[OpRun], Sequence[Span], Callable[[float], float]]:
         events = self._host.stop()
-        offset = next(event.begin for event in events if event.name == _BEGIN) - self._ends[0]
+        marks = (event.begin for event in events if event.name == _MARK)
+        offset = min(begin - moment for begin, moment in zip(marks, self._marked))  # a busy host delays some of them
         return tf_profile.runs_of(events), tf_profile.tracings(events), lambda moment: moment + offset
 
 
