@@ -145,6 +145,7 @@ def in_graph(
         # Some code of TensorFlow asks for a GPU by its name.
         with v1.device("/device:CPU:0"), v1.name_scope(name or op_type) as scope:
             asked = _as_tensors(given)
+            asked = asked._replace(inputs=_like(asked.inputs, _captured(graph, flat(asked.inputs.values()))))
             _bring_in(graph, flat(asked.inputs.values()))
             before = number_of_ops()
             asked = asked._replace(inputs=_like(asked.inputs, change(flat(asked.inputs.values()))))

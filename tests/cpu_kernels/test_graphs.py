@@ -270,7 +270,8 @@ def test_random_ops_in_functions_and_behind_them_keep_their_seeds(what: str, mon
     def seeds() -> list[int]:
         with tf.Graph().as_default() as graph:
             v1.set_random_seed(1)
-            images, weights = tf.constant(IMAGES), v1.get_variable("w", [3, 3, 3, 3], use_resource=True)
+            images = v1.get_variable("images", initializer=IMAGES, use_resource=False)
+            weights = v1.get_variable("w", [3, 3, 3, 3], use_resource=True)
 
             def block(x: Any) -> Any:
                 y = tf.nn.conv2d(x, weights, [1, 1, 1, 1], "SAME", data_format="NCHW")
