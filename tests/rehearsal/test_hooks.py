@@ -98,23 +98,6 @@ class Rows(NoWriter):
         self.kept += [(kind, name, float(np.sum(value))) for kind, name, value in rows]
 
 
-@pytest.mark.parametrize("in_function", [False, True])
-def test_the_rate_of_a_schedule_is_that_of_the_update_and_not_of_the_next(in_function: bool) -> None:
-    with context.eager_mode():
-        writer = Rows()
-        recording = Recording(Recorder(writer), lambda: None)
-        optimizer = tf.keras.optimizers.SGD(tf.keras.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5))
-        weight = tf.Variable(1.0)
-
-        def step() -> None:
-            recording.apply_gradients(type(optimizer).apply_gradients, optimizer, [(tf.constant(1.0), weight)])
-
-        run = tf.function(step) if in_function else step
-        for _ in range(3):
-            run()
-    np.testing.assert_allclose([value for kind, _, value in writer.kept if kind == RATE], [0.1, 0.05, 0.025])
-
-
 def test_variables_of_a_model_with_one_name_are_kept_apart() -> None:
     writer = Rows()
     Recorder(writer).final([("dense/kernel", np.float32(1)), ("dense/kernel", np.float32(2))])
@@ -356,3 +339,20 @@ def test_datasets_get_the_same_seeds_whatever_random_ops_come_before(monkeypatch
             return list(session.run(row))
 
     assert order(0) == order(3) != list(range(50))
+
+
+@pytest.mark.parametrize("in_function", [False, True])
+def test_the_rate_of_a_schedule_is_that_of_the_update_and_not_of_the_next(in_function: bool) -> None:
+    with context.eager_mode():
+        writer = Rows()
+        recording = Recording(Recorder(writer), lambda: None)
+        optimizer = tf.keras.optimizers.SGD(tf.keras.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5))
+        weight = tf.Variable(1.0)
+
+        def step() -> None:
+            recording.apply_gradients(type(optimizer).apply_gradients, optimizer, [(tf.constant(1.0), weight)])
+
+        run = tf.function(step) if in_function else step
+        for _ in range(3):
+            run()
+    np.testing.assert_allclose([value for kind, _, value in writer.kept if kind == RATE], [0.1, 0.05, 0.025])
