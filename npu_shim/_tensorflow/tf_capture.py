@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Callable, Sequence
 
 import tensorflow as tf
@@ -109,5 +110,11 @@ def import_alone(definition: GraphDef) -> Graph:
     copied = type(definition)()
     copied.CopyFrom(definition)  # TensorFlow adds attributes to what it imports
     with tf.Graph().as_default() as graph:
-        tf.import_graph_def(copied, name="")
+        try:
+            tf.import_graph_def(copied, name="")
+        except tf.errors.NotFoundError:  # TensorFlow 1 registers the operators of contrib when it is imported
+            if not tf.__version__.startswith("1."):
+                raise
+            importlib.import_module("tensorflow_core.contrib")
+            tf.import_graph_def(copied, name="")
     return graph

@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> int:
 
     try:
         return leave(_list(args) if args.list else _export(args))
-    except (ExportError, ToolMissing) as error:
+    except (ExportError, ToolMissing, tf_api.tf.errors.NotFoundError) as error:
         print(f"npu-shim export: error: {error}", file=sys.stderr)
         return USAGE_ERROR
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import tempfile
@@ -235,11 +236,9 @@ def restores(model: Any, path: str) -> bool:
     names = sorted({key.split("/")[0] for key in keys if "/.ATTRIBUTES/" in key}, key=lambda name: name != model.name)
     loads = [tf.train.Checkpoint(**{name: model}).restore for name in names if name != "save_counter"]
     for load in [*loads, model.load_weights]:
-        try:
+        with contextlib.suppress(AssertionError, ValueError, AttributeError):  # other objects or shapes, not in Keras 3
             load(prefix).assert_existing_objects_matched()
             return True
-        except (AssertionError, ValueError, AttributeError):  # of other objects, of other shapes, not in Keras 3
-            continue
     return False
 
 

@@ -7,6 +7,7 @@ import json
 import pathlib
 import re
 import sys
+import types
 from typing import Any
 
 import numpy as np
@@ -233,6 +234,35 @@ def test_a_missing_package_is_an_error_that_says_what_to_install(
     assert "cannot import tf2onnx.tfonnx" in capsys.readouterr().err
 
 
+def test_a_failure_of_onnxruntime_names_its_version_and_another(
+    trained: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class InferenceSession:
+        def __init__(self, path: str, providers: object) -> None:
+            raise RuntimeError("Exception during initialization: RemoveNode failed.\n\n")
+
+    runtime = types.SimpleNamespace(InferenceSession=InferenceSession, __version__="1.10.0")
+    monkeypatch.setitem(sys.modules, "onnxruntime", runtime)
+    assert cli.main(["export", str(trained / "saved"), "-o", str(tmp_path), "--for", "onnx"]) == 2
+    shown = capsys.readouterr().err
+    assert "onnxruntime 1.10.0 does not run" in shown and "RemoveNode failed. Use onnxruntime 1.11 or later" in shown
+
+
+def test_operators_of_libraries(tmp_path: pathlib.Path) -> None:
+    """TensorFlow 1 has the operators of contrib; another operator is an error that names it."""
+    graph = tf.Graph().as_graph_def()  # with the version of its operators
+    for name, shape in (("steps", [3, 1, 2]), ("parents", [3, 1, 2]), ("lengths", [1]), ("end", [])):
+        node = graph.node.add(name=name, op="Placeholder")
+        node.attr["dtype"].type = tf.int32.as_datatype_enum
+        node.attr["shape"].shape.CopyFrom(tf.TensorShape(shape).as_proto())
+    tree = graph.node.add(name="tree", op="GatherTree", input=["steps", "parents", "lengths", "end"])
+    tree.attr["T"].type = tf.int32.as_datatype_enum
+    (tmp_path / "tree.pb").write_bytes(graph.SerializeToString())
+    shown = command(tmp_path, "tree.pb", "--outputs", "tree", "-o", "out")
+    assert ("equal to the source" if tf.__version__.startswith("1.") else "'GatherTree'") in shown
+    assert shown.endswith(f"exit code {0 if tf.__version__.startswith('1.') else 2}\n") and "Traceback" not in shown
+
+
 def test_the_command_of_atc_names_inputs_shapes_and_outputs(
     trained: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -364,10 +394,15 @@ def export(folder: pathlib.Path, text: str, *arguments: str) -> str:
     """Export the model of a script, and return what the command prints, its exit code in the last line."""
     folder.mkdir(exist_ok=True)
     (folder / "script.py").write_text(text)
+    return command(folder, "--script", "script.py", "-o", str(folder / "out"), *arguments)
+
+
+def command(folder: pathlib.Path, *arguments: str) -> str:
+    """Return what the command prints in a process of its own, with its exit code in the last line."""
     driver = folder.parent / f"{folder.name}_driver.py"
     driver.write_text("import sys\nfrom npu_shim import cli\nprint('exit code', cli.main(['export', *sys.argv[1:]]))\n")
-    log, given = folder.parent / f"{folder.name}.log", ("--script", "script.py", "-o", str(folder / "out"), *arguments)
-    return forks.run_script(driver, *given, log=log, environ=training.environment(), cwd=folder)
+    log = folder.parent / f"{folder.name}.log"
+    return forks.run_script(driver, *arguments, log=log, environ=training.environment(), cwd=folder)
 
 
 def test_a_script_runs_until_it_predicts(tmp_path: pathlib.Path) -> None:
@@ -508,7 +543,7 @@ def test_each_version_loads_what_another_exported() -> None:
 
 
 def test_ops_that_1_15_does_not_have_are_named() -> None:
-    graph = v1.GraphDef()
+    graph = tf.Graph().as_graph_def()  # with the version of its operators
     graph.node.add(name="a", op="Abs").attr["T"].type = 1
     assert model.later_than_1_15(graph) == []
     graph.node.add(name="b", op="Abs").attr["later"].i = 1

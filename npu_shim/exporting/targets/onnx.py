@@ -42,7 +42,9 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
         session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         return Written([path], [], dict(zip(keys, session.run(keys, values))))
     except Exception as error:  # of many kinds
-        raise ExportError(f"onnxruntime does not run {path}: {error}. Try another --opset.")
+        reason = str(error).splitlines()[0]
+        instead = "Use onnxruntime 1.11 or later, or try another --opset."
+        raise ExportError(f"onnxruntime {runtime.__version__} does not run {path}: {reason} {instead}")
 
 
 def _package(name: str) -> Any:
