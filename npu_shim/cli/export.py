@@ -17,6 +17,7 @@ from npu_shim._host.host_env import process_environ
 from npu_shim.cli import USAGE_ERROR, parser, show
 
 if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Graph
     from npu_shim.exporting.ports import Port
     from npu_shim.exporting.sources import Source
 
@@ -51,7 +52,7 @@ def main(arguments: list[str]) -> int:
         if is_wrong:
             made.error(text)
     process_environ().setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow warns of attributes that it has set itself
-    from npu_shim._tensorflow import tf_api
+    from npu_shim._tensorflow import tf_api, tf_capture
     from npu_shim.exporting.graphs import ExportError
     from npu_shim.import_hook.tool import ToolMissing
 
@@ -59,7 +60,9 @@ def main(arguments: list[str]) -> int:
     from npu_shim.rehearsal.assess.until_stop import leave
 
     try:
-        return leave(_list(args) if args.list else _export(args))
+        source = _source(args)
+        graph = tf_capture.import_alone(source.graph)
+        return leave(_list(source, graph) if args.list else _export(args, source, graph))
     except (ExportError, ToolMissing, tf_api.tf.errors.NotFoundError) as error:
         print(f"npu-shim export: error: {error}", file=sys.stderr)
         return USAGE_ERROR
@@ -119,12 +122,9 @@ def _source(args: argparse.Namespace) -> Source:
     return scripts.open_script(*given) if args.script else sources.open_source(args.source, args.tags)
 
 
-def _list(args: argparse.Namespace) -> int:
-    from npu_shim._tensorflow import tf_capture
+def _list(source: Source, graph: Graph) -> int:
     from npu_shim.exporting import ports
 
-    source = _source(args)
-    graph = tf_capture.import_alone(source.graph)
     lines = [f"{source.path}: {source.kind}"]
     for name in source.signatures:
         inputs, outputs = ports.choose(source, graph, name)
@@ -140,17 +140,18 @@ def _side(title: str, ports: list[Port]) -> list[str]:
     return [f"  {title}", *(f"    {port.text()}" for port in ports)] if ports else [f"  {title}: none"]
 
 
-def _export(args: argparse.Namespace) -> int:
-    from npu_shim._tensorflow import tf_capture
+def _export(args: argparse.Namespace, source: Source, graph: Graph) -> int:
     from npu_shim.exporting import model, ports, proof
+    from npu_shim.exporting.graphs import ExportError
 
-    source = _source(args)
     asked_in, asked_out = map(ports.asked, args.inputs), [ports.asked_output(each) for each in args.outputs]
     constants = {**source.constants, **_constants(args.set)}
-    graph = tf_capture.import_alone(source.graph)
     inputs, outputs = ports.choose(source, graph, args.signature, asked_in, asked_out, constants)
     outputs, dropped = ports.without_strings(outputs, bool(asked_out), args.target)
-    made = model.make(source, inputs, outputs, constants, args.target == "onnx")
+    try:
+        made = model.make(source, inputs, outputs, constants, args.target == "onnx")
+    except ValueError as error:  # of TensorFlow, which infers shapes
+        raise ExportError(f"the graph does not fit the inputs: {str(error).splitlines()[0]} Give other --inputs.")
     values = proof.load(args.data, made.inputs) if args.data else proof.draw(made.inputs, *args.range)
     os.makedirs(args.out, exist_ok=True)
     written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(made, args, values)

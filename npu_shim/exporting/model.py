@@ -125,8 +125,7 @@ def later_than_1_15(graph: GraphDef) -> list[str]:
 def operators_of_1_15() -> dict[str, set[str]]:
     """Return the attributes of the operators of TensorFlow 1.15 that an exported graph may have."""
     text = pathlib.Path(__file__).with_name("ops_of_1_15.json").read_text(encoding="utf-8")
-    words = [word.split(":") for line in json.loads(text) for word in line.split()]
-    return {name: set(filter(None, attributes.split(","))) for name, attributes in words}
+    return {name: set(attributes) for name, attributes in json.loads(text).items()}
 
 
 def _portable(graph: GraphDef) -> GraphDef:

@@ -20,6 +20,7 @@ _NO_RESULT = re.compile(r"^(gradients|save|report_uninitialized|init|training|Ad
 _LIKELY = re.compile(r"softmax|logits|prob|predict|output|sigmoid|score|argmax|boxes|embedding", re.I)
 _LIKELY_TYPES = ("Softmax", "Sigmoid", "ArgMax")
 _LOSSES = ("SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits", "SquaredDifference", "CTCLoss")
+_DISTANCES = ("Square", "Abs", "L2Loss", "Pow")  # of a difference
 _NO_RESULT_TYPES = re.compile("Shape|Size|Rank|ZerosLike|OnesLike|Assign")
 _MOST_LISTED = 20
 _WITHOUT_STRINGS = ("onnx", "npu", "atc")
@@ -117,8 +118,8 @@ def without_strings(outputs: list[Port], is_asked: bool, target: str) -> tuple[l
     strings = [port for port in outputs if port.dtype == tf.string and target in _WITHOUT_STRINGS]
     if strings and (is_asked or len(strings) == len(outputs)):
         raise ExportError(f"{strings[0].key} is a string, which {target} does not have. Give --outputs with numbers.")
-    lines = [f"{port.key} is left out: {target} has no strings" for port in strings]
-    return [port for port in outputs if port not in strings], lines
+    kept = [port for port in outputs if port not in strings]
+    return kept, [f"{port.key} is left out: {target} has no strings" for port in strings]
 
 
 def _signature(source: Source, name: str | None, has_outputs: bool) -> tuple[dict[str, str], dict[str, str]]:
@@ -141,7 +142,7 @@ def _port(graph: Graph, given: Asked, keys: dict[str, str]) -> Port:
         tensor = graph.get_tensor_by_name(f"{node}:{index}")
     except (KeyError, ValueError):
         raise ExportError(f"the graph has no tensor {node}:{index}. Choose one that npu-shim export --list prints.")
-    if given.shape is not None and not tensor.shape.is_compatible_with(given.shape):
+    if given.shape is not None and not tensor.shape.is_compatible_with([None, *given.shape[1:]] if given.shape else []):
         raise ExportError(f"{given.tensor} has the shape {tensor.shape}, not {given.shape}. Give one that fits.")
     shape = shape_of(tensor) if given.shape is None else given.shape
     return Port(key or key_of(f"{node}:{index}"), f"{node}:{index}", tensor.dtype.base_dtype, shape)
@@ -171,9 +172,8 @@ def candidate_inputs(definition: GraphDef, graph: Graph, outputs: list[str], giv
 
 def candidate_outputs(graph: Graph) -> list[Port]:
     """Return likely outputs: what a loss compares, or a result of an input that nothing but training uses."""
-    fed = {op.name for op in graph.get_operations() if op.type in FED}
+    from_input = {op.name for op in graph.get_operations() if op.type in FED}
     trained: set[str] = set()
-    from_input = set(fed)
     compared: dict[str, Operation] = {}
     results: dict[str, Operation] = {}
     for op in graph.get_operations():
@@ -183,7 +183,8 @@ def candidate_outputs(graph: Graph) -> list[Port]:
         if _NO_RESULT_TYPES.match(op.type) or not before & from_input or _NO_RESULT.match(op.name):
             continue
         from_input.add(op.name)
-        if op.type in _LOSSES and "/moments/" not in op.name:  # batch normalization
+        is_distance = op.type == "Sub" and any(each.type in _DISTANCES for each in op.outputs[0].consumers())
+        if is_distance and len(before & trained) == 1 or op.type in _LOSSES and "/moments/" not in op.name:
             compared.update((_passed(tensor).name, _passed(tensor)) for tensor in op.inputs)
         is_likely = op.type in _LIKELY_TYPES or _LIKELY.search(op.name.rpartition("/")[2])
         for tensor in op.outputs[:1] if op.outputs and is_number(op.outputs[0]) else ():

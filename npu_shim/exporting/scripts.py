@@ -67,8 +67,6 @@ class _Predicting(Capture):
     # --- sessions
 
     def _takes(self, graph: Graph, ops: list[Operation], feeds: Any) -> bool:
-        if ops and all("Queue" in op.type for op in ops):
-            return False
         tensors = [tensor for op in ops for tensor in op.outputs]
         return trains(needed_ops(ops)) or any(each.dtype.is_floating and _predicts(each, feeds) for each in tensors)
 

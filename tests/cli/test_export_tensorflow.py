@@ -475,6 +475,35 @@ def test_updates_of_variables_are_no_likely_outputs() -> None:
     assert [port.tensor for port in ports.candidate_outputs(graph)] == ["y:0"]
 
 
+@pytest.mark.parametrize("distance", [tf.square, tf.abs, tf.nn.l2_loss], ids=["square", "abs", "l2_loss"])
+def test_what_a_loss_takes_the_distance_of_is_a_likely_output(distance: Any) -> None:
+    with tf.Graph().as_default() as graph:
+        x, y = (v1.placeholder(tf.float32, [4, 3], name) for name in "xy")
+        out = tf.add(tf.matmul(x, v1.get_variable("kernel", [3, 3])), 1.0, "out")
+        centered = tf.square(out - tf.reduce_mean(out, 0))
+        tf.reduce_sum(distance(out - y)) + tf.reduce_sum(centered)
+    assert ports.candidate_outputs(graph)[0].tensor == "out:0"
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_the_batch_of_training_may_become_another(
+    fixed: bool, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [8, 2, 3], "x")
+        flat = tf.reshape(x, [8 if fixed else -1, 6])
+        tf.add(flat, np.ones([8, 6]) if fixed else 1.0, "y")
+    (tmp_path / "graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    arguments = ["export", str(tmp_path / "graph.pb"), "-o", str(tmp_path), "--outputs", "y", "--inputs"]
+    assert cli.main([*arguments, "x:1,2,3"]) == (2 if fixed else 0)
+    shown = capsys.readouterr()
+    assert (
+        "does not fit the inputs" in shown.err and "Give other --inputs" in shown.err if fixed else "y:1,6" in shown.out
+    )
+    assert cli.main([*arguments, "x:8,2,4"]) == 2
+    assert "x has the shape (8, 2, 3), not [8, 2, 4]" in capsys.readouterr().err
+
+
 def test_a_model_that_computes_something_else_is_reported(
     trained: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
