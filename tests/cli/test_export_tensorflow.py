@@ -476,7 +476,7 @@ def test_updates_of_variables_are_no_likely_outputs() -> None:
 
 
 @pytest.mark.parametrize("distance", [tf.square, tf.abs, tf.nn.l2_loss], ids=["square", "abs", "l2_loss"])
-def test_what_a_loss_takes_the_distance_of_is_a_likely_output(distance: Any) -> None:
+def test_distances_of_a_loss_name_likely_outputs(distance: Any) -> None:
     with tf.Graph().as_default() as graph:
         x, y = (v1.placeholder(tf.float32, [4, 3], name) for name in "xy")
         out = tf.add(tf.matmul(x, v1.get_variable("kernel", [3, 3])), 1.0, "out")
