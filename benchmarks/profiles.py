@@ -1,4 +1,4 @@
-"""Seconds and memory of npu-shim profile on large tables.
+"""Seconds and memory of npu-shim profile on large tables, with pyarrow and with Python's csv.
 
     python benchmarks/profiles.py            prints a table; takes about ten minutes and 4 GB of disk
     python benchmarks/profiles.py --write    and puts it into benchmarks/RESULTS.md and results.json
@@ -37,8 +37,10 @@ _HEADS = (
     + [f"aiv_{pipe}_{figure}" for pipe in ("vec", "scalar", "mte2", "mte3") for figure in ("time(us)", "ratio")]
     + ["aiv_icache_miss_rate", "cube_utilization(%)"]
 )
+_READ = "import sys; from npu_shim.cli import main; sys.exit(main(['profile', sys.argv[1]]))"
 _SIDES = {
-    "npu-shim profile": "import sys; from npu_shim.cli import main; sys.exit(main(['profile', sys.argv[1]]))",
+    "pyarrow": _READ,
+    "csv": "import sys; sys.modules['pyarrow'] = None\n" + _READ,
     "floor": "import glob, sys\nfor path in glob.glob(sys.argv[1] + '/op_summary*'):\n with open(path, 'rb') as file:\n"
     "  while file.read(1 << 24): pass",
 }

@@ -65,6 +65,15 @@ class Runs:
             for sums, values in zip(self._weighted[:, place], (weight * ratio[known], weight)):
                 sums += np.bincount(code[known], values, len(sums))
 
+    def mark(self) -> tuple[int, np.ndarray]:
+        """Return what undo() needs to take back the runs that are added from now on."""
+        return len(self._parts), self._weighted
+
+    def undo(self, mark: tuple[int, np.ndarray]) -> None:
+        """Take back the runs that were added since a mark."""
+        number, self._weighted = mark
+        del self._parts[number:]
+
     def add_rows(self, rows: Iterable[tuple[Sequence[str], int, int]]) -> None:
         """Add runs of which cells of the signature, start and end are known."""
         made = [(self.number(cells), start, end - start) for cells, start, end in rows if abs(start) + abs(end) < _END]

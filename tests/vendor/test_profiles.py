@@ -1,16 +1,19 @@
-"""Our figures of a profile and what the vendor's analysis reads in the same data base."""
+"""Our figures of a profile and what the vendor's analysis reads in the same data base; our two readers of tables."""
 
 from __future__ import annotations
 
 import pathlib
+import sys
 
 import numpy as np
+import pytest
 from msprof_analyze.prof_common.constant import Constant
 from msprof_analyze.prof_exports.compute_op_sum_export import ComputeOpSumExport
 from msprof_analyze.prof_exports.hccl_sum_export import HcclSumExport
 
 from npu_shim.profiles import profile
 from npu_shim.profiles.kinds import COMMUNICATION
+from npu_shim.profiles.result import to_result
 from tests.profiles import card
 from tests.profiles.planted import PLANTED
 
@@ -34,3 +37,11 @@ def test_calls_and_times_are_those_of_the_vendor(tmp_path: pathlib.Path) -> None
             sums[0] += 1
             sums[1] += int(row["Duration"])
     assert theirs == ours and ("hcom_allReduce_", "") in ours
+
+
+@pytest.mark.parametrize("version", [5, 7, 9])
+def test_pyarrow_and_csv_read_the_same(version: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    card.write(tmp_path, card.run(PLANTED["casts"].make), version)
+    found = to_result(profile.read(str(tmp_path)), "")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert to_result(profile.read(str(tmp_path)), "") == found and found["problems"] == []
