@@ -11,11 +11,12 @@
 #   bash tests/run.sh -k dropout -x      all other arguments go to pytest
 #   bash tests/run.sh --all --list       prints which suite runs where, and runs nothing
 #
-# Two suites run at a time, those that take longest first, and each prints its
-# output when it is done. --jobs 4 runs four at a time; --jobs 1 shows the output
-# while the tests run. The ten slowest tests of each suite are printed, and how
-# long the processors were idle. tests/seconds.tsv has the seconds of each suite
-# on one machine; --record adds those of this run, and --nightly does so always.
+# Three suites run at a time, those that take longest first, and each prints its
+# output when it is done: suites of ranks and processes wait for a part of their
+# time. --jobs 4 runs four at a time; --jobs 1 shows the output while the tests
+# run. The ten slowest tests of each suite are printed, and how long the processors
+# were idle. tests/seconds.tsv has the seconds of each suite on one machine;
+# --record adds those of this run, and --nightly does so always.
 #
 # Tests with the mark "nightly" run in the nightly run only. Those with the mark
 # "once" run in tf215 only where their suite runs there. With --few-cases=N a test
@@ -36,12 +37,12 @@ suites=(
   # suite      default all                      nightly                 tests
   "distributed no      tf215,tf115              tf215,tf115,tf26,tf221  tests/distributed --ignore-glob=*/test_backend_* --ignore=tests/distributed/test_faults.py"
   "shim        no      tf215                    -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py"
-  "shim        yes     -                        -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator_batches.py --ignore-glob=*/test_estimator_parent.py --ignore-glob=*/test_dropout_mask.py"
+  "shim        yes     -                        -                       --few-cases=6 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator_batches.py --ignore-glob=*/test_estimator_parent.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_star_import.py --ignore-glob=*/test_recordings.py --ignore-glob=*/test_compiled.py"
   "shim        no      tf115                    -                       --few-cases=3 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
   "shim        no      -                        tf215,tf115,tf26,tf221  tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
   "shim        no      tf26,tf221               -                       --few-cases=2 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_deep_potential.py"
-  "kernels     yes     tf215                    tf215,tf115,tf26,tf221  tests/cpu_kernels"
-  "kernels     no      tf115,tf26,tf221         -                       --few-cases=3 tests/cpu_kernels"
+  "kernels     no      tf215                    tf215,tf115,tf26,tf221  tests/cpu_kernels"
+  "kernels     yes     tf115,tf26,tf221         -                       --few-cases=3 tests/cpu_kernels"
   "backends    no      tf215                    tf215,tf115,tf26,tf221  tests/distributed/test_backend_*.py"
   "smoke       no      tf26                     -                       -m smoke tests/distributed tests/lifted tests/samples tests/cli"
   "smoke       no      tf221                    -                       -m smoke tests/distributed tests/lifted tests/samples"
@@ -59,7 +60,7 @@ suites=(
   "reports     no      reports                  reports                 tests/browser tests/schemas tests/site"
   "corpus      no      tf115                    tf115,tf26,tf215        tests/corpus"
   "fast        no      tf115,tf215              tf26,tf221              tests/fast"
-  "fast        yes     -                        -                       tests/fast --ignore=tests/fast/test_forked_ranks.py --ignore=tests/fast/test_alias.py --ignore=tests/fast/test_rehearse.py"
+  "fast        yes     -                        -                       tests/fast --ignore=tests/fast/test_forked_ranks.py --ignore=tests/fast/test_alias.py --ignore=tests/fast/test_rehearse.py --ignore=tests/fast/test_cli_launch.py --ignore=tests/fast/test_run_as_python.py"
   "dumps       yes     tf215,tf115              tf215,tf26,tf221        tests/dumps tests/profiles"
   "robustness  no      tf215                    tf115,tf26              tests/robustness"
   "types       yes     tf215                    -                       tests/types"
@@ -95,7 +96,7 @@ pytest_args=()
 own_paths=no
 list=no
 record_seconds=no
-jobs=2
+jobs=3
 while [ $# -gt 0 ]; do
   case "$1" in
     --all | --nightly) columns+=("${1#--}") ;;
