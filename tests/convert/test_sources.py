@@ -357,6 +357,7 @@ def test_the_owner_of_a_file_stays_the_owner(source: pathlib.Path) -> None:
     assert (after.st_uid, after.st_gid, after.st_mode) == (before.st_uid, before.st_gid, before.st_mode)
 
 
+@pytest.mark.nightly
 def test_a_file_of_100_megabytes_is_copied_in_bounded_memory_and_time(tmp_path: pathlib.Path) -> None:
     source = tmp_path / "src"
     source.mkdir()
