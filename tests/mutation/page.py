@@ -58,7 +58,7 @@ def main() -> None:
         counts = [str(of_area[when]) for when in (_DAY, _NIGHT, _NOTHING)]
         rows.append([area.name, f"{sum(of_area.values())} of {area.number}", *counts])
     lines += table(["area", "mistakes", "noticed by day", "only by night", "by no test"], rows)
-    lines += ["## Suites", "", f"Of `tests/run.sh --all` on {day}; two suites run at a time.", ""]
+    lines += ["## Suites", "", f"Of `tests/run.sh --all` on {day}; three suites run at a time.", ""]
     rows = [
         [
             row["environment"],
