@@ -209,7 +209,7 @@ run_suite() {  # FOLDER COLUMN ENVIRONMENT SUITE TESTS...
   case "${1:-}" in -m) marks="$2${marks:+ and $marks}"; shift 2 ;; esac
   # A fifth of the processor time is Python's garbage collector, which looks through TensorFlow's modules again and again.
   # By day it runs seldom; by night as often as for users.
-  # oneDNN's pass over each graph takes a tenth; a card has no such pass.
+  # oneDNN's pass over each graph of TensorFlow 2.15 and 2.21 takes a tenth; users and the nightly run have it.
   [ "$column" = nightly ] || export NPU_SHIM_TEST_COLLECTIONS="100000 50 100" TF_ENABLE_ONEDNN_OPTS=0
   log="$results/$column-$name-$suite.log" xml="$results/$column-$name-$suite.xml"
   say "== $name, $suite tests: $("$dir/bin/python" -V)"
