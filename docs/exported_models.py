@@ -157,12 +157,12 @@ def keras(build: Callable[[], tuple[Any, np.ndarray]], file: str) -> Callable[[s
         tf.random.set_seed(5)
         model, value = build()
         model.compile("sgd", "mse")
-        target = np.zeros_like(model.predict(value, verbose=0)) + 0.1
+        target = tf.nest.map_structure(lambda each: np.zeros_like(each) + 0.1, model.predict(value, verbose=0))
         model.fit(value, target, epochs=3, batch_size=len(value), verbose=0)
-        expected = model.predict(value, verbose=0)
+        expected = tf.nest.flatten(model.predict(value, verbose=0))
         model.save(os.path.join(folder, file))
         key = (model.input_names or ["input_1"])[0]  # a subclassed model has none
-        keep(folder, {key: ("", value)}, {"predictions": ("", expected)}, file)
+        keep(folder, {key: ("", value)}, {f"out{at}": ("", each) for at, each in enumerate(expected)}, file)
 
     return make
 
@@ -467,6 +467,76 @@ def tcn() -> tuple[Any, np.ndarray]:
     return made, images(2, 20, 3)
 
 
+def facenet(training: bool) -> Network:
+    """Inception-ResNet for faces, whose graph has the mode as a placeholder."""
+    import tensorflow as tf
+
+    image, phase = (
+        tf.placeholder(tf.float32, [None, 96, 96, 3], name="input"),
+        tf.placeholder(tf.bool, name="phase_train"),
+    )
+    made, _ = importlib.import_module("inception_resnet_v1").inference(image, 0.8, phase, weight_decay=5e-4)
+    embeddings = tf.nn.l2_normalize(made, 1, 1e-10, name="embeddings")
+    return Network({image: images(2, 96, 96, 3)}, [embeddings], made, {phase: (True, False)})
+
+
+def wavenet(training: bool) -> Network:
+    """Dilated causal convolutions over a waveform."""
+    import tensorflow as tf
+
+    stand_in("librosa")
+    network = importlib.import_module("wavenet").WaveNetModel(1, [1, 2, 4, 8], 2, 16, 16, 32)
+    wave = tf.placeholder(tf.int32, [200], name="samples")
+    made = network.predict_proba(wave)
+    return Network({wave: indices(256, 200)}, [made], made)
+
+
+def ugatit(training: bool) -> Network:
+    """Generator with attention and adaptive instance normalization."""
+    import tensorflow as tf
+
+    stand_in("cv2", "scipy.misc")
+    with mock.patch.object(sys, "argv", ["main.py", "--ch=16", "--n_res=2", "--light=true"]):
+        network = importlib.import_module("UGATIT").UGATIT(None, importlib.import_module("main").parse_args())
+    image = tf.placeholder(tf.float32, [1, 64, 64, 3], name="test_domain_A")
+    made, _, heatmap = network.generator(image)
+    return Network({image: images(1, 64, 64, 3)}, [made, heatmap], made)
+
+
+def deeplab(folder: str) -> None:
+    """Train segmentation with an Estimator; its checkpoint has the graph of training, with Python in summaries."""
+    import tensorflow as tf
+
+    module = importlib.import_module("deeplab_model")
+    params = {
+        "output_stride": 16,
+        "batch_size": 2,
+        "base_architecture": "resnet_v2_50",
+        "pre_trained_model": None,
+        "batch_norm_decay": 0.9,
+        "num_classes": 5,
+        "tensorboard_images_max_outputs": 1,
+        "learning_rate_policy": "poly",
+        "initial_learning_rate": 1e-3,
+        "end_learning_rate": 1e-4,
+        "max_iter": 10,
+        "power": 0.9,
+        "momentum": 0.9,
+        "freeze_batch_norm": False,
+        "initial_global_step": 0,
+    }
+    values = images(2, 64, 64, 3)
+    estimator = tf.estimator.Estimator(module.deeplabv3_plus_model_fn, os.path.join(folder, "steps"), params=params)
+    expected = estimated(estimator, "probabilities", values, indices(5, 2, 64, 64, 1))
+    inputs = {"images": ("IteratorGetNext:0", values)}
+    keep(folder, inputs, {"probabilities": ("softmax_tensor", expected)}, "steps")
+
+
+def mtcnn() -> tuple[Any, np.ndarray]:
+    """The last network of MTCNN, a subclass with three outputs."""
+    return importlib.import_module("mtcnn").ONet(), images(4, 48, 48, 3)
+
+
 def zoo(folder: str, make: Callable[[str], None], acl: str, page: str = "README.md") -> Model:
     """Return a model whose project is in the vendor's collection; `page` has the line of atc."""
     return Model("ACL", *ZOO, folder, "1.15", make, f"{_ACL}{acl}/{page}")
@@ -520,6 +590,33 @@ MODELS: Mapping[str, Model] = {
     "char-rnn": Model("session", "sherjilozair/char-rnn-tensorflow", "4bff62d", "", "1.15", session(char_rnn)),
     "VAE": Model("session", "hwalsuklee/tensorflow-mnist-VAE", "e7903ac", "", "1.15", session(vae)),
     "EAST": Model("session", "argman/EAST", "dca414d", "", "1.15", session(east, of_training=True)),
+    "FaceNet": Model(
+        "session, held out",
+        "davidsandberg/facenet",
+        "096ed77",
+        "src/models",
+        "1.15",
+        session(facenet, of_training=True),
+    ),
+    "WaveNet": Model("session, held out", "ibab/tensorflow-wavenet", "3c973c0", "", "1.15", session(wavenet)),
+    "UGATIT": Model("session, held out", "taki0112/UGATIT", "d508e8f", "", "1.15", session(ugatit)),
+    "DeepLabV3+": Model(
+        "Estimator, held out",
+        "rishizek/tensorflow-deeplab-v3-plus",
+        "f6b416b",
+        "",
+        "1.15",
+        deeplab,
+        edits=[Edit("deeplab_model.py", r"tf\.train\.init_from_checkpoint\([^)]*\)[^)]*\}\)", "pass")],
+    ),
+    "MTCNN": Model(
+        "Keras, held out",
+        "YunYang1994/TensorFlow2.0-Examples",
+        "299fd66",
+        "4-Object_Detection/MTCNN",
+        "2.15",
+        keras(mtcnn, "saved"),
+    ),
 }
 
 

@@ -2,7 +2,7 @@
 
 ``python docs/make_exports.py`` takes the models of exported_models.py that run with the TensorFlow of this Python,
 trains them, exports them with ``npu-shim export`` for tensorflow, onnx and atc, and writes the result to
-exports.tsv. ``--help`` has the options. With TensorFlow 2.15 one of them needs keras_applications.
+exports.tsv. ``--help`` has the options. Two of them need keras_applications (2.15) and Pillow (1.15).
 """
 
 from __future__ import annotations
@@ -166,7 +166,10 @@ def table() -> str:
     for model, result in made:
         address = f"https://github.com/{model.repository}/tree/{model.commit}/{model.folder}".replace(" ", "%20")
         rows.append((f"[{result.name}]({address})", model.kind, model.tensorflow, *result[1:]))
-    return f"{len(made)} models. Exported and equal: {counts}.\n\n{markdown(_COLUMNS, rows)}"
+    held_out = sum("held out" in model.kind for model, _ in made)
+    return (
+        f"{len(made)} models, {held_out} of them held out. Exported and equal: {counts}.\n\n{markdown(_COLUMNS, rows)}"
+    )
 
 
 def _is_equal(text: str) -> bool:

@@ -21,7 +21,6 @@ from npu_shim.exporting import freezing, graphs, model, ports, proof, sources
 from npu_shim.ops.gelu import gelu
 from samples import training
 from tests.distributed import forks
-from tests.serving_definitions import SERVING
 
 v1 = tf.compat.v1
 SHAPE = [4, 6, 6, 3]
@@ -310,17 +309,22 @@ def test_the_server_gets_versions_with_requests_for_its_warm_up(
     [record, again] = v1.io.tf_record_iterator(str(warm_up))
     image = tf.make_tensor_proto(data["images"]).SerializeToString()
     assert record == again and record.endswith(image)
-    log = SERVING["PredictionLog"].FromString(record).predict_log.request
-    assert (log.model_spec.name, log.model_spec.signature_name) == ("net", "serving_default")
-    assert list(log.inputs) == ["images"]
-    platforms = text_format.Parse((tmp_path / "net.platform.pbtxt").read_text(), SERVING["PlatformConfigMap"]())
-    adapter = SERVING["SavedModelBundleSourceAdapterConfig"]()
-    assert list(platforms.platform_configs) == ["tensorflow"]
-    assert platforms.platform_configs["tensorflow"].source_adapter_config.Unpack(adapter)
-    assert adapter.legacy_config.enable_model_warmup  # else the server does not read the requests
-    config = v1.ConfigProto.FromString(adapter.legacy_config.session_config.SerializeToString())
-    [npu] = config.graph_options.rewrite_options.custom_optimizers
-    assert (npu.name, npu.parameter_map["graph_run_mode"].i) == ("NpuOptimizer", 0)
+
+
+def test_the_files_for_the_server_are_those_that_parse_with_its_definitions(
+    tmp_path: pathlib.Path, repo_root: pathlib.Path
+) -> None:
+    with tf.Graph().as_default() as graph:
+        tf.add(v1.placeholder(tf.float32, [2], "x"), 1.0, "y")
+    (tmp_path / "graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    np.savez(tmp_path / "data.npz", x=np.float32([1, 2]))
+    given = ["--outputs", "y", "--for", "serving", "--name", "net", "--data", str(tmp_path / "data.npz")]
+    assert cli.main(["export", str(tmp_path / "graph.pb"), "-o", str(tmp_path), *given]) == 0
+    for name, kept in (
+        ("net.platform.pbtxt", "net.platform.pbtxt"),
+        ("net/1/assets.extra/tf_serving_warmup_requests", "net.warmup_requests"),
+    ):  # tests/schemas/test_serving_files.py parses these
+        assert (tmp_path / name).read_bytes() == (repo_root / "tests" / "schemas" / kept).read_bytes()
 
 
 def test_ops_that_the_device_lacks_are_named(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the environment "reports" needs and pip does not have: a Chromium, as DIR/bin/chromium, and the
-# validator of those who wrote SARIF, which is a program in an npm package, in DIR/sarif.
+# What the environment "reports" needs and its list cannot say: a Chromium, as DIR/bin/chromium, the validator of those
+# who wrote SARIF, which is a program in an npm package, in DIR/sarif, and tensorflow-serving-api without TensorFlow.
 #
 #   bash tests/envs/reports.sh DIR       says what is missing and how to get it, and returns 1
 #
@@ -29,6 +29,11 @@ browser="$(find_browser)" || {
   exit 1
 }
 ln -sfn "$browser" "$dir/bin/chromium"
+
+api=tensorflow-serving-api==2.15.1
+"$dir/bin/python" -m pip show -q tensorflow-serving-api 2> /dev/null ||
+  "$dir/bin/python" -m pip install -q --disable-pip-version-check --no-deps "$api" >&2 ||
+  { echo "could not install $api from PyPI: see above"; exit 1; }
 
 if [ ! -f "$dir/sarif/.complete" ]; then
   rm -rf "$dir/sarif"
