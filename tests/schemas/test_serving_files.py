@@ -14,7 +14,7 @@ import re
 import struct
 import sys
 import types
-from typing import Any
+from typing import Any, Iterator
 
 import pytest
 from convert_tf2npu.report.explanation import blocks
@@ -26,16 +26,16 @@ EXAMPLES = [each.text for each in blocks(rule.__doc__) if each.kind == "code"]
 
 
 @pytest.fixture(scope="module")
-def serving() -> Any:
-    """Return the messages of TensorFlow Serving by their names."""
+def serving() -> Iterator[Any]:
+    """Give the messages of TensorFlow Serving by their names."""
     spec = importlib.util.find_spec("pythie_serving")
     assert spec is not None and spec.submodule_search_locations
     package = types.ModuleType("pythie_serving")  # without its server, which loads another version of the requests
     package.__path__ = list(spec.submodule_search_locations)
-    sys.modules["pythie_serving"] = package
     copied = "pythie_serving.tensorflow_proto.tensorflow_serving."
+    before, found = set(sys.modules), {}
+    sys.modules["pythie_serving"] = package
     sys.path.append(str(pathlib.Path(package.__path__[0], "tensorflow_proto")))
-    found: dict[str, Any] = {}
     for name in (
         "tensorflow_serving.apis.prediction_log_pb2",
         "tensorflow_serving.config.model_server_config_pb2",
@@ -44,7 +44,10 @@ def serving() -> Any:
         copied + "servables.tensorflow.session_bundle_config_pb2",
     ):
         found.update(vars(importlib.import_module(name)))
-    return types.SimpleNamespace(**found)
+    yield types.SimpleNamespace(**found)
+    sys.path.pop()
+    for name in set(sys.modules) - before:  # other tests see that there is no TensorFlow
+        del sys.modules[name]
 
 
 def adapter(serving: Any, text: str) -> Any:
