@@ -152,7 +152,7 @@ def check_text(text: str) -> Iterator[tuple[int, str]]:
     text = _NO_CODE.sub(lambda found: " " * len(found.group()), text)
     for message, (pattern, right) in _CHECKS.items():
         if right is None or right not in text:
-            for found in itertools.islice(re.finditer(pattern, text), right and 1):
+            for found in itertools.islice(re.finditer(pattern, text), 1 if right else None):
                 yield found.start(found.lastgroup or 0), message
     for option in _IGNORED.finditer(text) if _SERVER in text and _CONFIGURED in text else ():
         yield (
