@@ -496,7 +496,7 @@ def ugatit(training: bool) -> Network:
     import tensorflow as tf
 
     stand_in("cv2", "scipy.misc")
-    with mock.patch.object(sys, "argv", ["main.py", "--ch=16", "--n_res=2", "--light=true"]):
+    with mock.patch.object(sys, "argv", ["main.py", "--ch=8", "--light=true"]):
         network = importlib.import_module("UGATIT").UGATIT(None, importlib.import_module("main").parse_args())
     image = tf.placeholder(tf.float32, [1, 64, 64, 3], name="test_domain_A")
     made, _, heatmap = network.generator(image)

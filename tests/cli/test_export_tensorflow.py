@@ -15,6 +15,7 @@ import pytest
 import tensorflow as tf
 from google.protobuf import text_format
 
+import npu_shim
 from npu_shim import cli
 from npu_shim._tensorflow import tf_graph
 from npu_shim.exporting import freezing, graphs, model, ports, proof, sources
@@ -159,11 +160,20 @@ def test_a_keras_model_with_two_inputs_and_a_loop(tmp_path: pathlib.Path) -> Non
     tf.keras.backend.clear_session()
 
 
-def test_sixteen_bits_round_more(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("rounds_only", [False, True])
+@pytest.mark.parametrize("installed", [False, True])
+def test_sixteen_bits_round_more(
+    rounds_only: bool, installed: bool, tmp_path: pathlib.Path, request: pytest.FixtureRequest
+) -> None:
+    """With npu_shim installed, an op without a kernel for 16 bits computes in float32 and casts its result."""
+    request.addfinalizer(npu_shim.uninstall)
+    if installed:
+        npu_shim.install()
     for dtype, most in ((tf.float32, 1e-5), (tf.float16, 5e-3), (tf.bfloat16, 4e-2)):
         with tf.Graph().as_default() as graph:
             stored = tf.cast(tf.constant([0.5], tf.float16), tf.float32)
-            tf.tanh(tf.cast(stored + v1.placeholder(tf.float32, [1], "x"), dtype), "y")
+            x = tf.cast(stored + v1.placeholder(tf.float32, [1], "x"), dtype)
+            tf.tanh(tf.cast(x, tf.float32) if rounds_only else x, "y")
         path = tmp_path / f"{dtype.name}.pb"
         path.write_bytes(graph.as_graph_def().SerializeToString())
         source = sources.open_source(str(path))
