@@ -315,3 +315,11 @@ def global_step_of_hooks(graph: Graph) -> list[Operation]:
 def is_summary(op: Operation) -> bool:
     """Return True for an op whose output is a serialized tf.compat.v1.Summary."""
     return op.type in ("MergeSummary", "ScalarSummary")
+
+
+def calls_of(graph: Graph) -> list[Operation]:
+    """Return the ops of a function that call functions. TensorFlow orders them by the variables that they use only.
+
+    An optimizer that scales the loss updates variables in such an op, unless gradients overflow.
+    """
+    return [op for op in graph.get_operations() if op.type in ("If", "While", "StatefulPartitionedCall")]

@@ -124,10 +124,11 @@ def given(original: Run, migrated: Sequence[Recording]) -> Run:
     events = migrated[0].deliberate
     batches = [[each["function"], each["number"]] for each in events if each["what"] == BATCH]
     had = {each["what"] for each in events}
-    # With TensorFlow 1 the package keras is another library, whose training is not recorded.
+    # With TensorFlow 1 the package keras is another library, whose training is not recorded. A script notes it at its
+    # end.
     notes = migrated[0].notes
     is_other = str(notes.get("tensorflow", "")).startswith("1.") and not notes.get("keras")
-    library = is_other and LIBRARY_CODE in original.deliberate["places"]
+    library = is_other and bool(migrated[0].end) and LIBRARY_CODE in original.deliberate["places"]
     changes = {"batches": batches, "input": INPUT_FN in had, "float32": POLICY not in had, "library": library}
     run = replace(original, deliberate={**original.deliberate, **changes})
     return replace(run, convert=_only([LIBRARY_CODE])) if library else run

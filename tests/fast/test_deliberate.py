@@ -78,18 +78,20 @@ def test_the_original_is_given_what_the_migrated_script_has() -> None:
 
 
 @pytest.mark.parametrize(
-    "notes, given",
+    "notes, end, given",
     [
-        ({"tensorflow": "1.15.5"}, True),
-        ({"tensorflow": "2.15.1"}, False),
-        ({"tensorflow": "1.15.5", "keras": True}, False),
+        ({"tensorflow": "1.15.5"}, {"ended": "exit"}, True),
+        ({"tensorflow": "2.15.1"}, {"ended": "exit"}, False),
+        ({"tensorflow": "1.15.5", "keras": True}, {"ended": "exit"}, False),
+        ({"tensorflow": "1.15.5"}, {}, False),
     ],
+    ids=["another library", "the same library", "the package itself", "unknown, since the script was killed"],
 )
 def test_the_original_takes_keras_of_tensorflow_where_the_package_is_another_library(
-    notes: dict[str, Any], given: bool
+    notes: dict[str, Any], end: dict[str, Any], given: bool
 ) -> None:
     original = Run("original", "a.py", [], "", deliberate={"places": {"NPU123": [("a.py", 3, 3)]}})
-    made = deliberate.given(original, [Recording({}, {}, notes, {})])
+    made = deliberate.given(original, [Recording({}, {}, notes, end)])
     assert made.deliberate is not None and made.deliberate["library"] == given
     assert made.convert == (["--no-shape-watch", "--select=NPU123"] if given else None)
 

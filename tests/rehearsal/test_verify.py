@@ -256,6 +256,70 @@ assert (np.reshape(seen[-6:], [3, 40]) == np.reshape(passes, [3, 40])).all(), (s
 """
 
 
+DRAWS = """
+import time
+from npu_shim.rehearsal.recording import order_of_data
+import tensorflow as tf
+
+tf.compat.v1.enable_eager_execution()
+order_of_data.order_data()
+
+
+def wait(each):
+    time.sleep(0.05 * (8 - each))  # the last call would draw first
+    return each
+
+
+def draw(each):
+    with tf.control_dependencies([tf.numpy_function(wait, [each], tf.int64)]):
+        return tf.random.uniform([], seed=3)
+
+
+def drawn(change):
+    tf.compat.v1.set_random_seed(1)
+    return [each.numpy().tolist() for each in change(tf.data.Dataset.range(8))]
+
+
+one_by_one = drawn(lambda data: data.map(draw).batch(8))
+at_once = drawn(lambda data: data.apply(tf.data.experimental.map_and_batch(draw, 8)))
+assert at_once == one_by_one, (at_once, one_by_one)
+"""
+
+
+SCALED_UPDATE = """
+import time
+from types import SimpleNamespace
+import numpy as np
+import tensorflow as tf
+from npu_shim.rehearsal.recording import summaries
+
+seen = []
+summaries.watch_summaries(SimpleNamespace(records_tensors=True, values=lambda *_: seen.append("summary")))
+weight = tf.Variable(1.0)
+
+
+def late():
+    time.sleep(0.5)
+    seen.append("update")
+    return np.float32(1)
+
+
+def update():
+    weight.assign_add(tf.ensure_shape(tf.numpy_function(late, [], tf.float32), []))
+    return 1
+
+
+@tf.function
+def step(is_finite):
+    tf.cond(is_finite, update, lambda: 0)  # as an optimizer that scales the loss
+    tf.summary.scalar("loss", 0.5, step=0)
+
+
+step(tf.constant(True))
+assert seen == ["update", "summary"], seen
+"""
+
+
 ENDED_BY_A_SIGNAL = """
 import os, sys
 import tensorflow as tf
@@ -376,6 +440,16 @@ def test_a_clock_that_seeds_stateless_ops_and_generators_is_the_same_in_every_ru
     assert one == other and b"[[" in one
 
 
+def run_python(script: str) -> None:
+    """Run a script that asserts."""
+    done = subprocess.run([sys.executable, "-c", script], env=training.environment(), capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+
+
+def test_calls_of_map_and_batch_draw_their_random_numbers_one_after_the_other() -> None:
+    run_python(DRAWS)
+
+
 @pytest.mark.smoke
 def test_queues_of_several_threads_are_read_in_the_same_order(verify: Verify) -> None:
     runs = ["sess.run([train_op, loss, moved])", "sess.run(other_op)"]
@@ -393,11 +467,9 @@ if tf.executing_eagerly():
         assert (first["step"], first["kind"], first["name"]) == (4, "input", "net 0")
         assert [each["index"] for each in first["elements"]] == [[2, 1, 3]]
 
-    def test_the_epochs_of_fit_read_one_pass_each() -> None:
-        done = subprocess.run(
-            [sys.executable, "-c", EPOCHS], env=training.environment(), capture_output=True, text=True
-        )
-        assert not done.returncode, done.stderr
+    @pytest.mark.parametrize("script", [EPOCHS, SCALED_UPDATE], ids=["epochs of fit", "a summary after an update"])
+    def test_values_are_read_and_recorded_in_the_order_of_the_script(script: str) -> None:
+        run_python(script)
 
     def test_a_loop_in_a_method_fit_of_the_script_is_recorded(verify: Verify) -> None:
         found = verify(OWN_FIT, OWN_FIT.replace("SGD(0.1)", "SGD(0.2)"))

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow import tf_data, tf_recording
 from npu_shim.rehearsal.recording import epochs, methods
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Dataset, Function, KerasModel, Result, Structure
 
 _CALLS = ("fit", "fit_generator", "evaluate", "evaluate_generator", "predict", "predict_generator")
-# Before TensorFlow 2.8, random ops of parallel calls draw from one generator in the order of their threads.
+# Before TensorFlow 2.8, random ops of parallel calls draw from one generator in the order of their threads. Those of
+# map_and_batch do so in all versions.
 _PARALLEL_DRAWS = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 8)
 
 
@@ -39,6 +40,9 @@ def order_data() -> None:
             setattr(options, name, True)
         return original(dataset, options, *args, **kwargs)
 
+    def one_call(original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
+        return original(**{**arguments(original, dataset, args, kwargs), "num_parallel_calls": 1})
+
     def interleave(original: Function, dataset: Dataset, *args: object, **kwargs: object) -> Result:
         return original(**{**arguments(original, dataset, args, kwargs), "sloppy": False})
 
@@ -51,6 +55,7 @@ def order_data() -> None:
 
     methods.wrap(tf.compat.v2.data.Dataset, ("map", "interleave", "batch", "padded_batch"), ordered)
     methods.wrap(tf.compat.v2.data.Dataset, ("with_options",), with_options)
+    methods.wrap(tf_data.MAP_AND_BATCH, ("__init__",), one_call)
     methods.wrap(tf_recording.ParallelInterleaveDataset, ("__init__",), interleave)
     methods.wrap(tf.keras.Model, _CALLS, call)
     epochs.make_no_idle_iterators()

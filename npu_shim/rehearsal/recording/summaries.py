@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
+from npu_shim._tensorflow import tf_recording
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import SUMMARY, Watcher
 
@@ -40,10 +41,12 @@ def watch_summaries(recorder: Watcher) -> None:
             recorder.values(SUMMARY, [(name, np.asarray(value))])
             return np.zeros((), np.int64)
 
+        graph = tf.compat.v1.get_default_graph()
         if tf.executing_eagerly():
             record(np.asarray(data))
-        elif recorder.records_tensors and getattr(tf.compat.v1.get_default_graph(), "building_function", False):
-            tf.numpy_function(record, [data], tf.int64)
+        elif recorder.records_tensors and getattr(graph, "building_function", False):
+            with tf.control_dependencies(tf_recording.calls_of(graph)):
+                tf.numpy_function(record, [data], tf.int64)
         return original(name, data, *args, **kwargs)
 
     for owner in (module, tf.summary):
