@@ -7,9 +7,10 @@ import glob
 import os
 import re
 import tempfile
-from typing import TYPE_CHECKING, Iterator, NamedTuple
+from typing import TYPE_CHECKING, ContextManager, Iterator, NamedTuple, Tuple
 
 import tensorflow as tf
+from tensorflow.core.framework import types_pb2
 
 try:
     from tensorflow.tsl.profiler.protobuf import xplane_pb2 as _xplane
@@ -23,33 +24,39 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject, Message, Value
 
 ITERATOR = "IteratorGetNext"
+CPU = "CPU"
+Span = Tuple[str, float, float]  # name, begin and end in microseconds
 _CALLS = frozenset(  # types of ops whose own ops have runs of their own, and the ends of functions
     "Case DatasetToSingleElement If PartitionedCall RemoteCall StatefulPartitionedCall StatelessCase StatelessIf "
     "StatelessWhile While _Arg _Retval".split()
 )
 _LABEL = re.compile(r".* = (\w+)\((.*)\)", re.DOTALL)  # node = Type(inputs)
-_SHAPE = re.compile(r"(\w*)\[([\d,?]*)\]$")
+_SHAPE = re.compile(r"(\w*)\[([\d,?]*)\]")  # of an input, as in (float[4,4];int32[])
+_OWN = "npu_shim "  # begins the names of spans
 _FUNCTION = "__"  # begins the name of an op that calls a tf.function
 _PIPELINE = "tf_data_"  # begins the names of threads of datasets
 
 
 class OpRun(NamedTuple):
-    """A run of an op.
+    """A run of an op, a row of the profile's table.
 
     Attributes:
         name, type: of the op.
-        begin, end: in microseconds.
-        inputs, outputs: type and shape of each, such as ("float32", "8,4"); None if they are unknown.
         task: what runs it.
+        begin, end: in microseconds.
+        shapes, types: of its inputs, such as "8,4;4,3" and "FLOAT;FLOAT".
+        out_shapes, out_types: of its outputs.
     """
 
     name: str
     type: str
+    task: str
     begin: float
     end: float
-    inputs: list[tuple[str, str]] | None = None
-    outputs: list[tuple[str, str]] | None = None
-    task: str = "CPU"
+    shapes: str = ""
+    types: str = ""
+    out_shapes: str = ""
+    out_types: str = ""
 
 
 def runs_in(metadata: Message) -> list[OpRun]:
@@ -62,7 +69,7 @@ def runs_in(metadata: Message) -> list[OpRun]:
     ]
     # Collectives wait in such iterators (tf_numpy_function.py). They have rows of their own.
     anonymous = {node.node_name for node, label in nodes if label and label.group(1).startswith("AnonymousIterator")}
-    outputs = {(node.node_name, each.slot): _described(each) for node, _ in nodes for each in node.output}
+    outputs = {(node.node_name, each.slot): each.tensor_description for node, _ in nodes for each in node.output}
     found = []
     for node, label in nodes:
         kind, names = label.groups() if label else ("", "")
@@ -70,16 +77,17 @@ def runs_in(metadata: Message) -> list[OpRun]:
         waits = kind == ITERATOR and any(name in anonymous for name, _, _ in taken)
         if kind and kind not in _CALLS and not waits and node.node_name != "_SOURCE":
             begin, end = node.all_start_nanos / 1e3, (node.all_start_nanos + node.all_end_rel_nanos) / 1e3
-            inputs = [outputs.get((name, int(slot or 0)), ("", "")) for name, _, slot in taken]
-            described = [_described(each) for each in node.output]
-            found.append(OpRun(node.node_name, _plain_type(kind), begin, end, inputs, described))
+            inputs = _described([outputs.get((name, int(slot or 0))) for name, _, slot in taken])
+            described = _described([each.tensor_description for each in node.output])
+            found.append(OpRun(node.node_name, _plain_type(kind), CPU, begin, end, *inputs, *described))
     return found
 
 
-def _described(output: Message) -> tuple[str, str]:
-    described = output.tensor_description
-    shape = ",".join(str(each.size) for each in described.shape.dim)
-    return (tf.as_dtype(described.dtype).name if described.dtype else ""), shape
+def _described(tensors: list[Message | None]) -> tuple[str, str]:
+    """Return the shapes and types of tensors."""
+    shapes = [",".join(str(each.size) for each in tensor.shape.dim) if tensor else "" for tensor in tensors]
+    types = [types_pb2.DataType.Name(tensor.dtype)[3:] if tensor else "" for tensor in tensors]
+    return ";".join(shapes), ";".join(types)
 
 
 def _plain_type(kind: str) -> str:
@@ -97,32 +105,31 @@ class HostTrace:
             RuntimeError: the script profiles itself.
         """
         self._folder = tempfile.TemporaryDirectory(prefix="npu_shim_profile_")
-        options = tf.profiler.experimental.ProfilerOptions(
-            host_tracer_level=3, python_tracer_level=0, device_tracer_level=0
-        )
+        levels = {"host_tracer_level": 3, "python_tracer_level": 0, "device_tracer_level": 0}
         try:
-            tf.profiler.experimental.start(self._folder.name, options)
+            tf.profiler.experimental.start(self._folder.name, tf.profiler.experimental.ProfilerOptions(**levels))
         except tf.errors.AlreadyExistsError:
             raise RuntimeError(
                 "the script profiles itself, and TensorFlow has one profiler. Give other --profile-steps, or remove it."
             ) from None
 
     @staticmethod
-    def mark(name: str) -> None:
-        """Mark a moment."""
-        with tf.profiler.experimental.Trace(name):
-            pass
+    def span(name: str) -> ContextManager[object]:
+        """Return a context whose begin and end stop() returns."""
+        return tf.profiler.experimental.Trace(_OWN + name)
 
-    def stop(self) -> list[Event]:
-        """Stop. Return what the threads did, one after the other."""
+    def stop(self) -> tuple[list[OpRun], list[Span], list[Span]]:
+        """Stop. Return the runs of ops, the spans, and the tracings of tf.functions."""
         tf.profiler.experimental.stop()
         with self._folder as folder:
             (path,) = glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True)
-            space = _xplane.XSpace()
             with open(path, "rb") as stream:
-                space.ParseFromString(stream.read())
+                space = _xplane.XSpace.FromString(stream.read())
         planes = [plane for plane in space.planes if plane.name == "/host:CPU"]
-        return [event for plane in planes for line in plane.lines for event in _events(plane, line)]
+        events = [event for plane in planes for line in plane.lines for event in _events(plane, line)]
+        spans = [(each.name[len(_OWN) :], each.begin, each.end) for each in events if each.name.startswith(_OWN)]
+        traced = [each for each in events if str(each.stats.get("tf_function_call", "")).startswith("traced")]
+        return _runs_of(events), spans, [(each.name, each.begin, each.end) for each in traced]
 
 
 class Event(NamedTuple):
@@ -163,8 +170,8 @@ def _value(plane: Message, stat: Message) -> Value:
     return plane.stat_metadata[stat.ref_value].name if kind == "ref_value" else getattr(stat, kind or "str_value")
 
 
-def runs_of(events: list[Event]) -> list[OpRun]:
-    """Return the runs of ops in a trace, without those inside of datasets, in the order of their begin."""
+def _runs_of(events: list[Event]) -> list[OpRun]:
+    """Return the runs of ops in a trace, without those inside of datasets."""
     of_datasets = {event.stats.get("id") for event in events if event.name.startswith("InstantiatedCapturedFunction")}
     done = collections.defaultdict(list)  # when the asynchronous ops ended
     for event in events:
@@ -173,11 +180,11 @@ def runs_of(events: list[Event]) -> list[OpRun]:
     found = []
     for event in events:
         if event.name == "IteratorGetNextOp::DoCompute":
-            found.append(OpRun(ITERATOR, ITERATOR, event.begin, event.end))
+            found.append(OpRun(ITERATOR, ITERATOR, CPU, event.begin, event.end))
         elif event.name.startswith("EagerLocalExecute: "):
             kind = event.name.partition(" ")[2]
             if kind != ITERATOR and not kind.startswith(_FUNCTION):
-                found.append(OpRun(kind, kind, event.begin, event.end))
+                found.append(OpRun(kind, kind, CPU, event.begin, event.end))
         elif re.search(r"^[^:]+:\w+$", event.name) and not event.thread.startswith(_PIPELINE):
             name, _, kind = event.name.rpartition(":")
             outer = {each.name for each in event.around}
@@ -185,20 +192,10 @@ def runs_of(events: list[Event]) -> list[OpRun]:
             is_inside = any(each.startswith("ExecutorState::Process") for each in outer) and step not in of_datasets
             if is_inside and "EagerKernelExecute" not in outer | {name} and kind not in _CALLS | {ITERATOR}:
                 end = next((each for each in done[name, step] if each >= event.begin), 0.0)
-                inputs = _shapes(event.stats.get("shape"))
-                found.append(OpRun(name, _plain_type(kind), event.begin, max(event.end, end), inputs))
-    return sorted(found, key=lambda each: each.begin)
-
-
-def _shapes(text: str | None) -> list[tuple[str, str]] | None:
-    """Return what ``(float[4,4];int32[])`` says; None if there is nothing."""
-    if not text or text == "()":
-        return None
-    parts = [_SHAPE.match(part) for part in text.strip("()").split(";")]
-    return [(part.group(1), part.group(2).replace("?", "-1")) if part else ("", "") for part in parts]
-
-
-def tracings(events: list[Event]) -> list[tuple[str, float, float]]:
-    """Return name, begin and end of the tf.functions that were traced."""
-    traced = [event for event in events if str(event.stats.get("tf_function_call", "")).startswith("traced")]
-    return [(event.name, event.begin, event.end) for event in traced]
+                inputs = _SHAPE.findall(event.stats.get("shape", ""))
+                described = (
+                    ";".join(shape.replace("?", "-1") for _, shape in inputs),
+                    ";".join(kind.upper() for kind, _ in inputs),
+                )
+                found.append(OpRun(name, _plain_type(kind), CPU, event.begin, max(event.end, end), *described))
+    return found

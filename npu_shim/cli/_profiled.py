@@ -7,6 +7,7 @@ import atexit
 import glob
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -27,19 +28,13 @@ _MOST_STEPS = 1000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser."""
+    what = "on an NPU with the vendor's profiler, on the CPU with that of TensorFlow (docs/performance.md)"
     parser.add_argument(
-        "--profile",
-        metavar="DIR",
-        help="profile training steps to DIR, for npu-shim profile DIR: on an NPU with the vendor's profiler, on the "
-        "CPU with that of TensorFlow (docs/performance.md)",
+        "--profile", metavar="DIR", help=f"profile training steps to DIR, for npu-shim profile DIR: {what}"
     )
-    parser.add_argument(
-        "--profile-steps",
-        type=_steps,
-        metavar="FIRST-LAST",
-        help=f"with --profile: the steps, from 0, as in --profile-steps 20-30; by default {_STEPS[0]}-{_STEPS[1]} on "
-        "the CPU, the whole run on an NPU",
-    )
+    what = f"by default {_STEPS[0]}-{_STEPS[1]} on the CPU, the whole run on an NPU"
+    text = f"with --profile: the steps, from 0, as in --profile-steps 20-30; {what}"
+    parser.add_argument("--profile-steps", type=_steps, metavar="FIRST-LAST", help=text)
 
 
 def problem(args: argparse.Namespace) -> str | None:
@@ -82,10 +77,9 @@ def start(given: JsonObject | None) -> None:
             whole = whole_run(folder)
             given_options.give({"profiling_mode": False} if steps else whole, of_device=whole)
         if steps or not is_npu:
-            from npu_shim.profiles.collect import Steps, profiler
+            from npu_shim.profiles.collect import profiler
 
-            first, last = steps or _STEPS
-            Steps(first, last, profiler(folder, given["folder"])).start()
+            profiler(steps or _STEPS, folder, given["folder"]).start()
 
     after_tensorflow(begin)
 
@@ -118,11 +112,10 @@ def _export(folder: str, job: str) -> None:
 
 
 def _steps(text: str) -> tuple[int, int]:
-    first, _, last = text.partition("-")
-    if first.isdigit() and (last or first).isdigit():
-        found = int(first), int(last or first)
-        if 1 <= found[0] <= found[1] < found[0] + _MOST_STEPS:
-            return found
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    first, last = (int(match.group(1)), int(match.group(2) or match.group(1))) if match else (0, 0)
+    if 1 <= first <= last < first + _MOST_STEPS:
+        return first, last
     raise argparse.ArgumentTypeError(
         f"{text} is not allowed: give 1 to {_MOST_STEPS} steps, like 20-30. Step 0 compiles, so it is none of them"
     )

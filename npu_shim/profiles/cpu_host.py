@@ -9,11 +9,10 @@ import time
 
 from npu_shim._tensorflow import script_frames
 from npu_shim._tensorflow.tf_session import TENSORFLOW_FOLDER
-from npu_shim.profiles.cpu_form import Api
 from npu_shim.rehearsal.assess.lines import relative
 
 _INTERVAL_S = 0.002
-_RUNS_OPS = ("execute.py", "session.py")  # and generated functions: files of TensorFlow whose frame waits for ops
+_RUNS_OPS = ("execute.py", "session.py", "gen_")  # begin the files of TensorFlow whose frame waits for ops
 
 
 class HostSamples:
@@ -32,28 +31,20 @@ class HostSamples:
         self._thread = threading.Thread(target=self._sample, name="npu_shim profile", daemon=True)
         self._thread.start()
 
-    def end(self) -> list[Api]:
-        """Sample no longer. Return the times at each line, the longest first."""
+    def end(self) -> list[tuple[str, str, float, int]]:
+        """Sample no longer. Return level, line, microseconds and number of samples, the longest first."""
         self._ended.set()
         self._thread.join()
-        found = [Api(*key, sum(times), len(times)) for key, times in self._times.items()]
-        return sorted(found, key=lambda each: -each.time)
+        return sorted(((*key, sum(times), len(times)) for key, times in self._times.items()), key=lambda row: -row[2])
 
     def _sample(self) -> None:
         last = time.monotonic()
         while not self._ended.wait(_INTERVAL_S):
             now = time.monotonic()
             for thread, path in script_frames.innermost_files().items():
-                if thread == self._loop and _waits_for_ops(path):
-                    continue
-                for own in script_frames.running(thread):
+                waits = path.startswith(TENSORFLOW_FOLDER) and os.path.basename(path).startswith(_RUNS_OPS)
+                own = None if waits and thread == self._loop else next(script_frames.running(thread), None)
+                if own is not None:
                     name = f"{relative(own.f_code.co_filename, self._folder)}:{own.f_lineno} ({own.f_code.co_name})"
-                    key = "host" if thread == self._loop else "pipeline", name
-                    self._times[key].append((now - last) * 1e6)
-                    break
+                    self._times["host" if thread == self._loop else "pipeline", name].append((now - last) * 1e6)
             last = now
-
-
-def _waits_for_ops(path: str) -> bool:
-    name = os.path.basename(path)
-    return path.startswith(TENSORFLOW_FOLDER) and (name in _RUNS_OPS or name.startswith("gen_"))

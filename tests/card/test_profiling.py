@@ -21,7 +21,7 @@ from npu_shim.cli import _profiled
 from npu_shim.config import given_options
 from npu_shim.config.parameter_map import find_entry, read
 from npu_shim.profiles import profile
-from npu_shim.profiles.collect import CardProfiler, Steps
+from npu_shim.profiles.collect import CardProfiler
 from npu_shim.profiles.result import to_result
 from tests.marks import of_version_1
 from tests.profiles import card
@@ -143,7 +143,7 @@ def test_the_profiler_starts_and_stops_between_steps(
     reached: list[int], calls: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tf.compat.v1, "executing_eagerly_outside_functions", lambda: False, raising=False)
-    steps = Steps(2, 3, CardProfiler("folder"))
+    steps = CardProfiler(2, 3, "folder")
     at: list[tuple[int, str]] = []
     for step in reached:
         before = len(calls)
@@ -165,7 +165,7 @@ def test_all_steps_of_npu_device_are_profiled_and_the_wanted_ones_read(
         patches.restore_all()
     assert found["enable_profiling"] == "1" and json.loads(found["profiling_options"])["output"] == str(tmp_path)
     calls.clear()
-    steps, rank = Steps(3, 5, CardProfiler(str(tmp_path))), card.Rank()
+    steps, rank = CardProfiler(3, 5, str(tmp_path)), card.Rank()
     marks = []
     for step in range(1, 9):
         marks.append(time.time_ns())
