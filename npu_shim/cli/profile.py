@@ -40,47 +40,35 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = parser(
-        "profile",
+    about = (
         "Reads the exports of the profiler in a folder: what a step waits for, and how to fix it. With two folders it "
-        "compares them. Exit code: 0, 1 the step of NEW is slower, 2 nothing to read.",
+        "compares them. Exit code: 0, 1 the step of NEW is slower, 2 nothing to read."
     )
-    made.add_argument(
-        "folder", metavar="DIR", help="folder of a profile, at any depth (npu-shim run --profile DIR, msprof)"
-    )
+    made = parser("profile", about)
+    made.add_argument("folder", metavar="DIR", help="folder of a profile (npu-shim run --profile DIR, msprof)")
     made.add_argument("new", metavar="NEW", nargs="?", help="folder of a second profile, compared with the first")
     made.add_argument("--json", metavar="FILE", help="write the whole result to FILE")
     made.add_argument("--html", metavar="FILE", help="write a page with a timeline of a typical step to FILE")
     made.add_argument("--rank-by-gain", action="store_true", help="rank findings by what a fix gains at most")
-    made.add_argument(
-        "--product", metavar="NAME", help="ascend910, atlas-a3 or TFLOPS,GB/s: bounds of ops, as in assess"
-    )
-    made.add_argument(
-        "--graph",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="folder that knows the lines of ops: graph files, a dump, or the JSON of npu-shim assess",
-    )
+    made.add_argument("--product", metavar="NAME", help="ascend910, atlas-a3 or TFLOPS,GB/s: bounds as in assess")
+    lines = "folder that knows the lines of ops: graph files, a profile of the CPU, or the JSON of npu-shim assess"
+    made.add_argument("--graph", action="append", default=[], metavar="DIR", help=lines)
     return made
 
 
 def _report(args: argparse.Namespace) -> int:
-    from npu_shim.profiles import comparing, profile
-    from npu_shim.profiles.reports.page import to_html
-    from npu_shim.profiles.reports.text import to_text
-    from npu_shim.profiles.result import to_result
+    from npu_shim.profiles import comparing, profile, result
+    from npu_shim.profiles.reports import page, text
     from npu_shim.rehearsal.assess.products import product
 
-    bounds = product(args.product) if args.product else None
-    found = profile.read(args.folder, args.graph)
+    found = profile.read(args.folder, args.graph, product(args.product) if args.product else None)
     if args.new:
-        result = comparing.compare(found, profile.read(args.new, args.graph), (args.folder, args.new))
+        made = comparing.compare(found, profile.read(args.new, args.graph), (args.folder, args.new))
     else:
-        result = to_result(found, args.folder, bounds, args.rank_by_gain)
+        made = result.to_result(found, args.folder, args.rank_by_gain)
     if args.json:
-        pathlib.Path(args.json).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        pathlib.Path(args.json).write_text(json.dumps(made, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     if args.html:
-        pathlib.Path(args.html).write_text(to_html(result), encoding="utf-8")
-    slower = args.new and result["step"]["verdict"] == comparing.SLOWER
-    return show(to_text(result).rstrip("\n"), _SLOWER if slower else 0)
+        pathlib.Path(args.html).write_text(page.to_html(made), encoding="utf-8")
+    slower = args.new and made["step"]["verdict"] == comparing.SLOWER
+    return show(text.to_text(made).rstrip("\n"), _SLOWER if slower else 0)

@@ -1,9 +1,9 @@
 """The columns of the profiler's tables, by their names in CANN 5 to 9.
 
-A row of columns.json gives the names of a column from the latest release to the first, and the columns without which a
-table cannot be read. Names are compared in lower case and without their unit; CANN 5 and 6 wrote no unit at times,
-CANN 7 added one, CANN 9 replaced "Block Dim" by "Block Num". PyTorch's and MindSpore's plugins write op_summary as
-kernel_details, with shorter names.
+A row of columns.json gives the names of a column from the latest release to the first, the columns without which a
+table cannot be read, and those with times. Names are compared in lower case and without their unit; CANN 5 and 6 wrote
+no unit at times, CANN 7 added one, CANN 9 replaced "Block Dim" by "Block Num". PyTorch's and MindSpore's plugins write
+op_summary as kernel_details, with shorter names.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Sequence
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
 
-NANOSECONDS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9}
+_DIGITS = {"ns": 0, "us": 3, "ms": 6, "s": 9}  # of nanoseconds
 _UNIT = re.compile(r"\s*\(([^()]*)\)\s*$")
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "columns.json"), encoding="utf-8") as _stream:
     TABLES: dict[str, JsonObject] = {name: table for table in json.load(_stream) for name in table["files"]}
+SMALL = [name for name, table in TABLES.items() if "start" not in table["columns"]]  # without rows of single runs
 
 
 def places(heads: Sequence[str], kind: str) -> dict[str, list[int]]:
@@ -35,11 +36,21 @@ def places(heads: Sequence[str], kind: str) -> dict[str, list[int]]:
         spelling = next((each for each in spellings if each in plain), None)
         if spelling is not None:
             found[column] = [place for place, head in enumerate(plain) if head == spelling]
-    missing = [column for column in TABLES[kind]["needs"] if column not in found]
+    missing = [TABLES[kind]["columns"][column][0] for column in TABLES[kind]["needs"] if column not in found]
     if missing:
-        wanted = ", ".join(repr(TABLES[kind]["columns"][column][0]) for column in missing)
+        wanted = ", ".join(map(repr, missing))
         raise ValueError(f"its first line has no column {wanted}. Export the profile again with msprof --export=on")
     return found
+
+
+def digits(head: str, cell: str) -> int:
+    """Return the decimal places of nanoseconds in a column of times.
+
+    Without a unit a time is in microseconds if it has a decimal point, as in the exports of CANN 6, else in
+    nanoseconds.
+    """
+    unit = _UNIT.search(head.strip().lower())
+    return _DIGITS.get(unit.group(1) if unit else "", 3 * ("." in cell))
 
 
 def number(text: str, otherwise: float = 0.0) -> float:
@@ -69,7 +80,9 @@ def shifted(text: str, digits: int, below: int = 1 << 62) -> int:
     return made
 
 
-def unit(head: str) -> int:
-    """Return the nanoseconds of a column's unit, 0 if the head has none."""
-    match = _UNIT.search(head.strip().lower())
-    return NANOSECONDS.get(match.group(1), 0) if match else 0
+def time(head: str, cell: str) -> int:
+    """Return the nanoseconds in a cell, 0 if it has no time."""
+    try:
+        return shifted(cell, digits(head, cell), 1 << 90)
+    except (ValueError, OverflowError):
+        return 0

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from npu_shim.profiles.breakdown import WAITS, step_of
-from npu_shim.profiles.findings import Case
-from npu_shim.profiles.profile import NothingToRead, Profile
-from npu_shim.profiles.result import cases_of, label, page, slowest
+from npu_shim.profiles.devices import WAITS, Profile
+from npu_shim.profiles.profile import NothingToRead
+from npu_shim.profiles.result import label, page, slowest
 from npu_shim.profiles.steps import PHASES
 
 if TYPE_CHECKING:
@@ -30,26 +29,21 @@ def compare(old: Profile, new: Profile, folders: tuple[str, str]) -> JsonObject:
     """
     sides = []
     for each, folder in zip((old, new), folders):
-        cases = cases_of(each, None)
-        if not cases:
+        if not each.devices:
             raise NothingToRead(f"{folder} has no runs of ops. Export op_summary with msprof --export=on")
-        sides.append(cases[slowest(cases)])
-    length = [case.found.length for case in sides]
-    types = sorted({each.type for case in sides for each in case.device.signatures})
-    spent = [_by_type(case, types) for case in sides]
-    rows = [_row(name, spent[0][:, place], spent[1][:, place]) for place, name in enumerate(types)]
-    rows = [row for row in rows if row["old_ms"] or row["new_ms"]]
+        sides.append(slowest(each))
+    types = sorted({each.type for side in sides for each in side.signatures})
+    spent = zip(types, *(side.by_type(types).T for side in sides))
+    rows = [_row(name, *of_sides) for name, *of_sides in spent if any(each.any() for each in of_sides)]
+    waits = [(name, [side.waits[name].sum(axis=1) for side in sides]) for name in WAITS]
+    length = [side.length for side in sides]
     return page(
         (old, new),
         old=folders[0],
         new=folders[1],
         step={**_row("step", *length), "old_steps": len(length[0]), "new_steps": len(length[1])},
-        waits=[
-            _row(label(sides[1], name), *[case.found.waits[name].sum(axis=1) for case in sides])
-            for name in WAITS
-            if any(case.found.waits[name].any() for case in sides)
-        ],
-        phases=[_row(name, *[case.found.phases[:, place] for case in sides]) for place, name in enumerate(PHASES)],
+        waits=[_row(label(sides[1], name), *both) for name, both in waits if any(each.any() for each in both)],
+        phases=[_row(name, *[side.phases[:, place] for side in sides]) for place, name in enumerate(PHASES)],
         types=sorted(rows, key=lambda row: (-abs(row["new_ms"] - row["old_ms"]), row["what"]))[:_MOST],
     )
 
@@ -79,13 +73,3 @@ def _row(what: str, old: np.ndarray, new: np.ndarray) -> JsonObject:
     verdict = UNKNOWN if chance is None else SAME if chance >= _LEVEL else FASTER if after < before else SLOWER
     change = after / before - 1 if before else None
     return {"what": what, "old_ms": before, "new_ms": after, "change": change, "p": chance, "verdict": verdict}
-
-
-def _by_type(case: Case, types: list[str]) -> np.ndarray:
-    """Return the nanoseconds of each type in each step."""
-    place = {name: number for number, name in enumerate(types)}
-    of_signature = np.array([place[each.type] for each in case.device.signatures])
-    step = step_of(case.device)
-    kept = step >= 0
-    cell = step[kept] * len(types) + of_signature[case.code]
-    return np.bincount(cell, case.took, case.steps * len(types)).reshape(case.steps, len(types))

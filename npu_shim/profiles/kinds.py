@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 COMPUTE, AI_CPU, COMMUNICATION, INPUT, HOST, TRANSFER, OTHER = (
     "compute", "AI CPU", "communication", "input pipeline", "host", "transfers", "other"
@@ -29,10 +29,8 @@ _CATEGORIES = (
     (COMPUTE, "core", ".*(CORE|VECTOR|AI[CV]|MIX|DSA|KERNEL|FFTS|CPU)"),  # task_time has no types
 )
 _MATRIX = re.compile(
-    r"\w*(MatMul|Matmul|Conv[23]D|Conv2d|GEMM|FlashAttention|FusedInferAttention|BasicLSTM|DynamicRNN|DynamicGRU|Einsum)\w*"
+    r"(?!\w*(Bias|Pool))\w*(MatMul|Matmul|Conv[23]D|Conv2d|GEMM|FlashAttention|FusedInferAttention|BasicLSTM|DynamicRNN|DynamicGRU|Einsum)\w*"
 )
-_NOT_MATRIX = re.compile(r"\w*(Bias|Pool)\w*")
-_SMALL = {True: 30_000, False: 10_000}  # nanoseconds, on the CPU and on the NPU
 
 
 class Signature(NamedTuple):
@@ -50,28 +48,12 @@ class Signature(NamedTuple):
     out_formats: str = ""
 
 
-class Kind(NamedTuple):
-    """A kind of bottleneck.
-
-    Attributes:
-        title: of a finding.
-        fix: what to do, in the terms of npu_shim.
-        see: a page of the documentation.
-        replaced: True if another op takes the place of what it names; False if nothing does.
-        ops: patterns of the category, name, type and data types of its ops; one of the rows has to fit.
-        instead: such patterns, and what to use instead of the ops that fit the first of them.
-    """
-
-    title: str
-    fix: str
-    see: str
-    replaced: bool = False
-    ops: list[dict[str, str]] = []
-    instead: list[dict[str, str]] = []
-
-
+# A kind of bottleneck -> title: of a finding; fix: in the terms of npu_shim; see: a page of the documentation;
+# replaced: True if another op takes the place of what it names; ops: patterns of the category, name, type and types of
+# its ops, one row of which has to fit; instead: such patterns, and what to use instead of the ops that fit the first
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds.json"), encoding="utf-8") as _stream:
-    KINDS: dict[str, Kind] = {name: Kind(**row) for name, row in json.load(_stream).items()}
+    KINDS: dict[str, dict[str, Any]] = json.load(_stream)
+_OPS = [{**row, "kind": name} for name, made in KINDS.items() for row in made.get("ops", ())]
 
 
 def category(each: Signature) -> str:
@@ -82,25 +64,21 @@ def category(each: Signature) -> str:
 
 def kind(each: Signature) -> str:
     """Return the kind of bottleneck that the time of an op belongs to, the first of KINDS that fits, "" for none."""
-    if category(each) in (COMMUNICATION, OTHER):
-        return ""
-    cells = _cells(each)
-    return next((name for name, row in KINDS.items() if any(_fits(cells, op) for op in row.ops)), "")
+    return "" if category(each) in (COMMUNICATION, OTHER) else _first(each, _OPS).get("kind", "")
 
 
 def instead(each: Signature) -> str:
     """Return what to use instead of an op on the AI CPU, empty if nothing is known."""
-    cells = _cells(each)
-    return next((row["use"] for row in KINDS["ai-cpu"].instead if _fits(cells, row)), "")
+    return _first(each, KINDS["ai-cpu"]["instead"]).get("use", "")
 
 
-def _cells(each: Signature) -> dict[str, str]:
+def _first(each: Signature, rows: list[dict[str, str]]) -> dict[str, str]:
+    """Return the first row whose patterns fit an op, an empty one if none does."""
     types = f"{each.types};{each.out_types}"
-    return {"category": category(each), "name": each.name.lower(), "type": each.type, "types": types}
-
-
-def _fits(cells: dict[str, str], patterns: dict[str, str]) -> bool:
-    return all(re.fullmatch(patterns[field], cells[field]) for field in cells if field in patterns)
+    cells = {"category": category(each), "name": each.name.lower(), "type": each.type, "types": types}
+    return next(
+        (row for row in rows if all(re.fullmatch(row.get(name, ".*"), cells[name], re.S) for name in cells)), {}
+    )
 
 
 def on_cpu(each: Signature) -> bool:
@@ -108,11 +86,6 @@ def on_cpu(each: Signature) -> bool:
     return each.core.upper() == "CPU"
 
 
-def small(each: Signature) -> int:
-    """Return the nanoseconds below which an op costs less than its launch."""
-    return _SMALL[on_cpu(each)]
-
-
 def is_matrix(each: Signature) -> bool:
     """Return True for an op of the matrix unit."""
-    return bool(_MATRIX.fullmatch(each.type)) and not _NOT_MATRIX.fullmatch(each.type) and category(each) == COMPUTE
+    return bool(_MATRIX.fullmatch(each.type)) and category(each) == COMPUTE

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Sequence
+import functools
+import itertools
+from typing import Any, Iterable, Sequence
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from npu_shim.profiles import kinds
 from npu_shim.profiles.kinds import Signature
 
 _END = 1 << 62  # nanoseconds
+_ROWS = 1 << 16
 
 
 class Runs:
@@ -32,11 +35,17 @@ class Runs:
     def __bool__(self) -> bool:
         return bool(self._parts)
 
-    def number(self, cells: Sequence[str]) -> int:
-        """Return the number of a signature, -1 if its runs are not added."""
-        key = (self.only, *cells)
+    def number(self, cells: Sequence[str], device: str = "") -> int:
+        """Return the number of a signature, -1 if its runs are not added.
+
+        Args:
+            cells: of the signature.
+            device: of a signature without one.
+        """
+        made = Signature(*(cell.strip() for cell in cells))
+        made = made if made.device else made._replace(device=device)
+        key = (self.only, *made)
         if key not in self._numbers:
-            made = Signature(*cells)
             busy = kinds.category(made)
             self._numbers[key] = -1 if busy == kinds.OTHER or self.only not in ("", busy) else len(self.signatures)
             if self._numbers[key] >= 0:
@@ -50,7 +59,8 @@ class Runs:
         Args:
             code: numbers of signatures.
             start, took: nanoseconds.
-            ratios: use of the matrix unit, the vector unit and memory, NaN where it is not known.
+            ratios: use of the matrix unit, the vector unit, memory, and memory by the vector unit, NaN where it is not
+                known.
         """
         kept = (code >= 0) & (start >= 0) & (took >= 0) & (took < _END - start)
         code, start, took, *ratios = (each[kept] for each in (code, start, took, *ratios))
@@ -58,28 +68,25 @@ class Runs:
             return
         self._parts.append((code, start, start + took))
         more = len(self.signatures) - self._weighted.shape[2]
-        self._weighted = np.pad(self._weighted, ((0, 0), (0, 0), (0, more)), "constant")  # a copy
-        for place, ratio in enumerate(ratios):
+        self._weighted = np.pad(self._weighted, ((0, 0), (0, 0), (0, more)), "constant")
+        for place, ratio in enumerate([*ratios[:2], np.fmax(*ratios[2:])] if ratios else []):
             known = np.isfinite(ratio)
             weight = took[known].astype(np.float64)
             for sums, values in zip(self._weighted[:, place], (weight * ratio[known], weight)):
                 sums += np.bincount(code[known], values, len(sums))
 
-    def mark(self) -> tuple[int, np.ndarray]:
-        """Return what undo() needs to take back the runs that are added from now on."""
-        return len(self._parts), self._weighted
+    def add_rows(self, rows: Iterable[Sequence[Any]], device: str = "") -> None:
+        """Add runs, of which cells of the signature, start, duration and perhaps ratios are known.
 
-    def undo(self, mark: tuple[int, np.ndarray]) -> None:
-        """Take back the runs that were added since a mark."""
-        number, self._weighted = mark
-        del self._parts[number:]
-
-    def add_rows(self, rows: Iterable[tuple[Sequence[str], int, int]]) -> None:
-        """Add runs of which cells of the signature, start and end are known."""
-        made = [(self.number(cells), start, end - start) for cells, start, end in rows if abs(start) + abs(end) < _END]
-        if made:
-            code, start, took = zip(*made)
-            self.add(np.array(code, np.int32), np.array(start, np.int64), np.array(took, np.int64))
+        Args:
+            rows: the runs.
+            device: of those without one.
+        """
+        number = functools.lru_cache(None)(lambda cells: self.number(cells, device))
+        known = ((number(cells), *times) for cells, *times in rows)
+        for batch in iter(lambda: list(itertools.islice(known, _ROWS)), []):
+            code, start, took, *ratios = map(np.array, zip(*batch), (np.int32, np.int64, np.int64, *[np.float32] * 4))
+            self.add(code, start, took, ratios)
 
     def joined(self) -> list[np.ndarray]:
         """Return signatures, starts and ends of all runs, in the order of the starts. The runs are gone then."""

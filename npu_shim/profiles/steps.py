@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from typing import Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from npu_shim.profiles import columns
 from npu_shim.profiles.kinds import HOST, INPUT, Signature
 
 Span = Tuple[int, int]  # start and duration
@@ -37,7 +35,7 @@ class Steps(NamedTuple):
     left_out: int = 0
 
 
-def traced(rows: Sequence[Mapping[str, str]], unit: int) -> tuple[Steps | None, list[Span]]:
+def traced(rows: Iterable[Mapping[str, Any]]) -> tuple[Steps | None, list[Span]]:
     """Return the steps of rows of a step trace, None if no row has an end, and start and duration of its messages.
 
     The exporter computes Iteration Refresh as the end of an iteration minus that of the backward pass, and Data Aug
@@ -45,53 +43,47 @@ def traced(rows: Sequence[Mapping[str, str]], unit: int) -> tuple[Steps | None, 
     phases here. Steps are those of the model that takes the longest. The first has no data phase, so it counts only if
     there is no other.
     """
-    marked = [([_time(row.get(column, "")) for column in ("end", "fp_start", "bp_end", "time")], row) for row in rows]
-    kept = sorted((each for each in marked if each[0][0] > 0), key=lambda each: each[0][0])
-    scale = unit or _scale(np.array([(end, took) for (end, _, _, took), _ in kept], float).reshape(-1, 2))
+    kept = sorted((row for row in rows if row["end"][0] > 0), key=lambda row: row["end"][0])
     found: dict[str, list[list[int]]] = {}
     messages: list[Span] = []
     before = 0
-    for number, ((*moments, took), row) in enumerate(kept):
-        end, fp_start, bp_end = (each * scale // 1000 for each in moments)
-        start = before or (end - took if 0 < took < end else fp_start)
+    for number, row in enumerate(kept):
+        end, took, forward, backward = (sum(row[name][:1]) for name in ("end", "time", "fp_start", "bp_end"))
+        start = before or (end - took if 0 < took < end else forward)
         before = end if len(kept) > 1 else 0
         if not 0 < start < end < _END or (before and not number):
             continue
-        fp_start = min(max(fp_start, start), end) if fp_start else start
-        bp_end = min(max(bp_end, fp_start), end) if bp_end else end
-        found.setdefault(row.get("model", ""), []).append([start, fp_start, bp_end, end])
-        messages += _messages(row, scale)
+        forward = min(max(forward, start), end) if forward else start
+        backward = min(max(backward, forward), end) if backward else end
+        found.setdefault(row.get("model", ""), []).append([start, forward, backward, end])
+        for begin, length in zip(row["reduce_start"], row["reduce_duration"]):
+            # CANN 8 and 9 subtract the end of a step's first message from its start, unsigned
+            length = _WRAPS - length if length > _END else length
+            messages += [(begin, length)] if 0 < begin < _END and 0 < length < _END else []
     if not found:
         return None, []
     longest = max(found.values(), key=lambda steps: sum(step[3] - step[0] for step in steps))
     return Steps(np.array(longest, np.int64), TRACED), sorted(messages)
 
 
-def find(
-    code: np.ndarray,
-    start: np.ndarray,
-    end: np.ndarray,
-    signatures: Sequence[Signature],
-    category: np.ndarray,
-    marks: np.ndarray,
-) -> Steps:
+def find(runs: Sequence[np.ndarray], signatures: Sequence[Signature], category: np.ndarray, marks: np.ndarray) -> Steps:
     """Return the steps of runs without a step trace.
 
     Args:
-        code, start, end: of the runs, sorted by start.
+        runs: signature, start and end of each, sorted by start.
         signatures: the ops.
         category: of each signature.
         marks: start and end of the steps that a data base marks.
     """
+    code, start, end = runs
     last = max(int(end.max()), int(start[0]) + 1)
     bounds = [(MARKED, marks[:, 0], marks[:, 1])] if len(marks) else []
     for source, step in ((NUMBERED, _by_number(code, signatures)), (INFERRED, _by_name(code, signatures))):
         if step is not None:
-            inside = step >= 0
             ends = np.zeros(step.max() + 1, np.int64)
-            np.maximum.at(ends, step[inside], end[inside])
+            np.maximum.at(ends, step[step >= 0], end[step >= 0])
             ends.sort()
-            bounds.append((source, np.concatenate(([start[inside].min()], ends[:-1])), ends))
+            bounds.append((source, np.append(start[step >= 0].min(), ends[:-1]), ends))
     work = start[~np.isin(category, [INPUT, HOST])[code]]
     for source, before, ends in bounds:
         if (before < ends).all():  # the forward pass starts with the first op that neither reads data nor is Python
@@ -131,30 +123,3 @@ def chosen(steps: Steps, window: Sequence[float]) -> Steps:
     while until - first > _LEAST and length[first] > SLOW * np.median(length[first + 1 :]):
         first += 1
     return Steps(edges[first:until], steps.source, int(first))
-
-
-def _time(cell: str) -> int:
-    """Return a time in thousandths of its unit, 0 for a cell without one."""
-    try:
-        return columns.shifted(cell, 3, 1 << 90)
-    except (ValueError, OverflowError):
-        return 0
-
-
-def _scale(times: np.ndarray) -> int:
-    """Return the nanoseconds of the unit of ends whose head has none, by the durations beside them."""
-    known = times[1:, 1] > 0
-    quotients = np.diff(times[:, 0])[known] / times[1:, 1][known]
-    quotient = max(float(np.median(quotients)), 1e-9) if len(quotients) else 1
-    return min((1, 10, 1000), key=lambda unit: abs(math.log(quotient * unit / 1000)))
-
-
-def _messages(row: Mapping[str, str], scale: int) -> list[Span]:
-    found = []
-    cells = zip(*(row.get(column, "").split() for column in ("reduce_start", "reduce_duration")))
-    for start, took in (map(_time, each) for each in cells):
-        if took > _END:  # CANN 8 and 9 subtract the end of a step's first message from its start, unsigned
-            took = _WRAPS - took
-        if 0 < start * scale // 1000 < _END and 0 < took < _END:
-            found.append((start * scale // 1000, took))
-    return found

@@ -28,21 +28,16 @@ def size_of(name: str) -> float:
 
 def moved(each: Signature) -> float:
     """Return the bytes that an op reads and writes at least; 0 if its shapes are not known."""
-    sides = ((each.shapes, each.types), (each.out_shapes, each.out_types))
-    return sum(
-        product(shape) * size_of(name)
-        for side, names in sides
-        for shape, name in zip(shapes(side), names.split(";"))
-        if shape
-    )
+    tensors = [*zip(shapes(each.shapes), each.types.split(";"))]
+    tensors += zip(shapes(each.out_shapes), each.out_types.split(";"))
+    return sum(product(shape) * size_of(name) for shape, name in tensors if shape)
 
 
 def matrix_flops(each: Signature) -> float:
     """Return the operations of a product or convolution; 0 for another op, and if its shapes are not known."""
-    inputs, outputs = shapes(each.shapes), shapes(each.out_shapes)
-    if not is_matrix(each) or len(inputs) < 2 or not all((inputs[0], inputs[1], outputs[0])):
+    first, second, made = [*shapes(each.shapes), []][:2] + shapes(each.out_shapes)[:1]
+    if not is_matrix(each) or not (first and second and made):
         return 0.0
-    first, second, made = inputs[0], inputs[1], outputs[0]
     if "conv" in each.type.lower():
         layout = each.out_formats.split(";")[0]
         if "Backprop" in each.type or sorted(layout) != sorted("NHWCD"[: len(made)]):

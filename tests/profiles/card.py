@@ -268,3 +268,40 @@ def write_timeline(path: pathlib.Path, rank: Rank, links: Sequence[tuple[int, in
         event = {"name": "Memcpy", "ph": "X", "pid": 2, "tid": 2, "args": arguments}
         events.append({**event, "ts": _us(BEGIN, 7), "dur": us})
     path.write_text(json.dumps(events), encoding="utf-8")
+
+
+def write_messages(place: pathlib.Path, links: Sequence[tuple[int, int, float, float]]) -> None:
+    """Write communication_matrix.json of CANN 8; links have source, target, bytes and microseconds."""
+    total = {f"{link[0]}-{link[1]}": _transit(*link) for link in links}
+    single = {"1-0": _transit(1, 0, 1e9, 1e6)}  # of one collective
+    collectives = {"allreduce-top1@17": single, "allreduce-total@17": total, "Total Op Info": total}
+    text = json.dumps({"step1": {"p2p": {}, "collective": collectives}})
+    (place / "communication_matrix.json").write_text(text, encoding="utf-8")
+
+
+def _transit(source: int, target: int, size: float, us: float) -> dict[str, Any]:
+    kind = "LOCAL" if source == target else "HCCS"
+    return {"Transport Type": kind, "Transit Size(MB)": size / 1e6, "Transit Time(ms)": us / 1000}
+
+
+def write_waits(root: pathlib.Path, waits: Sequence[float], cluster: bool, steps: int = 2) -> None:
+    """Write what ranks wait in the collective of each step, in milliseconds.
+
+    Args:
+        root: folder of the job, with folders of its ranks.
+        waits: of each rank.
+        cluster: True for the file of all ranks, as msprof-analyze writes it, else one for each rank.
+        steps: the number of steps.
+    """
+    told = [{"Communication Time Info": {"Wait Time(ms)": ms, "Synchronization Time(ms)": ms}} for ms in waits]
+    if cluster:
+        ranks = {str(rank): each for rank, each in enumerate(told)}
+        of_steps = {f"step{step}": {"hcom_allReduce__1_0@17": ranks, "Total Op Info": ranks} for step in range(steps)}
+        place = root / "cluster_analysis_output"
+        place.mkdir()
+        (place / "cluster_communication.json").write_text(json.dumps({"(0, 1, 2)": of_steps}), encoding="utf-8")
+        return
+    for rank, each in enumerate(told):
+        collective = {"hcom_allReduce__1_0@17": each, "Total Op Info": each}
+        of_steps = {f"step{step}": {"p2p": {}, "collective": collective} for step in range(steps)}
+        (root / f"rank_{rank}" / "communication.json").write_text(json.dumps(of_steps), encoding="utf-8")

@@ -162,7 +162,7 @@ def slow_link(root: pathlib.Path, export: str) -> float:
 
     Args:
         root: folder of the profile.
-        export: "base", or "timeline" beside tables.
+        export: "base", or "timeline" or "messages" beside tables.
     """
     steps, size, usual = 12, 2e8, 20.0  # bytes, GB/s
     rank = card.run(lambda number: _messages(2, 6000), steps)
@@ -170,6 +170,15 @@ def slow_link(root: pathlib.Path, export: str) -> float:
     links = [*((0, target, size, size / usual / 1000) for target in (1, 2, 3)), (3, 0, size, slow)]
     if export == "base":
         card.write_database(root / "PROF_000001_1_A" / "msprof_20240101000000.db", rank, links)
+    elif export == "messages":
+        card.write_messages(card.write(root, rank), [(0, 0, 1e9, 1.0), *links])
     else:
         card.write_timeline(card.write(root, rank) / "msprof_20240101000000.json", rank, links)
     return (slow - size / usual / 1000) / (steps - 1)
+
+
+def told_waits(root: pathlib.Path, cluster: bool) -> None:
+    """Write three ranks that work equally long, and files that say how long the first two wait for the third."""
+    for rank in range(3):
+        card.write(root / f"rank_{rank}", card.run(lambda number: _messages(1, 4000)), device=rank)
+    card.write_waits(root, (3.0, 2.0, 0.5), cluster)

@@ -11,7 +11,7 @@ import pytest
 from npu_shim.profiles import profile
 from npu_shim.profiles.result import to_result
 from tests.profiles import card
-from tests.profiles.planted import PLANTED, slow_link, slow_rank
+from tests.profiles.planted import PLANTED, slow_link, slow_rank, told_waits
 from tests.profiles.recompute import differences
 
 pytestmark = pytest.mark.once
@@ -59,7 +59,16 @@ def test_the_slow_rank_is_found_first(tmp_path: pathlib.Path) -> None:
     assert differences(str(tmp_path), found) == []
 
 
-@pytest.mark.parametrize("export", ["base", "timeline"])
+@pytest.mark.parametrize("cluster", [False, True], ids=["a file of each rank", "a file of all ranks"])
+def test_messages_say_which_rank_waits_for_whom(cluster: bool, tmp_path: pathlib.Path) -> None:
+    told_waits(tmp_path, cluster)
+    found = {each["id"]: each for each in result(tmp_path)["findings"]}
+    waits = [(row["what"], row["why"], row["ms"]) for row in found["slow-rank"]["evidence"]]
+    assert waits == [("rank 0", "waits for rank 2", 2.5), ("rank 1", "waits for rank 2", 1.5)]
+    assert found["slow-rank"]["ms"] == 2.0 and found["few-messages"]["ms"] == pytest.approx(4 - 2.5, rel=0.02)
+
+
+@pytest.mark.parametrize("export", ["base", "timeline", "messages"])
 def test_the_slow_link_is_found_first(export: str, tmp_path: pathlib.Path) -> None:
     late = slow_link(tmp_path, export)
     first = result(tmp_path)["findings"][0]

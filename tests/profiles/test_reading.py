@@ -8,16 +8,16 @@ import pathlib
 import random
 import re
 import shutil
+import sys
 
 import numpy as np
 import pytest
 
 from npu_shim.cli import main
-from npu_shim.dumps import reference
-from npu_shim.dumps.writer import write as write_reference
 from npu_shim.options.page import described
-from npu_shim.profiles import profile, steps, work
+from npu_shim.profiles import columns, profile, steps, tables, work
 from npu_shim.profiles.comparing import significance
+from npu_shim.profiles.files import ProfileFile
 from npu_shim.profiles.findings import reason
 from npu_shim.profiles.kinds import KINDS, Signature
 from npu_shim.profiles.result import to_result
@@ -96,17 +96,36 @@ def test_lines_of_the_script_stand_beside_ops_and_fused_ops(exports: pathlib.Pat
     assert {row["line"] for row in found["ops"] if row["name"] == "forward/layer_0/MatMul"} == {"train.py:3 (net)"}
 
 
-def test_a_dump_and_an_assessment_know_lines_too(exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_a_profile_of_the_cpu_and_an_assessment_know_lines_too(exports: pathlib.Path, tmp_path: pathlib.Path) -> None:
     row = {"op": "Where", "lines": ["train.py:12 (loss)", "train.py:20 (main)"]}
     assessed = {"tool": "npu-shim assess", "graphs": [{"operators": [row, {"op": "Relu", "lines": []}]}]}
     (tmp_path / "assess.json").write_text(json.dumps(assessed), encoding="utf-8")
     (tmp_path / "other.json").write_text("[1]", encoding="utf-8")
-    output = reference.Output("forward/layer_0/MatMul", line="train.py:3 (net)")
-    write_reference(str(tmp_path / "5"), [(output, np.zeros(3, np.float32))])
+    (tmp_path / "lines_20240101000000.csv").write_text("op name,line\nforward/layer_0/MatMul,train.py:3 (net)\n")
     found = to_result(profile.read(str(exports / "tables"), [str(tmp_path)]), "")
     assert found["findings"][0]["evidence"][0]["line"] == "train.py:12 (loss)"
     assert {row["line"] for row in found["ops"] if row["name"] == "forward/layer_0/MatMul"} == {"train.py:3 (net)"}
     assert found["problems"] == []
+
+
+@pytest.mark.parametrize(
+    ("head", "cell", "digits"),
+    [("Task Start Time", "1043640017380.831", 3), ("Task Start Time", "17000", 0), ("FP Start(ns)", "1.5", 0)],
+)
+def test_a_time_without_a_unit_is_in_microseconds_if_it_has_a_point(head: str, cell: str, digits: int) -> None:
+    assert columns.digits(head, cell) == digits
+
+
+def test_a_pyarrow_that_cannot_be_imported_is_reported(
+    exports: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyarrow.py").write_text("raise ImportError('pyarrow requires NumPy 2.0 or newer')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "pyarrow", raising=False)
+    found = to_result(profile.read(str(exports / "tables")), "")
+    why = "it is installed but cannot be imported: pyarrow requires NumPy 2.0 or newer"
+    problem = f"{why}. Python's csv reads the tables, about 4 times slower"
+    assert found["problems"] == [{"file": "pyarrow", "problem": problem}] and found["step"]["number"] == 3
 
 
 @pytest.mark.parametrize(("name", "ending"), [("tables", "000102.csv"), ("base", "000000.db")])
@@ -117,13 +136,20 @@ def test_of_two_exports_the_last_is_read(name: str, ending: str, exports: pathli
     assert to_result(profile.read(str(tmp_path / "copy")), "") == to_result(profile.read(str(exports / name)), "")
 
 
-def test_the_messages_of_a_step_trace_are_read_where_the_exporter_subtracts_them_the_wrong_way() -> None:
+def test_the_messages_of_a_step_trace_are_read_where_the_exporter_subtracts_them_the_wrong_way(
+    tmp_path: pathlib.Path,
+) -> None:
     took, start = 250_000, 1_700_000_000_050_000_000  # nanoseconds
     wrapped = (1 << 64) - took
-    row = {"model": "1", "fp_start": card._us(start), "bp_end": card._us(start), "end": card._us(start + 10**6)}
-    row.update(time="1000", reduce_start=card._us(start), reduce_duration=f"{wrapped // 1000}.{wrapped % 1000:03d}")
-    found = steps.traced([row], 1000)
-    assert found[1] == [(start, took)]
+    cells = [1, *map(card._us, (start, start, start + 10**6)), 1000, card._us(start)]
+    heads = "Model ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),Reduce Start(us),Reduce Duration(us)"
+    path = tmp_path / "step_trace_20240101000000.csv"
+    path.write_text(f"{heads}\n{','.join(map(str, cells))},{wrapped // 1000}.{wrapped % 1000:03d}\n")
+    problems: dict[str, str] = {}
+    assert (
+        steps.traced(tables.read_rows(ProfileFile(str(path), "step_trace", "", ""), problems))[1] == [(start, took)]
+        and not problems
+    )
 
 
 def test_the_step_is_named_as_slower_only_if_it_is(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,10 +247,12 @@ def test_a_single_run_without_a_duration_is_a_profile(tmp_path: pathlib.Path) ->
 
 def test_fixes_name_what_exists(repo_root: pathlib.Path) -> None:
     for name, kind in KINDS.items():
-        page, _, row = kind.see.partition("#")
+        page, _, row = kind["see"].partition("#")
         text = (repo_root / "docs" / page).read_text(encoding="utf-8")
         assert not row or f'<a id="{row}"></a>' in text, name
-        for dotted in re.findall(r"npu_shim(?:\.\w+)+", " ".join([kind.fix, *(row["use"] for row in kind.instead)])):
+        for dotted in re.findall(
+            r"npu_shim(?:\.\w+)+", " ".join([kind["fix"], *(row["use"] for row in kind.get("instead", ()))])
+        ):
             module, _, attribute = dotted.rpartition(".")
             assert attribute in importlib.import_module(module).__all__, (name, dotted)
     options = {
@@ -237,7 +265,7 @@ def test_fixes_name_what_exists(repo_root: pathlib.Path) -> None:
         "fusion_switch_file",
     }
     assert options <= {row.name for row in described()}
-    used = {word for kind in KINDS.values() for word in re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", kind.fix)}
+    used = {word for kind in KINDS.values() for word in re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", kind["fix"])}
     assert options <= used
 
 

@@ -11,7 +11,7 @@ from msprof_analyze.prof_common.constant import Constant
 from msprof_analyze.prof_exports.compute_op_sum_export import ComputeOpSumExport
 from msprof_analyze.prof_exports.hccl_sum_export import HcclSumExport
 
-from npu_shim.profiles import profile
+from npu_shim.profiles import profile, tables
 from npu_shim.profiles.kinds import COMMUNICATION
 from npu_shim.profiles.result import to_result
 from tests.profiles import card
@@ -45,3 +45,14 @@ def test_pyarrow_and_csv_read_the_same(version: int, tmp_path: pathlib.Path, mon
     found = to_result(profile.read(str(tmp_path)), "")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert to_result(profile.read(str(tmp_path)), "") == found and found["problems"] == []
+
+
+def test_csv_reads_on_where_pyarrow_meets_a_broken_row(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "_BLOCK", 1 << 12)
+    (path,) = card.write(tmp_path, card.run(PLANTED["casts"].make)).glob("op_summary*")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([*lines[:300], lines[300][:40], "", *lines[301:]]), encoding="utf-8")
+    found = to_result(profile.read(str(tmp_path)), "")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert to_result(profile.read(str(tmp_path)), "") == found
+    assert [each["problem"][:20] for each in found["problems"]] == ["1 rows are broken an"]
