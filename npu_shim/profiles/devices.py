@@ -14,7 +14,6 @@ from npu_shim.profiles.columns import number
 from npu_shim.profiles.exports import Links, Waits
 from npu_shim.profiles.files import ProfileFile
 from npu_shim.profiles.kinds import Signature
-from npu_shim.profiles.lines import Lines
 from npu_shim.profiles.steps import SLOW, Steps
 from npu_shim.rehearsal.assess.products import Product
 
@@ -46,7 +45,7 @@ class Profile:
         product: for bounds.
         devices: with at least one run.
         rows: of tables without single runs, by their kinds.
-        lines: of the script.
+        lines: of the script by the names of ops, and by their types.
         links: the traffic between ranks.
         waits: the milliseconds that each rank waits in a collective.
         problems: what is wrong with files, by path.
@@ -56,7 +55,7 @@ class Profile:
     product: Product | None = None
     devices: list[Device] = field(default_factory=list)
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: collections.defaultdict(list))
-    lines: Lines = field(default_factory=Lines)
+    lines: tuple[dict[str, str], dict[str, str]] = field(default_factory=lambda: ({}, {}))
     links: Links = field(default_factory=lambda: collections.defaultdict(lambda: np.zeros(2)))
     waits: Waits = field(default_factory=lambda: collections.defaultdict(dict))
     problems: dict[str, str] = field(default_factory=dict)
@@ -163,7 +162,12 @@ class Device:
     def row(self, places: list[int], why: str) -> Row:
         """Return the evidence of one op with some signatures."""
         each, calls, ms = self.signatures[places[0]], self.calls[places].sum(), self.ms[places].sum()
-        return Row(each.name, each.type, self.profile.lines.of(each.name, each.type), float(calls), float(ms), why)
+        return Row(each.name, each.type, self.line(places[0]), float(calls), float(ms), why)
+
+    def line(self, place: int) -> str:
+        """Return the line of an op, empty if it is not known."""
+        names, types = self.profile.lines
+        return names.get(self.signatures[place].name) or types.get(self.signatures[place].type, "")
 
     def rows(self, places: Iterable[int], why: Callable[[int], str]) -> list[Row]:
         """Return the evidence of the ops that cost most; runs of one op with other shapes are one row."""

@@ -14,20 +14,10 @@ _ASSESSMENT = "npu-shim assess"
 _MOST_BYTES = 1 << 26  # of an assessment; a timeline may have more
 
 
-class Lines:
-    """Lines of the script by the names of ops, and by their types where only these are known."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, str] = {}
-        self.types: dict[str, str] = {}
-
-    def of(self, name: str, of_type: str) -> str:
-        """Return the line of an op, empty if it is not known."""
-        return self.names.get(name) or self.types.get(of_type, "")
-
-
-def read(folder: str, graphs: Sequence[str], rows: Mapping[str, list[Any]], problems: dict[str, str]) -> Lines:
-    """Return the lines.
+def read(
+    folder: str, graphs: Sequence[str], rows: Mapping[str, list[Any]], problems: dict[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the lines by the names of ops, and by their types where only these are known.
 
     Args:
         folder: of the profile.
@@ -35,18 +25,15 @@ def read(folder: str, graphs: Sequence[str], rows: Mapping[str, list[Any]], prob
         rows: of the tables of both.
         problems: receives what is wrong with files.
     """
-    made = Lines()
-    made.names.update((row["name"], row["line"]) for row in rows["lines"])
+    names = {row["name"]: row["line"] for row in rows["lines"]}
     originals = {op.name: op.originals or [] for op in graph_files.find([folder, *graphs], problems).ops.values()}
     originals.update((row["name"], re.split(r"\s*[,;]\s*", row["originals"])) for row in rows["fusion_op"])
     for name, members in originals.items():
-        line = next((made.names[member] for member in members if made.names.get(member)), "")
-        if line:
-            made.names.setdefault(name, line)
+        names.setdefault(name, next((names[member] for member in members if names.get(member)), ""))
+    types: dict[str, str] = {}
     for path in (path for graph in graphs for path in dumps_files.below(graph, (".json",))):
-        if os.path.getsize(path) <= _MOST_BYTES:
-            made.types.update(_assessed(path))
-    return made
+        types.update(_assessed(path) if os.path.getsize(path) <= _MOST_BYTES else {})
+    return names, types
 
 
 def _assessed(path: str) -> dict[str, str]:

@@ -134,7 +134,7 @@ def _ops(device: Device, keys: Sequence[str]) -> list[JsonObject]:
             "name": each.name if "name" in keys else "",
             "type": each.type,
             "unit": label(device, str(device.category[most])),
-            "line": device.profile.lines.of(each.name, each.type),
+            "line": device.line(most),
             "calls": float(device.calls[places].sum()),
             "ms": ms,
             "share": ms / device.takes,
