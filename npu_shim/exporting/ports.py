@@ -187,7 +187,8 @@ def candidate_outputs(graph: Graph) -> list[Port]:
         if is_distance and len(before & trained) == 1 or op.type in _LOSSES and "/moments/" not in op.name:
             compared.update((_passed(tensor).name, _passed(tensor)) for tensor in op.inputs)
         is_likely = op.type in _LIKELY_TYPES or _LIKELY.search(op.name.rpartition("/")[2])
-        for tensor in op.outputs[:1] if op.outputs and is_number(op.outputs[0]) else ():
+        is_side = op.type in ("Switch", "Enter")  # of a branch, or in a loop
+        for tensor in op.outputs[:1] if op.outputs and is_number(op.outputs[0]) and not is_side else ():
             if is_likely or all(_NO_RESULT.match(each.name) for each in tensor.consumers()):
                 results[op.name] = op
     found = [op for name, op in compared.items() if name in from_input & trained]

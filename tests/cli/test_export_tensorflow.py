@@ -489,6 +489,14 @@ def test_updates_of_variables_are_no_likely_outputs() -> None:
     assert [port.tensor for port in ports.candidate_outputs(graph)] == ["y:0"]
 
 
+def test_sides_of_branches_are_no_likely_outputs() -> None:
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [4], "x") * v1.get_variable("w", [4])
+        _, side = tf.raw_ops.Switch(data=x, pred=v1.placeholder(tf.bool, []))
+        tf.add(side, 1.0, "y")
+    assert [port.tensor for port in ports.candidate_outputs(graph)] == ["y:0"]
+
+
 @pytest.mark.parametrize("distance", [tf.square, tf.abs, tf.nn.l2_loss], ids=["square", "abs", "l2_loss"])
 def test_distances_of_a_loss_name_likely_outputs(distance: Any) -> None:
     with tf.Graph().as_default() as graph:
