@@ -351,7 +351,8 @@ def ctr(name: str) -> Callable[[str], None]:
             "dropout": "0.5,0.5",
             "batch_size": 4,
         }
-        tf.flags.FLAGS.batch_norm = True
+        if "batch_norm" in tf.flags.FLAGS:
+            tf.flags.FLAGS.batch_norm = True
         values = {"feat_ids": indices(40, 4, 6), "feat_vals": images(4, 6)}
         estimator = tf.estimator.Estimator(module.model_fn, os.path.join(folder, "steps"), params=params)
         expected = estimated(estimator, "prob", values, np.float32([0, 1, 0, 1]))
@@ -503,35 +504,6 @@ def ugatit(training: bool) -> Network:
     return Network({image: images(1, 64, 64, 3)}, [made, heatmap], made)
 
 
-def deeplab(folder: str) -> None:
-    """Train segmentation with an Estimator; its checkpoint has the graph of training, with Python in summaries."""
-    import tensorflow as tf
-
-    module = importlib.import_module("deeplab_model")
-    params = {
-        "output_stride": 16,
-        "batch_size": 2,
-        "base_architecture": "resnet_v2_50",
-        "pre_trained_model": None,
-        "batch_norm_decay": 0.9,
-        "num_classes": 5,
-        "tensorboard_images_max_outputs": 1,
-        "learning_rate_policy": "poly",
-        "initial_learning_rate": 1e-3,
-        "end_learning_rate": 1e-4,
-        "max_iter": 10,
-        "power": 0.9,
-        "momentum": 0.9,
-        "freeze_batch_norm": False,
-        "initial_global_step": 0,
-    }
-    values = images(2, 64, 64, 3)
-    estimator = tf.estimator.Estimator(module.deeplabv3_plus_model_fn, os.path.join(folder, "steps"), params=params)
-    expected = estimated(estimator, "probabilities", values, indices(5, 2, 64, 64, 1))
-    inputs = {"images": ("IteratorGetNext:0", values)}
-    keep(folder, inputs, {"probabilities": ("softmax_tensor", expected)}, "steps")
-
-
 def mtcnn() -> tuple[Any, np.ndarray]:
     """The last network of MTCNN, a subclass with three outputs."""
     return importlib.import_module("mtcnn").ONet(), images(4, 48, 48, 3)
@@ -600,14 +572,8 @@ MODELS: Mapping[str, Model] = {
     ),
     "WaveNet": Model("session, held out", "ibab/tensorflow-wavenet", "3c973c0", "", "1.15", session(wavenet)),
     "UGATIT": Model("session, held out", "taki0112/UGATIT", "d508e8f", "", "1.15", session(ugatit)),
-    "DeepLabV3+": Model(
-        "Estimator, held out",
-        "rishizek/tensorflow-deeplab-v3-plus",
-        "f6b416b",
-        "",
-        "1.15",
-        deeplab,
-        edits=[Edit("deeplab_model.py", r"tf\.train\.init_from_checkpoint\([^)]*\)[^)]*\}\)", "pass")],
+    "AFM": click_rate("AFM", Edit("AFM.py", *_PYTHON2), Edit("AFM.py", r"\)/2", ")//2"))._replace(
+        kind="Estimator, held out"
     ),
     "MTCNN": Model(
         "Keras, held out",

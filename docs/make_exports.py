@@ -2,7 +2,7 @@
 
 ``python docs/make_exports.py`` takes the models of exported_models.py that run with the TensorFlow of this Python,
 trains them, exports them with ``npu-shim export`` for tensorflow, onnx and atc, and writes the result to
-exports.tsv. ``--help`` has the options. Two of them need keras_applications (2.15) and Pillow (1.15).
+exports.tsv. ``--help`` has the options. With TensorFlow 2.15 one of them needs keras_applications.
 """
 
 from __future__ import annotations
