@@ -3,7 +3,7 @@
     python benchmarks/recording.py            prints a table; takes about two minutes
     python benchmarks/recording.py --write    and puts it into benchmarks/RESULTS.md and results.json
 
-A session, Keras' fit and a loop over a gradient tape train a CNN whose step takes 50 ms or more, and the loop one with
+A session, Keras' fit and a loop over a gradient tape train a CNN whose step takes 50 ms or more, and one with
 ten times as many weights. Each script runs in two processes, plain and recorded, and in a third one that is plain, too,
 and shows how much is chance. They train a window of steps each in turns.
 """
@@ -39,6 +39,7 @@ class Model(NamedTuple):
 
 MODELS = {
     "session": Model("cnn", ("--dropout=0",)),
+    "session, wide": Model("cnn", ("--dropout=0", "--hidden=2048")),
     "fit": Model("keras_cnn", ()),
     "loop": Model("keras_cnn", ("--loop",)),
     "loop, wide": Model("keras_cnn", ("--loop", "--hidden=2048")),
@@ -95,7 +96,7 @@ def row_of(kind: str, quick: bool, rounds: int) -> dict[str, Any]:
         sides = {name: Training(model, recorded if name == "recorded" else ()) for name in NAMES}
         for training in sides.values():
             weights = training.answer()["weights"]
-            training.answer(3)
+            training.answer(10)  # these are recorded as a whole
         steps = 1 if quick else max(1, round(WINDOW_SECONDS / sides["plain"].answer(3)["seconds"]))
         windows: dict[str, list[dict[str, Any]]] = {name: [] for name in sides}
         for number in range(rounds):
@@ -137,7 +138,7 @@ def main(argv: list[str]) -> int:
     """Measures, and says or writes what it found."""
     import tensorflow as tf
 
-    kinds = [kind for kind in MODELS if kind == "session" or hasattr(tf.keras.utils, "set_random_seed")]
+    kinds = [kind for kind in MODELS if kind.startswith("session") or hasattr(tf.keras.utils, "set_random_seed")]
 
     def measured(quick: bool) -> list[dict[str, Any]]:
         return [row_of(kind, quick, 1 if quick else 5) for kind in kinds]

@@ -12,7 +12,8 @@ from npu_shim.rehearsal.comparing.half_band import band
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.comparing.seeds import Band
 from npu_shim.rehearsal.half_result import with_half
-from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, METRIC, RATE, VARIABLE, Recorder
+from npu_shim.rehearsal.recording.kinds import GRADIENT, INPUT, LOSS, METRIC, RATE, VARIABLE
+from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
 from npu_shim.rehearsal.result import AGREE, DIFFER, Result, result, run_part
 from npu_shim.rehearsal.running import Run

@@ -12,6 +12,7 @@ FLAGS = flags.FLAGS
 
 flags.DEFINE_integer("size", 32, "Pixels of an image, each way.")
 flags.DEFINE_integer("channels", 32, "Of the first convolution; the others have twice as many.")
+flags.DEFINE_integer("hidden", 128, "Units of the first dense layer.")
 flags.DEFINE_integer("batch_size", 128, "Images per step.")
 flags.DEFINE_float("learning_rate", 0.0005, "Learning rate of Adam.")
 flags.DEFINE_float("dropout", 0.3, "Share of hidden units dropped in training.")
@@ -71,7 +72,7 @@ def cnn(images):
     x = pool(conv(x, "conv2", 2 * FLAGS.channels))
     x = pool(conv(x, "conv3", 2 * FLAGS.channels))
     x = tf.reshape(x, [FLAGS.batch_size, -1])
-    x = tf.nn.relu(dense(x, "dense1", 128))
+    x = tf.nn.relu(dense(x, "dense1", FLAGS.hidden))
     x = tf.nn.dropout(x, rate=FLAGS.dropout, seed=FLAGS.seed)
     return dense(x, "dense2", CLASSES)
 

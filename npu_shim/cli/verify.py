@@ -356,7 +356,7 @@ def against(args: argparse.Namespace, arguments: list[str], folder: str, referen
 
 
 def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run, Run]:
-    from npu_shim.rehearsal.recording.recorder import FINAL, INITIAL
+    from npu_shim.rehearsal.recording.kinds import FINAL, INITIAL
 
     made: list[Run] = []
     whole = {"steps": args.tensors or [], "kinds": [INITIAL, FINAL], "bytes": (args.most or 1) * 1e9}

@@ -25,8 +25,9 @@ from npu_shim.dumps.reference import DRAWS
 from npu_shim.ops.dropout import dropout
 from npu_shim.rehearsal.recording import methods, random_seeds, updating
 from npu_shim.rehearsal.recording.graph_inputs import FEW, RANDOM
+from npu_shim.rehearsal.recording.kinds import DRAW
 from npu_shim.rehearsal.recording.names import pairs
-from npu_shim.rehearsal.recording.recorder import DRAW, Recorder
+from npu_shim.rehearsal.recording.recorder import Recorder
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Graph, Operation, Result, Session, Tensor, Value

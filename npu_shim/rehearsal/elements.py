@@ -15,7 +15,7 @@ import numpy as np
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.failures import run_again
 from npu_shim.rehearsal.recording.digest import few_elements
-from npu_shim.rehearsal.recording.recorder import PRINT
+from npu_shim.rehearsal.recording.kinds import PRINT
 from npu_shim.rehearsal.recording.writer import KEPT
 from npu_shim.rehearsal.reproducing import AGAIN
 from npu_shim.rehearsal.running import Run

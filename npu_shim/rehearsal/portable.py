@@ -26,7 +26,7 @@ from npu_shim.rehearsal.running import Run
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
 
-FORMAT, VERSION, MANIFEST = "npu-shim verify recording", 2, "manifest.json"
+FORMAT, VERSION, MANIFEST = "npu-shim verify recording", 3, "manifest.json"
 _FILES = (FILE, TENSORS, "output.log")
 _FIELDS = ("script", "script_sha256", "arguments", "seed", "every", "steps", "environment", "exit_code", "files")
 

@@ -13,7 +13,7 @@ from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.failures import NotRepeated, recordings, run_again
-from npu_shim.rehearsal.recording.recorder import KINDS, PRINT
+from npu_shim.rehearsal.recording.kinds import KINDS, PRINT
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
 from npu_shim.rehearsal.verifying_half import Half

@@ -10,7 +10,7 @@ from npu_shim.rehearsal.comparing import comparison as comparing
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording
 from npu_shim.rehearsal.failures import run_again
-from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, INPUT, KINDS, PRINT
+from npu_shim.rehearsal.recording.kinds import FETCH, FINAL, INPUT, KINDS, PRINT
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:

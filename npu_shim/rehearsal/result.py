@@ -10,8 +10,8 @@ from npu_shim.rehearsal.comparing.comparison import Compared, Comparison, Depart
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
 from npu_shim.rehearsal.comparing.seeds import Band
 from npu_shim.rehearsal.recording.digest import NOT_FINITE, scalar_of
+from npu_shim.rehearsal.recording.kinds import FETCH, FINAL, LOG, LOSS, METRIC, RESULT, SUMMARY
 from npu_shim.rehearsal.recording.losses import BY_INPUTS, FIRST
-from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, LOG, LOSS, METRIC, RESULT, SUMMARY
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:

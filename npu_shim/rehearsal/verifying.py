@@ -14,7 +14,7 @@ from npu_shim.rehearsal.comparing.recording import Recording
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.failures import NotRepeated, not_completed, recordings, run_again
-from npu_shim.rehearsal.recording.recorder import CALL, FETCH, FINAL, INITIAL, METRIC, PREDICTION, PRINT, RESULT
+from npu_shim.rehearsal.recording.kinds import CALL, FETCH, FINAL, INITIAL, METRIC, PREDICTION, PRINT, RESULT
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from npu_shim.rehearsal.comparing.half_band import ANY, RUNS
 from npu_shim.rehearsal.comparing.recording import Recording, drop_overflows
 from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.failures import NotRepeated, not_completed, recordings
-from npu_shim.rehearsal.recording.recorder import KINDS, PRINT
+from npu_shim.rehearsal.recording.kinds import KINDS, PRINT
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
 

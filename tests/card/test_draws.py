@@ -12,7 +12,7 @@ import numpy as np
 from conftest import FACE, FOLDER, HERE
 
 from npu_shim.rehearsal.comparing.recording import read
-from npu_shim.rehearsal.recording.recorder import DRAW, FETCH
+from npu_shim.rehearsal.recording.kinds import DRAW, FETCH
 from samples import training
 from tests.marks import of_version_1
 

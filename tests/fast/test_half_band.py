@@ -16,7 +16,8 @@ from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.half_band import ROUNDOFF, band, perturbation
 from npu_shim.rehearsal.comparing.recording import drop_overflows, read
 from npu_shim.rehearsal.recording.digest import NOT_FINITE
-from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, GRADIENT, LOSS, METRIC, RATE, TAPE, VARIABLE, Recorder
+from npu_shim.rehearsal.recording.kinds import FETCH, FINAL, GRADIENT, LOSS, METRIC, RATE, TAPE, VARIABLE
+from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
 from npu_shim.rehearsal.reports import write_all
 from npu_shim.rehearsal.reports.text import to_text

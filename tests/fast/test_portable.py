@@ -16,7 +16,8 @@ from npu_shim.rehearsal import portable, recorded
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.recording import initial_variables, read
 from npu_shim.rehearsal.comparing.versions import drop_redefined
-from npu_shim.rehearsal.recording.recorder import FINAL, GRADIENT, INITIAL, INPUT, LOG, LOSS, VARIABLE, Recorder
+from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, INITIAL, INPUT, LOG, LOSS, VARIABLE
+from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import TENSORS, Writer
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Settings
@@ -79,7 +80,7 @@ def cut(folder: pathlib.Path) -> None:
         (lambda folder: (folder / "manifest.json").write_bytes(b"\xff\xfe{}"), "manifest.json is no JSON."),
         (manifest(lambda found: {}), "manifest.json is not of a recording. Name a folder of verify --record."),
         (manifest(lambda found: [found]), "manifest.json is not of a recording."),
-        (manifest(lambda found: {**found, "version": 1}), "has version 1 of the format, and this release reads 2."),
+        (manifest(lambda found: {**found, "version": 1}), "has version 1 of the format, and this release reads 3."),
         (manifest(lambda found: {**found, "files": {}}), "manifest.json lacks recording.jsonl. Record again."),
         (
             manifest(lambda found: {**found, "files": {**found["files"], "../r/output.log": ""}}),

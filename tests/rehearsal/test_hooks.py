@@ -17,11 +17,12 @@ from tensorflow.python.framework import random_seed
 from npu_shim._tensorflow import tf_op_creation, tf_recording
 from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
 from npu_shim.rehearsal.recording.keras_models import named_results
+from npu_shim.rehearsal.recording.kinds import FINAL, RATE
 from npu_shim.rehearsal.recording.methods import wrap
 from npu_shim.rehearsal.recording.optimizers import Recording
 from npu_shim.rehearsal.recording.queue_sizes import QueueSizes, tags
 from npu_shim.rehearsal.recording.random_seeds import seed_ops_by_call_site
-from npu_shim.rehearsal.recording.recorder import FINAL, RATE, Recorder
+from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import Untrained, fed_arrays
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads

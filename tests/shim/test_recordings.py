@@ -9,7 +9,7 @@ import pathlib
 import tensorflow as tf
 
 from npu_shim.rehearsal.comparing.recording import read
-from npu_shim.rehearsal.recording.recorder import FINAL, GRADIENT, LOG, VARIABLE
+from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, LOG, VARIABLE
 from npu_shim.rehearsal.running import DEFAULTS
 from samples import training
 from tests.distributed import forks

@@ -16,7 +16,7 @@ from npu_shim.rehearsal.comparing.rounding import Rounding
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits, allowed, printed, relative
 from npu_shim.rehearsal.comparing.versions import drop_redefined
 from npu_shim.rehearsal.recording.digest import HEAD, NORM, NOT_FINITE, few_elements, scalar_of
-from npu_shim.rehearsal.recording.recorder import (
+from npu_shim.rehearsal.recording.kinds import (
     FEED,
     FETCH,
     FINAL,

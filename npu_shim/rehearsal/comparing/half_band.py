@@ -29,7 +29,7 @@ import numpy as np
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.recording import Stream
 from npu_shim.rehearsal.comparing.tolerances import Allowance
-from npu_shim.rehearsal.recording.recorder import (
+from npu_shim.rehearsal.recording.kinds import (
     CALL,
     FEED,
     FETCH,

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
-from npu_shim.rehearsal.recording.recorder import FEED, FETCH, INITIAL, INPUT, KINDS, LOG, METRIC, PRINT, SUMMARY
+from npu_shim.rehearsal.recording.kinds import FEED, FETCH, INITIAL, INPUT, KINDS, LOG, METRIC, PRINT, SUMMARY
 
 _ANY = (FEED, FETCH, SUMMARY)  # what a session fetches besides training may differ: these pair only if counts are equal
 _SCALARS = (LOG, METRIC)  # of Keras by name, in an order that depends on its version

@@ -11,8 +11,8 @@ from npu_shim.rehearsal.comparing.comparison import Comparison, compare
 from npu_shim.rehearsal.comparing.matching import match
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
 from npu_shim.rehearsal.comparing.tolerances import Limits
-from npu_shim.rehearsal.recording.digest import CHECKSUM, HEAD, NORM, scalar_of
-from npu_shim.rehearsal.recording.recorder import FINAL, GRADIENT, LOSS, METRIC, PREDICTION, RATE, TAPE, VARIABLE
+from npu_shim.rehearsal.recording.digest import HEAD, NORM, scalar_of
+from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, LOSS, METRIC, PREDICTION, RATE, TAPE, VARIABLE
 
 # Each rank computes these from its share of the batch; their mean is that of the global batch.
 _MEANS = (LOSS, TAPE)
@@ -81,7 +81,7 @@ def compare_with_one(whole: Recording, ranks: list[Recording], tolerance: float)
 def _mean(streams: list[Stream], factor: int) -> Stream:
     """Return `factor` times the mean of streams.
 
-    Digests are linear, but for their norm, which is estimated, and their checksum.
+    Digests are linear, but for their norm, which is estimated.
     """
     values = []
     for several in zip(*(stream.values for stream in streams)):
@@ -89,7 +89,6 @@ def _mean(streams: list[Stream], factor: int) -> Stream:
             break
         mean = factor * np.mean([value.digest for value in several], axis=0)
         mean[NORM] = np.linalg.norm(mean[HEAD:])
-        mean[CHECKSUM] = -1.0
         values.append(several[0]._replace(digest=mean))
     return dataclasses.replace(streams[0], values=values or streams[0].values)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 import numpy as np
 
 from npu_shim.rehearsal.recording.digest import NOT_FINITE, width
-from npu_shim.rehearsal.recording.recorder import FETCH, GRADIENT, INITIAL, LOG, LOSS, SUMMARY, TAPE, VARIABLE
+from npu_shim.rehearsal.recording.kinds import FETCH, GRADIENT, INITIAL, LOG, LOSS, SUMMARY, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.writer import FILE, TENSORS
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Stream:
     """All values of one kind and name in the order of the run.
 
     Attributes:
-        kind: one of recorder.KINDS.
+        kind: one of recording.kinds.
         name: of the tensor, variable, tag or metric.
         dtype: name of the type of its elements.
         order: the place of its first value among all streams.

@@ -23,8 +23,8 @@ from typing import Dict, Tuple
 
 from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
 from npu_shim.rehearsal.recording.digest import NORM
+from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, TAPE, UNTRAINED, VARIABLE
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER
-from npu_shim.rehearsal.recording.recorder import FINAL, GRADIENT, TAPE, UNTRAINED, VARIABLE
 
 _ENLARGED = 10.0
 _Norms = Dict[Tuple[str, int], float]  # by kind and step

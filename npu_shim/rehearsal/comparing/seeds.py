@@ -18,7 +18,7 @@ from typing import NamedTuple, Sequence
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
 from npu_shim.rehearsal.recording.digest import scalar_of
-from npu_shim.rehearsal.recording.recorder import FETCH, LOG, LOSS, METRIC, RESULT, SUMMARY
+from npu_shim.rehearsal.recording.kinds import FETCH, LOG, LOSS, METRIC, RESULT, SUMMARY
 
 # Quantiles 0.995 for 1, 2, 3 ... degrees of freedom
 _QUANTILES: tuple[float, ...] = (

@@ -12,8 +12,8 @@ import numpy as np
 from npu_shim.rehearsal.comparing.matching import match
 from npu_shim.rehearsal.comparing.ranks import metrics_of_shares
 from npu_shim.rehearsal.comparing.recording import Recording, Stream
-from npu_shim.rehearsal.recording.digest import CHECKSUM, few_elements, scalar_of
-from npu_shim.rehearsal.recording.recorder import DRAW, GRADIENT, INPUT, LOSS, REDUCED, ROWS
+from npu_shim.rehearsal.recording.digest import few_elements, scalar_of
+from npu_shim.rehearsal.recording.kinds import DRAW, GRADIENT, INPUT, LOSS, REDUCED, ROWS
 from npu_shim.rehearsal.recording.row_sums import MODULUS
 
 Places = Callable[[], Sequence[str]]
@@ -205,13 +205,13 @@ def _sum(rows: Sequence[Rows]) -> Rows:
 
 
 def _equal(ranks: Sequence[Recording], kind: str) -> dict[str, bool]:
-    """Return for each stream of a kind if its values are the same bytes on all ranks."""
+    """Return for each stream of a kind if its values are equal on all ranks."""
     found = {}
     for stream in ranks[0].of_kind(kind):
         others = [rank.streams.get((kind, stream.name)) for rank in ranks[1:]]
-        mine = [(value.shape, value.digest[CHECKSUM]) for value in stream.values]
+        mine = [(value.shape, value.digest.tobytes()) for value in stream.values]
         found[stream.name] = all(
-            other is not None and mine == [(value.shape, value.digest[CHECKSUM]) for value in other.values]
+            other is not None and mine == [(value.shape, value.digest.tobytes()) for value in other.values]
             for other in others
         )
     return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from npu_shim.rehearsal.progress.progress import Progress, scalar
-from npu_shim.rehearsal.recording.recorder import LOSS, RATE
+from npu_shim.rehearsal.recording.kinds import LOSS, RATE
 from npu_shim.rehearsal.recording.traced_updates import TracedUpdates
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 import numpy as np
 
-from npu_shim.rehearsal.recording.recorder import FETCH, LOG, LOSS, METRIC, RATE, SUMMARY, Watcher
+from npu_shim.rehearsal.recording.kinds import FETCH, LOG, LOSS, METRIC, RATE, SUMMARY
+from npu_shim.rehearsal.recording.recorder import Watcher
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Value

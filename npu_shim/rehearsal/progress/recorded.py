@@ -15,8 +15,8 @@ import numpy as np
 from npu_shim.launching.progress.display import DRAW_INTERVAL_S, Display
 from npu_shim.launching.progress.status import Status, encode, send
 from npu_shim.rehearsal.recording.digest import scalar_of, width
+from npu_shim.rehearsal.recording.kinds import LOSS
 from npu_shim.rehearsal.recording.losses import FIRST
-from npu_shim.rehearsal.recording.recorder import LOSS
 from npu_shim.rehearsal.recording.writer import FILE
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from npu_shim._tensorflow import tf_recording, tf_session
 from npu_shim.rehearsal.progress.progress import Progress
 from npu_shim.rehearsal.progress.updates import updates_of
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.kinds import FETCH, SUMMARY
 from npu_shim.rehearsal.recording.names import name_of, pairs, singles
-from npu_shim.rehearsal.recording.recorder import FETCH, SUMMARY
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.updating import ancestors
 

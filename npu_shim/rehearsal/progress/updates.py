@@ -10,8 +10,8 @@ import tensorflow as tf
 from npu_shim.rehearsal.progress.functions import Functions, Steps
 from npu_shim.rehearsal.progress.progress import Progress, scalar
 from npu_shim.rehearsal.recording.graph_inputs import rates_of
+from npu_shim.rehearsal.recording.kinds import LOSS, RATE
 from npu_shim.rehearsal.recording.optimizers import Watch, rate_of
-from npu_shim.rehearsal.recording.recorder import LOSS, RATE
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Graph, Operation, Optimizer, Result, Tensor

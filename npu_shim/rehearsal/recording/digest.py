@@ -12,7 +12,7 @@ Source: Charikar, Chen, Farach-Colton, "Finding frequent items in data streams",
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,16 +21,13 @@ if TYPE_CHECKING:
 
 
 BUCKETS = 32
-NORM, NOT_FINITE, CHECKSUM, HEAD = range(4)  # norm, number of Inf and NaN, checksum of the bytes; then the buckets
+NORM, NOT_FINITE, HEAD = range(3)  # norm, number of Inf and NaN; then the buckets
 _ROW = 8 * BUCKETS  # longer rows are added faster
 _CHUNK = _ROW * 256
 _PART = _CHUNK // 2  # elements that the cache holds as float64
-_PIECE = 8 * _CHUNK  # bytes that the cache holds
 _SIGNS = np.random.RandomState(22).choice([-1.0, 1.0], _CHUNK).reshape(-1, _ROW)
 _SINGLE_SIGNS = _SIGNS.astype(np.float32)
-_STEP = 0x9E3779B97F4A7C15
-_FACTORS = 2 * np.random.RandomState(23).randint(0, 2**63 - 1, _CHUNK, np.int64).astype(np.uint64) + 1  # odd
-_MOST_KNOWN = 2000
+_SHARE = 8 * _PART
 _SMALLEST_SQUARE = 1e-20  # of the norm of a part: what is lost of it in float32 is 1e-13 of it
 
 
@@ -50,68 +47,59 @@ def digest(value: np.ndarray) -> np.ndarray:
 
 
 class Digests:
-    """Compute digests, one after the other. Arrays with the bytes of an earlier one have its digest.
+    """Compute digests, one after the other.
 
-    The gradient of a tape and the one that is applied are often the same. A new array is read from memory once: each
-    piece for its checksum, and then from the cache.
+    The gradient that is applied is often the one of the tape, in the same memory.
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int, int], np.ndarray] = {}
-        self._begins: set[tuple[str, int, int]] = set()  # as the keys of known arrays, of their first pieces
+        self._kept: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray]] = {}  # place -> an array, and its digest
         self._floats = np.empty(_PART)  # kept, because new memory takes longer than the arithmetic
 
-    def of(self, value: np.ndarray) -> np.ndarray:
+    def of(self, value: np.ndarray, turn: int | None = None, is_kept: bool = False) -> np.ndarray:
         """Return the digest of an array.
 
         Args:
             value: array of any shape that is_numeric() accepts.
+            turn: selects the elements of an array of more than 262,144: so many, and others at each turn; None for all.
+            is_kept: True to keep the array, so that its memory is not written again, and its digest until release().
         Returns:
-            float64 [width(value.shape)]: norm, number of Inf and NaN, checksum, and the buckets. Inf and NaN count
-            as 0 in all but their number and the checksum. The real and imaginary parts of complex elements are added,
-            each with a factor of its own.
+            float64 [width(value.shape)]: norm, number of Inf and NaN, and the buckets. Inf and NaN count as 0 in all
+            but their number. The real and imaginary parts of complex elements are added, each with a factor of its
+            own.
         """
-        flat = np.ascontiguousarray(value).reshape(-1)
-        size = _PIECE // flat.itemsize
-        pieces = [flat[start : start + size] for start in range(0, flat.size, size)]
-        begin = check = _add_words(flat.size, flat[:size])
-        kind = flat.dtype.char, flat.size
-        if (*kind, begin) in self._begins:
-            for piece in pieces[1:]:
-                check = _add_words(check, piece)
-            if (*kind, check >> 11) in self._known:
-                return self._known[(*kind, check >> 11)]
-        elif len(self._begins) >= _MOST_KNOWN or len(self._known) >= _MOST_KNOWN:
-            self._known.clear()
-            self._begins.clear()
-        made = self._new(flat, pieces, begin)
-        self._begins.add((*kind, begin))
-        self._known[(*kind, int(made[CHECKSUM]))] = made
+        start, end = (0, value.size) if turn is None else _share(value.size, turn)
+        place = value.__array_interface__["data"][0], value.dtype.char, value.shape, value.strides, start
+        if place in self._kept:
+            return self._kept[place][1]
+        made = self._new(np.ascontiguousarray(value).reshape(-1)[start:end], width(value.shape))
+        if is_kept:
+            self._kept[place] = value, made
         return made
 
-    def _new(self, flat: np.ndarray, pieces: list[np.ndarray], check: int) -> np.ndarray:
-        """Return the digest of an array, its pieces, and the checksum of the first one."""
-        result = np.zeros(width(flat.shape))
+    def release(self) -> None:
+        """Keep no array any more."""
+        self._kept.clear()
+
+    def _new(self, flat: np.ndarray, wide: int) -> np.ndarray:
+        result = np.zeros(wide)
         sums, squares, row = np.zeros(_ROW), 0.0, 0
-        for number, piece in enumerate(pieces):
-            check = _add_words(check, piece) if number else check
-            for start in range(0, piece.size, _PART):
-                part = _in_rows(piece[start : start + _PART])
-                square = _single_squared_norm(part) if part.dtype == np.float32 else 0.0
-                signs = _SINGLE_SIGNS
-                if not square:
-                    part, signs = self._as_floats(part), _SIGNS
-                    square = squared_norm(part.reshape(-1))
-                if not np.isfinite(square):
-                    finite = np.isfinite(part)
-                    result[NOT_FINITE] += part.size - np.count_nonzero(finite)
-                    part[~finite] = 0.0
-                    square = squared_norm(part.reshape(-1))
-                squares += square
-                sums += np.einsum("ij,ij->j", part, signs[row : row + len(part)])
-                row = (row + len(part)) % len(_SIGNS)
+        for start in range(0, flat.size, _PART):
+            part = _in_rows(flat[start : start + _PART])
+            square = _single_squared_norm(part) if part.dtype == np.float32 else 0.0
+            signs = _SINGLE_SIGNS
+            if not square:
+                part, signs = self._as_floats(part), _SIGNS
+                square = squared_norm(part.reshape(-1))
+            if not np.isfinite(square):
+                finite = np.isfinite(part)
+                result[NOT_FINITE] += part.size - np.count_nonzero(finite)
+                part[~finite] = 0.0
+                square = squared_norm(part.reshape(-1))
+            squares += square
+            sums += np.einsum("ij,ij->j", part, signs[row : row + len(part)])
+            row = (row + len(part)) % len(_SIGNS)
         result[NORM] = squares**0.5
-        result[CHECKSUM] = check >> 11  # a float64 has 53 bits
         result[HEAD:] = sums.reshape(-1, BUCKETS).sum(0)[: len(result) - HEAD]
         return result
 
@@ -123,15 +111,10 @@ class Digests:
         return floats
 
 
-def _add_words(check: int, piece: np.ndarray) -> int:
-    """Add a piece to a checksum of 64 bits: a sum of words, each with a random factor.
-
-    A CRC takes four times as long.
-    """
-    data = piece.view(np.uint8)
-    words = data[: data.size // 8 * 8].view(np.uint64)
-    rest = int.from_bytes(data[words.size * 8 :].tobytes(), "little")
-    return (check + rest + int(np.einsum("i,i->", words, _FACTORS[: words.size]))) * _STEP % 2**64
+def _share(size: int, turn: int) -> tuple[int, int]:
+    """Return first and last place of the elements that have their turn."""
+    start = turn % max(1, -(-size // _SHARE)) * _SHARE
+    return start, min(size, start + _SHARE)
 
 
 def _in_rows(part: np.ndarray) -> np.ndarray:

@@ -8,7 +8,8 @@ import numpy as np
 
 from npu_shim._tensorflow.tf_estimator import estimator_class
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.recorder import METRIC, PREDICTION, Watcher
+from npu_shim.rehearsal.recording.kinds import METRIC, PREDICTION
+from npu_shim.rehearsal.recording.recorder import Watcher
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Estimator, Function, Result

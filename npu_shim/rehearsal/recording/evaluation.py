@@ -9,7 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.recorder import CALL, RESULT, Recorder
+from npu_shim.rehearsal.recording.kinds import CALL, RESULT
+from npu_shim.rehearsal.recording.recorder import Recorder
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Metric, Result, Structure

@@ -11,7 +11,8 @@ import tensorflow as tf
 from npu_shim._tensorflow import script_frames, tf_session
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.evaluation import record_call
-from npu_shim.rehearsal.recording.recorder import TAPES, Recorder
+from npu_shim.rehearsal.recording.kinds import TAPES
+from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.variables import EagerVariables
 
 if TYPE_CHECKING:

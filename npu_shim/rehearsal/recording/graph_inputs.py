@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Callable, Iterable, List, Sequence, Tuple
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording
-from npu_shim.rehearsal.recording.recorder import DRAW, INPUT, Recorder
+from npu_shim.rehearsal.recording.kinds import DRAW, INPUT
+from npu_shim.rehearsal.recording.recorder import Recorder
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Graph, Operation, Tensor

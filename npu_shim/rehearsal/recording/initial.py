@@ -15,8 +15,9 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import tf_op_creation, tf_recording, tf_session
 from npu_shim.rehearsal.recording import methods, updating
+from npu_shim.rehearsal.recording.kinds import INITIAL
 from npu_shim.rehearsal.recording.names import plain_name, singles
-from npu_shim.rehearsal.recording.recorder import INITIAL, Recorder
+from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import variables_of
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import tf_keras
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.kinds import LOG, METRIC, PREDICTION, UNTRAINED
 from npu_shim.rehearsal.recording.names import plain_name
-from npu_shim.rehearsal.recording.recorder import LOG, METRIC, PREDICTION, UNTRAINED, Watcher
+from npu_shim.rehearsal.recording.recorder import Watcher
 from npu_shim.rehearsal.recording.variables import array_of, weights_of
 
 if TYPE_CHECKING:

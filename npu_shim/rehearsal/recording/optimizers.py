@@ -16,8 +16,9 @@ import tensorflow as tf
 from npu_shim._tensorflow import tf_op_creation, tf_recording
 from npu_shim.rehearsal.recording import methods, updating
 from npu_shim.rehearsal.recording.graph_inputs import data_of, rates_of
+from npu_shim.rehearsal.recording.kinds import GRADIENT, LOSS, RATE, VARIABLE
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER, plain_name
-from npu_shim.rehearsal.recording.recorder import GRADIENT, LOSS, RATE, VARIABLE, Recorder
+from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ import numpy as np
 
 from npu_shim._tensorflow import script_frames
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.kinds import PRINT
 from npu_shim.rehearsal.recording.printed_numbers import numbers_of
-from npu_shim.rehearsal.recording.recorder import PRINT, Recorder
+from npu_shim.rehearsal.recording.recorder import Recorder
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Result

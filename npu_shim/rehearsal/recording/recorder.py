@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, AbstractSet, Any, Callable, Iterable, Iterator
 
 import numpy as np
 
+from npu_shim.rehearsal.recording.kinds import DRAW, FINAL, GRADIENT, INPUT, LOSS, RATE, REDUCED, ROWS, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.losses import Losses
 from npu_shim.rehearsal.recording.row_sums import sum_of_rows
 from npu_shim.rehearsal.recording.writer import Row, Writer
@@ -18,57 +19,9 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Graph, Variable
 
 
-# Kinds of values. Their order is that of a training step: the first kind that departs is nearest to the cause.
-INPUT, LOSS, TAPE, GRADIENT, RATE, VARIABLE, UNTRAINED = (
-    "input",
-    "loss",
-    "gradient of the tape",
-    "gradient",
-    "learning rate",
-    "variable",
-    "untrained variable",
-)
-INITIAL = "initial variable"  # of recordings that travel
-FEED, FETCH, SUMMARY, LOG = "feed", "fetch", "summary", "log"
-CALL, RESULT = "model call", "metric result"  # in loops of the script
-METRIC, PREDICTION, FINAL, PRINT = "metric", "prediction", "final variable", "printed"
-KINDS = (
-    INITIAL,
-    INPUT,
-    FEED,
-    LOSS,
-    TAPE,
-    GRADIENT,
-    RATE,
-    VARIABLE,
-    UNTRAINED,
-    FETCH,
-    SUMMARY,
-    LOG,
-    CALL,
-    RESULT,
-    METRIC,
-    PREDICTION,
-    FINAL,
-    PRINT,
-)
-HOST_KINDS = (FEED, FETCH, SUMMARY, LOG, METRIC, PREDICTION, FINAL, PRINT)  # of a run on a device
-# How ranks work together; not compared as the values of others are.
-ROWS, DRAW, REDUCED = "rows", "draw", "reduced elements"
-# Deliberate changes: those that a migrated script has, and one that the original is given.
-BATCH, POLICY, INPUT_FN, GIVEN = "static batch", "mixed policy", "static input", "given"
-POLICY_CODE = "NPU116"  # the rule for policies of Keras
-LIBRARY_CODE = "NPU123"  # the rule for imports of the package keras
-TAPES = "tape"  # a block in which a tape records
 _MOST_SEEDS = 1000
 _NUMBERED = (TAPE, GRADIENT, VARIABLE, FINAL)
-_EACH_STEP = (
-    INPUT,
-    LOSS,
-    RATE,
-    DRAW,
-    REDUCED,
-)  # recorded at each step, also if tensors are recorded at every n-th step only
+_EACH_STEP = (INPUT, LOSS, RATE, DRAW, REDUCED)  # also if tensors are recorded at every n-th step only
 
 
 class Watcher:
@@ -258,7 +211,7 @@ class Recorder(Watcher):
         names = frozenset(name for _, name, _ in rows)
         checksum = 0
         for _, _, value in rows:
-            checksum = zlib.crc32(np.ascontiguousarray(value).tobytes(), checksum)
+            checksum = zlib.crc32(np.ascontiguousarray(value).view(np.uint8), checksum)
         number, before = self._own.setdefault(names, (-1 - len(self._own), checksum))
         self._own[names] = number, checksum
         if checksum != before:

@@ -11,8 +11,9 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_op_creation, tf_recording, tf_session
 from npu_shim.rehearsal.recording import methods, queue_sizes
+from npu_shim.rehearsal.recording.kinds import FEED, FETCH, SUMMARY, UNTRAINED
 from npu_shim.rehearsal.recording.names import name_of, pairs, plain_name
-from npu_shim.rehearsal.recording.recorder import FEED, FETCH, SUMMARY, UNTRAINED, Recorder
+from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
 from npu_shim.rehearsal.recording.variables import few_elements

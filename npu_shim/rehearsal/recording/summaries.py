@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.recorder import SUMMARY, Watcher
+from npu_shim.rehearsal.recording.kinds import SUMMARY
+from npu_shim.rehearsal.recording.recorder import Watcher
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import EventWriter, Function, Result, Structure

@@ -11,10 +11,11 @@ from npu_shim._tensorflow import script_frames, tf_op_creation, tf_recording
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.evaluation import arrays, record_call
 from npu_shim.rehearsal.recording.graph_inputs import data_of
+from npu_shim.rehearsal.recording.kinds import INPUT, LOSS, TAPE, TAPES, VARIABLE
 from npu_shim.rehearsal.recording.losses import FIRST
 from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.optimizers import dense
-from npu_shim.rehearsal.recording.recorder import INPUT, LOSS, TAPE, TAPES, VARIABLE, Recorder
+from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.variables import EagerVariables, array_of, weights_of
 
 if TYPE_CHECKING:

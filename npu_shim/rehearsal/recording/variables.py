@@ -14,8 +14,9 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_keras, tf_op_creation, tf_recording
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.kinds import UNTRAINED
 from npu_shim.rehearsal.recording.names import plain_name
-from npu_shim.rehearsal.recording.recorder import UNTRAINED, Recorder
+from npu_shim.rehearsal.recording.recorder import Recorder
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, KerasModel, Variable

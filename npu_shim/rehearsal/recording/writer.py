@@ -13,11 +13,14 @@ from typing import Any, Mapping, Sequence, Tuple
 import numpy as np
 
 from npu_shim.rehearsal.recording.digest import Digests, as_numbers, is_numeric
+from npu_shim.rehearsal.recording.kinds import GRADIENT, TAPE, VARIABLE
 
 FILE = "recording.jsonl"
 TENSORS = "tensors.bin"
 KEPT = "kept.npy"
 SMALLER = "Record fewer steps with --steps, at every n-th step only with --every, or allow more with --most."
+_WHOLE_STEPS = 10  # after these, digests of large tensors are those of a share of the elements
+_SHARED = (TAPE, GRADIENT, VARIABLE)
 Row = Tuple[str, str, np.ndarray]  # kind, name, value
 
 
@@ -84,7 +87,14 @@ class Writer:
             return
         key = tuple((kind, name, value.dtype.name, value.shape) for kind, name, value in kept)
         with self._lock:
-            numbers = np.concatenate([self._digests.of(value) for _, _, value in kept])
+            numbers = np.concatenate(
+                [
+                    self._digests.of(value, step if step > _WHOLE_STEPS and kind in _SHARED else None, kind == TAPE)
+                    for kind, _, value in kept
+                ]
+            )
+            if all(kind != TAPE for kind, _, _ in kept):
+                self._digests.release()
             if self._until is not None and step > self._until:
                 os._exit(0)
             if key not in self._tables:
