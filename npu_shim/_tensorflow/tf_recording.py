@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import sys
 import threading
+import types
 from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
@@ -114,6 +116,17 @@ def seed_generators(next_seed: Callable[[], int]) -> None:
     for module in (tf.random, tf.compat.v2.random, tf.random.experimental, tf.compat.v2.random.experimental):
         if hasattr(module, "get_global_generator"):
             module.get_global_generator = _with_generator(module.get_global_generator)
+
+
+def seed_keras(next_seed: Callable[[], int]) -> None:
+    """Seed what Keras 3 seeds with the generator of Python, whose order a migration changes.
+
+    That is SeedGenerator, layers and initializers without a seed.
+    """
+    of_keras = getattr(getattr(tf.keras, "random", None), "SeedGenerator", None)
+    if of_keras is not None:
+        drawn = types.SimpleNamespace(randint=lambda low, high: low + next_seed() % (high - low))
+        setattr(sys.modules[of_keras.__module__], "python_random", drawn)
 
 
 def replace_seeds(seed_of: Callable[[Any], Any]) -> None:
@@ -305,6 +318,16 @@ def fetched_op(graph: Graph, fetch: Fetches) -> Operation | None:
     except (KeyError, TypeError, ValueError):
         return None
     return element if isinstance(element, tf.Operation) else element.op
+
+
+def ops_of_update(result: Result) -> list[Operation]:
+    """Return the ops of what an optimizer returns in a graph: operations, tensors, or a variable that it has assigned.
+
+    Below a strategy of TensorFlow 1 it is the global step.
+    """
+    parts = tf.nest.flatten(result)
+    ops = [getattr(each, "op", each) for each in parts if isinstance(each, (tf.Tensor, _resources._UnreadVariable))]
+    return [*(each for each in parts if isinstance(each, tf.Operation)), *ops]
 
 
 def global_step_of_hooks(graph: Graph) -> list[Operation]:

@@ -362,6 +362,33 @@ print(seeds(), tf.random.normal([2]).numpy().tolist())
 assert fixed() == before
 """
 
+GENERATORS = """
+import random
+import sys
+import time
+
+from npu_shim.rehearsal.recording import random_seeds
+import tensorflow as tf
+
+keras = tf.keras
+random_seeds.seed_python(1, print)
+random_seeds.seed_ops_by_call_site(1, print)
+for _ in range(int(sys.argv[1])):
+    random.random()  # a migrated script draws more
+now = int(time.time() * 1e6)
+generators = [keras.random.SeedGenerator(), keras.random.SeedGenerator(), keras.random.SeedGenerator(now % 1000)]
+x = tf.ones([20, 20])
+drawn = [keras.random.normal([2], seed=each) for each in generators + generators]
+drawn += [keras.random.normal([2]), keras.random.normal([2]), keras.random.normal([2], seed=now % 1000)]
+drawn += [keras.layers.Dropout(0.5, seed=seed)(x, training=True)[0] for seed in (None, None)]
+drawn += [keras.layers.Dropout(0.5, seed=now % 1000)(x, training=True)[0]]
+drawn += [keras.initializers.GlorotUniform()([2]), keras.initializers.GlorotUniform()([2])]
+drawn += [keras.initializers.GlorotUniform(now % 1000)([2])]
+found = [str(each.numpy().tolist()) for each in drawn]
+assert len(set(found)) == len(found), found
+print(found)
+"""
+
 Verify = Callable[..., Any]
 
 
@@ -448,6 +475,19 @@ def run_python(script: str) -> None:
 
 def test_calls_of_map_and_batch_draw_their_random_numbers_one_after_the_other() -> None:
     run_python(DRAWS)
+
+
+if hasattr(getattr(tf.keras, "random", None), "SeedGenerator"):
+
+    @pytest.mark.smoke
+    def test_what_keras_draws_without_a_seed_or_with_a_clock_is_the_same_in_every_run(tmp_path: pathlib.Path) -> None:
+        path = tmp_path / "generators.py"
+        path.write_text(GENERATORS, encoding="utf-8")
+        runs = [
+            subprocess.check_output([sys.executable, path, more], env=training.environment())
+            for more in ("0", "0", "3")
+        ]
+        assert runs[0] == runs[1] == runs[2] and b"[" in runs[0]
 
 
 @pytest.mark.smoke

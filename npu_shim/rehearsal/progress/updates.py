@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tensorflow as tf
 
+from npu_shim._tensorflow import tf_recording
 from npu_shim.rehearsal.progress.functions import Functions, Steps
 from npu_shim.rehearsal.progress.progress import Progress, scalar
 from npu_shim.rehearsal.recording.graph_inputs import rates_of
@@ -65,11 +66,7 @@ class Updates(Watch):
             self._functions.trains(number, Steps(optimizer))
             _keep_rate(self._progress, optimizer)
             return result
-        ops = tuple(
-            each.op if isinstance(each, tf.Tensor) else each
-            for each in tf.nest.flatten(result)
-            if isinstance(each, (tf.Operation, tf.Tensor))
-        )
+        ops = tuple(tf_recording.ops_of_update(result))
         losses = [(LOSS, "loss", loss) for loss in self.losses_of(graph, kept)]
         rates = [(RATE, name, rate) for name, rate in rates_of(graph.get_operations()[start:], graph)]
         known = updates_of(graph)  # optimizers that the script does not keep share a number, so updates are counted

@@ -174,17 +174,18 @@ def _asker() -> FrameType | None:
 def reads_clock(frame: FrameType, value: Any) -> bool:
     """Return True if the line of a frame reads a clock, or has a name that the function gets from a clock before it.
 
-    If the function sets the name in another way, too, only large numbers come from the clock.
+    If the function sets this name in another way, too, only large numbers come from the clock.
     """
     path, line = frame.f_code.co_filename, frame.f_lineno
     text = linecache.getline(path, line)
     if _CLOCK.search(text):
         return True
     names, first = set(_NAME.findall(text)), frame.f_code.co_firstlineno
-    found = [
-        bool(_CLOCK.search(source)) for at, name, source in _assignments(path) if name in names and first <= at < line
-    ]
-    return any(found) and (all(found) or abs(value) > 1e6)
+    found: dict[str, list[bool]] = defaultdict(list)
+    for at, name, source in _assignments(path):
+        if name in names and first <= at < line:
+            found[name].append(bool(_CLOCK.search(source)))
+    return any(any(each) and (all(each) or abs(value) > 1e6) for each in found.values())
 
 
 @functools.lru_cache(maxsize=None)

@@ -187,8 +187,8 @@ class Recording(Watch):
         )
         for kind, name, value in ahead:
             self._recorder.line(kind, name, tf_recording.line_of(value.op))
-        after = [each for each in tf.nest.flatten(result) if isinstance(each, (tf.Operation, tf.Tensor))]
-        with tf.control_dependencies(after):
+        updates = tf_recording.ops_of_update(result)
+        with tf.control_dependencies(updates):
             values = ahead + _variables(kept)
             names = [(kind, name) for kind, name, _ in values]
 
@@ -198,10 +198,10 @@ class Recording(Watch):
 
             recorded = tf.numpy_function(record, [value for _, _, value in values], tf.int64)
         in_function = getattr(graph, "building_function", False)
-        if not isinstance(result, (tf.Operation, tf.Tensor)) or (in_function and not _is_of_graphs(optimizer)):
+        if not updates or isinstance(result, (list, tuple)) or (in_function and not _is_of_graphs(optimizer)):
             return result  # the function runs the op because it is stateful
         with tf.control_dependencies([recorded]):
-            return tf.group(result) if isinstance(result, tf.Operation) else tf.identity(result)
+            return tf.identity(result) if isinstance(result, tf.Tensor) else tf.group(*updates)
 
 
 def _half_in(graph: Graph) -> str | None:

@@ -86,6 +86,7 @@ def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> 
     tf_recording.replace_get_seed_of_datasets(of_datasets)
     tf_recording.seed_generators(lambda: next_seed("Generator "))
     tf_recording.seed_random_boxes(lambda: next_seed("boxes "))
+    tf_recording.seed_keras(lambda: next_seed("Keras "))
     if apart is None:  # share_random_state() sets that of rank 0
         tf_recording.set_default_seed()  # else ranks that share a random state set another one
     tf_recording.replace_seeds(lambda seed: next_seed("state ") if _is_of_clock(seed) else seed)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable
 
-import tensorflow as tf
-
 from npu_shim._tensorflow import tf_recording
 
 if TYPE_CHECKING:
@@ -22,9 +20,7 @@ def remember(graph: Graph, result: Result) -> None:
         result: what the method of the optimizer returns.
     """
     if not getattr(graph, "building_function", False):
-        parts = [each for each in tf.nest.flatten(result) if isinstance(each, (tf.Operation, tf.Tensor))]
-        ops = {each if isinstance(each, tf.Operation) else each.op for each in parts}
-        setattr(graph, _UPDATES, [*getattr(graph, _UPDATES, ()), ops])
+        setattr(graph, _UPDATES, [*getattr(graph, _UPDATES, ()), set(tf_recording.ops_of_update(result))])
 
 
 def updates_in(graph: Graph, fetches: Iterable[object]) -> tuple[int, ...]:
