@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(npu_bridge|npu_device|hccl|horovod)[.']")
 _FINISHED = re.compile(r"rank (\d+) \(process \d+\) has exited \(its script finished\)")
+_STALLED = re.compile(
+    r"Stalled: (\w+) [^\n]*Reached by (rank \d+)[^\n]*\n\D*(rank \d+) \(process \d+\)(?:, at ([^\s,]+))?", re.ASCII
+)
 _MOST_LINES = 10  # of the message of an error; after more lines, the last one says more
 _MOST = 300  # characters of output in a message
 _LAST_LINES = 3  # of the output of a script that a signal ended
@@ -99,11 +102,18 @@ def _short(text: str) -> str:
 
 
 def _early_rank(output: str) -> str:
-    """Return the fix for a rank that makes fewer steps than one that waits for it; an empty string for others."""
-    found = _FINISHED.search(output)
-    if found is None:
+    """Return the fix for a rank that waits for one which makes fewer steps; an empty string for others."""
+    found, stalled = _FINISHED.search(output), _STALLED.search(output)
+    if found is not None:
+        return f"Rank {found.group(1)} finishes before another rank: give all the same number of steps. "
+    if stalled is None:
         return ""
-    return f"Rank {found.group(1)} finishes before another rank: give all the same number of steps. "
+    kind, waiting, other, place = stalled.groups()
+    where = f"at {place}" if place else "elsewhere"
+    return (
+        f"{waiting.capitalize()} waits in {kind}, and {other} is {where}: give all ranks the same number of steps, and "
+        "the same collectives in each. "
+    )
 
 
 def _missing_package(output: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from npu_shim.cli import main
+from npu_shim.distributed.collectives.errors import stall_text
 from npu_shim.rehearsal.running import Run
 
 
@@ -150,6 +151,15 @@ def test_a_script_that_fails_is_an_error_with_its_log(tmp_path: pathlib.Path, ca
     assert main(["verify", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2
     out = capsys.readouterr().out
     assert "train.py ended with exit code 7 after 0 recorded steps. Its last line: no data. See its output in" in out
+
+
+def test_ranks_that_wait_for_each_other_are_named(tmp_path: pathlib.Path, capsys: Any) -> None:
+    missing = [("rank 0 (process 7)", "at /a/train.py:38", ["allgather of int32 (collective 6)"])]
+    text = stall_text("allreduce sum of float32 (collective 3) @ Mean:0", 20, ["rank 1 (process 8)"], missing, "")
+    (tmp_path / "train.py").write_text(f"import sys\nprint({'Stalled: ' + text!r})\nsys.exit(1)\n")
+    assert main(["verify", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Rank 1 waits in allreduce, and rank 0 is at /a/train.py:38: give all ranks the same number of steps" in out
 
 
 @pytest.mark.parametrize(
