@@ -480,7 +480,7 @@ def test_calls_of_map_and_batch_draw_their_random_numbers_one_after_the_other() 
 if hasattr(getattr(tf.keras, "random", None), "SeedGenerator"):
 
     @pytest.mark.smoke
-    def test_what_keras_draws_without_a_seed_or_with_a_clock_is_the_same_in_every_run(tmp_path: pathlib.Path) -> None:
+    def test_keras_draws_the_same_numbers_in_every_run_without_a_seed_or_with_a_clock(tmp_path: pathlib.Path) -> None:
         path = tmp_path / "generators.py"
         path.write_text(GENERATORS, encoding="utf-8")
         runs = [

@@ -211,7 +211,7 @@ class Recorder(Watcher):
         names = frozenset(name for _, name, _ in rows)
         checksum = 0
         for _, _, value in rows:
-            checksum = zlib.crc32(np.ascontiguousarray(value).view(np.uint8), checksum)
+            checksum = zlib.crc32(np.ascontiguousarray(value).view(np.uint8).data, checksum)
         number, before = self._own.setdefault(names, (-1 - len(self._own), checksum))
         self._own[names] = number, checksum
         if checksum != before:
