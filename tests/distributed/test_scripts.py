@@ -56,8 +56,9 @@ STRATEGIES = {
 @pytest.mark.parametrize(
     "name, ranks",
     [
-        *(pytest.param(name, 2, marks=OF_VERSION_1 * name.startswith("mirrored_")) for name in STRATEGIES),
-        pytest.param("mirrored_project_style", 4, marks=pytest.mark.nightly),
+        pytest.param("keras_in_scope", 2),
+        pytest.param("mirrored_estimator", 2, marks=OF_VERSION_1),
+        *(pytest.param("mirrored_project_style", ranks, marks=pytest.mark.nightly) for ranks in (2, 4)),
     ],
 )
 def test_a_script_with_a_strategy_trains_on_ranks_as_the_original_on_the_whole_batch(

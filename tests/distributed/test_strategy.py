@@ -17,7 +17,8 @@ from tests.marks import OF_VERSION_1
 
 VERSION = tuple(map(int, tf.__version__.split(".")[:2]))
 # The ways of the matrix, and those that the nightly run has too.
-ESTIMATORS = ["estimator_adam", "estimator_by_hand"] + IS_NIGHTLY * [
+ESTIMATORS = ["estimator_adam"] + IS_NIGHTLY * [
+    "estimator_by_hand",
     "npu_estimator_wrapped",
     "estimator",
     "npu_estimator",

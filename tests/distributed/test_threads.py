@@ -63,6 +63,7 @@ MORE_SETTINGS = [
 ]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("threads, after_session, config", SETTINGS + IS_NIGHTLY * MORE_SETTINGS)
 def test_200_variables(ranks, threads, after_session, config):
     """The session is made before or after the graph, with npu_shim's configuration or without."""
