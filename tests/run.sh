@@ -36,7 +36,8 @@ set -euo pipefail
 suites=(
   # suite      default all                      nightly                 tests
   "distributed no      tf215,tf115              tf215,tf115,tf26,tf221  tests/distributed --ignore-glob=*/test_backend_* --ignore=tests/distributed/test_faults.py"
-  "shim        no      tf215                    -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py"
+  "ops         no      tf215                    -                       --few-cases=6 tests/ops --ignore=tests/ops/test_benchmarks.py"
+  "shim        no      tf215                    -                       tests/shim --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py"
   "shim        yes     -                        -                       --few-cases=6 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator_batches.py --ignore-glob=*/test_estimator_parent.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_star_import.py --ignore-glob=*/test_recordings.py --ignore-glob=*/test_compiled.py"
   "shim        no      tf115                    -                       --few-cases=2 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
   "shim        no      -                        tf215,tf115,tf26,tf221  tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
