@@ -26,26 +26,24 @@ def add(folder: str, perturbed: Sequence[str], dtype: str) -> None:
         perturbed: folders of the perturbed runs; one that is missing is left out.
         dtype: float16 or bfloat16.
     """
-    present = [each for each in perturbed if os.path.isdir(each)]
-    for step, path in reference.steps(folder).items() if present else ():
-        exact = reference.read(path, {})
-        runs = [reference.read(os.path.join(each, str(step)), {}) for each in present]
+    runs = [reference.read_steps(each, {}) for each in perturbed if os.path.isdir(each)]
+    for step, exact in reference.read_steps(folder, {}).items() if runs else ():
         for place, output in enumerate(exact.outputs):
-            if not output.dtype.startswith(("float", "bfloat", "complex")):
-                continue
-            distances = [_distance(exact, place, run) for run in runs]
-            band = quantile(len(runs)) * math.sqrt(sum(each * each for each in distances) / len(runs)) + ROUNDOFF[dtype]
-            output.band = band if math.isfinite(band) else None
-        write_index(path, exact.outputs)
-    for each in present:
+            if output.dtype.startswith(("float", "bfloat", "complex")):
+                distances = [_distance(exact, place, run.get(step)) for run in runs]
+                mean = sum(each * each for each in distances) / len(runs)
+                band = quantile(len(runs)) * math.sqrt(mean) + ROUNDOFF[dtype]
+                output.band = band if math.isfinite(band) else None
+        write_index(exact.folder, exact.outputs)
+    for each in filter(os.path.isdir, perturbed):
         shutil.rmtree(each)
 
 
-def _distance(exact: reference.Reference, place: int, run: reference.Reference) -> float:
+def _distance(exact: reference.Reference, place: int, run: reference.Reference | None) -> float:
     """Return the distance of an output in a perturbed run; NaN if it is not there, or of another shape."""
     output = exact.outputs[place]
-    other = run.place(output.op, output.output)
-    if other is None:
+    other = run.place(output.op, output.output) if run else None
+    if run is None or other is None:
         return math.nan
     ours, theirs = exact.load(place), run.load(other)
-    return compare(theirs, ours).relative_euclidean if ours.shape == theirs.shape else math.nan
+    return compare(theirs, ours)["relative_euclidean"] if ours.shape == theirs.shape else math.nan

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Sequence
+from typing import Any, Sequence
 
-import npu_shim
-from npu_shim.dumps import dump, files, formats, graph_files, limits, reference, slices
+from npu_shim._tensorflow.types import JsonObject
+from npu_shim.dumps import dump, files, formats, graph_files, limits, reference
 from npu_shim.dumps.figures import compare
 from npu_shim.dumps.pairing import Pair, Pairing
 from npu_shim.dumps.reference import Reference
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
+from npu_shim.rehearsal.reports import about
 
 _RANDOM = re.compile("Random|TruncatedNormal|Multinomial")  # types of ops of TensorFlow
 AGREES, DEPARTS, NOT_COMPARED = "agrees", "departs", "not compared"
 _MOST_PATH = 40
 _MOST_NAMES = 2000  # of a cause
-
-
-class NothingComparable(ValueError):
-    """There is no pair of a dump and a reference."""
-
-
-class Compared(NamedTuple):
-    """A pair, and what was found as docs/dumps.schema.json describes a tensor."""
-
-    pair: Pair
-    row: JsonObject
 
 
 def run(
@@ -47,15 +33,15 @@ def run(
         step: the only step; all without it.
         tolerance: a factor of all limits.
     Raises:
-        NothingComparable: there is no pair.
+        ValueError: there is no pair.
     """
     found, problems = files.find(device)
     if not found:
-        raise NothingComparable(f"{device} has no dump files, TYPE.NAME.TASK.STREAM.TIMESTAMP. Give the dump_path.")
-    graph = graph_files.find([device, *graphs], problems)
+        raise ValueError(f"{device} has no dump files, TYPE.NAME.TASK.STREAM.TIMESTAMP. Give the dump_path.")
+    ops, graph_paths = graph_files.find([device, *graphs], problems)
     shared = _shared_draws(device, problems)
-    sides = reference.device_steps(other, problems) or reference.steps(other)
-    compared: list[Compared] = []
+    sides = reference.read_steps(other, problems)
+    compared: list[Pair] = []
     unpaired: dict[tuple[str, str], list[str]] = {}
     first = None
     by_step = files.latest(found)
@@ -63,42 +49,37 @@ def run(
         at = number if number in sides else -1 if -1 in sides else min(sides) if number == -1 else None
         if at is None or (step is not None and number not in (step, -1)):
             continue
-        side = sides[at]
-        against = side if isinstance(side, Reference) else reference.read(side, problems)
-        pairing = Pairing(slices.merged(dump.read_all(members, problems), problems), graph, against)
-        pairs, without = pairing.pairs()
-        here = [_compare(pair, against, max(number, at), tolerance) for pair in pairs]
-        if not against.tensors:
-            _leave_random(here, against, shared)
+        pairing = Pairing(dump.read_all(members, problems), ops, sides[at])
+        here, without = pairing.pairs()
+        for pair in here:
+            _compare(pair, sides[at], max(number, at), tolerance)
+        _leave_random(here, sides[at], shared)
         first = first or _first(here, pairing)
         compared += here
-        for of, cause, name in without:
-            unpaired.setdefault((of, cause), []).append(name)
+        for side, cause, name in without:
+            unpaired.setdefault((side, cause), []).append(name)
         if -1 in sides and number != -1:
             break  # the reference has one step
     states = Counter(each.row["state"] for each in compared)
     if not states[AGREES] + states[DEPARTS]:
-        raise NothingComparable(
+        raise ValueError(
             f"no output in {device} (steps {', '.join(map(str, by_step))}) has a counterpart in {other}. "
             "Give dumps and reference of one step, and --graph with the engine's graph files."
         )
+    causes = sorted(unpaired.items(), key=lambda each: each[0][0])
+    parts = ("side", "cause", "number", "names")
     return {
-        "schema_version": 1,
-        "tool": "npu-shim dumps compare",
-        "tool_version": npu_shim.__version__,
+        **about("dumps compare"),
         "device": device,
         "reference": other,
-        "graphs": graph.paths,
+        "graphs": graph_paths,
         "verdict": DEPARTS if states[DEPARTS] else AGREES,
         "pairs": len(compared),
         "states": dict(states),
         "first_departure": first,
         "types": _types(compared),
         "tensors": [each.row for each in compared],
-        "unpaired": [
-            {"side": side, "cause": cause, "number": len(names), "names": names[:_MOST_NAMES]}
-            for (side, cause), names in sorted(unpaired.items(), key=lambda each: each[0][0])
-        ],
+        "unpaired": [dict(zip(parts, (*key, len(names), names[:_MOST_NAMES]))) for key, names in causes],
         "problems": [{"file": path, "problem": text} for path, text in problems.items()],
     }
 
@@ -106,31 +87,30 @@ def run(
 def _shared_draws(device: str, problems: dict[str, str]) -> set[str]:
     """Return the random ops whose numbers the device got from the host, as files have their names."""
     found: set[str] = set()
-    for path in files.below(device, (reference.DRAWS,)):
-        try:
-            with open(path, encoding="utf-8") as stream:
-                found.update(map(reference.flat, json.load(stream)["shared"]))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            problems[path] = f"it has no list of random ops: {error}"
+    for path in files.below(device, reference.DRAWS):
+        with files.noted(problems, path, "it has no list of random ops: {}"), open(path, encoding="utf-8") as stream:
+            found.update(map(files.flat, json.load(stream)["shared"]))
     return found
 
 
-def _leave_random(compared: list[Compared], against: Reference, shared: set[str]) -> None:
+def _leave_random(compared: list[Pair], against: Reference, shared: set[str]) -> None:
     """Leave out what departs because it follows from random numbers, which the device draws itself."""
-    equal = {each.pair.place for each in compared if each.row["state"] == AGREES}
+    equal = {each.place for each in compared if each.row["state"] == AGREES}
     drawn: set[str] = set()
-    for place, output in enumerate(against.outputs):
-        is_random = _RANDOM.search(output.type) and place not in equal and reference.flat(output.op) not in shared
+    for place, output in enumerate(against.outputs if not against.tensors else ()):
+        is_random = _RANDOM.search(output.type) and place not in equal and files.flat(output.op) not in shared
         if is_random or any(taken.rpartition(":")[0] in drawn for taken in output.inputs):
             drawn.add(output.op)
     for each in compared:
-        if each.row["state"] == DEPARTS and against.outputs[each.pair.place].op in drawn:
-            why = ["follows from random numbers, which the device draws itself"]
-            each.row.update(state=NOT_COMPARED, cause="", why=why)
+        if each.row["state"] == DEPARTS and against.outputs[each.place].op in drawn:
+            each.row.update(
+                state=NOT_COMPARED, cause="", why=["follows from random numbers, which the device draws itself"]
+            )
 
 
-def _compare(pair: Pair, against: Reference, step: int, tolerance: float) -> Compared:
-    output, tensor, operator = against.outputs[pair.place], pair.tensor, pair.operator
+def _compare(pair: Pair, against: Reference, step: int, tolerance: float) -> None:
+    """Compare a pair, and fill its row."""
+    output, operator = against.outputs[pair.place], pair.operator
     row: JsonObject = {
         "step": step,
         "operator": operator.name,
@@ -139,86 +119,77 @@ def _compare(pair: Pair, against: Reference, step: int, tolerance: float) -> Com
         "slot": f"{pair.slot}:{pair.index}",
         "op": f"{output.op}:{output.output}",
         "line": output.line,
-        "device_type": dump.type_name(tensor),
+        "device_type": dump.type_name(pair.tensor),
         "reference_type": output.dtype,
-        "layout": formats.name(tensor.format),
-        "shape": output.shape or [],
+        "layout": formats.name(pair.tensor.format),
+        "shape": output.shape,
         "state": NOT_COMPARED,
         "why": [],
         "cause": "",
         "file": operator.file.path,
         "figures": None,
     }
+    pair.row = row
     try:
         theirs = against.load(pair.place)
-        ours = dump.original(operator.file.path, tensor, pair.layout)
+        ours = dump.original(pair.tensor, pair.layout, theirs.shape)
     except (ValueError, OSError) as error:
-        return Compared(pair, {**row, "why": [str(error)]})
-    row.update(reference_type=output.dtype or str(theirs.dtype), shape=list(theirs.shape), state=AGREES)
-    if ours.shape != theirs.shape and [n for n in ours.shape if n != 1] != [n for n in theirs.shape if n != 1]:
-        why = [f"shape {list(ours.shape)} on the device, {list(theirs.shape)} in the reference"]
-        cause = "shape: the two sides compute different things, or a file is of another step"
-        return Compared(pair, {**row, "state": DEPARTS, "why": why, "cause": cause})
-    ours = ours.reshape(theirs.shape)
-    if not ours.size:
-        return Compared(pair, row)
-    figures = compare(ours, theirs)
-    row["figures"] = {name: _finite(value) for name, value in dataclasses.asdict(figures).items()}
-    row["why"] = limits.reasons(figures, row["device_type"], output.band, tolerance)
-    if row["why"]:
-        row.update(state=DEPARTS, cause=limits.cause(ours, theirs, figures, row["device_type"]))
-    return Compared(pair, row)
+        row["why"] = [str(error)]
+        return
+    row.update(reference_type=output.dtype or str(theirs.dtype), shape=list(theirs.shape))
+    if [n for n in ours.shape if n != 1] != [n for n in theirs.shape if n != 1]:
+        row["why"] = [f"shape {list(ours.shape)} on the device, {list(theirs.shape)} in the reference"]
+        row["cause"] = "shape: the sides compute different things, or a slice is missing, or a file is of another step"
+    elif ours.size:
+        ours = ours.reshape(theirs.shape)
+        figures = compare(ours, theirs)
+        row["figures"] = {name: _finite(value) for name, value in figures.items()}
+        row["why"] = limits.reasons(figures, row["device_type"], output.band, tolerance)
+        row["cause"] = limits.cause(ours, theirs, figures, row["device_type"]) if row["why"] else ""
+    row["state"] = DEPARTS if row["why"] else AGREES
 
 
 def _finite(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_finite(each) for each in value]
+        return list(map(_finite, value))
     return None if not math.isfinite(value) else int(value) if isinstance(value, int) else float(value)
 
 
-def _first(compared: list[Compared], pairing: Pairing) -> JsonObject | None:
+def _first(compared: list[Pair], pairing: Pairing) -> JsonObject | None:
     """Return the first output that departs, the state of its inputs, and the way to it from an input of the graph."""
-    outputs = [each for each in compared if each.pair.slot == "output"]
-    first = next((each for each in outputs if each.row["state"] == DEPARTS), None)
+    outputs = {each.place: each for each in compared if each.slot == "output"}
+    first = next((each for each in compared if each.slot == "output" and each.row["state"] == DEPARTS), None)
     if first is None:
         return None
-
-    def producers(of: Compared) -> list[Compared]:
-        taken = {each[0] for each in pairing.taken(of.pair.operator, of.pair.place) if each} - {of.pair.place}
-        return [each for each in outputs if each.pair.place in taken]
-
-    def distance(each: Compared) -> float:
-        found = (each.row["figures"] or {}).get("relative_euclidean")
-        return -1.0 if found is None else float(found)
-
-    path = [first]
+    path, inputs = [first], [each for each in compared if each.operator is first.operator and each.slot == "input"]
     while len(path) < _MOST_PATH:  # always along the producer that differs most
-        before = [each for each in producers(path[0]) if each not in path]
+        before = [outputs[at[0]] for at in pairing.taken(path[0]) if at and at[0] in outputs]
+        inputs = inputs or before
+        before = [each for each in before if each not in path]
         if not before:
             break
-        path.insert(0, max(before, key=distance))
-    operator = first.pair.operator
-    inputs = [each for each in compared if each.pair.operator is operator and each.pair.slot == "input"]
-    states = {each.row["state"] for each in inputs or producers(first)} - {NOT_COMPARED}
+        path.insert(0, max(before, key=lambda each: _figure(each.row, "relative_euclidean", -1.0)))
+    states = {each.row["state"] for each in inputs} - {NOT_COMPARED}
     of_inputs = "differ" if DEPARTS in states else "agree" if states else NOT_COMPARED
     return {**first.row, "inputs": of_inputs, "path": [each.row for each in path]}
 
 
-def _types(compared: list[Compared]) -> list[JsonObject]:
+def _figure(row: JsonObject, name: str, default: float) -> float:
+    found = (row["figures"] or {}).get(name)
+    return default if found is None else float(found)
+
+
+def _types(compared: list[Pair]) -> list[JsonObject]:
     """Return how the types of operators fare, those that depart first."""
     by_type: dict[str, list[JsonObject]] = {}
     for each in compared:
-        if each.pair.slot == "output":
+        if each.slot == "output":
             by_type.setdefault(each.row["type"], []).append(each.row)
     rows = []
     for name, members in by_type.items():
-        figures = [row["figures"] for row in members if row["figures"]]
-        distances, cosines = (_present(figures, name) for name in ("relative_euclidean", "cosine"))
-        departing = sum(row["state"] == DEPARTS for row in members)
-        rows.append({"type": name, "outputs": len(members), "departing": departing})
-        rows[-1].update(largest_distance=max(distances, default=None), least_cosine=min(cosines, default=None))
+        rows.append(
+            {"type": name, "outputs": len(members), "departing": sum(row["state"] == DEPARTS for row in members)}
+        )
+        rows[-1]["largest_distance"] = _finite(max(_figure(row, "relative_euclidean", -math.inf) for row in members))
+        rows[-1]["least_cosine"] = _finite(min(_figure(row, "cosine", math.inf) for row in members))
     return sorted(rows, key=lambda row: (-row["departing"], -(row["largest_distance"] or 0.0), row["type"]))
-
-
-def _present(figures: Iterable[JsonObject], name: str) -> list[float]:
-    return [each[name] for each in figures if each[name] is not None]

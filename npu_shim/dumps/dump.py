@@ -8,18 +8,21 @@ not in the tables below is skipped.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from typing import Any, Iterable, Mapping, Tuple
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
 from npu_shim.dumps import formats, small_types
-from npu_shim.dumps.files import DumpFile
+from npu_shim.dumps.files import DumpFile, noted
 from npu_shim.dumps.formats import DumpError
+from npu_shim.dumps.graph_files import GraphOp
 
 _VARINT, _BYTES, _FIXED = 0, 2, {1: 8, 5: 4}  # wire types, and bytes of those of fixed size
 _MOST_MESSAGE = 1 << 31  # protobuf's own limit
 _MOST_DIMENSIONS = 32
+_LENGTH = re.compile(rb"\[([0-9]{1,9})\]")  # in front of a name
 Span = Tuple[int, int]  # begin and end of bytes
 # The engine's types in the order of their numbers.
 _NAMES = """
@@ -37,6 +40,7 @@ class Tensor:
     """A tensor of an operator.
 
     Attributes:
+        path: of the file.
         data_type, format: the numbers of the message.
         shape: as it lies in memory.
         original_shape: in the graph; equal to ``shape`` where the message has none.
@@ -46,9 +50,10 @@ class Tensor:
         original: name of the original op, empty if unknown.
         original_output: its output; -1 if unknown.
         original_type, original_format: in the graph. The engine fills both, so a format without a type is none.
-        parts: the files and tensors that it is made of, along ``axis``; empty for a tensor of one file.
+        parts: the slices that it is made of; empty for a whole tensor.
     """
 
+    path: str = ""
     data_type: int = 0
     format: int = 0
     shape: tuple[int, ...] = ()
@@ -60,39 +65,59 @@ class Tensor:
     original_output: int = 0
     original_type: int = 0
     original_format: int = 0
-    parts: list[tuple[str, Tensor]] = field(default_factory=list)
-    axis: int = 0
+    parts: list[Tensor] = field(default_factory=list)
 
 
 @dataclass
 class DumpData:
-    """The message of a dump file: an operator and its tensors."""
+    """An operator and its tensors, as the message of a dump file has them.
+
+    Attributes:
+        op_name: in the message, else in the name of the file.
+        file: that it is from.
+        op: in the graph of the engine; None if there is no graph, or it lacks the operator.
+    """
 
     op_name: str = ""
     outputs: list[Tensor] = field(default_factory=list)
     inputs: list[Tensor] = field(default_factory=list)
     attributes: dict[str, str] = field(default_factory=dict)
+    file: DumpFile = DumpFile()
+    op: GraphOp | None = None
 
     @property
-    def originals(self) -> list[str]:
-        """The names of the ops that the engine made this one from, written as [LENGTH]NAME[LENGTH]NAME."""
+    def name(self) -> str:
+        """The name in the graph, else that of the dump."""
+        return self.op.name if self.op else self.op_name
+
+    @property
+    def type(self) -> str:
+        """The type in the graph, else that in the name of the file."""
+        return self.op.op_type if self.op else self.file.op_type
+
+    @property
+    def originals(self) -> list[str] | None:
+        """The ops that the engine made this one from; None if unknown, empty for one that the engine added."""
+        if self.op and self.op.originals is not None:
+            return self.op.originals
         text, names = self.attributes.get("_datadump_original_op_names", "").encode(), []
-        while text[:1] == b"[":
-            length, _, text = text[1:].partition(b"]")
-            if not length.isdigit():
-                break
-            names.append(text[: int(length)].decode("utf-8", "replace"))
-            text = text[int(length) :]
-        return names
+        head = _LENGTH.match(text)  # [LENGTH]NAME[LENGTH]NAME
+        while head:
+            end = head.end() + int(head[1])
+            names.append(text[head.end() : end].decode("utf-8", "replace"))
+            head = _LENGTH.match(text, end)
+        return names or None
 
 
-# Message -> its fields by number: the name and int, str, Span, or the table of a message.
-_SHAPE = {1: ("sizes", int)}
+# Message -> its fields by number: the name and int, str, Span, or the table of a message. The fields of a message
+# without a name are those of the one that has it.
+Table = Mapping[int, Tuple[str, Any]]
+Fields = Dict[str, List[Any]]
 _ORIGINAL = dict(enumerate([("original", str), ("original_output", int), ("original_type", int)], 1))
 _ORIGINAL[4] = ("original_format", int)
-_INPUT: dict[int, tuple[str, Any]] = {1: ("data_type", int), 2: ("format", int), 3: ("shape", _SHAPE)}
-_INPUT.update({4: ("data", Span), 5: ("size", int), 6: ("original_shape", _SHAPE), 7: ("groups", int)})
-_OUTPUT = {4: ("of", _ORIGINAL), **{number + (number > 3): row for number, row in _INPUT.items()}}
+_INPUT = {1: ("data_type", int), 2: ("format", int), 3: ("", {1: ("shape", int)}), 4: ("data", Span), 5: ("size", int)}
+_INPUT.update({6: ("", {1: ("original_shape", int)}), 7: ("groups", int)})
+_OUTPUT = {4: ("", _ORIGINAL), **{number + (number > 3): row for number, row in _INPUT.items()}}
 _ATTRIBUTE = {1: ("name", str), 2: ("value", str)}
 _DUMP = {3: ("outputs", _OUTPUT), 4: ("inputs", _INPUT), 6: ("op_name", str), 7: ("attributes", _ATTRIBUTE)}
 
@@ -106,15 +131,14 @@ def parse(raw: memoryview, begin: int, end: int) -> DumpData:
     Raises:
         DumpError: the bytes are no such message.
     """
-    found = _decoded(raw, begin, end, _DUMP)
+    found = _decoded(raw, begin, end, _DUMP, {})
     outputs, inputs = (list(map(_tensor, found.get(side, []))) for side in ("outputs", "inputs"))
     pairs = [[each.get(part, [""])[-1] for part in ("name", "value")] for each in found.get("attributes", [])]
     return DumpData(found.get("op_name", [""])[-1], outputs, inputs, dict(pairs))
 
 
-def _decoded(raw: memoryview, place: int, end: int, table: Mapping[int, tuple[str, Any]]) -> dict[str, list[Any]]:
-    """Return the values of each known field."""
-    found: dict[str, list[Any]] = {}
+def _decoded(raw: memoryview, place: int, end: int, table: Table, found: Fields) -> Fields:
+    """Add the values of each known field to others, and return all."""
     while place < end:
         key, place = _varint(raw, place, end)
         (name, kind), wire = table.get(key >> 3, ("", None)), key & 7
@@ -137,8 +161,10 @@ def _decoded(raw: memoryview, place: int, end: int, table: Mapping[int, tuple[st
                 values.append(number)
         elif kind is str:
             values.append(bytes(raw[begin:place]).decode("utf-8", "replace"))
+        elif kind is Span:
+            values.append((begin, place))
         elif kind:
-            values.append((begin, place) if kind is Span else _decoded(raw, begin, place, kind))
+            values.append(_decoded(raw, begin, place, kind, {} if name else found))
     return {name: values for name, values in found.items() if name and values}
 
 
@@ -153,16 +179,12 @@ def _varint(raw: memoryview, place: int, end: int) -> tuple[int, int]:
     raise DumpError("a number of its message is cut off")
 
 
-def _tensor(found: dict[str, list[Any]]) -> Tensor:
-    for original in found.pop("of", []):
-        found.update(original)
-    values = {name: each[-1] for name, each in found.items()}
-    for name in ("shape", "original_shape"):
-        sizes = values.get(name, {}).get("sizes", [])
+def _tensor(found: Fields) -> Tensor:
+    given: dict[str, Any] = {name: tuple(each) if "shape" in name else each[-1] for name, each in found.items()}
+    made = Tensor(**given)
+    for sizes in (made.shape, made.original_shape):
         if len(sizes) > _MOST_DIMENSIONS or any(size >= 1 << 63 for size in sizes):
-            raise DumpError(f"shape of {len(sizes)} dimensions, {sizes[:4]} ..., is not that of a tensor")
-        values[name] = tuple(sizes)
-    made = Tensor(**values)
+            raise DumpError(f"shape of {len(sizes)} dimensions, {list(sizes[:4])} ..., is not that of a tensor")
     made.original_shape = made.original_shape or made.shape
     if made.original_output >= 1 << 31:  # -1 in 32 bits
         made.original_output = -1
@@ -176,15 +198,14 @@ def read(path: str) -> DumpData:
         DumpError: the file is no dump, or is cut off.
     """
     size = os.path.getsize(path)
-    if size < 8:
-        raise DumpError(f"it has {size} bytes, fewer than the length of a message takes. Copy the file again")
-    raw = memoryview(np.memmap(path, np.uint8, "r"))  # type: ignore[arg-type]
+    raw = memoryview(np.memmap(path, np.uint8, "r") if size else b"")  # type: ignore[arg-type]
     length = int.from_bytes(raw[:8], "little")
     if length > min(size - 8, _MOST_MESSAGE):
         raise DumpError(f"its message would have {length} bytes, the file has {size}. It is cut off, or no dump")
     found = parse(raw, 8, 8 + length)
     place = 8 + length
     for tensor in found.inputs + found.outputs:
+        tensor.path = path
         if tensor.data[1] > tensor.data[0]:  # inside the message
             tensor.size = tensor.data[1] - tensor.data[0]
             continue
@@ -195,15 +216,14 @@ def read(path: str) -> DumpData:
     return found
 
 
-def read_all(found: Iterable[DumpFile], problems: dict[str, str]) -> list[tuple[DumpFile, DumpData]]:
-    """Read the messages of dump files; what is wrong with one is added to ``problems``."""
-    made = []
-    for file in found:
-        try:
-            made.append((file, read(file.path)))
-        except (DumpError, OSError) as error:
-            problems[file.path] = str(error)
-    return made
+def read_all(files: Iterable[DumpFile], problems: dict[str, str]) -> list[DumpData]:
+    """Read dump files; a message without a name has that of its file, what is wrong is added to ``problems``."""
+    found = []
+    for file in files:
+        with noted(problems, file.path):
+            data = read(file.path)
+            found.append(replace(data, file=file, op_name=data.op_name or file.op_name))
+    return found
 
 
 def type_name(tensor: Tensor) -> str:
@@ -211,37 +231,42 @@ def type_name(tensor: Tensor) -> str:
     return _NAMES[tensor.data_type] if tensor.data_type < len(_NAMES) else f"type {tensor.data_type}"
 
 
-def values(path: str, tensor: Tensor) -> np.ndarray:
+def values(tensor: Tensor) -> np.ndarray:
     """Return the elements of a tensor as they lie in memory, mapped; those of types that NumPy lacks as float32.
 
     Raises:
         DumpError: the type has no form in NumPy, or the shape has more elements than the data.
     """
-    if tensor.parts:
-        return np.concatenate([values(*part) for part in tensor.parts], tensor.axis)
     name = type_name(tensor)
     if name not in _READ:
         raise DumpError(f"type {name} cannot be compared: it has no known form in NumPy")
-    dtype = np.dtype(_READ[name])
-    number = formats.product(tensor.shape)
+    dtype, number = np.dtype(_READ[name]), formats.product(tensor.shape)
     stored = -(-number // 2) if name == "int4" else number
     needed = stored * dtype.itemsize
     if needed > tensor.size:  # more bytes than elements are padding
         raise DumpError(f"shape {list(tensor.shape)} of {name} needs {needed} bytes, {tensor.size} are there")
-    array: np.ndarray = np.memmap(path, dtype, "r", tensor.data[0], (stored,)) if number else np.zeros(0, dtype)
+    array: np.ndarray = np.memmap(tensor.path, dtype, "r", tensor.data[0], (stored,)) if number else np.zeros(0, dtype)
     return small_types.decoded(name, np.asarray(array))[:number].reshape(tensor.shape)
 
 
-def original(path: str, tensor: Tensor, layout: str = "") -> np.ndarray:
+def original(tensor: Tensor, layout: str = "", shape: Sequence[int] = ()) -> np.ndarray:
     """Return a tensor in the shape that it has in the graph.
 
     Args:
-        path: of the file.
-        tensor: of it.
+        tensor: of a file, or of slices.
         layout: in the graph, if known; else that of the original op in the message counts.
+        shape: that slices make.
     Raises:
-        DumpError: its type or layout is unknown, or does not fit.
+        ValueError: its type or layout is unknown, or does not fit.
     """
+    if tensor.parts:
+        slices = [original(part, layout) for part in tensor.parts]
+        wholes = (np.concatenate(slices, axis) for axis in range(slices[0].ndim))
+        whole = next((whole for whole in wholes if whole.shape == tuple(shape)), None)
+        if whole is None:
+            raise DumpError(f"{len(slices)} slices do not make shape {list(shape)}")
+        return whole
     layout = layout or (formats.name(tensor.original_format) if tensor.original_type else "")
-    array, name = values(path, tensor), formats.name(tensor.format)
-    return formats.to_original(array, name, tensor.original_shape, layout, tensor.groups)
+    return formats.to_original(
+        values(tensor), formats.name(tensor.format), tensor.original_shape, layout, tensor.groups
+    )

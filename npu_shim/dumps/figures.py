@@ -17,128 +17,101 @@ are read in blocks, so that one of several gigabytes takes little memory.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Iterator, Tuple
+from typing import Callable, Iterator, Sequence, Tuple
 
 import numpy as np
+
+from npu_shim._tensorflow.types import JsonObject
 
 _BLOCK = 1 << 17  # two of them, and what is computed of them, fit into a cache
 _TINY = float(np.finfo(float).eps)
 _FLOOR = float(np.finfo(np.float32).eps)  # of the divergence
-_NAN = float("nan")
-Array = np.ndarray
-Pair = Tuple[Array, Array]
+FIGURES = (  # in the order of the vendor's table
+    "cosine max_absolute accumulated_relative relative_euclidean divergence mean_absolute root_mean_square "
+    "max_relative mean_relative"
+).split()
+Pair = Tuple[np.ndarray, np.ndarray]
 HALF = 2.0**-11  # unit roundoff of float16
 
 
-@dataclass
-class Figures:
-    """The figures of a pair; NaN where one is not defined.
-
-    Attributes:
-        beyond: share of the elements that differ by more than 16-bit rounding, 2u(|y| + rms y).
-        different: share of the elements that are not equal.
-        isolated: largest |x - y| / (|y| + rms y).
-        not_finite, not_finite_reference: numbers of Inf and NaN.
-        only_here: numbers of Inf and NaN where the reference has a number, and of others than it has.
-        largest, largest_reference: largest absolute values.
-    """
-
-    cosine: float = _NAN
-    max_absolute: float = _NAN
-    accumulated_relative: float = _NAN
-    relative_euclidean: float = _NAN
-    divergence: float = _NAN
-    deviations: tuple[float, float, float, float] = (_NAN, _NAN, _NAN, _NAN)
-    mean_absolute: float = _NAN
-    root_mean_square: float = _NAN
-    max_relative: float = _NAN
-    mean_relative: float = _NAN
-    beyond: float = 0.0
-    different: float = 0.0
-    isolated: float = 0.0
-    not_finite: int = 0
-    not_finite_reference: int = 0
-    only_here: int = 0
-    largest: float = 0.0
-    largest_reference: float = 0.0
-
-
-def compare(device: np.ndarray, reference: np.ndarray) -> Figures:
-    """Return the figures of two tensors of one shape."""
-    made, pair = Figures(), (_flat(device), _flat(reference))
-    size = pair[0].size
+def compare(device: np.ndarray, reference: np.ndarray) -> JsonObject:
+    """Return the figures of two tensors of one shape as docs/dumps.schema.json describes them; NaN if undefined."""
+    pair = _flat(device), _flat(reference)
     with np.errstate(all="ignore"):
-        sums, low, high, number = np.zeros(4), np.full(2, np.inf), np.full(2, -np.inf), 0
-        for x, y, raw_x, raw_y in _blocks(*pair):
-            made.different += np.count_nonzero(raw_x != raw_y) / size
-            if len(x) < len(raw_x):
-                _count_not_finite(made, raw_x, raw_y, size)
-            if len(x):
-                number += len(x)
-                sums += [x.sum(), y.sum(), x @ x, y @ y]
-                low, high = np.minimum(low, [x.min(), y.min()]), np.maximum(high, [x.max(), y.max()])
+        sums, highs = _over(pair, _sizes)
+        number, size = sums[4], pair[0].size
+        counts = dict(zip(("not_finite", "not_finite_reference", "only_here"), map(int, sums[6:])))
+        made: JsonObject = {**dict.fromkeys(FIGURES, math.nan), "deviations": (math.nan,) * 4, "isolated": 0.0}
+        made.update(counts, different=sums[5] / size, largest=highs[4], largest_reference=highs[5], beyond=0.0)
         if number:
-            made.largest = max(made.largest, float(max(-low[0], high[0])))
-            made.largest_reference = max(made.largest_reference, float(max(-low[1], high[1])))
-            means, norms = sums[:2] / number, np.sqrt(sums[2:])
-            spread = np.sqrt(np.maximum(sums[2:] / number - means**2, 0.0))
-            made.deviations = (float(means[0]), float(spread[0]), float(means[1]), float(spread[1]))
-            _differences(made, pair, number, norms, low, high - low)
+            means, norms = sums[:2] / number, np.sqrt(sums[2:4])
+            spread = np.sqrt(np.maximum(sums[2:4] / number - means**2, 0.0))
+            made["deviations"] = tuple(np.stack([means, spread], 1).reshape(-1).tolist())
+            low = -highs[2:4]
+            made.update(_differences(pair, number, norms, low, highs[:2] - low))
     return made
 
 
-def _count_not_finite(made: Figures, x: np.ndarray, y: np.ndarray, size: int) -> None:
-    bad_x, bad_y, both = ~np.isfinite(x), ~np.isfinite(y), np.isnan(x) & np.isnan(y)
-    made.different -= int(both.sum()) / size
-    made.not_finite += int(bad_x.sum())
-    made.not_finite_reference += int(bad_y.sum())
-    made.only_here += int(((bad_x | bad_y) & ~both & (x != y)).sum())
-    made.largest = float(np.abs(x[~bad_x].astype(float)).max(initial=made.largest))
-    made.largest_reference = float(np.abs(y[~bad_y].astype(float)).max(initial=made.largest_reference))
+def _sizes(
+    x: np.ndarray, y: np.ndarray, raw_x: np.ndarray, raw_y: np.ndarray
+) -> tuple[Sequence[float], Sequence[float]]:
+    sums = [x.sum(), y.sum(), x @ x, y @ y, len(x)]
+    highs = [x.max(initial=-np.inf), y.max(initial=-np.inf), -x.min(initial=np.inf), -y.min(initial=np.inf)]
+    if len(x) == len(raw_x):
+        return [*sums, np.count_nonzero(raw_x != raw_y), 0, 0, 0], [*highs, *np.maximum(highs[:2], highs[2:])]
+    bad_x, bad_y, both = ~np.isfinite(raw_x), ~np.isfinite(raw_y), np.isnan(raw_x) & np.isnan(raw_y)
+    unequal = (raw_x != raw_y) & ~both
+    counts = map(np.count_nonzero, (unequal, bad_x, bad_y, unequal & (bad_x | bad_y)))
+    largest = (np.abs(raw[~out].astype(float)).max(initial=0.0) for raw, out in ((raw_x, bad_x), (raw_y, bad_y)))
+    return [*sums, *counts], [*highs, *largest]
 
 
-def _differences(made: Figures, pair: Pair, number: int, norms: Array, low: Array, width: Array) -> None:
-    rms, size = norms[1] / math.sqrt(number), pair[0].size
-    sums, largest = np.zeros(8), np.zeros(3)
-    for x, y, _, _ in _blocks(*pair):
-        if not len(x):
-            continue
+def _differences(pair: Pair, number: float, norms: np.ndarray, low: np.ndarray, width: np.ndarray) -> JsonObject:
+    rms = norms[1] / math.sqrt(number)
+
+    def differences(x: np.ndarray, y: np.ndarray, *_: np.ndarray) -> tuple[Sequence[float], Sequence[float]]:
         error, magnitude = np.abs(x - y), np.abs(y)
         ratio = x.astype(np.float32) / y.astype(np.float32)
-        ratio -= np.float32(1)
-        np.abs(ratio, out=ratio)
-        ratio[magnitude <= _TINY] = 0.0
-        magnitude += rms
-        share = np.where(error > 0, error / magnitude, 0.0)
+        ratio = np.where(magnitude > _TINY, np.abs(ratio - np.float32(1)), np.float32(0))
+        share = np.where(error > 0, error / (magnitude + rms), 0.0)
         scaled = ((side - low[k]) / width[k] if width[k] else side for k, side in enumerate((x, y)))
         p, q = (np.maximum(side, _FLOOR) for side in scaled)
         outside, terms = np.count_nonzero(share > 2 * HALF), p @ np.log(p / q)
-        sums += [x @ y, error @ error, error.sum(), ratio.sum(dtype=float), outside, p.sum(), q.sum(), terms]
-        largest = np.maximum(largest, [error.max(), ratio.max(), share.max()])
-    cosine, square, absolute, relative, beyond, p_sum, q_sum, logarithms = map(float, sums)
-    made.cosine = min(cosine / (norms[0] * norms[1]), 1.0) if norms.min() > 0 else 0.0
-    if size == 1 or norms.max() <= _TINY:
-        made.cosine = 1.0
-    elif norms.min() ** 0.5 <= _TINY:
-        made.cosine = _NAN
-    made.max_absolute, made.max_relative, made.isolated = map(float, largest)
-    made.mean_absolute, made.accumulated_relative, made.mean_relative = absolute / number, relative, relative / number
-    made.root_mean_square = math.sqrt(square / number)
-    made.relative_euclidean = math.sqrt(square) / norms[1] if norms[1] > _TINY else 0.0
-    made.beyond = beyond / size
+        sums = [x @ y, error @ error, error.sum(), ratio.sum(dtype=float), outside, p.sum(), q.sum(), terms]
+        return sums, [each.max(initial=0.0) for each in (error, ratio, share)]
+
+    sums, highs = _over(pair, differences)
+    product, square, absolute, relative, beyond, p_sum, q_sum, logarithms = sums.tolist()
     divergence = logarithms / p_sum + math.log(q_sum / p_sum)
-    made.divergence = divergence if abs(divergence) >= _TINY else 0.0
+    is_zero = pair[0].size == 1 or norms.max() <= _TINY
+    return {
+        "cosine": 1.0 if is_zero else math.nan if norms.min() ** 0.5 <= _TINY else min(product / norms.prod(), 1.0),
+        "max_absolute": highs[0],
+        "accumulated_relative": relative,
+        "relative_euclidean": math.sqrt(square) / norms[1] if norms[1] > _TINY else 0.0,
+        "divergence": divergence if abs(divergence) >= _TINY else 0.0,
+        "mean_absolute": absolute / number,
+        "root_mean_square": math.sqrt(square / number),
+        "max_relative": highs[1],
+        "mean_relative": relative / number,
+        "beyond": beyond / pair[0].size,
+        "isolated": highs[2],
+    }
+
+
+def _over(pair: Pair, of_block: Callable[..., tuple[Sequence[float], Sequence[float]]]) -> Pair:
+    """Return the sums and the largest of what is computed of each block."""
+    sums, highs = zip(*(of_block(*block) for block in _blocks(*pair)))
+    return np.sum(np.array(sums, float), 0), np.max(np.array(highs, float), 0)
 
 
 def _blocks(device: np.ndarray, reference: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
     """Return blocks of elements that are finite on both sides, in float64 after float32, and all as they are."""
-    for place in range(0, device.size, _BLOCK):
+    for place in range(0, max(device.size, 1), _BLOCK):
         raw_x, raw_y = device[place : place + _BLOCK], reference[place : place + _BLOCK]
         x, y = raw_x.astype(np.float32), raw_y.astype(np.float32)
         kept = np.isfinite(x) & np.isfinite(y)
-        if not kept.all():
-            x, y = x[kept], y[kept]
+        x, y = (x, y) if kept.all() else (x[kept], y[kept])
         yield x.astype(float), y.astype(float), raw_x, raw_y
 
 

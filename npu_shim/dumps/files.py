@@ -7,6 +7,7 @@ than 255 characters is a number, and ``mapping.csv`` of the folder says which na
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import itertools
 import os
@@ -16,6 +17,10 @@ from typing import Iterator
 
 MAPPING = "mapping.csv"
 OTHER = (".txt", ".pbtxt", ".json", ".csv", ".npy", ".log", ".html", ".pb", ".om")  # files beside dumps
+OP_DEBUG = "Opdebug"  # type of reports of overflows
+_JSON = re.compile(rf"({OP_DEBUG}\..*)\.output\.[0-9]+\.json")  # that a tool of the vendor makes of a report
+# Type, name, task, stream, time, context and thread; N is a number. Only names with a stream have the last two.
+_NAME = re.compile(r"([^.]*)\.([^.]*)\.(N)(?:\.(N))?\.(N)(?(4)(?:\.N\.(N)\.(N)(?:\.N)?)?)".replace("N", "[0-9]{1,19}"))
 
 
 @dataclass(frozen=True)
@@ -28,34 +33,30 @@ class DumpFile:
         task, stream, context, thread: on the device; -1 for those that the name does not have.
         time: when it was written, a number that grows.
         step: iteration by the folder; -1 in another folder.
-        device, model: by the folders; empty in others.
-        run: of the time, the device and the model.
+        run: the folders above, and the device; empty in another folder.
     """
 
-    path: str
-    op_type: str
-    op_name: str
-    task: int
-    stream: int
-    time: int
+    path: str = ""
+    op_type: str = ""
+    op_name: str = ""
+    task: int = -1
+    stream: int = -1
+    time: int = -1
     context: int = -1
     thread: int = -1
     step: int = -1
-    device: str = ""
-    model: str = ""
-    run: str = ""
+    run: tuple[str, str] = "", ""
 
 
 def find(folder: str) -> tuple[list[DumpFile], dict[str, str]]:
     """Return the dump files of a folder and what is wrong with other files, by path."""
     found: list[DumpFile] = []
     problems: dict[str, str] = {}
-    for place, folders, names in os.walk(folder):
-        folders.sort()
+    for place, paths in itertools.groupby(below(folder), os.path.dirname):
         full = mapping(place, problems)
-        for name in sorted(names):
-            path = os.path.join(place, name)
-            made = named(path, full.get(name, name), os.path.relpath(path, folder))
+        for path in paths:
+            name = os.path.basename(path)
+            made = named(path, full.get(name, name), folder)
             if made:
                 found.append(made)
             elif name.isdigit():
@@ -66,14 +67,15 @@ def find(folder: str) -> tuple[list[DumpFile], dict[str, str]]:
 
 
 def latest(found: list[DumpFile]) -> dict[int, list[DumpFile]]:
-    """Return the files of the last run on the first device by step."""
-    run = max((each.run for each in found), default="")
-    device = min((each.device for each in found if each.run == run), default="")
-    members = [each for each in found if (each.run, each.device) == (run, device)]
+    """Return the dumps of operators of the last run on the first device by step."""
+    found = [each for each in found if each.op_type != OP_DEBUG]
+    last = max((each.run[0] for each in found), default="")
+    run = min((each.run for each in found if each.run[0] == last), default=None)
+    members = [each for each in found if each.run == run]
     return {step: list(group) for step, group in itertools.groupby(members, lambda each: each.step)}
 
 
-def below(folder: str, endings: tuple[str, ...]) -> Iterator[str]:
+def below(folder: str, endings: str | tuple[str, ...] = "") -> Iterator[str]:
     """Return the paths of the files with an ending, in order."""
     for place, folders, names in os.walk(folder):
         folders.sort()
@@ -82,34 +84,41 @@ def below(folder: str, endings: tuple[str, ...]) -> Iterator[str]:
 
 def mapping(folder: str, problems: dict[str, str]) -> dict[str, str]:
     """Return the rows of a folder's mapping.csv, number -> name; what is wrong with it is added to ``problems``."""
-    path = os.path.join(folder, MAPPING)
-    if not os.path.exists(path):
-        return {}
-    try:
-        with open(path, encoding="utf-8", newline="") as stream:
-            return {number: name for number, name in filter(None, csv.reader(stream))}
-    except (ValueError, OSError, csv.Error) as error:
-        problems[path] = f"it is no table of two columns: {error}. Copy the file again"
-        return {}
+    path, found = os.path.join(folder, MAPPING), {}
+    if os.path.exists(path):
+        with noted(problems, path, "it is no table of two columns: {}. Copy the file again"):
+            with open(path, encoding="utf-8", newline="") as stream:
+                found = {number: name for number, name in filter(None, csv.reader(stream))}
+    return found
 
 
-def named(path: str, name: str, inside: str) -> DumpFile | None:
-    """Return a dump file by its name, None for another name.
+def named(path: str, name: str, folder: str) -> DumpFile | None:
+    """Return a dump file of a folder by its name, None for another name.
 
     Args:
         path: of the file.
         name: that it stands for.
-        inside: the path from the dump folder.
+        folder: of all dumps.
     """
-    parts = name.split(".")
-    if len(parts) not in (4, 5, 8, 9) or not all(re.fullmatch("[0-9]{1,19}", part) for part in parts[2:]):
+    match = _NAME.fullmatch(_JSON.sub(r"\1", name))
+    if not match:
         return None
-    numbers = list(map(int, parts[2:]))
-    if len(numbers) == 2:
-        numbers.insert(1, -1)  # no stream
-    task, stream, time, context, thread = numbers[:3] + (numbers[4:6] or [-1, -1])
-    folders = inside.split(os.sep)[:-1]
+    task, stream, time, context, thread = (-1 if number is None else int(number) for number in match.groups()[2:])
+    folders = os.path.relpath(path, folder).split(os.sep)[:-1]
     step = int(folders[-1]) if folders and folders[-1].isdigit() else -1
-    device, model = (folders[-4], folders[-3]) if len(folders) >= 4 else ("", "")
-    run = os.sep.join(folders[:-4])
-    return DumpFile(path, parts[0], parts[1], task, stream, time, context, thread, step, device, model, run)
+    run = os.sep.join(folders[:-4]), folders[-4] if len(folders) >= 4 else ""
+    return DumpFile(path, match[1], match[2], task, stream, time, context, thread, step, run)
+
+
+@contextlib.contextmanager
+def noted(problems: dict[str, str], path: str, text: str = "{}") -> Iterator[None]:
+    """Return a context manager that adds an error about a file to ``problems`` and goes on."""
+    try:
+        yield
+    except (ValueError, OSError, LookupError, TypeError, AttributeError, RecursionError, csv.Error) as error:
+        problems[path] = text.format(error)
+
+
+def flat(op: str) -> str:
+    """Return the name of an op as file names have it."""
+    return re.sub(r"[/.\\ ]", "_", op)

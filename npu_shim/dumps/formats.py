@@ -14,9 +14,8 @@ and N.
 from __future__ import annotations
 
 import functools
-import math
 import operator
-from typing import Iterable, Iterator, Sequence
+from typing import Iterable, Sequence
 
 import numpy as np
 
@@ -33,7 +32,7 @@ PLAIN = ("NHWC", "NCHW", "HWCN", "CHWN", "NDHWC", "NCDHW", "DHWCN", "DHWNC")
 _OF_WEIGHTS = ("HWCN", "NCHW", "DHWCN", "NCDHW", "NHWC", "NDHWC")
 # The axes in memory: of a letter with blocks, 1 counts them and 0 is inside one.
 _AXES = {"NC1HWC0": "N C1 H W C0", "NDC1HWC0": "N D C1 H W C0", "FRACTAL_Z": "C1 H W N1 N0 C0"}
-_AXES.update({"NC1HWC0_C04": _AXES["NC1HWC0"], "FRACTAL_Z_3D": "D C1 H W N1 N0 C0"})
+_AXES.update({"NC1HWC0_C04": _AXES["NC1HWC0"], "FRACTAL_Z_3D": "D C1 H W N1 N0 C0", "FRACTAL_NZ": "S1 R1 R0 S0"})
 _N0 = 16
 
 
@@ -60,17 +59,13 @@ def to_original(
     Raises:
         DumpError: the layout is unknown, or does not fit the shape.
     """
-    shape, made = tuple(shape), None
-    if layout == "FRACTAL_NZ":
-        lead = [chr(place) for place in range(max(0, array.ndim - 4))]
-        made = _moved(array, [*lead, "S1", "R1", "R0", "S0"], [*lead, "R", "S"], (1,) * (2 - len(shape)) + shape)
-        made = made if made is None else made.reshape(shape)
-    elif layout in _AXES or (layout in PLAIN and (array.shape != shape or original in PLAIN)):
-        whole = (_whole(array, layout, letters, shape, groups) for letters in _candidates(layout, shape, original))
-        made = next((each for each in whole if each is not None), None)
-    if made is not None:
-        return made
-    is_blocked = layout in _AXES or layout == "FRACTAL_NZ"
+    shape = tuple(shape)
+    for letters in _candidates(array, layout, shape, original):
+        try:
+            return _whole(array, layout, letters, shape, groups)
+        except ValueError:  # its sizes do not fit
+            continue
+    is_blocked = layout in _AXES
     same = not is_blocked and [size for size in array.shape if size != 1] == [size for size in shape if size != 1]
     if array.size == product(shape) and (same or not array.size):
         return array.reshape(shape)
@@ -84,67 +79,58 @@ def product(sizes: Iterable[int]) -> int:
     return functools.reduce(operator.mul, sizes, 1)
 
 
-def _candidates(layout: str, shape: tuple[int, ...], original: str) -> Iterator[str]:
-    """Return the letters that the axes of a shape may have, the likeliest first."""
-    layouts = _OF_WEIGHTS if layout.startswith("FRACTAL_Z") else PLAIN
-    if len(original) == len(shape) and original in PLAIN:
-        yield original
-    yield from (letters for letters in layouts if len(letters) == len(shape) and letters != original)
-    if len(shape) == 1:
-        yield "C"
+def _candidates(array: np.ndarray, layout: str, shape: tuple[int, ...], original: str) -> list[str]:
+    """Return the letters that the axes of a shape may have, the likeliest first; nothing where they do not count."""
+    if layout == "FRACTAL_NZ":
+        letters = _lead(array) + "RS"
+        return [letters[max(0, len(letters) - len(shape)) :]]
+    if layout not in _AXES and (layout not in PLAIN or (array.shape == shape and original not in PLAIN)):
+        return []
+    likely = [original] if original in PLAIN else []
+    likely += [*(_OF_WEIGHTS if layout.startswith("FRACTAL_Z") else PLAIN), "C"]
+    return [letters for letters in likely if len(letters) == len(shape)]
 
 
-def _whole(array: np.ndarray, layout: str, letters: str, shape: tuple[int, ...], groups: int) -> np.ndarray | None:
-    """Return a tensor whose axes in the graph have these letters, None if the sizes do not fit."""
+def _lead(array: np.ndarray) -> str:
+    return "".join(map(chr, range(array.ndim - 4)))
+
+
+def _whole(array: np.ndarray, layout: str, letters: str, shape: tuple[int, ...], groups: int) -> np.ndarray:
+    """Return a tensor whose axes in the graph have these letters.
+
+    Raises:
+        ValueError: the sizes do not fit.
+    """
     sizes, axes = dict(zip(letters, shape)), _AXES.get(layout, " ".join(layout)).split()
-    if layout.startswith("FRACTAL_Z"):
-        if array.ndim != 4:
-            return None
-        if groups > 1:
-            return _moved(_grouped(array, sizes, groups), list("HWCN"), letters, shape)
-        inner = [sizes.get(axis, 1) for axis in "DHW"[layout == "FRACTAL_Z" :]]
-        blocks, rest = divmod(array.shape[0], max(1, product(inner)))
-        if rest:
-            return None
-        array = array.reshape([*inner[:-2], blocks, *inner[-2:], *array.shape[1:]])
-    return _moved(array, axes, letters, shape)
-
-
-def _moved(
-    array: np.ndarray | None, axes: Sequence[str], letters: Sequence[str], shape: tuple[int, ...]
-) -> np.ndarray | None:
-    """Return a tensor with its axes in another order, each with its blocks together and without what fills the last."""
-    if array is None or array.ndim != len(axes) or len(letters) != len(shape):
-        return None
-    sizes = dict(zip(letters, shape))
+    if layout == "FRACTAL_NZ":
+        axes = [*_lead(array), *axes]
+    elif layout.startswith("FRACTAL_Z") and groups > 1:
+        array, axes = _grouped(array, sizes, groups), list("HWCN")
+    elif layout.startswith("FRACTAL_Z"):
+        *depth, height, width = (sizes.get(axis, 1) for axis in "DHW"[layout == "FRACTAL_Z" :])
+        array = array.reshape([*depth, -1, height, width, *array.shape[1:]])
+    if array.ndim != len(axes) or len(letters) != len(shape):
+        raise ValueError("another number of axes")
+    # The blocks of an axis are put together, and what fills the last one is left out.
     wanted = [*letters, *sorted({axis[0] for axis in axes} - set(letters))]
     places = [[place for place, axis in enumerate(axes) if axis[0] == letter] for letter in wanted]
     wholes = [product(array.shape[place] for place in of_letter) for of_letter in places]
     for whole, letter, of_letter in zip(wholes, wanted, places):
-        block = array.shape[of_letter[-1]] if len(of_letter) > 1 else 1
-        if not 0 <= whole - sizes.get(letter, 1) < block:
-            return None
+        if not 0 <= whole - sizes.get(letter, 1) < (array.shape[of_letter[-1]] if len(of_letter) > 1 else 1):
+            raise ValueError("another size")
     made = array.transpose([place for of_letter in places for place in of_letter]).reshape(wholes)
     return made[tuple(slice(sizes.get(letter, 1)) for letter in wanted)].reshape(shape)
 
 
-def _grouped(array: np.ndarray, sizes: dict[str, int], groups: int) -> np.ndarray | None:
+def _grouped(array: np.ndarray, sizes: dict[str, int], groups: int) -> np.ndarray:
     """Return weights as HWCN."""
     n, c, d, h, w = (sizes.get(letter, 1) for letter in "NCDHW")
     rows, n1, n0, c0 = array.shape
     each = n // groups
-    if d != 1 or not each or not c or n % groups:
-        return None
-    shared = min(_lcm(_lcm(c, c0) // c, _lcm(each, _N0) // each), groups)
+    if d != 1 or not array.size or not each * c or n % groups:
+        raise ValueError("another size")
+    shared = min(int(np.lcm(np.lcm(c, c0) // c, np.lcm(each, _N0) // each)), groups)
     c1, g = -(-shared * c // c0), -(-groups // shared)
-    if rows != g * c1 * h * w or n1 * n0 != -(-shared * each // _N0) * _N0:
-        return None
     blocks = array.reshape(g, c1, h, w, n1 * n0, c0).transpose(0, 2, 3, 1, 5, 4).reshape(g, h, w, c1 * c0, n1 * n0)
-    parts = []
-    for block, place in (divmod(group, shared) for group in range(groups)):
-        parts.append(blocks[block, :, :, place * c : (place + 1) * c, place * each : (place + 1) * each])
-    return np.concatenate(parts, 3)
-
-
-def _lcm(one: int, other: int) -> int:
-    return one * other // math.gcd(one, other)
+    parts = (blocks[k // shared, :, :, k % shared * c :, k % shared * each :] for k in range(groups))
+    return np.concatenate([part[:, :, :c, :each] for part in parts], 3)

@@ -14,18 +14,19 @@ import itertools
 
 import numpy as np
 
-from npu_shim.dumps.figures import HALF, Figures
+from npu_shim._tensorflow.types import JsonObject
+from npu_shim.dumps.figures import HALF
 
 _ROUNDOFF = {"bfloat16": 2.0**-8, "float64": 2.0**-24, "complex128": 2.0**-24, "float8_e8m0": 0.5}
 _ROUNDOFF.update({"float8_e4m3fn": 2.0**-4, "hifloat8": 2.0**-4, "float8_e5m2": 2.0**-3})
+_ROUNDOFF.update(dict.fromkeys(("float16", "float32", "complex32", "complex64"), HALF))
 LARGEST_HALF = 65504.0
 _DISTANCE, _ISOLATED, _DIFFERENT = 32, 64, 0.01
 _MOST_SEARCHED = 1 << 22  # elements that are looked at for a layout or a factor
 _FEW = 0.01  # share of elements
-_FLOATS = ("float16", "float32", "complex32", "complex64", *_ROUNDOFF)
 
 
-def reasons(figures: Figures, device_type: str, band: float | None, tolerance: float) -> list[str]:
+def reasons(figures: JsonObject, device_type: str, band: float | None, tolerance: float) -> list[str]:
     """Return why a pair departs, nothing if it agrees.
 
     Args:
@@ -34,27 +35,23 @@ def reasons(figures: Figures, device_type: str, band: float | None, tolerance: f
         band: relative distance that the reference allows; None without one.
         tolerance: a factor of all limits.
     """
-    if device_type not in _FLOATS:
-        share = _DIFFERENT * tolerance
-        return [f"{figures.different:.1%} of its elements differ"] if figures.different > share else []
-    unit = _ROUNDOFF.get(device_type, HALF)
-    distance, isolated = (
-        (band or min(_DISTANCE * unit, 0.5)) * tolerance,
-        max(_ISOLATED * unit, 2 * (band or 0.0)) * tolerance,
+    unit, here, largest = _ROUNDOFF.get(device_type), figures["isolated"], figures["largest_reference"]
+    if unit is None:
+        share = figures["different"]
+        return [f"{share:.1%} of its elements differ"] if share > _DIFFERENT * tolerance else []
+    distance = (band or min(_DISTANCE * unit, 0.5)) * tolerance
+    isolated = max(_ISOLATED * unit, 2 * (band or 0.0)) * tolerance
+    far, is_above = figures["relative_euclidean"], device_type == "float16" and largest > LARGEST_HALF
+    found = (
+        (figures["only_here"], f"{figures['only_here']} elements are Inf or NaN on one side"),
+        (largest > 0 and not far <= distance, f"relative distance {far:.2g}, limit {distance:.2g}"),
+        (is_above, f"{largest:.6g} in the reference is above {LARGEST_HALF:g}, the largest float16"),
+        (here > isolated, f"an element differs by {here:.2g} of its size, limit {isolated:.2g}"),
     )
-    found = []
-    if figures.only_here:
-        found.append(f"{figures.only_here} elements are Inf or NaN on one side")
-    if not figures.relative_euclidean <= distance and figures.largest_reference > 0:
-        found.append(f"relative distance {figures.relative_euclidean:.2g}, limit {distance:.2g}")
-    if device_type == "float16" and figures.largest_reference > LARGEST_HALF:
-        found.append(f"{figures.largest_reference:.6g} in the reference is above {LARGEST_HALF:g}, the largest float16")
-    if figures.isolated > isolated:
-        found.append(f"an element differs by {figures.isolated:.2g} of its size, limit {isolated:.2g}")
-    return found
+    return [text for holds, text in found if holds]
 
 
-def cause(device: np.ndarray, reference: np.ndarray, figures: Figures, device_type: str) -> str:
+def cause(device: np.ndarray, reference: np.ndarray, figures: JsonObject, device_type: str) -> str:
     """Return what the difference looks like.
 
     Args:
@@ -62,36 +59,36 @@ def cause(device: np.ndarray, reference: np.ndarray, figures: Figures, device_ty
         figures: of their difference.
         device_type: type on the device.
     """
+    beyond, found = round(figures["beyond"] * device.size), ""
     with np.errstate(all="ignore"):
-        found = ""
         if device.dtype.kind != "c":
             found = _of_range(device, reference, figures, device_type)
             found = found or (_of_form(device, reference, figures) if 1 < device.size <= _MOST_SEARCHED else "")
-    beyond = round(figures.beyond * device.size)
-    if found or figures.beyond > _FEW or not beyond:
-        return found or f"spread: {figures.beyond:.0%} of the elements differ by more than 16-bit rounding"
+    if found or figures["beyond"] > _FEW or not beyond:
+        return found or f"spread: {figures['beyond']:.0%} of the elements differ by more than 16-bit rounding"
     return f"isolated: {beyond} of {device.size} elements differ, the others agree"
 
 
-def _of_range(device: np.ndarray, reference: np.ndarray, figures: Figures, device_type: str) -> str:
-    if device_type == "float16" and figures.largest_reference > LARGEST_HALF:
-        there = device[np.abs(reference) > LARGEST_HALF]
-        infinite, saturated = int(np.isinf(there).sum()), int((np.abs(there) == LARGEST_HALF).sum())
-        if infinite or saturated:
-            what = "float16 overflow" if infinite else "float16 saturation"
-            return f"{what}: {infinite or saturated} elements are above 65504 in the reference"
-    if figures.only_here:
-        return f"Inf or NaN: {figures.only_here} elements, {figures.not_finite} on the device"
-    return "zeros: the device has nothing else" if figures.largest == 0 < figures.largest_reference else ""
+def _of_range(device: np.ndarray, reference: np.ndarray, figures: JsonObject, device_type: str) -> str:
+    if device_type == "float16" and figures["largest_reference"] > LARGEST_HALF:
+        there = np.abs(device[np.abs(reference) > LARGEST_HALF])
+        for what, elements in (("overflow", np.isinf(there)), ("saturation", there == LARGEST_HALF)):
+            if elements.any():
+                return f"float16 {what}: {elements.sum()} elements are above 65504 in the reference"
+    if figures["only_here"]:
+        return f"Inf or NaN: {figures['only_here']} elements, {figures['not_finite']} on the device"
+    return "zeros: the device has nothing else" if figures["largest"] == 0 < figures["largest_reference"] else ""
 
 
-def _of_form(device: np.ndarray, reference: np.ndarray, figures: Figures) -> str:
+def _of_form(device: np.ndarray, reference: np.ndarray, figures: JsonObject) -> str:
     x, y = device.astype(float), reference.astype(float)
+    is_same_size = 2 <= x.ndim <= 5 and abs(np.linalg.norm(x) - np.linalg.norm(y)) <= 8 * HALF * np.linalg.norm(y)
+    for order in itertools.permutations(range(x.ndim)) if is_same_size else ():
+        moved = np.ascontiguousarray(y.transpose(order)).reshape(x.shape)
+        if not np.array_equal(moved, y) and _close(x, moved):
+            return f"layout: the elements are those of the reference with its axes in the order {order}"
     kept = np.isfinite(x) & np.isfinite(y)
-    order = _order(x, y)
-    if order:
-        return f"layout: the elements are those of the reference with its axes in the order {order}"
-    if kept.sum() > 1 and figures.beyond > _FEW:
+    if kept.sum() > 1 and figures["beyond"] > _FEW:
         x, y = x[kept], y[kept]
         factor, offset = float(x @ y / (y @ y)), float((x - y).mean())
         if _close(x, factor * y):
@@ -99,16 +96,6 @@ def _of_form(device: np.ndarray, reference: np.ndarray, figures: Figures) -> str
         if _close(x, y + offset):
             return f"offset: the elements are those of the reference and {offset:.4g}"
     return ""
-
-
-def _order(x: np.ndarray, y: np.ndarray) -> tuple[int, ...] | None:
-    if not 2 <= x.ndim <= 5 or abs(np.linalg.norm(x) - np.linalg.norm(y)) > 8 * HALF * np.linalg.norm(y):
-        return None
-    for order in itertools.permutations(range(x.ndim)):
-        moved = np.ascontiguousarray(y.transpose(order)).reshape(x.shape)
-        if not np.array_equal(moved, y) and _close(x, moved):
-            return order
-    return None
 
 
 def _close(x: np.ndarray, y: np.ndarray) -> bool:

@@ -8,52 +8,43 @@ number and names the unit.
 from __future__ import annotations
 
 import json
-import struct
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from npu_shim.dumps import dump, files
 from npu_shim.dumps.formats import DumpError
 
-_MAGIC = 0x5A5A5A5A
-_UNITS = ("AIC", "AIV", "AICPU", "SDMA")
-_CORE = ("model_id stream_id task_id task_type context_id thread_id pc_start para_base core_id block_id status").split()
-_FIELDS = {
-    "AIC": _CORE,
-    "AIV": _CORE,
-    "SDMA": _CORE[:6] + ["src_addr", "dst_addr", "channel_id", "status"],
-    "AICPU": _CORE[:5] + ["cpu_id", "thread_id", "status"],
-}
-_OLD = {"DHA Atomic Add": (0, 512), "L2 Atomic Add": (128, 768), "AI Core": (256, 1024 + 16)}  # task and status
+_MAGIC = b"\x5a" * 4
 _OLD_SIZE = 2048
+_FIELDS = ("status", "task_id", "stream_id", "context_id", "thread_id")
+# Unit -> the words of 8 bytes that have these fields; the status of a newer one is the last of a report.
+_OLD = {"DHA Atomic Add": (64, 2, 1), "L2 Atomic Add": (96, 18, 17), "AI Core": (130, 34, 33)}
+_NEW = {"AIC": (13, 5, 4, 7, 8), "AIV": (13, 5, 4, 7, 8), "AICPU": (10, 5, 4, 7, 9), "SDMA": (12, 5, 4, 7, 8)}
 _ANY = 0xFFFF  # a context or thread that counts for all
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """An overflow that a unit reported.
 
     Attributes:
-        file: of the report.
         unit: "AI Core", "AIC", "AIV", "AICPU", "SDMA" or an atomic addition.
-        task, stream, context, thread: of the operator; -1 for any.
         status: of the unit, never 0.
+        file: of the report, with task, stream, context and thread of the operator; -1 for any.
     """
 
-    file: files.DumpFile
     unit: str
-    task: int
-    stream: int
-    context: int
-    thread: int
     status: int
+    file: files.DumpFile
 
     def is_of(self, file: files.DumpFile) -> bool:
         """Return True for a dump of the operator that this reports."""
-        mine = self.task, self.stream, self.context, self.thread
-        its = file.task, file.stream, file.context, file.thread
-        named = all(one in (-1, other) for one, other in zip(mine[:2], its))
-        return named and all(-1 in each or each[0] == each[1] for each in zip(mine[2:], its[2:]))
+        mine, its = ((each.task, each.stream, each.context, each.thread) for each in (self.file, file))
+        return all(
+            -1 == one or one == other or (place > 1 and other == -1)
+            for place, (one, other) in enumerate(zip(mine, its))
+        )
 
 
 def read(file: files.DumpFile) -> list[Report]:
@@ -67,41 +58,36 @@ def read(file: files.DumpFile) -> list[Report]:
         with open(file.path, encoding="utf-8") as stream:
             units = _of_json(json.load(stream))
     else:
-        with open(file.path, "rb") as raw:
-            for output in dump.read(file.path).outputs:
-                raw.seek(output.data[0])
-                units += _of_bytes(raw.read(min(output.size, 1 << 16)))
+        for output in dump.read(file.path).outputs:
+            size = min(output.size, 1 << 16)
+            units += _of_bytes(np.memmap(file.path, np.uint8, "r", output.data[0], (size,)).tobytes() if size else b"")
     found = []
     for unit, values in units:
-        status = values["status"]
-        status = next((each for each in status if each), 0) if isinstance(status, list) else status
-        numbers = [values.get(name, -1) for name in ("task_id", "stream_id", "context_id", "thread_id")]
+        status, *numbers = (values.get(name, -1) for name in _FIELDS)
+        status = next(filter(None, status), 0) if isinstance(status, list) else status
         if not all(isinstance(number, int) for number in [*numbers, status]):
             raise ValueError(f"task, stream or status of {unit} is no number")
-        task, stream, context, thread = numbers[:2] + [-1 if number == _ANY else number for number in numbers[2:]]
-        found += [Report(file, unit, task, stream, context, thread, status)] if status else []
+        task, stream, context, thread = numbers[:2] + [-1 if each == _ANY else each for each in numbers[2:]]
+        of_operator = replace(file, task=task, stream=stream, context=context, thread=thread)
+        found += [Report(unit, status, of_operator)] if status else []
     return found
 
 
 def _of_bytes(raw: bytes) -> list[tuple[str, dict[str, Any]]]:
-    if len(raw) >= 24 and struct.unpack_from("<I", raw)[0] == _MAGIC:
-        version, _, unit = struct.unpack_from("<3I", raw, 4)
-        if unit >= len(_UNITS):
-            raise DumpError(f"unit {unit} is unknown. The units are 0 to {len(_UNITS) - 1}")
-        name = _UNITS[unit]
-        fields = _FIELDS[name] + [f"status_{n}" for n in range(1, 4)] * (version == 1 and unit < 2)
-        if len(raw) < 24 + 8 * len(fields):
-            raise DumpError(f"{len(raw)} bytes are too few for a report of {name}")
-        values = dict(zip(fields, struct.unpack_from(f"<{len(fields)}Q", raw, 24)))
-        return [(name, {**values, "status": [values[each] for each in fields if "status" in each]})]
-    if len(raw) != _OLD_SIZE:
+    words = np.frombuffer(raw[: len(raw) // 8 * 8], "<u8").tolist()
+    if raw[:4] != _MAGIC and len(raw) != _OLD_SIZE:
         raise DumpError(f"{len(raw)} bytes are no report of an overflow, which has a magic number or {_OLD_SIZE} bytes")
-    found = []
-    for name, (place, status) in _OLD.items():
-        _, stream, task = struct.unpack_from("<3Q", raw, place)
-        state = struct.unpack_from("<Q", raw, status)[0]
-        found.append((name, {"task_id": task, "stream_id": stream, "status": state}))
-    return found
+    if raw[:4] != _MAGIC:
+        return [(name, dict(zip(_FIELDS, (words[place] for place in places)))) for name, places in _OLD.items()]
+    version, _, unit = np.frombuffer(raw.ljust(16, b"\xff")[4:16], "<u4").tolist()
+    if unit >= len(_NEW):
+        raise DumpError(f"unit {unit} is unknown. The units are 0 to {len(_NEW) - 1}")
+    name, places = list(_NEW.items())[unit]
+    end = places[0] + 1 + 3 * (version == 1 and unit < 2)
+    if len(words) < end:
+        raise DumpError(f"{len(raw)} bytes are too few for a report of {name}")
+    values = dict(zip(_FIELDS, (words[place] for place in places)))
+    return [(name, {**values, "status": words[places[0] : end]})]
 
 
 def _of_json(made: Any) -> list[tuple[str, dict[str, Any]]]:

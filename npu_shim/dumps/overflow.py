@@ -10,24 +10,18 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from typing import TYPE_CHECKING, Iterator
 
 import numpy as np
 
-import npu_shim
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.dumps import dump, files, graph_files, op_debug
 from npu_shim.dumps.dump import DumpData, Tensor
-from npu_shim.dumps.formats import DumpError
-from npu_shim.dumps.graph_files import GraphOp
 from npu_shim.dumps.limits import LARGEST_HALF
-from npu_shim.dumps.reference import flat
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
+from npu_shim.rehearsal.reports import about
 
 NORMAL, NOT_NORMAL, UNDECIDED = "normal", "not normal", "normal with a dynamic loss scale only"
 _GRADIENT = re.compile(r"(^|/|_)(gradients?(_\d+)?|gradient_tape|grad)(/|_|$)|Backprop|Grad$", re.I)
-_OP_DEBUG = "Opdebug"
+_FORWARD = "it is in the forward pass, which no loss scale reaches: keep the operator in float32"
 _MOST_IN_A_ROW = 10  # steps: from 2**15, the scale that most scripts start with, down to 2**5
 
 
@@ -40,22 +34,19 @@ def run(folder: str, graphs: list[str], loss_scale: dict[int, float] | float | N
         loss_scale: by step, or a fixed one; None if unknown.
     """
     found, problems = files.find(folder)
-    graph = graph_files.find([folder, *graphs], problems)
-    by_name = {flat(op.name): op for op in graph.ops.values()}
-    reports = []
-    for file in _reports(folder, found):
-        try:
+    ops, _ = graph_files.find([folder, *graphs], problems)
+    reports: list[op_debug.Report] = []
+    debug = [file for file in found if file.op_type == files.OP_DEBUG]
+    debug.sort(key=lambda file: not file.path.endswith(".json"))  # a report counts more than the JSON made of it
+    for file in {file.path.partition(".output.")[0]: file for file in debug}.values():
+        with files.noted(problems, file.path):
             reports += op_debug.read(file)
-        except (ValueError, OSError, RecursionError) as error:
-            problems[file.path] = str(error)
     reports.sort(key=lambda each: (each.file.step, each.file.time))
-    entries = [_entry(report, found, by_name, problems) for report in reports]
+    entries = [_entry(report, found, ops, problems) for report in reports]
     _judge(entries, loss_scale)
     verdict = NOT_NORMAL if any(each["verdict"] == NOT_NORMAL for each in entries) else NORMAL
     return {
-        "schema_version": 1,
-        "tool": "npu-shim dumps overflow",
-        "tool_version": npu_shim.__version__,
+        **about("dumps overflow"),
         "folder": folder,
         "loss_scale": "fixed" if isinstance(loss_scale, float) else "dynamic" if loss_scale else "unknown",
         "verdict": verdict if entries else "none",
@@ -75,100 +66,84 @@ def read_loss_scale(text: str) -> dict[int, float] | float:
             return float(text)
         except ValueError as error:
             raise ValueError(f"can't find {text!r}. Give a number, or a file with STEP,SCALE on each line") from error
-    found = {}
+    found: dict[int, float] = {}
     with open(text, encoding="utf-8") as stream:
         for number, line in enumerate(stream, 1):
-            parts = line.replace(",", " ").split()
             try:
-                found.update({int(parts[0]): float(parts[1])} if parts else {})
-            except (ValueError, IndexError) as error:
-                raise ValueError(f"{text}:{number}: {line.strip()[:80]!r} is not STEP,SCALE") from error
+                found.update([(int(step), float(scale)) for step, scale in [line.replace(",", " ").split()]])
+            except ValueError as error:
+                if line.strip():
+                    raise ValueError(f"{text}:{number}: {line.strip()[:80]!r} is not STEP,SCALE") from error
     return found
 
 
-def _reports(folder: str, found: list[files.DumpFile]) -> Iterator[files.DumpFile]:
-    """Return the op debug files; JSON counts where the dump that it was made of is not there."""
-    dumps = [file for file in found if file.op_type == _OP_DEBUG]
-    yield from dumps
-    names = {os.path.basename(file.path) for file in dumps}
-    for path in files.below(folder, (".json",)):
-        name, output, _ = os.path.basename(path).partition(".output.")
-        made = files.named(path, name, os.path.relpath(path, folder))
-        if made and output and made.op_type == _OP_DEBUG and name not in names:
-            yield made
-
-
 def _entry(
-    report: op_debug.Report, found: list[files.DumpFile], by_name: dict[str, GraphOp], problems: dict[str, str]
+    report: op_debug.Report, found: list[files.DumpFile], ops: dict[str, graph_files.GraphOp], problems: dict[str, str]
 ) -> JsonObject:
     place = os.path.dirname(report.file.path)
-    beside = (file for file in found if file.op_type != _OP_DEBUG and os.path.dirname(file.path) == place)
-    file = min(filter(report.is_of, beside), key=lambda each: each.time, default=None)
-    data = next((data for _, data in dump.read_all([file] if file else [], problems)), DumpData())
-    name = data.op_name or (file.op_name if file else "")
-    op = by_name.get(flat(name))
+    beside = (file for file in found if file.op_type != files.OP_DEBUG and os.path.dirname(file.path) == place)
+    file = min(filter(report.is_of, beside), key=lambda each: each.time, default=files.DumpFile())
+    data = next(iter(dump.read_all([file] if file.path else [], problems)), DumpData(file.op_name, file=file))
+    data.op = ops.get(files.flat(data.op_name))
     return {
         "step": report.file.step,
         "time": report.file.time,
         "unit": report.unit,
         "status": report.status,
-        "task": report.task,
-        "stream": report.stream,
-        "operator": op.name if op else name,
-        "type": op.op_type if op else file.op_type if file else "",
-        "originals": (op.originals if op else data.originals) or [],
-        "inputs": [_range(file.path, each) for each in data.inputs if file],
-        "outputs": [_range(file.path, each) for each in data.outputs if file],
+        "task": report.file.task,
+        "stream": report.file.stream,
+        "operator": data.name,
+        "type": data.type,
+        "originals": data.originals or [],
+        "inputs": list(map(_range, data.inputs)),
+        "outputs": list(map(_range, data.outputs)),
         "file": report.file.path,
-        "dump": file.path if file else None,
+        "dump": file.path or None,
     }
 
 
-def _range(path: str, tensor: Tensor) -> JsonObject:
-    made: JsonObject = {"type": dump.type_name(tensor), "shape": list(tensor.original_shape)}
-    made.update(low=None, high=None, not_finite=0, saturated=0, problem="")
+def _range(tensor: Tensor) -> JsonObject:
+    made: JsonObject = {"type": dump.type_name(tensor), "shape": list(tensor.original_shape), "problem": ""}
+    array = np.zeros(0)
     try:
-        array = dump.values(path, tensor)
-    except DumpError as error:
-        return {**made, "problem": str(error)}
-    if array.dtype.kind == "c":
-        array = np.abs(array)
+        array = dump.values(tensor)
+    except ValueError as error:
+        made["problem"] = str(error)
+    array = np.abs(array) if array.dtype.kind == "c" else array
     finite = array[np.isfinite(array)]
-    if finite.size:
-        made.update(low=float(finite.min()), high=float(finite.max()))
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (None, None)
     saturated = int((np.abs(finite) == LARGEST_HALF).sum()) if made["type"] == "float16" else 0
-    made.update(not_finite=int(array.size - finite.size), saturated=saturated)
-    return made
+    return {**made, "low": low, "high": high, "not_finite": int(array.size - finite.size), "saturated": saturated}
 
 
 def _judge(entries: list[JsonObject], loss_scale: dict[int, float] | float | None) -> None:
     """Add verdict, reason and loss scale to each overflow."""
     rows = _in_a_row(sorted({each["step"] for each in entries}))
-    for number, each in enumerate(entries):
-        each["first"] = not number or entries[number - 1]["step"] != each["step"]  # they are sorted
-        scale = loss_scale if isinstance(loss_scale, float) else (loss_scale or {}).get(each["step"])
-        names = [each["operator"], each["type"], *each["originals"]]
-        is_gradient = any(_GRADIENT.search(name) for name in names)
+    step = None
+    for each in entries:  # they are sorted
+        each["first"], step = each["step"] != step, each["step"]
+        is_fixed = isinstance(loss_scale, float)
+        scale = loss_scale if isinstance(loss_scale, float) else (loss_scale or {}).get(step)
+        is_gradient = any(map(_GRADIENT.search, [each["operator"], each["type"], *each["originals"]]))
         bad = [n for n, taken in enumerate(each["inputs"]) if taken["not_finite"] or taken["saturated"]]
-        each["loss_scale"], each["verdict"] = scale, NOT_NORMAL
-        if bad and not each["first"]:
-            each["verdict"], each["reason"] = NORMAL, f"input {bad[0]} has overflown before: see the first of the step"
-        elif bad:
-            each["reason"] = f"input {bad[0]} has Inf, NaN or {LARGEST_HALF:g} already: look at what computes it"
-        elif not each["operator"]:
-            each["verdict"], each["reason"] = UNDECIDED, "there is no dump of its operator"
-        elif not is_gradient:
-            each["reason"] = "it is in the forward pass, which no loss scale reaches: keep the operator in float32"
-        elif isinstance(loss_scale, float):
-            each["reason"] = f"the loss scale is fixed at {loss_scale:g}: use a dynamic one, or a smaller one"
-        elif scale is not None and scale <= 1:
-            each["reason"] = "the loss scale has fallen to 1, and the gradients still overflow"
-        elif rows[each["step"]] > _MOST_IN_A_ROW:
-            each["reason"] = f"{rows[each['step']]} steps in a row overflow: the loss scale does not help"
-        elif loss_scale is None:
-            each["verdict"], each["reason"] = UNDECIDED, "it is in the gradients: the step must be skipped"
-        else:
-            each["verdict"], each["reason"] = NORMAL, "it is in the gradients: the step is skipped, the scale falls"
+        of_input, of_gradients = f"input {min(bad, default=0)} has", "it is in the gradients: the step"
+        judged = (  # the first that holds counts
+            (bad and not each["first"], NORMAL, f"{of_input} overflown before: see the first of the step"),
+            (bad, NOT_NORMAL, f"{of_input} Inf, NaN or {LARGEST_HALF:g} already: look at what computes it"),
+            (not each["operator"], UNDECIDED, "there is no dump of its operator"),
+            (not is_gradient, NOT_NORMAL, _FORWARD),
+            (is_fixed, NOT_NORMAL, f"the loss scale is fixed at {scale or 0:g}: use a dynamic one, or a smaller one"),
+            (scale and scale <= 1, NOT_NORMAL, "the loss scale has fallen to 1, and the gradients still overflow"),
+            (
+                rows[step] > _MOST_IN_A_ROW,
+                NOT_NORMAL,
+                f"{rows[step]} steps in a row overflow: the loss scale does not help",
+            ),
+            (loss_scale is None, UNDECIDED, f"{of_gradients} must be skipped"),
+            (True, NORMAL, f"{of_gradients} is skipped, the scale falls"),
+        )
+        each["verdict"], each["reason"] = next((verdict, why) for holds, verdict, why in judged if holds)
+        each["loss_scale"] = scale
 
 
 def _in_a_row(steps: list[int]) -> dict[int, int]:

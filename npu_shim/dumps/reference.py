@@ -20,32 +20,28 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from typing import Any, Iterable
 
 import numpy as np
 
 from npu_shim.dumps import dump, files
 from npu_shim.dumps.dump import Tensor
+from npu_shim.dumps.files import flat
 
 INDEX, DRAWS = "index.json", "draws.json"
-_TYPES: dict[str, Any] = {
-    "output": int,
-    "band": (int, float, type(None)),
-    "inputs": list,
-    "shape": (list, type(None)),
-}  # others are str
 
 
 @dataclasses.dataclass
 class Output:
     """An output of an op of TensorFlow; the fields are those of the index."""
 
-    op: str
+    op: str = ""
     output: int = 0
     file: str = ""
     type: str = ""
     dtype: str = ""
-    shape: list[int] | None = None
+    shape: list[int] = dataclasses.field(default_factory=list)
     line: str = ""
     inputs: list[str] = dataclasses.field(default_factory=list)
     band: float | None = None
@@ -62,10 +58,8 @@ class Reference:
     """
 
     def __init__(self, folder: str, outputs: Iterable[Output], indexed: bool, tensors: Iterable[Tensor] = ()) -> None:
-        self.folder = folder
-        self.outputs = list(outputs)
-        self.indexed = indexed
-        self.tensors = list(tensors)
+        self.folder, self.indexed = folder, indexed
+        self.outputs, self.tensors = list(outputs), list(tensors)
         self._places = {(flat(each.op), each.output): place for place, each in enumerate(self.outputs)}
 
     def place(self, op: str, output: int) -> int | None:
@@ -83,9 +77,9 @@ class Reference:
         Raises:
             ValueError: the file is missing or no array, or a dump whose type or layout is unknown.
         """
-        path = os.path.join(self.folder, self.outputs[place].file)
         if self.tensors:
-            return dump.original(path, self.tensors[place])
+            return dump.original(self.tensors[place], "", self.tensors[place].original_shape)
+        path = os.path.join(self.folder, self.outputs[place].file)
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError, SyntaxError, OverflowError, MemoryError) as error:
@@ -95,13 +89,6 @@ class Reference:
         return array
 
 
-def flat(op: str) -> str:
-    """Return the name of an op as file names have it."""
-    for mark in "/.\\ ":
-        op = op.replace(mark, "_")
-    return op
-
-
 def steps(folder: str) -> dict[int, str]:
     """Return the folders of the steps; -1 for files that lie in the folder itself."""
     found = {int(name): os.path.join(folder, name) for name in os.listdir(folder) if name.isdigit()}
@@ -109,47 +96,42 @@ def steps(folder: str) -> dict[int, str]:
     return found or {-1: folder}
 
 
-def device_steps(folder: str, problems: dict[str, str]) -> dict[int, Reference]:
-    """Return the steps of a folder of dumps of another run, nothing for a folder that has files of NumPy."""
+def read_steps(folder: str, problems: dict[str, str]) -> dict[int, Reference]:
+    """Read all steps of a reference, or of a folder of dumps of another run, which has no files of NumPy."""
     if next(files.below(folder, (".npy",)), None):
-        return {}
+        return {step: read(path, problems) for step, path in steps(folder).items()}
     found = files.latest(files.find(folder)[0])
     return {step: _of_device(folder, dump.read_all(members, problems)) for step, members in found.items()}
 
 
-def _of_device(folder: str, dumps: Iterable[tuple[files.DumpFile, dump.DumpData]]) -> Reference:
-    outputs, tensors = [], []
-    for file, data in dumps:
-        for index, tensor in enumerate(data.outputs):
-            name, path = data.op_name or file.op_name, os.path.relpath(file.path, folder)
-            shape = list(tensor.original_shape)
-            outputs.append(Output(name, index, path, file.op_type, dump.type_name(tensor), shape))
-            tensors.append(tensor)
-    return Reference(folder, outputs, True, tensors)
+def _of_device(folder: str, dumps: Iterable[dump.DumpData]) -> Reference:
+    tensors = [(data, index, tensor) for data in dumps for index, tensor in enumerate(data.outputs)]
+    outputs = [Output(data.op_name, index, type=data.file.op_type) for data, index, _ in tensors]
+    return Reference(folder, outputs, True, [tensor for _, _, tensor in tensors])
 
 
 def read(folder: str, problems: dict[str, str]) -> Reference:
     """Read the index of a step, or else the names of its files; what is wrong with one is added to ``problems``."""
     path = os.path.join(folder, INDEX)
     if os.path.exists(path):
-        try:
+        with files.noted(problems, path, "it is no index: {}. The names of the files are used"):
             return Reference(folder, _indexed(path), True)
-        except (ValueError, OSError, RecursionError) as error:
-            problems[path] = f"it is no index: {error}. The names of the files are used"
     return Reference(folder, _named(folder, problems), False)
 
 
 def _indexed(path: str) -> list[Output]:
     with open(path, encoding="utf-8") as stream:
         made = json.load(stream)
-    if not isinstance(made, dict) or made.get("schema_version") != 1 or not isinstance(made.get("outputs"), list):
-        raise ValueError("it has no schema_version 1 and list of outputs")
-    fields = {each.name for each in dataclasses.fields(Output)}
+    if made["schema_version"] != 1:
+        raise ValueError(f"its schema_version is {made['schema_version']!r}, not 1")
+    kinds: dict[str, Any] = {**{name: type(value) for name, value in vars(Output()).items()}, "band": (int, float)}
     outputs = []
     for number, row in enumerate(made["outputs"]):
-        row = {key: value for key, value in row.items() if key in fields} if isinstance(row, dict) else {}
-        of_type = (isinstance(value, _TYPES.get(key, str)) for key, value in row.items())
-        if not {"op", "file"} <= set(row) or not all(of_type) or not all(map(_is_text, row.get("inputs", []))):
+        row = {key: row[key] for key in kinds if row.get(key) is not None} if isinstance(row, dict) else {}
+        of_type = all(isinstance(value, kinds[key]) for key, value in row.items())
+        if not (
+            of_type and {"op", "file"} <= set(row) and all(isinstance(each, str) for each in row.get("inputs", ()))
+        ):
             raise ValueError(f"output {number} has no op and file, or a field of another type")
         if os.path.basename(row["file"]) != row["file"]:
             raise ValueError(f"output {number} is in another folder, {row['file']!r}")
@@ -157,21 +139,14 @@ def _indexed(path: str) -> list[Output]:
     return outputs
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 def _named(folder: str, problems: dict[str, str]) -> list[Output]:
-    found: dict[tuple[str, int], tuple[int, Output]] = {}
     full = files.mapping(folder, problems)
-    for name in sorted(os.listdir(folder)):
-        op, *numbers = full.get(name, name)[:-4].rsplit(".", 2)
-        if not name.endswith(".npy"):
-            continue
-        if len(numbers) != 2 or not all(number.isdigit() for number in numbers):
+    found: dict[tuple[str, int], tuple[int, str]] = {}
+    for name in sorted(name for name in os.listdir(folder) if name.endswith(".npy")):
+        match = re.fullmatch(r"(.*)\.([0-9]+)\.([0-9]+)\.npy", full.get(name, name))
+        if match:
+            key = match[1], int(match[2])
+            found[key] = max(found.get(key, (-1, "")), (int(match[3]), name))
+        else:
             problems[os.path.join(folder, name)] = "its name is not NAME.OUTPUT.TIMESTAMP.npy. Rename or move it"
-            continue
-        output, time = map(int, numbers)
-        if found.get((op, output), (-1,))[0] <= time:
-            found[op, output] = time, Output(op, output, name)
-    return [output for _, output in found.values()]
+    return [Output(op, output, name) for (op, output), (_, name) in found.items()]

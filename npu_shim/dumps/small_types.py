@@ -29,27 +29,22 @@ def _table(name: str) -> np.ndarray:
     codes = np.arange(128)
     if name == "float8_e8m0":
         return np.append(2.0 ** (np.arange(255) - 127), np.nan).astype(np.float32)
-    if name == "float8_e5m2":
-        values = np.append(_ieee(codes[:124], 2, 15), [np.inf] + 3 * [np.nan])
-    elif name == "float8_e4m3fn":
-        values = np.append(_ieee(codes[:127], 3, 7), np.nan)
+    if name == "hifloat8":
+        values = np.array(list(map(_hifloat8, codes)))
     else:
-        powers = np.append(0.0, 2.0 ** (codes[1:8] - 23))
-        values = np.append(powers, [_hifloat8(code) for code in range(8, 128)])
+        bits, bias, odd = (2, 15, [np.inf] + 3 * [np.nan]) if name == "float8_e5m2" else (3, 7, [np.nan])
+        exponent, mantissa = np.divmod(codes, 1 << bits)
+        values = np.ldexp(mantissa / (1 << bits) + (exponent > 0), np.maximum(exponent, 1) - bias)
+        values[-len(odd) :] = odd
     table = np.concatenate([values, -values]).astype(np.float32)
     table[128] = np.nan if name == "hifloat8" else table[128]
     return table
 
 
-def _ieee(codes: np.ndarray, bits: int, bias: int) -> np.ndarray:
-    exponent, mantissa = np.divmod(codes, 1 << bits)
-    return np.ldexp(mantissa / (1 << bits) + (exponent > 0), np.maximum(exponent, 1) - bias)
-
-
 def _hifloat8(code: int) -> float:
-    if code == 0x6F:
-        return np.inf
-    length = (code >> 3).bit_length() - (code < 96)  # of the exponent: its sign, and a number without its first 1
+    if code < 8 or code == 0x6F:
+        return 0.0 if code == 0 else np.inf if code > 8 else 2.0 ** (code - 23)
+    length = (int(code) >> 3).bit_length() - (code < 96)  # of the exponent: its sign, and a number without its first 1
     bits = min(3, 5 - length)
     exponent, first = (code >> bits) & ((1 << length) - 1), 1 << length >> 1
     size = exponent | first

@@ -11,8 +11,8 @@ from typing import Iterable
 
 import numpy as np
 
-from npu_shim.dumps.files import MAPPING
-from npu_shim.dumps.reference import INDEX, Output, flat
+from npu_shim.dumps.files import MAPPING, flat
+from npu_shim.dumps.reference import INDEX, Output
 
 _MOST_NAME = 255
 

@@ -26,7 +26,7 @@ def read(
         problems: receives what is wrong with files.
     """
     names = {row["name"]: row["line"] for row in rows["lines"]}
-    originals = {op.name: op.originals or [] for op in graph_files.find([folder, *graphs], problems).ops.values()}
+    originals = {op.name: op.originals or [] for op in graph_files.find([folder, *graphs], problems)[0].values()}
     originals.update((row["name"], re.split(r"\s*[,;]\s*", row["originals"])) for row in rows["fusion_op"])
     for name, members in originals.items():
         names.setdefault(name, next((names[member] for member in members if names.get(member)), ""))

@@ -7,6 +7,7 @@ layouts of the device, and adds TransData and Cast.
 from __future__ import annotations
 
 import pathlib
+import re
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
@@ -33,6 +34,11 @@ class Made:
     layout: str = "ND"
     letters: str = ""
     dtype: str = ""
+
+
+def printed(text: str) -> str:
+    """Return text of protobuf as it is printed: with a line for each field, and for the begin and end of each block."""
+    return "\n".join(re.findall(r'[\w.]+ \{|\}|[\w.]+: (?:"(?:\\.|[^"\\])*"|[\w.+-]+)', text)) + "\n"
 
 
 class Engine:
@@ -109,11 +115,8 @@ class Engine:
 
     def graph(self) -> str:
         """Return the graph as ge_proto text."""
-        return (
-            'name: "ge_default_1"\ngraph {\n  name: "graph_1"\n'
-            + "".join(map(self._op, self.operators.values()))
-            + "}\n"
-        )
+        ops = "".join(map(self._op, self.operators.values()))
+        return printed(f'name: "ge_default_1" graph {{ name: "graph_1" {ops} }}')
 
     def _op(self, made: Made) -> str:
         names = "".join(f' s: "{name}"' for name in made.originals)
@@ -133,7 +136,7 @@ class Engine:
 
     def onnx(self) -> str:
         """Return the graph as ge_onnx text."""
-        return "graph {\n" + "".join(map(self._node, self.operators.values())) + '  name: "graph_1"\n}\n'
+        return printed("graph {" + "".join(map(self._node, self.operators.values())) + 'name: "graph_1" }')
 
     def _node(self, made: Made) -> str:
         lines = [f'input: "{name}:{output}"' for name, output in made.inputs] + [f'name: "{made.name}"']

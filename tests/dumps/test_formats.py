@@ -54,8 +54,8 @@ def test_a_layout_comes_back(
     path = tmp_path / "Op.op.1.2.3"
     path.write_bytes(dump_bytes("op", [tensor(array, layout, letters)]))
     found = dump.read(str(path)).outputs[0]
-    np.testing.assert_array_equal(dump.original(str(path), found, letters), array)
-    np.testing.assert_array_equal(dump.original(str(path), found), array)  # by the shapes
+    np.testing.assert_array_equal(dump.original(found, letters), array)
+    np.testing.assert_array_equal(dump.original(found), array)  # by the shapes
 
 
 def test_the_format_in_the_graph_decides_where_several_fit(tmp_path: pathlib.Path) -> None:
@@ -63,7 +63,7 @@ def test_the_format_in_the_graph_decides_where_several_fit(tmp_path: pathlib.Pat
     path = tmp_path / "Op.op.1.2.3"
     for letters in ("NHWC", "NCHW"):
         path.write_bytes(dump_bytes("op", [tensor(array, "NC1HWC0", letters, original_format=letters)]))
-        np.testing.assert_array_equal(dump.original(str(path), dump.read(str(path)).outputs[0]), array)
+        np.testing.assert_array_equal(dump.original(dump.read(str(path)).outputs[0]), array)
 
 
 @pytest.mark.parametrize(("n", "c", "groups"), [(8, 1, 8), (32, 4, 2), (40, 1, 20), (6, 5, 3)])
@@ -71,7 +71,7 @@ def test_weights_of_a_convolution_with_groups_come_back(n: int, c: int, groups: 
     array = np.arange(3 * 2 * c * n, dtype=np.float32).reshape(3, 2, c, n)
     path = tmp_path / "Op.op.1.2.3"
     path.write_bytes(dump_bytes("op", [tensor(array, "FRACTAL_Z", "HWCN", groups=groups)]))
-    np.testing.assert_array_equal(dump.original(str(path), dump.read(str(path)).outputs[0]), array)
+    np.testing.assert_array_equal(dump.original(dump.read(str(path)).outputs[0]), array)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -84,8 +84,8 @@ def test_a_type_comes_back(dtype: str, inside: bool, tmp_path: pathlib.Path) -> 
     found = dump.read(str(path))
     assert (found.op_name, found.attributes, len(found.inputs), len(found.outputs)) == ("scope/op", {"a": "b"}, 1, 2)
     assert dump.type_name(found.outputs[1]) == dtype
-    np.testing.assert_array_equal(dump.values(str(path), found.outputs[1]), array)
-    np.testing.assert_array_equal(dump.values(str(path), found.inputs[0]), values((2, 2), "float64"))
+    np.testing.assert_array_equal(dump.values(found.outputs[1]), array)
+    np.testing.assert_array_equal(dump.values(found.inputs[0]), values((2, 2), "float64"))
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_type_or_shape_that_cannot_be_read_is_an_error(kind: int, message: str
     path = tmp_path / "Op.op.1.2.3"
     path.write_bytes(dump_bytes("op", [{"raw": b"1234", "type": kind, "shape": [4]}]))
     with pytest.raises(DumpError, match=message):
-        dump.values(str(path), dump.read(str(path)).outputs[0])
+        dump.values(dump.read(str(path)).outputs[0])
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_type_that_numpy_lacks_comes_back(
         expected = [0, 2.0**-22, 2.0**-16, 1, 1.125, 2, 0.5, 2.0**15, np.inf, 2.0**-15, 1.5 * 2.0**-15, -1, -np.inf]
     path = tmp_path / "Op.op.1.2.3"
     path.write_bytes(dump_bytes("op", [{"raw": bytes(raw), "type": kind, "shape": [len(expected)]}]))
-    np.testing.assert_array_equal(dump.values(str(path), dump.read(str(path)).outputs[0]), expected)
+    np.testing.assert_array_equal(dump.values(dump.read(str(path)).outputs[0]), expected)
 
 
 if LIBRARY:  # later versions of TensorFlow install it

@@ -138,7 +138,7 @@ def test_the_command_prints_the_first_overflow(tmp_path: pathlib.Path, capsys: p
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "first overflow that is not normal: step 3, dense/MatMul (Mul)"
     assert "step 3, loss scale 1024:" in lines and "    input 0: float16 [2], 1 to 60000" in lines
-    assert lines[-1].endswith("5 bytes are no report of an overflow, which has a magic number or 2048 bytes.")
+    assert lines[-1].endswith("5 bytes are no report of an overflow, which has a magic number or 2048 bytes")
     assert json.loads((out / "overflow.json").read_text(encoding="utf-8"))["verdict"] == "not normal"
     assert (out / "overflow.txt").read_text(encoding="utf-8").splitlines() == lines
     (tmp_path / "empty").mkdir()

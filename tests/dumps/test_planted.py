@@ -240,7 +240,7 @@ def test_damaged_files_are_named_and_the_rest_is_compared(
     (tmp_path / "card" / "ge_proto_00000002_graph_2_Build.txt").write_text("op { name: ", encoding="utf-8")
     assert main(["dumps", "compare", str(tmp_path / "card"), str(cpu), "-r", str(tmp_path / "out")]) == 0
     shown = capsys.readouterr().out
-    assert f"{len(dumps) + 2} files were not read:" in shown
+    assert "files that were not read:" in shown
     made = json.loads((tmp_path / "out" / "dumps.json").read_text(encoding="utf-8"))
     bad = {pathlib.Path(each["file"]).name for each in made["problems"]}
     assert bad == {path.name for path in dumps} | {"notes", "ge_proto_00000002_graph_2_Build.txt"}

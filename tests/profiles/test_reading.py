@@ -88,7 +88,7 @@ def test_lines_of_the_script_stand_beside_ops_and_fused_ops(exports: pathlib.Pat
     (tmp_path / "copy" / "fusion_op_20240101000000.csv").write_text(fused)
     (tmp_path / "copy" / "ge_proto_00001_graph_1_Build.txt").write_text(
         'op {\n name: "forward/layer_1/MatMul"\n type: "MatMulV2"\n attr {\n  key: "_datadump_original_op_names"\n'
-        '  value { list { s: "y" s: "x" } }\n }\n}\n'
+        '  value {\n list {\n s: "y"\n s: "x"\n }\n }\n }\n}\n'
     )
     found = to_result(profile.read(str(tmp_path / "copy")), "copy")
     assert found["findings"][0]["evidence"][0]["line"] == "train.py:12 (loss)"

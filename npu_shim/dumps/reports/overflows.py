@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Iterator, Mapping
 
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.dumps.reports.text import problems
 from npu_shim.rehearsal.reports import to_json
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
+from npu_shim.rehearsal.sections import to_lines
 
 _MOST = 20
 
 
 def to_text(result: JsonObject, all_rows: bool = False) -> str:
     """Return the report as text that ends with a line feed."""
-    everything = len(result["overflows"]) + len(result["problems"])
-    return "\n".join(_lines(result, everything if all_rows else _MOST)) + "\n"
+    return "\n".join(_lines(result, None if all_rows else _MOST)) + "\n"
 
 
-def _lines(result: JsonObject, most: int) -> Iterator[str]:
+def _lines(result: JsonObject, most: int | None) -> Iterator[str]:
     entries = result["overflows"]
     if not entries:
         yield "no overflow: the folder has no op debug files. Check that it is the dump_path of the run."
     bad = [entry for entry in entries if entry["verdict"] == "not normal"]
     for each in (bad or entries)[:1]:
         of_step = f"step {each['step']}, " if each["step"] >= 0 else ""
-        yield f"first overflow{' that is not normal' if bad else ''}: {of_step}{_name(each)}"
-        yield f"  {each['reason']}"
+        yield f"first overflow{' that is not normal' if bad else ''}: {of_step}{_name(each)}\n  {each['reason']}"
     for each in entries[:most]:
         if each["first"]:
             scale = "" if each["loss_scale"] is None else f", loss scale {each['loss_scale']:g}"
             yield f"step {each['step']}{scale}:" if each["step"] >= 0 else "step unknown:"
-        yield f"  {_name(each)}: {each['unit']}, status {each['status']:#x}, {each['verdict']}"
-        yield f"    {each['reason']}"
+        yield f"  {_name(each)}: {each['unit']}, status {each['status']:#x}, {each['verdict']}\n    {each['reason']}"
         for side in ("inputs", "outputs"):
             yield from (f"    {side[:-1]} {place}: {_range(tensor)}" for place, tensor in enumerate(each[side]))
-    if len(entries) > most:
-        yield f"... and {len(entries) - most} more: see -r DIR"
-    yield from problems(result, most)
+    if len(entries[:most]) < len(entries):
+        yield f"... and {len(entries) - len(entries[:most])} more: see -r DIR"
+    yield from to_lines(problems(result), most)
 
 
 def _name(each: JsonObject) -> str:

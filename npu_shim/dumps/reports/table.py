@@ -4,60 +4,52 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, Any
 
+from npu_shim._tensorflow.types import JsonObject
+from npu_shim.dumps.figures import FIGURES
 from npu_shim.dumps.limits import LARGEST_HALF
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
-
 _HEADS = (
-    "Index OpType NPUDump DataType Address GroundTruth DataType TensorIndex Shape OverFlow CosineSimilarity "
+    "Index OpType NPUDump DataType Address GroundTruth Type TensorIndex Shape OverFlow CosineSimilarity "
     "MaxAbsoluteError AccumulatedRelativeError RelativeEuclideanDistance KullbackLeiblerDivergence StandardDeviation "
     "MeanAbsoluteError RootMeanSquareError MaxRelativeError MeanRelativeError CompareFailReason"
 ).split()
-_BEFORE = ("cosine", "max_absolute", "accumulated_relative", "relative_euclidean", "divergence")
-_AFTER = ("mean_absolute", "root_mean_square", "max_relative", "mean_relative")
-_NONE = "NaN"
+_FIGURES = dict(zip(_HEADS[10:15] + _HEADS[16:20], FIGURES))
 
 
 def to_csv(result: JsonObject) -> str:
     """Return the table: a row for each tensor, and for each operator or op without a pair."""
     stream = io.StringIO()
-    writer = csv.writer(stream)
-    writer.writerow(_HEADS)
-    numbers: dict[str, int] = {}
-    for each in result["tensors"]:
-        index = numbers.setdefault(each["operator"], len(numbers))
-        writer.writerow([_safe(cell) for cell in [index, *_row(each)]])
+    writer = csv.DictWriter(stream, _HEADS, restval="NaN")
+    writer.writerow({**dict(zip(_HEADS, _HEADS)), "Type": "DataType"})  # the second column of this name
+    rows = [(each["operator"], _row(each)) for each in result["tensors"]]
     for group in result["unpaired"]:
+        names = ("NPUDump", "GroundTruth") if group["side"] == "device" else ("GroundTruth", "NPUDump")
         for name in group["names"]:
-            npu, truth = (name, "*") if group["side"] == "device" else ("*", name)
-            index = numbers.setdefault(f"{group['side']} {name}", len(numbers))
-            row = [index, _NONE, npu, _NONE, _NONE, truth, *[_NONE] * (len(_HEADS) - 7), group["cause"]]
-            writer.writerow([_safe(cell) for cell in row])
+            rows.append(
+                (f"{group['side']} {name}", {names[0]: name, names[1]: "*", "CompareFailReason": group["cause"]})
+            )
+    numbers: dict[str, int] = {}
+    for key, row in rows:
+        index = numbers.setdefault(key, len(numbers))
+        writer.writerow({"Index": index, **{head: _safe(cell) for head, cell in row.items()}})
     return stream.getvalue()
 
 
-def _row(each: JsonObject) -> list[Any]:
+def _row(each: JsonObject) -> dict[str, str]:
     figures = each["figures"] or {}
-    half = each["device_type"] == "float16" and figures
-    overflow = half and (figures["not_finite"] > 0 or figures["largest"] >= LARGEST_HALF)
-    spread = figures.get("deviations")
-    deviations = "({:.3f};{:.3f}),({:.3f};{:.3f})".format(*spread) if spread and None not in spread else _NONE
-    reasons = each["why"] if each["state"] == "not compared" or not figures else []
-    names = each["type"], each["operator"], each["device_type"], _NONE, each["op"].rpartition(":")[0]
-    shape = "[" + ",".join(map(str, each["shape"])) + "]"
-    tensor = each["reference_type"] or _NONE, f"{each['operator']}:{each['slot']}", shape
-    before, after = ([_figure(figures.get(name)) for name in half_of] for half_of in (_BEFORE, _AFTER))
-    is_over = ("YES" if overflow else "NO") if half else _NONE
-    return [*names, *tensor, is_over, *before, deviations, *after, "; ".join(reasons)]
+    row = {head: f"{figures[name]:.6f}" for head, name in _FIGURES.items() if figures.get(name) is not None}
+    row.update(OpType=each["type"], NPUDump=each["operator"], DataType=each["device_type"])
+    row.update(GroundTruth=each["op"].rpartition(":")[0], TensorIndex=f"{each['operator']}:{each['slot']}")
+    row.update(Shape=str(each["shape"]).replace(" ", ""), CompareFailReason="" if figures else "; ".join(each["why"]))
+    row.update({"Type": each["reference_type"]} if each["reference_type"] else {})
+    if figures and None not in figures["deviations"]:
+        row["StandardDeviation"] = "({:.3f};{:.3f}),({:.3f};{:.3f})".format(*figures["deviations"])
+    if figures and each["device_type"] == "float16":
+        row["OverFlow"] = "YES" if figures["not_finite"] > 0 or figures["largest"] >= LARGEST_HALF else "NO"
+    return row
 
 
-def _figure(value: float | None) -> str:
-    return _NONE if value is None else f"{value:.6f}"
-
-
-def _safe(cell: Any) -> Any:
+def _safe(cell: str) -> str:
     """Return a cell that a spreadsheet does not take for a formula."""
-    return f" {cell}" if isinstance(cell, str) and cell[:1] in "=+-@" and cell[:1] and cell[1:2].isalpha() else cell
+    return f" {cell}" if cell[:1] in "=+-@" and cell[1:2].isalpha() else cell

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterator
 
 from npu_shim.profiles.reports import text
-from npu_shim.rehearsal.web import clean, page, table
+from npu_shim.rehearsal import sections
+from npu_shim.rehearsal.web import clean, page
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
@@ -26,11 +27,7 @@ def _body(result: JsonObject) -> Iterator[str]:
     yield from (f"<p>{clean(line)}</p>" for line in more)
     if result["timeline"]:
         yield "<h2>A typical step</h2>\n" + timeline(result["timeline"])
-    for each in text.sections(result):
-        yield f"<h2>{clean(each.title[0].upper() + each.title[1:])}</h2>"
-        yield from (f"<p>{clean(line.strip())}</p>" for line in each.lines)
-        if each.rows:
-            yield table(each.title, each.heads, each.rows, each.numbers)
+    yield from sections.to_html(text.sections(result))
 
 
 def timeline(bars: list[JsonObject]) -> str:

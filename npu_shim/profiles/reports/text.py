@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 
-from npu_shim.dumps.reports.text import columns
+from npu_shim.rehearsal.sections import Section, to_lines
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
@@ -39,23 +39,9 @@ _PAGE = (  # title, key, keys of the columns
 _COMPARISON = (("waits", "waits", _CHANGES), ("phases", "phases", _CHANGES), ("types of ops", "types", _CHANGES))
 
 
-class Section(NamedTuple):
-    """A part of a page: a title, sentences, and a table with heads, rows, and the columns that are numbers."""
-
-    title: str
-    lines: Sequence[str]
-    heads: Sequence[str] = ()
-    rows: Sequence[Sequence[str]] = ()
-    numbers: Sequence[int] = ()
-
-
 def to_text(result: JsonObject) -> str:
     """Return the page of a profile, or of a comparison, as text that ends with a line feed."""
-    lines = answers(result)
-    for each in sections(result):
-        lines += ["", each.title if each.title[0].isdigit() else f"{each.title}:", *each.lines]
-        lines += columns(each.heads, each.rows) if each.rows else []
-    return "\n".join(lines) + "\n"
+    return "\n".join([*answers(result), *to_lines(sections(result))]) + "\n"
 
 
 def answers(result: JsonObject) -> list[str]:

@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any, Callable, Mapping
 
+import npu_shim
 from npu_shim.rehearsal.reports.junit import to_junit
 from npu_shim.rehearsal.reports.page import to_html
 from npu_shim.rehearsal.reports.text import to_text
@@ -14,6 +15,11 @@ from npu_shim.rehearsal.reports.text import to_text
 def to_json(result: Any) -> str:
     """Return a result that has no Inf and NaN as JSON that ends with a line feed."""
     return json.dumps(result, indent=1, allow_nan=False) + "\n"
+
+
+def about(tool: str) -> dict[str, Any]:
+    """Return what the JSON of a tool begins with."""
+    return {"schema_version": 1, "tool": f"npu-shim {tool}", "tool_version": npu_shim.__version__}
 
 
 WRITERS: Mapping[str, Callable[[Any], str]] = {

@@ -1,0 +1,41 @@
+"""Sections of a report: titles, sentences and tables, as text and as HTML."""
+
+from __future__ import annotations
+
+from typing import Iterable, Iterator, NamedTuple, Sequence
+
+from npu_shim.rehearsal.web import clean, table
+
+
+class Section(NamedTuple):
+    """A part of a page: a title, sentences, and a table with heads, rows, and the columns that are numbers."""
+
+    title: str
+    lines: Sequence[str] = ()
+    heads: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    numbers: Sequence[int] = ()
+
+
+def to_lines(sections: Iterable[Section], most: int | None = None) -> Iterator[str]:
+    """Yield the lines of sections, and of each table at most some rows."""
+    for each in sections:
+        yield from ("", each.title if each.title[0].isdigit() else f"{each.title}:", *each.lines)
+        rows = each.rows[:most]
+        yield from columns(each.heads, rows) if rows else ()
+        if len(rows) < len(each.rows):
+            yield f"  ... and {len(each.rows) - len(rows)} more: see -r DIR"
+
+
+def to_html(sections: Iterable[Section]) -> Iterator[str]:
+    """Yield sections as HTML."""
+    for each in sections:
+        yield f"<h2>{clean(each.title[0].upper() + each.title[1:])}</h2>"
+        yield from (f"<p>{clean(line.strip())}</p>" for line in each.lines)
+        yield table(each.title, each.heads, each.rows, each.numbers) if each.rows else ""
+
+
+def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table as lines."""
+    widths = [max(len(row[place]) for row in [heads, *rows]) for place in range(len(heads))]
+    return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in [heads, *rows]]
