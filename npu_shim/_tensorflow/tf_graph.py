@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Callable, ContextManager, Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, op_def_pb2
 from tensorflow.python.eager import context as _context
@@ -201,3 +202,21 @@ def entered_graph() -> ContextManager[Graph]:
         return contextlib.nullcontext()
     entered: ContextManager[Graph] = graph.as_default()
     return entered
+
+
+def values_for_shapes(tensors: Sequence[Tensor], shapes: Mapping[str, Sequence[int]]) -> list[np.ndarray | None]:
+    """Return what tensors have if placeholders have these shapes, for those to which nothing but shapes matters.
+
+    Args:
+        tensors: of one graph.
+        shapes: by the names of the placeholders.
+    """
+    graph_def = tensors[0].graph.as_graph_def()
+    graph_def = tf.compat.v1.graph_util.extract_sub_graph(graph_def, [each.op.name for each in tensors])
+    for node in graph_def.node:
+        node.attr.pop("_output_shapes", None)
+        if node.name in shapes:
+            node.attr["shape"].shape.CopyFrom(tf.TensorShape(shapes[node.name]).as_proto())
+    with tf.Graph().as_default():
+        found = tf.import_graph_def(graph_def, return_elements=[each.name for each in tensors], name="")
+        return [static_value(each) for each in found]

@@ -55,6 +55,10 @@ class OpHook:
         """Return the inputs that an op gets instead of these, tensors of the same types and shapes."""
         return list(inputs)
 
+    def on_host(self, op_type: str) -> bool:
+        """Return True for an op that eager code runs on the CPU, wherever its other ops run."""
+        return False
+
     def imported(self, ops: Sequence[Operation]) -> None:
         """Take note of the ops of an imported graph, whose inputs and outputs stay."""
 
@@ -316,7 +320,8 @@ def _around_fast_path(original: Function) -> Function:
         args = tuple(_replaced(args, inputs))
         result = _formed_eagerly(op_type, args) if op_type in _EAGER_FORMS else None
         if result is None:
-            result = original(context, op_type, name, *args)
+            with _device_of(op_type):
+                result = original(context, op_type, name, *args)
         several = isinstance(result, (list, tuple))
         outputs = list(result) if several else [result]
         if result is None or not all(isinstance(each, tf.Tensor) for each in outputs):
@@ -326,6 +331,12 @@ def _around_fast_path(original: Function) -> Function:
         return outputs if several else outputs[0]
 
     return run
+
+
+def _device_of(op_type: str) -> Any:
+    """Return a context manager for the run of an op in eager mode."""
+    is_on_host = any(hook.on_host(op_type) for hook in _HOOKS)
+    return tf.device("/CPU:0") if is_on_host else contextlib.nullcontext()
 
 
 def _around_fast_path_of_1(original: Function) -> Function:
@@ -396,7 +407,8 @@ def _around_execute(original: Function) -> Function:
         with tf_gradients.stop_recording():  # the caller records the op with its own inputs
             for hook in _HOOKS:
                 changed = hook.inputs(op_type, changed)
-        outputs = original(op_name, num_outputs, changed, *args, **kwargs)
+        with _device_of(op_type):
+            outputs = original(op_name, num_outputs, changed, *args, **kwargs)
         if not isinstance(outputs, list):
             return outputs
         for hook in _HOOKS:

@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import itertools
 import os
+import sys
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Collection, Iterator, Sequence
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _FED = "Placeholder"
 _INSIDE = ("Switch", "RefSwitch", "Enter", "RefEnter")  # begin branches and loops of TensorFlow 1
+_CALLS = ("If", "StatelessIf", "While", "StatelessWhile", "PartitionedCall", "StatefulPartitionedCall")
 _OUTSIDE = ("Merge", "RefMerge", "Exit", "RefExit")
 _NO_STEP = -1
 _FUNCTION = "__"  # begins the type of an op that calls a tf.function
@@ -61,6 +63,7 @@ class Dump(tf_op_creation.OpHook):
         self._of_run: list[int] = []  # the step at which a session, or a function, began to run
         self._eager: dict[tuple[int, str], int] = {}  # the number of ops of a type in a step
         self._imported: dict[Operation, int] = {}  # their places in the order of the graph
+        self._unseen = 0  # the number of imported ops that are not written, or that call functions
         self._lock = threading.Lock()
 
     def start(self) -> Dump:
@@ -80,6 +83,9 @@ class Dump(tf_op_creation.OpHook):
         tf_op_creation.remove(self)
         for writer in self._writers.values():
             writer.close()
+        if self._unseen:
+            what = f"{self._unseen} ops of imported graphs are in branches or loops, or call functions"
+            print(f"npu_shim: not dumped: {what}", file=sys.stderr, flush=True)
 
     def outputs(
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
@@ -104,6 +110,7 @@ class Dump(tf_op_creation.OpHook):
         for op in ops:
             depth = max((depths.get(each.op, 0) for each in op.inputs), default=0)
             depths[op] = max(0, depth + (op.type in _INSIDE) - (op.type in _OUTSIDE))
+            self._unseen += bool(depths[op]) or op.type in _CALLS
             if (
                 not depths[op]
                 and op.type not in _NO_DUMP

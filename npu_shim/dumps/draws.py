@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim._host import host_device
-from npu_shim._tensorflow import tf_api, tf_graph, tf_op_creation, tf_recording
+from npu_shim._tensorflow import tf_api, tf_graph, tf_op_creation, tf_recording, tf_session
 from npu_shim.dumps.reference import DRAWS
 from npu_shim.ops.dropout import dropout
 from npu_shim.rehearsal.recording import methods, random_seeds, updating
@@ -43,23 +43,29 @@ class _Draw:
 
     Attributes:
         name: of the op.
+        asked: the inputs of the op, like its shape, that follow from what a run is fed.
         value: the numbers of the current run.
         target: the tensor or variable.
     """
 
-    def __init__(self, op: Operation, inputs: Sequence[np.ndarray], run: Function) -> None:
+    def __init__(self, op: Operation, inputs: Sequence[np.ndarray | None], run: Function) -> None:
         with tf_op_creation.suspended(), tf.Graph().as_default() as graph:
             types, attributes = [each.dtype for each in op.outputs], dict(op.node_def.attr)
-            output = graph.create_op(op.type, list(map(tf.constant, inputs)), types, attrs=attributes).outputs[0]
+            given = [
+                v1.placeholder(of.dtype) if each is None else tf.constant(each) for each, of in zip(inputs, op.inputs)
+            ]
+            output = graph.create_op(op.type, given, types, attrs=attributes).outputs[0]
         self.name = op.name
+        self.asked = [tensor for each, tensor in zip(inputs, op.inputs) if each is None]
+        self._fed = [tensor for each, tensor in zip(inputs, given) if each is None]
         self._draw = functools.partial(run, v1.Session(graph=graph), output)
-        self._is_first = True
-        self.value: np.ndarray = self._draw()
+        self._is_first = not self.asked
+        self.value: np.ndarray = np.zeros(0) if self.asked else self._draw()
         self.target: Any = None
 
-    def next(self) -> np.ndarray:
-        """Return the numbers of the next run."""
-        self.value = self.value if self._is_first else self._draw()
+    def next(self, inputs: Sequence[np.ndarray | None] = ()) -> np.ndarray:
+        """Return the numbers of the next run, whose op has these inputs that follow from what the run is fed."""
+        self.value = self.value if self._is_first else self._draw(dict(zip(self._fed, inputs)))
         self._is_first = False
         return self.value
 
@@ -76,9 +82,11 @@ class SharedDraws(tf_op_creation.OpHook):
         self._recorder, self._folder = recorder, folder
         self._of_graph: weakref.WeakKeyDictionary[Graph, list[_Draw]] = weakref.WeakKeyDictionary()
         self._of_function: weakref.WeakKeyDictionary[Any, list[_Draw]] = weakref.WeakKeyDictionary()
+        self._sizes: dict[Any, list[np.ndarray | None]] = {}  # inputs of draws by the shapes of what is fed
         self._needed: weakref.WeakKeyDictionary[Graph, dict[Any, list[_Draw]]] = weakref.WeakKeyDictionary()
         self._called: list[Any] = []  # the tf.function that runs
         self._shared: list[str] = []
+        self._eager: set[str] = set()  # types of ops that eager code runs
         self._left: list[dict[str, str]] = []  # op, and why it draws its own
         self._plain_run = tf_recording.BaseSession.run
 
@@ -99,12 +107,30 @@ class SharedDraws(tf_op_creation.OpHook):
     def close(self) -> None:
         """Report which ops got the numbers of the recording, and which did not."""
         atexit.unregister(self.close)
-        lines = [f"another graph for this run: {len(self._shared)} random ops get their numbers from the host"]
-        lines += [f"{each['op']} draws its own: {each['why']}" for each in self._left]
-        print("".join(f"npu_shim: {line}\n" for line in lines), end="", file=sys.stderr, flush=True)
+        graph = ""
+        if self._of_graph or self._of_function:
+            graph = f"another graph for this run: {len(self._shared)} random ops get their numbers from the host"
+        eager = f"the host draws for eager code: {', '.join(sorted(self._eager))}" if self._eager else ""
+        left = "; ".join(f"{each['op']}, {each['why']}" for each in self._left)
+        left = (
+            f"{len(self._left)} random ops draw their own numbers, which are not those of the recording: {left}"
+            * bool(left)
+        )
+        for line in filter(None, (graph, eager, left)):
+            print(f"npu_shim: {line}", file=sys.stderr, flush=True)
         if self._folder:
             with open(os.path.join(self._folder, DRAWS), "w", encoding="utf-8") as stream:
-                json.dump({"schema_version": 1, "shared": self._shared, "left": self._left}, stream, indent=1)
+                json.dump(
+                    {"schema_version": 1, "shared": [*self._shared, *sorted(self._eager)], "left": self._left},
+                    stream,
+                    indent=1,
+                )
+
+    def on_host(self, op_type: str) -> bool:
+        """Return True for random ops, which draw on the CPU what they draw in the recording."""
+        is_random = op_type.startswith(RANDOM)
+        self._eager.update([op_type] if is_random else [])
+        return is_random
 
     def outputs(
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
@@ -122,12 +148,12 @@ class SharedDraws(tf_op_creation.OpHook):
 
     def _target(self, op: Operation) -> Any:
         """Return the tensor or variable that gets the numbers of a random op, or why it draws its own."""
-        inputs = [value for value in map(tf_api.static_value, op.inputs) if value is not None]
+        inputs = list(map(tf_api.static_value, op.inputs))
+        graph, is_known = tf_graph.outermost(op.graph), all(value is not None for value in inputs)
         if tf_graph.in_loop(op):
             return "it is in a loop"
-        if len(inputs) < len(op.inputs):
+        if not is_known and (graph is not op.graph or not _follows_from_feeds(op)):
             return "its shape or seed is known at run time only"
-        graph = tf_graph.outermost(op.graph)
         if not self._called and graph is None:
             return "its function is traced before it is called"
         draw = _Draw(op, inputs, self._plain_run)
@@ -136,7 +162,7 @@ class SharedDraws(tf_op_creation.OpHook):
                 draw.target = tf_recording.variable_of_hooks(draw.value)
             self._of_function.setdefault(self._called[0], []).append(draw)
         else:
-            draw.target = _placeholder(draw.value, graph)
+            draw.target = _placeholder(draw.value, graph) if is_known else _instead(op.outputs[0])
             self._of_graph.setdefault(graph, []).append(draw)
         return draw.target
 
@@ -150,9 +176,27 @@ class SharedDraws(tf_op_creation.OpHook):
         **k: Any,
     ) -> Result:
         draws = self._of_run(session.graph, fetches) if self._of_graph.get(session.graph) else []
-        values = {draw.target: draw.next() for draw in draws}
+        given = self._inputs(session, draws, feed_dict)
+        draws = [draw for draw in draws if all(each is not None for each in given[draw.name])]
+        values = {draw.target: draw.next(given[draw.name]) for draw in draws}
         self._note(draws)
         return original(session, fetches, {**(feed_dict or {}), **values} if draws else feed_dict, *a, **k)
+
+    def _inputs(
+        self, session: Session, draws: Sequence[_Draw], feed_dict: FeedDict | None
+    ) -> dict[str, list[np.ndarray | None]]:
+        """Return the inputs of draws that follow from the shapes of what a run is fed; None for what does not."""
+        asked = [each for draw in draws for each in draw.asked]
+        shapes = (
+            {tensor.op.name: np.asarray(value).shape for tensor, value in tf_session.fed_values(session, feed_dict)}
+            if asked
+            else {}
+        )
+        key = session.graph, tuple(sorted(shapes.items())), tuple(each.name for each in asked)
+        if key not in self._sizes:
+            self._sizes[key] = tf_graph.values_for_shapes(asked, shapes) if asked else []
+        found = iter(self._sizes[key])
+        return {draw.name: [next(found) for _ in draw.asked] for draw in draws}
 
     def _of_run(self, graph: Graph, fetches: Fetches) -> list[_Draw]:
         """Return the random ops of which a run needs numbers."""
@@ -195,3 +239,17 @@ def _placeholder(value: np.ndarray, graph: Graph) -> Tensor:
         if value.size > _MOST_DEFAULT:
             return v1.placeholder(value.dtype, value.shape, "draw")
         return v1.placeholder_with_default(value, value.shape, "draw")
+
+
+def _instead(own: Tensor) -> Tensor:
+    """Return a placeholder that has the numbers of the random op itself where a run does not feed it."""
+    with own.graph.as_default(), tf_op_creation.own_ops(own.graph), own.graph.control_dependencies(None):
+        return v1.placeholder_with_default(own, own.shape, "draw")
+
+
+def _follows_from_feeds(op: Operation) -> bool:
+    """Return True if the unknown sizes of a random op can follow from what is fed: it needs no data but fed ones."""
+    above = updating.ancestors(each.op for each in op.inputs)
+    return any(each.type.startswith("Placeholder") for each in above) and not any(
+        each.type.startswith(("Iterator", "QueueDequeue")) for each in above
+    )

@@ -45,7 +45,7 @@ class DumpFile:
     context: int = -1
     thread: int = -1
     step: int = -1
-    run: tuple[str, str] = "", ""
+    run: tuple[str, str] = ("", "")
 
 
 def find(folder: str) -> tuple[list[DumpFile], dict[str, str]]:

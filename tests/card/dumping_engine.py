@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-PLANTED = "NPU_TEST_PLANTED"  # variable: the operator that computes 1.5 times what it should
+PLANTED = "NPU_TEST_PLANTED"  # variable: the operator whose dumps have 1.5 times what they should
+WRONG = "NPU_TEST_WRONG"  # variable: if set, the floats that a training step returns are 1.5 times what they should be
 _STARTUP = """
 import sys
 sys.path[:0] = {path!r}
@@ -53,18 +54,27 @@ def install() -> None:
 
     def run_and_dump(self: Any, fetches: Any, feed_dict: Any = None, *rest: Any) -> Any:
         options: Any = self.engine_options
-        ops = below(self.graph, list(flat(fetches))) if options.get("enable_dump") else []
+        ops = below(self.graph, list(flat(fetches))) if options else []
         if not any("Apply" in op.type for op in ops):
             return run(self, fetches, feed_dict, *rest)
         self.engine_step += 1
-        if str(self.engine_step) not in options["dump_step"].split("|"):
-            return run(self, fetches, feed_dict, *rest)
+        if not options.get("enable_dump") or str(self.engine_step) not in options["dump_step"].split("|"):
+            return _returned(run(self, fetches, feed_dict, *rest))
         tensors = [each for op in ops if not _is_updated(op) for each in op.outputs if has_numbers(each)]
         result, arrays = run(self, [fetches, tensors], feed_dict, *rest)
         _dump(pathlib.Path(options["dump_path"]), self.engine_step, tensors, list(map(np.asarray, arrays)))
-        return result
+        return _returned(result)
 
     session.BaseSession.__init__, session.BaseSession.run = start, run_and_dump
+
+
+def _returned(result: Any) -> Any:
+    """Return what a training step returns, a list or one array, as the planted defect changes it."""
+    if WRONG not in os.environ:
+        return result
+    if isinstance(result, (list, tuple)):
+        return type(result)(map(_returned, result))
+    return result * 1.5 if isinstance(result, (float, np.floating, np.ndarray)) else result
 
 
 def _dump(folder: pathlib.Path, step: int, tensors: list[Any], arrays: list[np.ndarray]) -> None:

@@ -86,23 +86,46 @@ with open(os.path.join(out, "losses"), "w") as file:
     for number in range(4):
         file.write(f"{float(train())}\\n")
 """
-LOOP = """
+SIZES = """
 v1.disable_eager_execution()
 x = v1.placeholder(tf.float32, [None, 4], "x")
+hidden = v1.nn.dropout(v1.nn.dropout(x, rate=0.3) * 2, noise_shape=[tf.shape(x)[0], 1], rate=0.4)
+w = v1.get_variable("w", [4, 1], initializer=v1.ones_initializer())
+loss = tf.reduce_mean(tf.square(tf.matmul(hidden, w) + tf.random.normal([tf.shape(hidden)[0], 1]) - 1.0), name="loss")
+train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    for rows in (8, 8, 5, 8):
+        session.run([train, loss], {x: X[:rows]})
+"""
+EAGER = """
+w = tf.Variable(tf.ones([4, 1]))
+optimizer = tf.keras.optimizers.SGD(0.1)
+with open(os.path.join(out, "losses"), "w") as file:
+    for number in range(4):
+        with tf.GradientTape() as tape:
+            hidden = tf.nn.dropout(tf.constant(X), 0.4) + tf.random.normal([8, 4], stddev=0.1)
+            loss = tf.reduce_mean(tf.square(tf.matmul(hidden, w) - 1.0))
+        optimizer.apply_gradients(zip(tape.gradient(loss, [w]), [w]))
+        file.write(f"{float(loss)}\\n")
+"""
+LOOP = """
+v1.disable_eager_execution()
+x = v1.data.make_one_shot_iterator(tf.data.Dataset.from_tensor_slices(X).batch(8).repeat()).get_next()
 _, looped = tf.while_loop(lambda n, y: n < 3, lambda n, y: (n + 1, v1.nn.dropout(y, rate=0.2)), [0, tf.ones([8, 4])])
 w = v1.get_variable("w", [4, 1], initializer=v1.ones_initializer())
 loss = tf.reduce_mean(tf.square(tf.matmul(v1.nn.dropout(x, rate=0.5) + looped, w)), name="loss")
 train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
 with v1.Session() as session:
     session.run(v1.global_variables_initializer())
-    session.run([train, loss], {x: X})
+    session.run([train, loss])
 """
 END = """
 recorder.writer.event("end", ended="returned")
 if where == "draws":
     draws.close()
 """
-SCRIPTS = {"session": SESSION, "function": FUNCTION, "loop": LOOP}
+SCRIPTS = {"session": SESSION, "sizes": SIZES, "function": FUNCTION, "eager": EAGER, "loop": LOOP}
 
 
 def run(folder: pathlib.Path, where: str, kind: str) -> pathlib.Path:
@@ -146,16 +169,37 @@ def test_a_session_gets_the_numbers_of_the_recording(tmp_path: pathlib.Path) -> 
 
 
 @of_version_1
+def test_the_sizes_of_a_session_follow_from_what_it_is_fed(tmp_path: pathlib.Path) -> None:
+    cpu, shared = (run(tmp_path, where, "sizes") for where in ("cpu", "draws"))
+    np.testing.assert_allclose(losses(shared), losses(cpu), rtol=1e-6)
+    assert len({row.tobytes() for row in losses(cpu)}) == 4
+    about = json.loads((shared / "draws.json").read_text())
+    assert len(about["shared"]) == 3 and not about["left"]
+
+
+@of_version_1
 def test_an_op_in_a_loop_or_of_unknown_shape_is_named(tmp_path: pathlib.Path) -> None:
-    about = json.loads((run(tmp_path, "draws", "loop") / "draws.json").read_text())
+    out = run(tmp_path, "draws", "loop")
+    about = json.loads((out / "draws.json").read_text())
     assert not about["shared"]
     assert sorted(each["why"] for each in about["left"]) == [
         "it is in a loop",
         "its shape or seed is known at run time only",
     ]
+    shown = (out / "output").read_text()
+    assert "2 random ops draw their own numbers, which are not those of the recording: while/" in shown
 
 
 if FACE == "npu_device":
+
+    def test_eager_code_draws_on_the_host(tmp_path: pathlib.Path) -> None:
+        cpu, shared = (run(tmp_path, where, "eager") for where in ("cpu", "draws"))
+        ours, theirs = (np.loadtxt(folder / "losses") for folder in (shared, cpu))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+        assert len(set(theirs)) == 4
+        shown = (shared / "output").read_text()
+        assert "the host draws for eager code: RandomStandardNormal, RandomUniform" in shown
+        assert "another graph for this run" not in shown
 
     def test_a_function_gets_the_numbers_of_the_recording(tmp_path: pathlib.Path) -> None:
         cpu, shared = (run(tmp_path, where, "function") for where in ("cpu", "draws"))

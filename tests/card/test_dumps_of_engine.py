@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import FOLDER, HERE
-from dumping_engine import PLANTED, write_startup
+from dumping_engine import PLANTED, WRONG, write_startup
 
 from npu_shim.dumps import comparison
 from samples import training
@@ -49,11 +49,16 @@ MIGRATED = HEAD.format(
 
 def verify(folder: pathlib.Path, *arguments: str, path: str = "", **variables: str) -> str:
     """Run ``npu-shim verify``. Return what it prints."""
+    return command(folder, "verify", *arguments, path=path, **variables)
+
+
+def command(folder: pathlib.Path, verb: str, *arguments: str, path: str = "", code: int = 0, **variables: str) -> str:
+    """Run ``npu-shim``, and check its exit code. Return what it prints."""
     environment = {**training.environment(), "NPU_SHIM_FALLBACK": "silent", **variables}
     paths = [path, ROOT, os.path.join(ROOT, "tools"), HERE, FOLDER]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     done = subprocess.run(
-        [sys.executable, "-m", "npu_shim", "verify", *arguments],
+        [sys.executable, "-m", "npu_shim", verb, *arguments],
         cwd=str(folder),
         env=environment,
         stdout=subprocess.PIPE,
@@ -61,7 +66,7 @@ def verify(folder: pathlib.Path, *arguments: str, path: str = "", **variables: s
         text=True,
     )
     logs = [each.read_text(errors="replace") for each in folder.glob("**/output.log")]
-    assert done.returncode == 0, "\n".join([done.stdout, *logs])
+    assert done.returncode == code, "\n".join([done.stdout, *logs])
     return done.stdout
 
 
@@ -90,3 +95,25 @@ def test_a_card_that_dumps_is_compared_with_the_recording(tmp_path: pathlib.Path
     first = compared(tmp_path / "bad", tmp_path / "cpu")["first_departure"]
     assert (first["step"], first["operator"], first["inputs"]) == (0, operator, "agree")
     assert first["line"].startswith("original.py:") and first["cause"].startswith("factor: the elements are 1.5 times")
+
+
+@pytest.mark.nightly
+def test_diagnose_walks_to_an_operator_through_processes(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "original.py").write_text(ORIGINAL)
+    (tmp_path / "migrated.py").write_text(MIGRATED)
+    verify(tmp_path, "--record", "recording", "original.py")
+    write_startup(tmp_path, [ROOT, FOLDER, HERE], os.path.join(FOLDER, "davinci[0-9]*"))
+    operator = "MatMulBiasAdd_of_out/MatMul"
+    given = ["--against", "recording", "-r", "out", "migrated.py"]
+    planted = {PLANTED: operator, WRONG: "1"}
+    shown = command(tmp_path, "diagnose", *given, path=str(tmp_path), code=1, **planted)
+    found = json.loads((tmp_path / "out" / "diagnose.json").read_text())
+    names = [stage["name"] for stage in found["stages"]]
+    assert names == ["card", "script", "precision", "overflow", "fusion", "repeat", "operators"], shown
+    assert found["cause"]["title"] == f"operator {operator} (MatMul)", shown
+    assert any("original.py" in line or "migrated.py" in line for line in found["cause"]["evidence"])
+    assert all(os.path.isdir(stage["folder"]) for stage in found["stages"] if stage["name"] != "precision")
+    again = command(tmp_path, "diagnose", *given, path=str(tmp_path), code=1, **planted)  # nothing runs again
+    assert "operators: done before" in again
+    clean = command(tmp_path, "diagnose", *given[:2], "-r", "clean", "migrated.py", path=str(tmp_path))
+    assert "The card agrees with the recording" in clean

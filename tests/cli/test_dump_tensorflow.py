@@ -177,6 +177,7 @@ def test_a_recording_dumps_the_ops_of_the_script_only(script: str, tmp_path: pat
         x = np.linspace(-1, 1, 32, dtype="f4").reshape(8, 4)
         np.testing.assert_allclose(found["model/added"], 2 * x + 1, rtol=1e-6)
         np.testing.assert_allclose(found["model/sums"], (2 * x + 1).sum(1, keepdims=True), rtol=1e-5)
+        assert "ops of imported graphs are in branches or loops, or call functions" in (tmp_path / "log").read_text()
         inputs = {each.op: each.inputs for each in made.outputs}
         assert inputs["model/added"][0].startswith("model/branch/") and inputs["model/sums"][0] == "model/added:0"
 

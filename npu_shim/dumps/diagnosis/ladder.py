@@ -190,7 +190,7 @@ class Ladder:
 
     def _run(self, name: str, given: Mapping[str, Any] | None, **changes: Any) -> Run:
         alone: dict[str, Any] = {"ranks": None, "of_ranks": False} if self.facts.get("alone") else {}
-        dump = {**dict.fromkeys(_NAMES), "steps": [], "draws": self.facts.get("draws"), **(given or {})}
+        dump = {**dict.fromkeys(_NAMES), "steps": [], "draws": self.given.reference.seed, **(given or {})}
         run = replace(self.given.run, folder=self.path(name), dump=dump, **{**alone, **changes})
         os.makedirs(run.folder, exist_ok=True)
         return run

@@ -54,7 +54,6 @@ _OF_LOOKS = {  # the word that a cause of a departure begins with -> fix
 def _card(ladder: Ladder) -> Found:
     ours = read(ladder.given.reference.folder)
     draws = ours.of_kind(DRAW)
-    ladder.facts["draws"] = ladder.given.reference.seed if draws else None  # the host draws them for all runs
     found, folder, is_alone = ladder.compare("run"), ladder.path("run"), False
     if found["verdict"] == result.DIFFER and ladder.given.run.ranks:
         is_alone, folder = True, ladder.path("one_rank")
@@ -68,7 +67,6 @@ def _card(ladder: Ladder) -> Found:
     about = found["problems"] or ["no problem"]
     facts = {"folder": folder, "alone": is_alone, "options": _options(folder), "step": first["step"] if first else 0}
     facts.update(name=first["name"] if first else "", seconds=found["migrated"]["seconds"] or 0.0)
-    facts["draws"] = ladder.facts["draws"]
     if found["verdict"] == result.AGREE:
         how = ". Its random numbers are those of the recording: another graph than that of the script" if draws else ""
         return Found("the card agrees with the recording" + how, AGREES, None, facts)
