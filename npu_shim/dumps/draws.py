@@ -44,6 +44,7 @@ class _Draw:
     Attributes:
         name: of the op.
         asked: the inputs of the op, like its shape, that follow from what a run is fed.
+        known: their values by the shapes of what is fed; None for those that do not follow.
         value: the numbers of the current run.
         target: the tensor or variable.
     """
@@ -57,13 +58,14 @@ class _Draw:
             output = graph.create_op(op.type, given, types, attrs=attributes).outputs[0]
         self.name = op.name
         self.asked = [tensor for each, tensor in zip(inputs, op.inputs) if each is None]
+        self.known: dict[Any, list[np.ndarray] | None] = {}
         self._fed = [tensor for each, tensor in zip(inputs, given) if each is None]
         self._draw = functools.partial(run, v1.Session(graph=graph), output)
         self._is_first = not self.asked
         self.value: np.ndarray = np.zeros(0) if self.asked else self._draw()
         self.target: Any = None
 
-    def next(self, inputs: Sequence[np.ndarray | None] = ()) -> np.ndarray:
+    def next(self, inputs: Sequence[np.ndarray] = ()) -> np.ndarray:
         """Return the numbers of the next run, whose op has these inputs that follow from what the run is fed."""
         self.value = self.value if self._is_first else self._draw(dict(zip(self._fed, inputs)))
         self._is_first = False
@@ -82,7 +84,6 @@ class SharedDraws(tf_op_creation.OpHook):
         self._recorder, self._folder = recorder, folder
         self._of_graph: weakref.WeakKeyDictionary[Graph, list[_Draw]] = weakref.WeakKeyDictionary()
         self._of_function: weakref.WeakKeyDictionary[Any, list[_Draw]] = weakref.WeakKeyDictionary()
-        self._sizes: dict[Any, list[np.ndarray | None]] = {}  # inputs of draws by the shapes of what is fed
         self._needed: weakref.WeakKeyDictionary[Graph, dict[Any, list[_Draw]]] = weakref.WeakKeyDictionary()
         self._called: list[Any] = []  # the tf.function that runs
         self._shared: list[str] = []
@@ -111,26 +112,23 @@ class SharedDraws(tf_op_creation.OpHook):
         if self._of_graph or self._of_function:
             graph = f"another graph for this run: {len(self._shared)} random ops get their numbers from the host"
         eager = f"the host draws for eager code: {', '.join(sorted(self._eager))}" if self._eager else ""
-        left = "; ".join(f"{each['op']}, {each['why']}" for each in self._left)
-        left = (
-            f"{len(self._left)} random ops draw their own numbers, which are not those of the recording: {left}"
-            * bool(left)
-        )
-        for line in filter(None, (graph, eager, left)):
-            print(f"npu_shim: {line}", file=sys.stderr, flush=True)
+        own = "; ".join(f"{each['op']}, {each['why']}" for each in self._left)
+        left = f"{len(self._left)} random ops draw their own numbers, which are not those of the recording: {own}"
+        for line in (graph, eager, left if self._left else ""):
+            if line:
+                print(f"npu_shim: {line}", file=sys.stderr, flush=True)
         if self._folder:
             with open(os.path.join(self._folder, DRAWS), "w", encoding="utf-8") as stream:
-                json.dump(
-                    {"schema_version": 1, "shared": [*self._shared, *sorted(self._eager)], "left": self._left},
-                    stream,
-                    indent=1,
-                )
+                found = {"schema_version": 1, "shared": [*self._shared, *sorted(self._eager)], "left": self._left}
+                json.dump(found, stream, indent=1)
 
     def on_host(self, op_type: str) -> bool:
         """Return True for random ops, which draw on the CPU what they draw in the recording."""
-        is_random = op_type.startswith(RANDOM)
-        self._eager.update([op_type] if is_random else [])
-        return is_random
+        if op_type.startswith("Stateful"):
+            self._leave(op_type, "a tf.random.Generator has its state on the device")
+        elif op_type.startswith(RANDOM):
+            self._eager.add(op_type)
+        return op_type in self._eager
 
     def outputs(
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
@@ -140,7 +138,7 @@ class SharedDraws(tf_op_creation.OpHook):
             return list(outputs)
         target = self._target(op)
         if isinstance(target, str):
-            self._left.append({"op": op.name, "why": target})
+            self._leave(op.name, target)
             return list(outputs)
         self._shared.append(op.name)
         with tf_op_creation.own_ops(op.graph):
@@ -176,27 +174,29 @@ class SharedDraws(tf_op_creation.OpHook):
         **k: Any,
     ) -> Result:
         draws = self._of_run(session.graph, fetches) if self._of_graph.get(session.graph) else []
-        given = self._inputs(session, draws, feed_dict)
-        draws = [draw for draw in draws if all(each is not None for each in given[draw.name])]
-        values = {draw.target: draw.next(given[draw.name]) for draw in draws}
-        self._note(draws)
-        return original(session, fetches, {**(feed_dict or {}), **values} if draws else feed_dict, *a, **k)
+        given = {draw: self._inputs(session, draw, feed_dict) for draw in draws}
+        values = {draw.target: draw.next(inputs) for draw, inputs in given.items() if inputs is not None}
+        self._note([draw for draw in draws if draw.target in values])
+        return original(session, fetches, {**(feed_dict or {}), **values} if values else feed_dict, *a, **k)
 
-    def _inputs(
-        self, session: Session, draws: Sequence[_Draw], feed_dict: FeedDict | None
-    ) -> dict[str, list[np.ndarray | None]]:
-        """Return the inputs of draws that follow from the shapes of what a run is fed; None for what does not."""
-        asked = [each for draw in draws for each in draw.asked]
-        shapes = (
-            {tensor.op.name: np.asarray(value).shape for tensor, value in tf_session.fed_values(session, feed_dict)}
-            if asked
-            else {}
-        )
-        key = session.graph, tuple(sorted(shapes.items())), tuple(each.name for each in asked)
-        if key not in self._sizes:
-            self._sizes[key] = tf_graph.values_for_shapes(asked, shapes) if asked else []
-        found = iter(self._sizes[key])
-        return {draw.name: [next(found) for _ in draw.asked] for draw in draws}
+    def _inputs(self, session: Session, draw: _Draw, feed_dict: FeedDict | None) -> list[np.ndarray] | None:
+        """Return the inputs of a draw that follow from the shapes of what a run is fed; None if they do not."""
+        if not draw.asked:
+            return []
+        fed = tf_session.fed_values(session, feed_dict)
+        shapes = {tensor.op.name: np.asarray(value).shape for tensor, value in fed}
+        key = tuple(sorted(shapes.items()))
+        if key not in draw.known:
+            found = [each for each in tf_graph.values_for_shapes(draw.asked, shapes) if each is not None]
+            draw.known[key] = found if len(found) == len(draw.asked) else None
+            if draw.known[key] is None:
+                self._leave(draw.name, "its sizes do not follow from the shapes of what is fed")
+        return draw.known[key]
+
+    def _leave(self, op: str, why: str) -> None:
+        if op not in (each["op"] for each in self._left):
+            self._left.append({"op": op, "why": why})
+        self._shared = [each for each in self._shared if each != op]
 
     def _of_run(self, graph: Graph, fetches: Fetches) -> list[_Draw]:
         """Return the random ops of which a run needs numbers."""

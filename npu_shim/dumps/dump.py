@@ -142,20 +142,18 @@ def _decoded(raw: memoryview, place: int, end: int, table: Table, found: Fields)
     while place < end:
         key, place = _varint(raw, place, end)
         (name, kind), wire = table.get(key >> 3, ("", None)), key & 7
-        values = found.setdefault(name, [])
-        if wire == _VARINT:
-            number, place = _varint(raw, place, end)
-            if kind not in (int, None):
-                raise DumpError("its message has a number in the place of a text or message")
-            values.append(number)
-            continue
-        length, place = _varint(raw, place, end) if wire == _BYTES else (_FIXED.get(wire, -1), place)
-        if length < 0:
+        number, begin = _varint(raw, place, end) if wire in (_VARINT, _BYTES) else (_FIXED.get(wire, -1), place)
+        place = begin if wire == _VARINT else begin + number
+        if number < 0:
             raise DumpError(f"field {key >> 3} of its message has the unknown wire type {wire}")
-        if length > end - place:
-            raise DumpError(f"field {key >> 3} of its message has {length} bytes where {end - place} are left")
-        begin, place = place, place + length
-        if kind is int:  # numbers in a row
+        if place > end:
+            raise DumpError(f"field {key >> 3} of its message has {number} bytes where {end - begin} are left")
+        if wire == _VARINT and kind not in (int, None):
+            raise DumpError("its message has a number in the place of a text or message")
+        values = found.setdefault(name, []) if name else []
+        if wire == _VARINT:
+            values.append(number)
+        elif kind is int:  # numbers in a row
             while begin < place:
                 number, begin = _varint(raw, begin, place)
                 values.append(number)
@@ -165,7 +163,7 @@ def _decoded(raw: memoryview, place: int, end: int, table: Table, found: Fields)
             values.append((begin, place))
         elif kind:
             values.append(_decoded(raw, begin, place, kind, {} if name else found))
-    return {name: values for name, values in found.items() if name and values}
+    return {name: values for name, values in found.items() if values}
 
 
 def _varint(raw: memoryview, place: int, end: int) -> tuple[int, int]:

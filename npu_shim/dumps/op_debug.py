@@ -51,7 +51,7 @@ def read(file: files.DumpFile) -> list[Report]:
     """Return the overflows of an op debug file.
 
     Raises:
-        ValueError: the file is none.
+        ValueError, LookupError, TypeError, AttributeError: the file is none.
     """
     units: list[tuple[str, dict[str, Any]]] = []
     if file.path.endswith(".json"):
@@ -63,13 +63,13 @@ def read(file: files.DumpFile) -> list[Report]:
             units += _of_bytes(np.memmap(file.path, np.uint8, "r", output.data[0], (size,)).tobytes() if size else b"")
     found = []
     for unit, values in units:
-        status, *numbers = (values.get(name, -1) for name in _FIELDS)
+        status, *numbers = values["status"], *(values.get(name, -1) for name in _FIELDS[1:])
         status = next(filter(None, status), 0) if isinstance(status, list) else status
         if not all(isinstance(number, int) for number in [*numbers, status]):
             raise ValueError(f"task, stream or status of {unit} is no number")
         task, stream, context, thread = numbers[:2] + [-1 if each == _ANY else each for each in numbers[2:]]
         of_operator = replace(file, task=task, stream=stream, context=context, thread=thread)
-        found += [Report(unit, status, of_operator)] if status else []
+        found += [Report(str(unit), status, of_operator)] if status else []
     return found
 
 
@@ -90,12 +90,8 @@ def _of_bytes(raw: bytes) -> list[tuple[str, dict[str, Any]]]:
     return [(name, {**values, "status": words[places[0] : end]})]
 
 
-def _of_json(made: Any) -> list[tuple[str, dict[str, Any]]]:
-    parts = list(made.items()) if isinstance(made, dict) else []
-    if parts and "magic" in made:
-        units = made.get("acc_list")
-        units = units if isinstance(units, list) else [units]
-        parts = [(each.get("acc_type"), each.get("data")) for each in units if isinstance(each, dict)]
-    if not parts or not all(isinstance(values, dict) and "status" in values for _, values in parts):
-        raise ValueError("it has no unit with a status")
-    return [(str(unit), values) for unit, values in parts]
+def _of_json(made: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    if "magic" not in made:
+        return list(made.items())
+    units = made["acc_list"]
+    return [(each["acc_type"], each["data"]) for each in (units if isinstance(units, list) else [units])]

@@ -44,7 +44,7 @@ def install() -> None:
 
     def start(self: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
         entry = find_entry(config)
-        self.engine_options, self.engine_step = read(entry) if entry is not None else {}, -1
+        self.engine_options, self.engine_step = read(entry) if entry is not None else None, -1
         if entry is not None:  # TensorFlow has no such optimizer here
             plain = tf.compat.v1.ConfigProto()
             plain.CopyFrom(config)
@@ -54,7 +54,7 @@ def install() -> None:
 
     def run_and_dump(self: Any, fetches: Any, feed_dict: Any = None, *rest: Any) -> Any:
         options: Any = self.engine_options
-        ops = below(self.graph, list(flat(fetches))) if options else []
+        ops = below(self.graph, list(flat(fetches))) if options is not None else []
         if not any("Apply" in op.type for op in ops):
             return run(self, fetches, feed_dict, *rest)
         self.engine_step += 1
