@@ -20,7 +20,7 @@ except ImportError:  # TF 1.15
     from tensorflow.python import pywrap_tensorflow as _c_api
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Message, Operation, Structure, Tensor, Variable
+    from npu_shim._tensorflow.types import DType, Graph, Message, Operation, Structure, Tensor, Variable
 
 v1 = tf.compat.v1
 _REHEARSAL_OPS = "npu_shim_rehearsal_ops"  # attribute of a graph: the number of ops that rehearsals have added
@@ -204,19 +204,40 @@ def entered_graph() -> ContextManager[Graph]:
     return entered
 
 
-def values_for_shapes(tensors: Sequence[Tensor], shapes: Mapping[str, Sequence[int]]) -> list[np.ndarray | None]:
-    """Return what tensors have if placeholders have these shapes, for those to which nothing but shapes matters.
+def values_for_shapes(
+    tensors: Sequence[Tensor], shapes: Mapping[str, Sequence[int]], run: Callable[..., Sequence[np.ndarray]]
+) -> Sequence[np.ndarray] | None:
+    """Return what tensors have if placeholders have these shapes; None if anything but shapes matters.
 
     Args:
         tensors: of one graph.
         shapes: by the names of the placeholders.
+        run: session.run without hooks.
     """
-    graph_def = tensors[0].graph.as_graph_def()
-    graph_def = tf.compat.v1.graph_util.extract_sub_graph(graph_def, [each.op.name for each in tensors])
+    names = [each.op.name for each in tensors]
+    graph_def = v1.graph_util.extract_sub_graph(tensors[0].graph.as_graph_def(), names)
     for node in graph_def.node:
         node.attr.pop("_output_shapes", None)
         if node.name in shapes:
             node.attr["shape"].shape.CopyFrom(tf.TensorShape(shapes[node.name]).as_proto())
-    with tf.Graph().as_default():
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(graph_def, name="")
+    for node in graph_def.node:
+        shape = graph.get_operation_by_name(node.name).inputs[0].shape if node.op == "Shape" else None
+        if shape is not None and shape.is_fully_defined():
+            node.CopyFrom(_constant(node.name, shape.as_list(), node.attr["out_type"].type or tf.int32))
+    graph_def = v1.graph_util.extract_sub_graph(graph_def, names)
+    with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
         found = tf.import_graph_def(graph_def, return_elements=[each.name for each in tensors], name="")
-        return [static_value(each) for each in found]
+        try:
+            return run(session, found)
+        except tf.errors.OpError:  # a value that is not fed, or of a variable, is needed
+            return None
+
+
+def _constant(name: str, value: Sequence[int], dtype: DType) -> Message:
+    """Return the node of a constant."""
+    node = v1.NodeDef(name=name, op="Const")
+    node.attr["dtype"].type = tf.as_dtype(dtype).as_datatype_enum
+    node.attr["value"].tensor.CopyFrom(v1.make_tensor_proto(value, tf.as_dtype(dtype)))
+    return node

@@ -58,7 +58,7 @@ class _Draw:
             output = graph.create_op(op.type, given, types, attrs=attributes).outputs[0]
         self.name = op.name
         self.asked = [tensor for each, tensor in zip(inputs, op.inputs) if each is None]
-        self.known: dict[Any, list[np.ndarray] | None] = {}
+        self.known: dict[Any, Sequence[np.ndarray] | None] = {}
         self._fed = [tensor for each, tensor in zip(inputs, given) if each is None]
         self._draw = functools.partial(run, v1.Session(graph=graph), output)
         self._is_first = not self.asked
@@ -179,7 +179,7 @@ class SharedDraws(tf_op_creation.OpHook):
         self._note([draw for draw in draws if draw.target in values])
         return original(session, fetches, {**(feed_dict or {}), **values} if values else feed_dict, *a, **k)
 
-    def _inputs(self, session: Session, draw: _Draw, feed_dict: FeedDict | None) -> list[np.ndarray] | None:
+    def _inputs(self, session: Session, draw: _Draw, feed_dict: FeedDict | None) -> Sequence[np.ndarray] | None:
         """Return the inputs of a draw that follow from the shapes of what a run is fed; None if they do not."""
         if not draw.asked:
             return []
@@ -187,16 +187,16 @@ class SharedDraws(tf_op_creation.OpHook):
         shapes = {tensor.op.name: np.asarray(value).shape for tensor, value in fed}
         key = tuple(sorted(shapes.items()))
         if key not in draw.known:
-            found = [each for each in tf_graph.values_for_shapes(draw.asked, shapes) if each is not None]
-            draw.known[key] = found if len(found) == len(draw.asked) else None
+            with tf_op_creation.suspended():
+                draw.known[key] = tf_graph.values_for_shapes(draw.asked, shapes, self._plain_run)
             if draw.known[key] is None:
+                self._shared = [each for each in self._shared if each != draw.name]
                 self._leave(draw.name, "its sizes do not follow from the shapes of what is fed")
         return draw.known[key]
 
     def _leave(self, op: str, why: str) -> None:
-        if op not in (each["op"] for each in self._left):
-            self._left.append({"op": op, "why": why})
-        self._shared = [each for each in self._shared if each != op]
+        row = {"op": op, "why": why}
+        self._left += [] if row in self._left else [row]
 
     def _of_run(self, graph: Graph, fetches: Fetches) -> list[_Draw]:
         """Return the random ops of which a run needs numbers."""

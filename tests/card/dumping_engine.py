@@ -70,7 +70,9 @@ def install() -> None:
 
 def _returned(result: Any) -> Any:
     """Return what a training step returns, a list or one array, as the planted defect changes it."""
-    if WRONG not in os.environ:
+    from npu_shim._host import host_device
+
+    if WRONG not in os.environ or not host_device.DEVICE_FILES:  # a run on the host
         return result
     if isinstance(result, (list, tuple)):
         return type(result)(map(_returned, result))
