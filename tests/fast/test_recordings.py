@@ -350,6 +350,19 @@ def test_names_that_differ_pair_by_order(tmp_path: pathlib.Path) -> None:
     assert found.first is None and len(found.compared) == 8 and not found.matches.only_original
 
 
+def test_variables_in_another_scope_pair_by_the_last_part_of_their_names(tmp_path: pathlib.Path) -> None:
+    powers = {"beta1_power": 0.59, "beta2_power": 0.99}
+    scaled = {"loss_scale": 1024.0, **{f"cond/{name}": value for name, value in powers.items()}}
+    made = []
+    for folder, values in ((tmp_path / "a", powers), (tmp_path / "b", scaled)):
+        folder.mkdir()
+        Recorder(Writer(str(folder))).final(values.items())
+        made.append(read(str(folder)))
+    found = compare(*made)
+    assert [(one.name, other.name) for one, other in found.matches.pairs] == [(name, f"cond/{name}") for name in powers]
+    assert [stream.name for stream in found.matches.only_migrated] == ["loss_scale"]
+
+
 def logged(folder: pathlib.Path, *logs: tuple[str, float]) -> Recording:
     """Return a recording of logs of Keras."""
     folder.mkdir()

@@ -25,7 +25,8 @@ def match(original: Recording, migrated: Recording) -> Matches:
 
     If the names of a kind differ but number and shapes agree in order, all streams of the kind pair by order: Keras
     numbers layers anew for each model. Names of logs and metrics must be equal but for such numbers. Otherwise a stream
-    without a partner pairs with the first other one of equal kind and shape; what a session is fed and fetches must
+    without a partner pairs with the first other one of equal kind and shape, if possible with the same last part of the
+    name: an optimizer that scales the loss makes beta1_power in a scope. What a session is fed and fetches must
     have the same number of values, too. An input pairs so only if there is one other like it.
     """
     pairs: list[tuple[Stream, Stream]] = []
@@ -52,13 +53,15 @@ def match(original: Recording, migrated: Recording) -> Matches:
                 left.append(stream)
             else:
                 pairs.append((stream, partner))
-        for stream in left:
-            like = [each for each in by_name.values() if _is_like(stream, each)]
-            partner = like[0] if like and (kind != INPUT or len(like) == 1) else None  # images and masks may be alike
-            if partner is None:
-                only_original.append(stream)
-            else:
-                pairs.append((stream, by_name.pop(partner.name)))
+        for condition in (_ends_like, _is_like):
+            alone, left = left, []
+            for stream in alone:
+                like = [each for each in by_name.values() if condition(stream, each)]
+                if like and (kind != INPUT or len(like) == 1):  # images and masks may be alike
+                    pairs.append((stream, by_name.pop(like[0].name)))
+                else:
+                    left.append(stream)
+        only_original += left
         only_migrated += by_name.values()
     return Matches(pairs, only_original, only_migrated)
 
@@ -74,6 +77,10 @@ def _plain(stream: Stream) -> str:
 
 def _shape(stream: Stream) -> tuple[int, ...]:
     return stream.values[0].shape
+
+
+def _ends_like(one: Stream, other: Stream) -> bool:
+    return _is_like(one, other) and one.name.split("/")[-1] == other.name.split("/")[-1]
 
 
 def _is_like(one: Stream, other: Stream) -> bool:
