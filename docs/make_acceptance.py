@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import time
 from typing import Any, NamedTuple, Sequence
@@ -28,11 +29,11 @@ import verified  # noqa: E402
 from verified import Script  # noqa: E402
 
 LISTS = (acceptance_tf1, acceptance_tf2)
-STEPS = 20
 _BEGIN, _END = "<!-- made by docs/make_acceptance.py -->\n", "<!-- end of acceptance -->\n"
 _MODELS = os.path.join(HERE, "public-models.md")
 _COLUMNS = ("script", "kind", "TensorFlow", "steps", "names compared", "verdict", "seconds")
 _OF_DEFECTS = ("planted defect", "found")
+_PAIRS = "script and conversion", "plain form and port"
 
 
 class Result(NamedTuple):
@@ -69,7 +70,8 @@ def verify(script: Script, folder: str, report: str, migrated: str | None = None
         migrated: the project of the migrated script; None to convert the original in memory.
     """
     scripts = [script.script] + ([os.path.join(migrated, script.start, script.script)] if migrated else [])
-    options = ["--steps", str(STEPS), "--timeout", "600", "--copy", *scripts, "--", *script.arguments.split()]
+    options = ["--steps", str(script.steps), "--timeout", "1800", "--copy", *script.options.split()]
+    options += [*scripts, "--", *script.arguments.split()]
     return verified.verify(script.name, options, os.path.join(folder, script.start), report)
 
 
@@ -84,9 +86,12 @@ def measure(script: Script, sources: str, work: str, known: Result | None = None
     """
     plain, planted, migrated = (os.path.join(work, each) for each in ("plain", "planted", "migrated"))
     verified.project(script, sources, plain)
+    if script.plain:
+        shutil.copytree(plain, migrated, symlinks=True)
+        verified.edit(plain, script.plain)
     if known is None:
         begin = time.time()
-        one = verify(script, plain, os.path.join(work, "report"))
+        one = verify(script, plain, os.path.join(work, "report"), migrated if script.plain else None)
         seconds = round(time.time() - begin)
         known = Result(script.name, one["original"]["steps"], len(one["streams"]), verified.verdict(one), seconds, "")
     if script.defect is None:
@@ -99,7 +104,12 @@ def measure(script: Script, sources: str, work: str, known: Result | None = None
 
 
 def table(lists: Sequence[Any], with_defects: bool) -> str:
-    """Return the table of all results, with a line that counts them."""
+    """Return the table of all results, with a line that counts them.
+
+    Args:
+        lists: modules with scripts.
+        with_defects: whether a script has its planted defect in the table, or what is compared.
+    """
     made = [
         (script, kept(module).read()[script.name])
         for module in lists
@@ -111,16 +121,15 @@ def table(lists: Sequence[Any], with_defects: bool) -> str:
     planted = [result.found for _, result in made if result.found]
     found = sum(each.startswith("differ ") for each in planted)
     count = f"{len(made)} scripts: {counts}."
-    columns = _COLUMNS
+    columns = _COLUMNS + (_OF_DEFECTS if with_defects else ("compared",))
     rows: list[Sequence[object]] = []
     for script, result in made:
+        defect = (script.defect.kind if script.defect else "", result.found)
+        last = defect if with_defects else (_PAIRS[bool(script.plain)],)
         link = f"[{script.repository}]({script.link}) `{script.path}`"
-        rows.append((link, script.kind, script.tensorflow, *result[1:5]))
-        if with_defects:
-            rows[-1] = (*rows[-1], script.defect.kind if script.defect else "", result.found)
+        rows.append((link, script.kind, script.tensorflow, *result[1:5], *last))
     if with_defects:
         count += f" {len(planted)} planted defects: {found} found."
-        columns += _OF_DEFECTS
     return f"{count}\n\n{verified.markdown(columns, rows)}"
 
 

@@ -71,16 +71,24 @@ def pictures(folder: str, number: str, height: str, width: str, end: str) -> Non
     """Write noise as PNG files ``LABEL_NUMBER.END``, with 6 labels. TensorFlow decodes them as JPEG, too."""
     random = np.random.RandomState(0)
     for each in range(int(number)):
-        pixels = random.randint(0, 256, (int(height), 3 * int(width) + 1)).astype(np.uint8)
-        pixels[:, 0] = 0  # the filter of each line
+        pixels = random.randint(0, 256, (int(height), int(width), 3))
         with open(os.path.join(folder, f"{each % 6}_{each}.{end}"), "wb") as stream:
-            stream.write(b"\x89PNG\r\n\x1a\n")
-            for kind, data in (
-                (b"IHDR", struct.pack(">IIBBBBB", int(width), int(height), 8, 2, 0, 0, 0)),
-                (b"IDAT", zlib.compress(pixels.tobytes())),
-                (b"IEND", b""),
-            ):
-                stream.write(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)))
+            stream.write(_png(pixels))
+
+
+def _png(pixels: Any) -> bytes:
+    """Return pixels with one or three channels as PNG."""
+    height, width, channels = pixels.shape
+    lines = np.zeros((height, channels * width + 1), np.uint8)  # begin with their filter, 0
+    lines[:, 1:] = pixels.reshape(height, -1)
+    made = b"\x89PNG\r\n\x1a\n"
+    for kind, data in (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, {1: 0, 3: 2}[channels], 0, 0, 0)),
+        (b"IDAT", zlib.compress(lines.tobytes())),
+        (b"IEND", b""),
+    ):
+        made += struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return made
 
 
 def waves(folder: str, number: str, seconds: str) -> None:
@@ -230,6 +238,51 @@ def cells(folder: str, notebook: str) -> None:
         stream.write(re.sub(r"(?m)^([!%].*|\s*[!%]\w.*)$", "", "\n\n".join(code)) + "\n")
 
 
+def arrays(folder: str, *specifications: str) -> None:
+    """Write arrays of `NAME:SHAPE[:KIND]`, as ``x:8,2``, of random numbers, or of KIND ``classes`` one-hot rows."""
+    for seed, specification in enumerate(specifications):
+        name, shape, *kind = specification.split(":")
+        random = np.random.RandomState(seed)
+        sizes = [int(size) for size in shape.split(",")]
+        values = np.eye(sizes[-1])[random.randint(0, sizes[-1], sizes[0])] if kind else random.rand(*sizes)
+        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+        np.save(os.path.join(folder, name + ".npy"), values)
+
+
+def examples(folder: str, names: str, number: str, *features: str) -> None:
+    """Write examples as TFRecords, in a file for each of the names, compressed in one that ends in .zz.
+
+    A feature is ``KEY=text:VALUE``, ``KEY=float:COUNT``, or has random integers below a limit: ``KEY=int:LIMIT:COUNT``,
+    ``KEY=png:LIMIT:HEIGHT,WIDTH,CHANNELS``, the same with ``jpeg``, ``KEY=TYPE:LIMIT:COUNT`` for the bytes of a type of
+    NumPy.
+    """
+    import tensorflow as tf
+
+    random = np.random.RandomState(0)
+
+    def made(kind: str, *rest: str) -> Any:
+        if kind == "text":
+            return tf.train.Feature(bytes_list=tf.train.BytesList(value=[rest[0].encode()]))
+        if kind == "float":
+            return tf.train.Feature(float_list=tf.train.FloatList(value=random.rand(int(rest[0]))))
+        values = random.randint(0, int(rest[0]), [int(size) for size in rest[1].split(",")])
+        if kind == "int":
+            return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+        if kind == "jpeg":
+            data = tf.io.encode_jpeg(values.astype(np.uint8)).numpy()
+        else:
+            data = _png(values) if kind == "png" else values.astype(kind).tobytes()
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[data]))
+
+    for name in names.split(","):
+        path = os.path.join(folder, name)
+        with tf.io.TFRecordWriter(path, "ZLIB" if name.endswith(".zz") else "") as writer:
+            for _ in range(int(number)):
+                parts = (feature.split("=", 1) for feature in features)
+                each = {key: made(*specification.split(":")) for key, specification in parts}
+                writer.write(tf.train.Example(features=tf.train.Features(feature=each)).SerializeToString())
+
+
 _ALL: Sequence[Callable[..., None]] = (
     records,
     digits,
@@ -244,6 +297,8 @@ _ALL: Sequence[Callable[..., None]] = (
     folders,
     volumes,
     cells,
+    arrays,
+    examples,
 )
 KINDS = {each.__name__: each for each in _ALL}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import glob
 import json
 import os
 import re
@@ -28,7 +29,8 @@ class Edit(NamedTuple):
     """A replacement by a regular expression, in a file of the project.
 
     Attributes:
-        file, pattern, replacement: as in `re.sub`.
+        file: its path, or a pattern of `glob` for several files.
+        pattern, replacement: as in `re.sub`.
     """
 
     file: str
@@ -63,6 +65,10 @@ class Script(NamedTuple):
         links: symbolic links to make, and their targets.
         edits: that make the script small.
         defect: to plant, or None.
+        steps: to compare.
+        options: of verify.
+        plain: edits that take the NPU code out of a script. The script is then compared with this form of it, otherwise
+            with its conversion.
     """
 
     repository: str
@@ -77,6 +83,9 @@ class Script(NamedTuple):
     links: Sequence[tuple[str, str]] = ()
     edits: Sequence[Edit] = ()
     defect: Defect | None = None
+    steps: int = 20
+    options: str = ""
+    plain: Sequence[Edit] = ()
 
     @property
     def path(self) -> str:
@@ -136,14 +145,20 @@ def edit(folder: str, edits: Sequence[Edit]) -> None:
         ValueError: an edit changes nothing.
     """
     for each in edits:
-        path = os.path.join(folder, each.file)
-        with open(path, encoding="utf-8", newline="") as stream:
-            text = stream.read()
-        changed = re.sub(each.pattern, each.replacement, text)
-        if changed == text:
+        if not sum(_edit(path, each) for path in glob.glob(os.path.join(folder, each.file), recursive=True)):
             raise ValueError(f"{each.file}: the edit {each.pattern!r} changes nothing")
-        with open(path, "w", encoding="utf-8", newline="") as stream:
-            stream.write(changed)
+
+
+def _edit(path: str, edit: Edit) -> bool:
+    """Edit a file. Return True if that changes it."""
+    with open(path, encoding="utf-8", newline="") as stream:
+        text = stream.read()
+    changed = re.sub(edit.pattern, edit.replacement, text)
+    if changed == text:
+        return False
+    with open(path, "w", encoding="utf-8", newline="") as stream:
+        stream.write(changed)
+    return True
 
 
 # --- commands ----------------------------------------------------------------------------------------------------

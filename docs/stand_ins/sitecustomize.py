@@ -1,4 +1,4 @@
-"""Give Keras small synthetic data sets, and SciPy the two functions for images that it has no longer."""
+"""Give Keras small synthetic data sets, SciPy two functions for images that it has no longer, and NVIDIA's packages."""
 
 from __future__ import annotations
 
@@ -90,7 +90,26 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-sys.meta_path.insert(0, _Finder())
+class _Silent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Find packages of NVIDIA, which log and read data, and give them names that do nothing."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        """Return the spec of such a package, None for others."""
+        if fullname.split(".")[0] not in ("dllogger", "nvidia"):
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: Any) -> Any:
+        """Return a module that has any name."""
+        from unittest.mock import MagicMock
+
+        return MagicMock(name=spec.name)
+
+    def exec_module(self, module: Any) -> None:
+        """Leave it as it is."""
+
+
+sys.meta_path[:] = [_Finder(), *sys.meta_path, _Silent()]
 
 if sys.version_info < (3, 8):
     import scipy.misc
