@@ -255,9 +255,10 @@ def test_benchmarks_run_sh_names_what_it_could_not_run(repo_root: pathlib.Path, 
 # --- tests/envs/reports.sh -----------------------------------------------------
 @pytest.fixture
 def reports_env(tmp_path: pathlib.Path) -> pathlib.Path:
-    """An environment with nothing to install from the network but Chromium."""
+    """An environment with nothing to install from the network but Chromium: its pip finds every package."""
     folder = tmp_path / "reports"
     (folder / "bin").mkdir(parents=True)
+    program(folder / "bin" / "python", "exit 0\n")
     (folder / "sarif").mkdir()
     (folder / "sarif" / ".complete").touch()
     return folder
