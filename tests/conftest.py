@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     for item in items:
         tests.setdefault((str(item.fspath), item.originalname or item.name), []).append(item)
     kept = {
-        cases[place * (len(cases) - 1) // (most - 1)] if len(cases) > most else cases[place]
+        cases[place * (len(cases) - 1) // max(most - 1, 1)] if len(cases) > most else cases[place]
         for cases in tests.values()
         for place in range(min(most, len(cases)))
     }
