@@ -52,16 +52,19 @@ class Limits(Allowance):
 
     Attributes:
         loose_from: the step from which only large differences of floats count, except those of learning rates.
+        enlarged: the limits of floats before it, in multiples, except those of learning rates.
     """
 
     loose_from: int | None = None
+    enlarged: float = 1.0
 
     def widen(self, limit: float, stream: Stream, place: int, step: int) -> float:
         """Return the difference that is allowed for a value at a step; see Allowance."""
         kind = stream.kind
-        if self.loose_from is None or step < self.loose_from or kind == RATE or not (limit or kind == PREDICTION):
+        if kind == RATE or not (limit or kind == PREDICTION):
             return limit
-        return max(limit, _LOOSE)
+        is_strict = self.loose_from is None or step < self.loose_from
+        return limit * self.enlarged if is_strict else max(limit, _LOOSE)
 
 
 def allowed(dtype: str, kind: str, step: int, tolerance: float = TOLERANCE) -> float:
