@@ -17,9 +17,9 @@ from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, LOSS, METRIC, PR
 # Each rank computes these from its share of the batch; their mean is that of the global batch.
 _MEANS = (LOSS, TAPE)
 KINDS = (LOSS, TAPE, GRADIENT, RATE, VARIABLE, METRIC, PREDICTION, FINAL)
-# Ranks add in another order than one process. Where a small gradient is the sum of large ones, as that of a bias, this is
-# 2e-5 of it in an Estimator of 2.15. A ReLU or a maximum near a tie enlarges the rounding at once, by 1e-3 of a gradient
-# in the samples, so after three steps only large differences count.
+# Ranks add in another order than one process. Where a small gradient is the sum of large ones, as that of a bias, this
+# is 2e-5 of it in an Estimator of 2.15. A ReLU or a maximum near a tie enlarges the rounding at once, by 1e-3 of a
+# gradient in the samples, so after three steps only large differences count.
 _LIMITS = Limits(loose_from=4, enlarged=10.0)
 _APART, _NEAR = 1e-3, 0.1  # metrics of shares: relative to their mean, and to the distance of two ranks
 _EQUAL = (GRADIENT, RATE, VARIABLE)  # on all ranks
