@@ -61,7 +61,7 @@ suites=(
   "reports     no      reports                  reports                 tests/browser tests/schemas tests/site"
   "corpus      no      tf115                    tf115,tf26,tf215        tests/corpus"
   "fast        no      tf115,tf215              tf26,tf221              tests/fast"
-  "fast        yes     -                        -                       tests/fast --ignore=tests/fast/test_forked_ranks.py --ignore=tests/fast/test_alias.py --ignore=tests/fast/test_rehearse.py --ignore=tests/fast/test_cli_launch.py --ignore=tests/fast/test_run_as_python.py"
+  "fast        yes     -                        -                       tests/fast --ignore=tests/fast/test_forked_ranks.py --ignore=tests/fast/test_alias.py --ignore=tests/fast/test_rehearse.py --ignore=tests/fast/test_cli_launch.py --ignore=tests/fast/test_run_as_python.py --ignore=tests/fast/test_run_migrated.py"
   "dumps       yes     tf215,tf115              tf215,tf26,tf221        tests/dumps tests/profiles"
   "robustness  no      tf215                    tf115,tf26              tests/robustness"
   "types       yes     tf215                    -                       tests/types"
