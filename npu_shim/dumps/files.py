@@ -112,7 +112,10 @@ def named(path: str, name: str, folder: str) -> DumpFile | None:
 
 @contextlib.contextmanager
 def noted(problems: dict[str, str], path: str, text: str = "{}") -> Iterator[None]:
-    """Return a context manager that adds an error about a file to ``problems`` and goes on."""
+    """Return a context manager that adds an error about a file to ``problems`` and goes on.
+
+    A file that another program wrote may have anything in the place of a number, a list or a table.
+    """
     try:
         yield
     except (ValueError, OSError, LookupError, TypeError, AttributeError, RecursionError, csv.Error) as error:

@@ -448,6 +448,11 @@ def test_losses_of_ranks_are_joined_and_their_variables_compared(
     both = [recording(tmp_path / str(factor), changed_from(1, "loss loss", factor)) for factor in factors]
     assert ranks.compare_with_one(whole, both, 1e-5).first is None
     assert ranks.compare_ranks(both, 1e-5) == []
+    for factor, is_found in ((1 + 5e-5, False), (1 + 5e-4, True)):  # the order of a sum, and more than that
+        other = [
+            recording(tmp_path / f"{factor} {n}", changed_from(1, "gradient second/kernel", factor)) for n in (0, 1)
+        ]
+        assert (ranks.compare_with_one(whole, other, 1e-5).first is not None) == is_found
     apart = [both[0], recording(tmp_path / "c", changed_from(2, "variable second/kernel", 1.1))]
     [(rank, found)] = ranks.compare_ranks(apart, 1e-5)
     assert rank == 1 and found.first is not None and (found.first.step, found.first.name) == (2, "second/kernel")
