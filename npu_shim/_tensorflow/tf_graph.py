@@ -128,18 +128,17 @@ def outside_control_flow() -> bool:
     return in_plain_graph() and v1.get_default_graph()._get_control_flow_context() is None
 
 
-def in_loop(op: Operation) -> bool:
-    """Return True if an op may run several times in a run of its graph, or in a call of its function."""
-    context, graph = op._get_control_flow_context(), op.graph
-    while context is not None:
-        if context.IsWhileContext():
-            return True
-        context = context.outer_context
+def control_flow_around(graph: Graph) -> str:
+    """Return the types of the loops, "While...", and branches, "Cond...", around what is created in a graph now."""
+    found = []
     while graph is not None:
-        if type(graph).__name__.startswith("While"):
-            return True
+        context = graph._get_control_flow_context()
+        while context is not None:
+            found.append(type(context).__name__)
+            context = context.outer_context
+        found.append(type(graph).__name__)
         graph = getattr(graph, "outer_graph", None)
-    return False
+    return " ".join(name for name in found if name.startswith(("While", "Cond")))
 
 
 def outermost(graph: Graph) -> Graph | None:
@@ -220,6 +219,7 @@ def values_for_shapes(
         node.attr.pop("_output_shapes", None)
         if node.name in shapes:
             node.attr["shape"].shape.CopyFrom(tf.TensorShape(shapes[node.name]).as_proto())
+    loops = _to_first_iterations({node.name: node for node in graph_def.node})
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(graph_def, name="")
     for node in graph_def.node:
@@ -227,12 +227,46 @@ def values_for_shapes(
         if shape is not None and shape.is_fully_defined():
             node.CopyFrom(_constant(node.name, shape.as_list(), node.attr["out_type"].type or tf.int32))
     graph_def = v1.graph_util.extract_sub_graph(graph_def, names)
+    for first, later in loops.items():
+        both = [graph.get_tensor_by_name(f"{name}:0").shape for name in (first, later)]
+        if not both[0].is_fully_defined() or both[0].as_list() != both[1].as_list():
+            return None
+    if any(node.name in loops for node in graph_def.node):
+        return None  # a value that the loop changes is needed
     with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
         found = tf.import_graph_def(graph_def, return_elements=[each.name for each in tensors], name="")
         try:
             return run(session, found)
         except tf.errors.OpError:  # a value that is not fed, or of a variable, is needed
             return None
+
+
+def _to_first_iterations(nodes: Mapping[str, Message]) -> dict[str, str]:
+    """Let nodes in loops of TensorFlow 1 compute what they do in the first iteration, without a loop.
+
+    Returns:
+        By the node with the first value of something that a loop changes, the one with the later values.
+    """
+    loops = {}
+    for node in nodes.values():
+        if node.op == "Merge" and nodes[node.input[1]].op == "NextIteration":
+            loops[node.name] = node.input[1]
+        if node.op == "Enter" or node.name in loops:
+            node.CopyFrom(v1.NodeDef(name=node.name, op="Identity", input=node.input[:1], attr={"T": node.attr["T"]}))
+    for node in nodes.values():
+        if node.op == "TensorArrayReadV3":
+            array = nodes[node.input[2].partition(":")[0]]
+            while array.op == "Identity":
+                array = nodes[array.input[0].partition(":")[0]]
+            if array.op == "TensorArrayScatterV3":  # it reads a row of what unstack() was given
+                attributes = {
+                    "Tparams": node.attr["dtype"],
+                    "Tindices": attr_value_pb2.AttrValue(type=tf.int32.as_datatype_enum),
+                }
+                node.CopyFrom(
+                    v1.NodeDef(name=node.name, op="Gather", input=[array.input[2], node.input[1]], attr=attributes)
+                )
+    return loops
 
 
 def _constant(name: str, value: Sequence[int], dtype: DType) -> Message:

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import types
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -33,6 +33,11 @@ try:
 except ImportError:  # TF 2.6 and before
     from tensorflow.python.eager.def_function import UnliftedInitializerVariable as _OfFunction
 
+try:
+    from tensorflow.python.eager.polymorphic_function.concrete_function import ConcreteFunction as ConcreteFunction
+except ImportError:  # TF 2.6 and before
+    from tensorflow.python.eager.function import ConcreteFunction as ConcreteFunction
+
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import (
         Fetches,
@@ -48,6 +53,7 @@ if TYPE_CHECKING:
     )
 
 BaseSession = _session.BaseSession
+CALL_FLAT = "_call_flat"  # method of a ConcreteFunction: its arguments are flat, and it takes no Python values
 _UNORDERED = ("NonDeterministicInts", "RecordInput", "OrderedMapUnstage", "MapUnstage", "Unstage", "Barrier")
 _TAKE_SEEDS = ("set_seed", "set_random_seed", "create_rng_state", "fold_in", "split", "index_shuffle")
 _BRANCHES = ("CondBranchFuncGraph", "WhileBodyFuncGraph", "WhileCondFuncGraph")
@@ -221,9 +227,15 @@ def unordered_op(graph: Graph) -> Operation | None:
     return next((op for op in graph.get_operations() if op.type in _UNORDERED), None)
 
 
-def variable_of_hooks(value: np.ndarray) -> Variable:
-    """Return a variable that no creator of the script, like that of a tf.function, makes or sees."""
-    return _resources.ResourceVariable(value, trainable=False, name="npu_shim")
+def variable_of_hooks(value: np.ndarray, shape: Sequence[int | None] | None = None) -> Variable:
+    """Return a variable that no creator of the script, like that of a tf.function, makes or sees.
+
+    Args:
+        value: the first.
+        shape: of all values; None if it is that of the first.
+    """
+    given = {} if shape is None else {"shape": tf.TensorShape(shape)}
+    return _resources.ResourceVariable(value, trainable=False, collections=[], name="npu_shim", **given)
 
 
 def is_resource(variable: Variable) -> bool:

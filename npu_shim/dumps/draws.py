@@ -2,25 +2,27 @@
 
 The graph of such a run gets them from the host: each random op becomes a placeholder, in a tf.function a variable.
 Before each run TensorFlow draws on the CPU what the op would, with the seeds that the recording has, and feeds the run.
-Dropout of the vendor becomes that of TensorFlow, which the recording has, too. So the run has another graph than the
-script; it says so, and the folder of the dumps names the ops.
+In a loop or a branch the op may run several times, or not at all: there the run gets the numbers of many, takes those
+whose turn it is by a variable that counts, and the host goes on with the first that was not taken. Dropout of the
+vendor becomes that of TensorFlow, which the recording has, too. So the run has another graph than the script; it says
+so, and the folder of the dumps names the ops.
 """
 
 from __future__ import annotations
 
 import atexit
-import functools
+import contextlib
 import json
 import os
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from npu_shim._host import host_device
-from npu_shim._tensorflow import tf_api, tf_graph, tf_op_creation, tf_recording, tf_session
+from npu_shim._tensorflow import tf_api, tf_capture, tf_graph, tf_op_creation, tf_recording, tf_session
 from npu_shim.dumps.reference import DRAWS
 from npu_shim.ops.dropout import dropout
 from npu_shim.rehearsal.recording import methods, random_seeds, updating
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 v1 = tf_api.v1
 _OF_VENDOR = (("estimator.npu_ops", "dropout"), ("estimator.npu_aicore_ops", "dropout_v3"))
 _INITIAL = "Initializer"  # in names of ops that draw initial variables, which a recording has
-_MOST_DEFAULT = 1 << 20  # elements of a default value, which is a part of the graph
+_MOST_BYTES, _MOST_RUNS, _FEW_RUNS = 1 << 24, 1024, 16  # of the numbers for an op in a loop
 
 
 class _Draw:
@@ -45,31 +47,68 @@ class _Draw:
         name: of the op.
         asked: the inputs of the op, like its shape, that follow from what a run is fed.
         known: their values by the shapes of what is fed; None for those that do not follow.
-        value: the numbers of the current run.
         target: the tensor or variable.
+        counter: the variable that counts how often the op runs; None for one that runs once in each run.
+        none: numbers for no run.
+        is_lost: True after a run whose sizes did not follow.
     """
 
-    def __init__(self, op: Operation, inputs: Sequence[np.ndarray | None], run: Function) -> None:
-        with tf_op_creation.suspended(), tf.Graph().as_default() as graph:
-            types, attributes = [each.dtype for each in op.outputs], dict(op.node_def.attr)
+    def __init__(self, op: Operation, inputs: Sequence[np.ndarray | None], run: Function, in_loop: bool) -> None:
+        with tf_op_creation.suspended(), tf.Graph().as_default():
             given = [
                 v1.placeholder(of.dtype) if each is None else tf.constant(each) for each, of in zip(inputs, op.inputs)
             ]
-            output = graph.create_op(op.type, given, types, attrs=attributes).outputs[0]
+            self._output = _again(op, given)
         self.name = op.name
         self.asked = [tensor for each, tensor in zip(inputs, op.inputs) if each is None]
         self.known: dict[Any, Sequence[np.ndarray] | None] = {}
-        self._fed = [tensor for each, tensor in zip(inputs, given) if each is None]
-        self._draw = functools.partial(run, v1.Session(graph=graph), output)
-        self._is_first = not self.asked
-        self.value: np.ndarray = np.zeros(0) if self.asked else self._draw()
         self.target: Any = None
+        self.counter: Any = None
+        self._fed = [tensor for each, tensor in zip(inputs, given) if each is None]
+        shape = [0, *(size or 0 for size in op.outputs[0].shape.as_list())]
+        self.none, self.is_lost = np.zeros(shape, op.outputs[0].dtype.as_numpy_dtype), False
+        self._run = run
+        self._most = 0 if in_loop else 1  # times that a run can get numbers; 0 before the first
+        self._past: list[tuple[Sequence[np.ndarray], int]] = []  # inputs, and how often the op ran with them
+        self._begin()
+
+    def _begin(self) -> None:
+        self._session = v1.Session(graph=self._output.graph)
+        self._numbers: list[np.ndarray] = []  # that are drawn, and not taken
+        self._inputs: Sequence[np.ndarray] = ()
+
+    def _fill(self, number: int) -> None:
+        while len(self._numbers) < number:
+            self._numbers.append(self._run(self._session, self._output, dict(zip(self._fed, self._inputs))))
 
     def next(self, inputs: Sequence[np.ndarray] = ()) -> np.ndarray:
-        """Return the numbers of the next run, whose op has these inputs that follow from what the run is fed."""
-        self.value = self.value if self._is_first else self._draw(dict(zip(self._fed, inputs)))
-        self._is_first = False
-        return self.value
+        """Return the numbers for the next run, whose op has these inputs that follow from what the run is fed."""
+        if self._numbers and [each.tolist() for each in inputs] != [each.tolist() for each in self._inputs]:
+            self._begin()  # those that are drawn have another size
+            for before, number in self._past:
+                self._inputs = before
+                self._fill(number)
+                self._numbers.clear()
+        self._inputs = inputs
+        self._fill(1)
+        if self.counter is None:
+            return self._numbers[0]
+        if not self._most:
+            self._most = min(max(_MOST_BYTES // max(self._numbers[0].nbytes, 1), _FEW_RUNS), _MOST_RUNS)
+        self._fill(self._most)
+        return np.stack(self._numbers[: self._most])
+
+    def take(self, number: int) -> bool:
+        """Go on behind a run in which the op ran so often. Return False if the run had fewer numbers."""
+        if self.is_lost:
+            return True
+        self._fill(number)
+        del self._numbers[:number]
+        self._past.append((self._inputs, number))
+        is_enough = self.counter is None or number <= self._most
+        if not is_enough and isinstance(self.target, tf.Tensor):  # a variable keeps its shape
+            self._most = 2 * number
+        return is_enough
 
 
 class SharedDraws(tf_op_creation.OpHook):
@@ -83,9 +122,8 @@ class SharedDraws(tf_op_creation.OpHook):
     def __init__(self, recorder: Recorder, folder: str | None) -> None:
         self._recorder, self._folder = recorder, folder
         self._of_graph: weakref.WeakKeyDictionary[Graph, list[_Draw]] = weakref.WeakKeyDictionary()
-        self._of_function: weakref.WeakKeyDictionary[Any, list[_Draw]] = weakref.WeakKeyDictionary()
+        self._of_functions: list[_Draw] = []
         self._needed: weakref.WeakKeyDictionary[Graph, dict[Any, list[_Draw]]] = weakref.WeakKeyDictionary()
-        self._called: list[Any] = []  # the tf.function that runs
         self._shared: list[str] = []
         self._eager: set[str] = set()  # types of ops that eager code runs
         self._left: list[dict[str, str]] = []  # op, and why it draws its own
@@ -95,8 +133,10 @@ class SharedDraws(tf_op_creation.OpHook):
         """Begin with what is created from now on. Call it before the hooks of a recording are installed."""
         random_seeds.seed_ops_by_call_site(seed, self._recorder.seed)
         tf_op_creation.add(self)
+        tf_recording.run_iterations_in_turn()
         methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
-        methods.wrap(type(tf.function(lambda: None)), ("__call__",), self._call)
+        methods.wrap(tf_recording.BaseSession, (tf_capture.MAKE_CALLABLE,), self._make_callable)
+        methods.wrap(tf_recording.ConcreteFunction, (tf_recording.CALL_FLAT,), self._call)
         for module, name in _OF_VENDOR:
             found = host_device.find_vendor(f"{host_device.VENDOR_PACKAGE}.{module}")
             if found is not None:
@@ -109,7 +149,7 @@ class SharedDraws(tf_op_creation.OpHook):
         """Report which ops got the numbers of the recording, and which did not."""
         atexit.unregister(self.close)
         graph = ""
-        if self._of_graph or self._of_function:
+        if self._of_graph or self._of_functions:
             graph = f"another graph for this run: {len(self._shared)} random ops get their numbers from the host"
         eager = f"the host draws for eager code: {', '.join(sorted(self._eager))}" if self._eager else ""
         own = "; ".join(f"{each['op']}, {each['why']}" for each in self._left)
@@ -124,9 +164,7 @@ class SharedDraws(tf_op_creation.OpHook):
 
     def on_host(self, op_type: str) -> bool:
         """Return True for random ops, which draw on the CPU what they draw in the recording."""
-        if op_type.startswith("Stateful"):
-            self._leave(op_type, "a tf.random.Generator has its state on the device")
-        elif op_type.startswith(RANDOM):
+        if op_type.startswith(RANDOM):
             self._eager.add(op_type)
         return op_type in self._eager
 
@@ -136,33 +174,43 @@ class SharedDraws(tf_op_creation.OpHook):
         """Return what gets the numbers of the recording instead of the output of a random op in a graph."""
         if op is None or not op_type.startswith(RANDOM) or _INITIAL in op.name:
             return list(outputs)
-        target = self._target(op)
-        if isinstance(target, str):
-            self._leave(op.name, target)
+        inputs = list(map(tf_api.static_value, op.inputs))
+        if any(value is None for value in inputs) and not _follows(op):
+            self._leave(op.name, "its shape or seed is known at run time only")
+            return list(outputs)
+        if tf_graph.outermost(op.graph) is None and not v1.executing_eagerly_outside_functions():
+            self._leave(op.name, "it is in a function of TensorFlow 1")
             return list(outputs)
         self._shared.append(op.name)
+        draw = self._made(op, inputs)
         with tf_op_creation.own_ops(op.graph):
-            return [tf.identity(target)]
+            return [tf.identity(draw.target) if draw.counter is None else _in_turn(draw, op)]
 
-    def _target(self, op: Operation) -> Any:
-        """Return the tensor or variable that gets the numbers of a random op, or why it draws its own."""
-        inputs = list(map(tf_api.static_value, op.inputs))
-        graph, is_known = tf_graph.outermost(op.graph), all(value is not None for value in inputs)
-        if tf_graph.in_loop(op):
-            return "it is in a loop"
-        if not is_known and (graph is not op.graph or not _follows_from_feeds(op)):
-            return "its shape or seed is known at run time only"
-        if not self._called and graph is None:
-            return "its function is traced before it is called"
-        draw = _Draw(op, inputs, self._plain_run)
-        if self._called:
-            with tf_op_creation.suspended(), tf.init_scope():
-                draw.target = tf_recording.variable_of_hooks(draw.value)
-            self._of_function.setdefault(self._called[0], []).append(draw)
-        else:
-            draw.target = _placeholder(draw.value, graph) if is_known else _instead(op.outputs[0])
-            self._of_graph.setdefault(graph, []).append(draw)
-        return draw.target
+    def _made(self, op: Operation, inputs: Sequence[np.ndarray | None]) -> _Draw:
+        """Return the draw of an op, with the tensor or variable that gets its numbers."""
+        own, graph, around = op.outputs[0], tf_graph.outermost(op.graph), tf_graph.control_flow_around(op.graph)
+        draw = _Draw(op, inputs, self._plain_run, "While" in around)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(tf_op_creation.suspended())
+            if graph is None:
+                stack.enter_context(tf.init_scope())
+            else:
+                stack.enter_context(graph.as_default())
+                stack.enter_context(tf_op_creation.own_ops(graph))
+                stack.enter_context(graph.control_dependencies(None))
+            if around or (graph is None and draw.asked):
+                draw.counter = tf_recording.variable_of_hooks(np.zeros((), np.int64))
+            if graph is None:
+                shape = [None, *own.shape] if draw.asked else None
+                draw.target = tf_recording.variable_of_hooks(draw.none if draw.asked else draw.next(), shape)
+                self._of_functions.append(draw)
+            else:
+                if draw.counter is None and op.graph is graph:  # where a run does not feed it, the op itself
+                    draw.target = v1.placeholder_with_default(own, own.shape, "draw")
+                else:
+                    draw.target = v1.placeholder(own.dtype, [None, *own.shape] if around else own.shape, "draw")
+                self._of_graph.setdefault(graph, []).append(draw)
+        return draw
 
     def _session_run(
         self,
@@ -173,83 +221,154 @@ class SharedDraws(tf_op_creation.OpHook):
         *a: Any,
         **k: Any,
     ) -> Result:
-        draws = self._of_run(session.graph, fetches) if self._of_graph.get(session.graph) else []
-        given = {draw: self._inputs(session, draw, feed_dict) for draw in draws}
-        values = {draw.target: draw.next(inputs) for draw, inputs in given.items() if inputs is not None}
-        self._note([draw for draw in draws if draw.target in values])
-        return original(session, fetches, {**(feed_dict or {}), **values} if values else feed_dict, *a, **k)
+        draws = self._of_run(session.graph, fetches)
+        if not draws:
+            return original(session, fetches, feed_dict, *a, **k)
+        shapes = {
+            tensor.op.name: np.asarray(value).shape for tensor, value in tf_session.fed_values(session, feed_dict)
+        }
+        return self._fed(
+            session, draws, shapes, lambda values: original(session, fetches, {**(feed_dict or {}), **values}, *a, **k)
+        )
 
-    def _inputs(self, session: Session, draw: _Draw, feed_dict: FeedDict | None) -> Sequence[np.ndarray] | None:
+    def _make_callable(self, original: Function, session: Session, options: Any) -> Function:
+        """Return what Keras in graph mode runs instead of a session; it gets the numbers as further arguments."""
+        draws = self._of_run(session.graph, [*options.fetch, *options.target])
+        made: dict[Any, Function] = {}
+
+        def call(*args: Any, **keywords: Any) -> Result:
+            def run(values: dict[Tensor, np.ndarray]) -> Result:
+                names = tuple(target.name for target in values)
+                if names not in made:
+                    fed = type(options)()
+                    fed.CopyFrom(options)
+                    fed.feed.extend(names)
+                    made[names] = original(session, fed)
+                return made[names](*args, *values.values(), **keywords)
+
+            shapes = {name.partition(":")[0]: np.asarray(value).shape for name, value in zip(options.feed, args)}
+            return self._fed(session, draws, shapes, run)
+
+        return call if draws else original(session, options)
+
+    def _fed(
+        self,
+        session: Session,
+        draws: Sequence[_Draw],
+        shapes: Mapping[str, Sequence[int]],
+        run: Callable[[dict[Tensor, np.ndarray]], Result],
+    ) -> Result:
+        """Return what a run of a session returns with the numbers of draws; shapes are those of what else is fed."""
+        given = self._given(draws, session.graph, shapes)
+        counters = [draw.counter for draw in given if draw.counter is not None]
+        self._plain_run(session, [each.initializer for each in counters])
+        result = run({draw.target: value for draw, value in given.items()})
+        self._take(given, self._plain_run(session, counters))
+        return result
+
+    def _call(self, original: Function, function: Any, args: Sequence[Any], *rest: Any, **keywords: Any) -> Result:
+        """Give the variables that a function captures their numbers before eager code calls it."""
+        captured = set(map(id, function.captured_inputs)) if tf.executing_eagerly() and self._of_functions else ()
+        draws = [draw for draw in self._of_functions if id(draw.target.handle) in captured]
+        if not draws:
+            return original(function, args, *rest, **keywords)
+        shapes = {
+            tensor.op.name: tuple(value.shape)
+            for tensor, value in zip(function.inputs, args)
+            if isinstance(value, tf.Tensor)
+        }
+        with tf_op_creation.suspended():
+            given = self._given(draws, function.graph, shapes)
+            for draw in draws:
+                draw.target.assign(given[draw])
+                if draw.counter is not None:
+                    draw.counter.assign(0)
+        result = original(function, args, *rest, **keywords)
+        self._take(given, [draw.counter.numpy() for draw in given if draw.counter is not None])
+        return result
+
+    def _given(
+        self, draws: Sequence[_Draw], graph: Graph, shapes: Mapping[str, Sequence[int]]
+    ) -> dict[_Draw, np.ndarray]:
+        """Return the numbers for a run of a graph, of all draws whose sizes follow from shapes of what it is fed."""
+        given = {}
+        for draw in draws:
+            inputs = self._inputs(draw, graph, shapes) if draw.asked else []
+            if inputs is not None:
+                given[draw] = draw.next(inputs)
+            elif draw.counter is not None:
+                given[draw] = draw.none
+        rows = [(draw.name, value.reshape(-1)[:FEW]) for draw, value in given.items() if draw.counter is None]
+        if rows:
+            self._recorder.values(DRAW, rows, self._recorder.steps + 1)
+        return given
+
+    def _take(self, draws: Iterable[_Draw], counts: Iterable[int]) -> None:
+        """Go on behind a run in which the draws that have counters ran so often."""
+        counted = iter(counts)
+        for draw in draws:
+            number = 1 if draw.counter is None else int(next(counted))
+            if not draw.take(number):
+                self._leave(draw.name, "in a run, its loop took more numbers than the host gave")
+
+    def _inputs(self, draw: _Draw, graph: Graph, shapes: Mapping[str, Sequence[int]]) -> Sequence[np.ndarray] | None:
         """Return the inputs of a draw that follow from the shapes of what a run is fed; None if they do not."""
-        if not draw.asked:
-            return []
-        fed = tf_session.fed_values(session, feed_dict)
-        shapes = {tensor.op.name: np.asarray(value).shape for tensor, value in fed}
         key = tuple(sorted(shapes.items()))
-        if key not in draw.known:
+        if draw.asked[0].graph is not graph:
+            draw.known[key] = None
+        elif key not in draw.known:
             with tf_op_creation.suspended():
                 draw.known[key] = tf_graph.values_for_shapes(draw.asked, shapes, self._plain_run)
-            if draw.known[key] is None:
-                self._shared = [each for each in self._shared if each != draw.name]
-                self._leave(draw.name, "its sizes do not follow from the shapes of what is fed")
+        if draw.known[key] is None:
+            draw.is_lost = True  # how far its own numbers went is not known
+            self._leave(draw.name, "its sizes do not follow from the shapes of what is fed")
         return draw.known[key]
 
     def _leave(self, op: str, why: str) -> None:
         row = {"op": op, "why": why}
         self._left += [] if row in self._left else [row]
+        self._shared = [each for each in self._shared if each != op]
 
     def _of_run(self, graph: Graph, fetches: Fetches) -> list[_Draw]:
         """Return the random ops of which a run needs numbers."""
+        draws, known = self._of_graph.get(graph), self._needed.setdefault(graph, {})
+        if not draws:
+            return []
         ops = [tf_recording.fetched_op(graph, each) for each, _ in pairs(fetches, fetches)]
-        draws, known = self._of_graph[graph], self._needed.setdefault(graph, {})
         key = len(draws), frozenset(op for op in ops if op)
         if key not in known:
             above = updating.ancestors(key[1])
             known[key] = [draw for draw in draws if draw.target.op in above]
         return known[key]
 
-    def _call(self, original: Function, function: Any, *args: object, **kwargs: object) -> Result:
-        """Give the variables of a tf.function their numbers before the outermost call of it."""
-        if self._called or not tf.executing_eagerly():
-            return original(function, *args, **kwargs)
-        self._called.append(function)
-        try:
-            known = list(self._of_function.get(function, ()))
-            with tf_op_creation.suspended():
-                for draw in known:
-                    draw.target.assign(draw.next())
-            result = original(function, *args, **kwargs)
-            draws = self._of_function.get(function, [])
-            for draw in draws[len(known) :]:  # made by this call
-                draw.next()
-            self._note(draws)
-            return result
-        finally:
-            self._called.pop()
 
-    def _note(self, draws: Sequence[_Draw]) -> None:
-        rows = [(draw.name, draw.value.reshape(-1)[:FEW]) for draw in draws]
-        if rows:
-            self._recorder.values(DRAW, rows, self._recorder.steps + 1)
+def _again(op: Operation, inputs: Sequence[Tensor]) -> Tensor:
+    """Return what the same op returns for inputs in the default graph."""
+    types, attributes = [each.dtype for each in op.outputs], dict(op.node_def.attr)
+    made: Tensor = v1.get_default_graph().create_op(op.type, list(inputs), types, attrs=attributes).outputs[0]
+    return made
 
 
-def _placeholder(value: np.ndarray, graph: Graph) -> Tensor:
-    """Return a placeholder; Keras of TensorFlow 1 runs graphs without a feed, and gets the numbers of the first run."""
-    with graph.as_default(), tf_op_creation.own_ops(graph), graph.control_dependencies(None):
-        if value.size > _MOST_DEFAULT:
-            return v1.placeholder(value.dtype, value.shape, "draw")
-        return v1.placeholder_with_default(value, value.shape, "draw")
+def _in_turn(draw: _Draw, op: Operation) -> Tensor:
+    """Return the numbers of the next time that an op of the current graph runs, its own where it got too few."""
+    with tf.control_dependencies([draw.counter.assign_add(1, read_value=False)]):
+        turn = draw.counter.read_value() - 1
+    is_given = turn < tf.shape(draw.target, out_type=tf.int64)[0]
+    numbers = v1.cond(is_given, lambda: tf.gather(draw.target, turn), lambda: _again(op, op.inputs))
+    numbers.set_shape(op.outputs[0].shape)
+    return numbers
 
 
-def _instead(own: Tensor) -> Tensor:
-    """Return a placeholder that has the numbers of the random op itself where a run does not feed it."""
-    with own.graph.as_default(), tf_op_creation.own_ops(own.graph), own.graph.control_dependencies(None):
-        return v1.placeholder_with_default(own, own.shape, "draw")
+def _follows(op: Operation) -> bool:
+    """Return True if the unknown sizes of a random op can follow from what is fed: it needs no data but fed ones.
 
-
-def _follows_from_feeds(op: Operation) -> bool:
-    """Return True if the unknown sizes of a random op can follow from what is fed: it needs no data but fed ones."""
-    above = updating.ancestors(each.op for each in op.inputs)
-    return any(each.type.startswith("Placeholder") for each in above) and not any(
-        each.type.startswith(("Iterator", "QueueDequeue")) for each in above
+    In eager code that is a function called with arguments. In functions and branches inside of others nothing follows.
+    """
+    outside, above = getattr(op.graph, "outer_graph", None), updating.ancestors(each.op for each in op.inputs)
+    is_inside = outside is not None and (outside.building_function or tf_graph.outermost(outside) is not None)
+    return (
+        not is_inside
+        and op.outputs[0].shape.rank is not None
+        and any(each.type.startswith("Placeholder") for each in above)
+        and not any(each.type.startswith(("Iterator", "QueueDequeue")) for each in above)
     )

@@ -209,6 +209,23 @@ def test_scalars_of_summaries_leave_speeds_out() -> None:
     assert scalars_of(v1.Summary(value=values).SerializeToString()) == [("loss", 2.5)]
 
 
+def test_a_wrapped_class_has_the_methods_of_a_class_that_takes_the_place_of_one_above() -> None:
+    class Before:
+        def call(self) -> str:
+            return "before"
+
+    class After:
+        def call(self) -> str:
+            return "after"
+
+    class Model(Before):
+        pass
+
+    wrap(Model, ("call",), lambda original, self: f"around {original(self)}")
+    Model.__bases__ = (After,)
+    assert Model().call() == "around after"
+
+
 def test_methods_of_later_subclasses_and_beside_the_class_are_wrapped() -> None:
     calls = []
 

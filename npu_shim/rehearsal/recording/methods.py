@@ -41,7 +41,19 @@ def _wrap_own(owner: type, names: tuple[str, ...], around: Around) -> None:
     for name in names:
         original = getattr(owner, name, None)  # its own, or that of a class beside the wrapped one
         if inspect.isfunction(original) and around not in getattr(original, "npu_shim_arounds", ()):
+            if name not in owner.__dict__:
+                original = _inherited(owner, name, original)
             setattr(owner, name, _around(original, around))
+
+
+def _inherited(owner: type, name: str, found: Function) -> Function:
+    """Return a method of the classes above as they are when it is called: Keras replaces some of them."""
+
+    @functools.wraps(found)
+    def method(self: Any, *args: object, **kwargs: object) -> Result:
+        return getattr(super(owner, self), name)(*args, **kwargs)
+
+    return method
 
 
 def _around(original: Function, around: Around) -> Function:
