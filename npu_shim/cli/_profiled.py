@@ -73,13 +73,16 @@ def start(given: JsonObject | None) -> None:
     def begin() -> None:
         if is_npu:
             from npu_shim.config import given_options
+            from npu_shim.profiles.collect import CardProfiler
 
             whole = whole_run(folder)
             given_options.give({"profiling_mode": False} if steps else whole, of_device=whole)
-        if steps or not is_npu:
-            from npu_shim.profiles.collect import profiler
+            if steps:
+                CardProfiler(*steps, folder).start()
+        else:
+            from npu_shim.profiles.cpu_trace import CpuProfiler
 
-            profiler(steps or _STEPS, folder, given["folder"]).start()
+            CpuProfiler(*(steps or _STEPS), folder, given["folder"]).start()
 
     after_tensorflow(begin)
 
@@ -102,11 +105,9 @@ def _export(folder: str, job: str) -> None:
         report(f"the NPU has written no profile to {folder}. Let the script train, and close its session")
     for path in found:
         command = ["msprof", "--export=on", f"--output={path}"]
-        shown = " ".join(map(shlex.quote, command))
-        if shutil.which(command[0]) is None:
-            report(f"msprof is not on the PATH. On the host with CANN, run: {shown}")
-        elif subprocess.call(command, stdout=sys.stderr):
-            report(f"the export has failed. Run it again: {shown}")
+        if shutil.which(command[0]) is None or subprocess.call(command, stdout=sys.stderr):
+            shown = " ".join(map(shlex.quote, command))
+            report(f"msprof is not on the PATH, or has failed. On the host with CANN, run: {shown}")
     if found:
         report(f"Read the profile with: npu-shim profile {job}")
 

@@ -6,7 +6,6 @@ With two profiles it says what became faster or slower.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import pathlib
 import sys
@@ -34,8 +33,7 @@ def main(arguments: list[str]) -> int:
     try:
         return _report(args)
     except (OSError, ValueError) as error:
-        problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-        print(f"npu-shim profile: error: {problem}", file=sys.stderr)
+        print(f"npu-shim profile: error: {error}", file=sys.stderr)
         return USAGE_ERROR
 
 
@@ -60,6 +58,7 @@ def _report(args: argparse.Namespace) -> int:
     from npu_shim.profiles import comparing, profile, result
     from npu_shim.profiles.reports import page, text
     from npu_shim.rehearsal.assess.products import product
+    from npu_shim.rehearsal.reports import to_json
 
     found = profile.read(args.folder, args.graph, product(args.product) if args.product else None)
     if args.new:
@@ -67,7 +66,7 @@ def _report(args: argparse.Namespace) -> int:
     else:
         made = result.to_result(found, args.folder, args.rank_by_gain)
     if args.json:
-        pathlib.Path(args.json).write_text(json.dumps(made, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        pathlib.Path(args.json).write_text(to_json(made), encoding="utf-8")
     if args.html:
         pathlib.Path(args.html).write_text(page.to_html(made), encoding="utf-8")
     slower = args.new and made["step"]["verdict"] == comparing.SLOWER

@@ -12,10 +12,22 @@ import csv
 import itertools
 import os
 import re
+import sqlite3
 from dataclasses import dataclass
 from typing import Iterator
 
 MAPPING = "mapping.csv"
+_ERRORS = (
+    ValueError,
+    OSError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    csv.Error,
+    sqlite3.Error,
+)
 OTHER = (".txt", ".pbtxt", ".json", ".csv", ".npy", ".log", ".html", ".pb", ".om")  # files beside dumps
 OP_DEBUG = "Opdebug"  # type of reports of overflows
 _JSON = re.compile(rf"({OP_DEBUG}\..*)\.output\.[0-9]+\.json")  # that a tool of the vendor makes of a report
@@ -118,7 +130,7 @@ def noted(problems: dict[str, str], path: str, text: str = "{}") -> Iterator[Non
     """
     try:
         yield
-    except (ValueError, OSError, LookupError, TypeError, AttributeError, RecursionError, csv.Error) as error:
+    except _ERRORS as error:
         problems[path] = text.format(error)
 
 

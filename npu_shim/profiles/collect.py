@@ -1,7 +1,8 @@
-"""The profiler of this host: the vendor's on a card, else that of TensorFlow."""
+"""Profile some training steps of a script: count them, and begin and end between two of them; the vendor's profiler."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import time
 from typing import Any
@@ -9,10 +10,70 @@ from typing import Any
 import tensorflow as tf
 
 from npu_shim._host import host_device
-from npu_shim.profiles.cpu_trace import CpuProfiler
-from npu_shim.profiles.profiler import Profiler
+from npu_shim._host.messages import report
+from npu_shim.rehearsal.progress import hooks
+from npu_shim.rehearsal.progress.progress import Progress
 
 LEVEL, METRICS = "L1", "PipeUtilization"  # of the vendor's profiler
+
+
+class Profiler(Progress):
+    """A profiler of some steps of this process; what it does at the steps is up to it.
+
+    Args:
+        first, last: the steps to profile, from 0.
+    """
+
+    def __init__(self, first: int, last: int) -> None:
+        super().__init__()
+        self._first, self._last = first, last
+        self._began: int | None = None
+        self._ended = False
+
+    def start(self) -> None:
+        """Count from now on."""
+        hooks.watch_all(self)
+        atexit.register(self._at_exit)
+
+    def is_due(self) -> bool:
+        """Return False: no values of the steps are wanted."""
+        return False
+
+    def reach(self, source: int, step: int) -> None:
+        """Set the number of steps of a source. The profiler begins and ends between two steps."""
+        before = self.steps
+        super().reach(source, step)
+        if self._ended or self.steps <= before:
+            return
+        if self._began is not None:
+            self.ends_step()
+            if self.steps > self._last and self.steps - self._began > self._last - self._first:
+                self._at_exit()
+        elif self.steps >= self._first:
+            self._began = self.steps
+            self.begin()
+
+    def _at_exit(self) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        if self._began is not None and self.steps > self._began:
+            report(f"profiled steps {self._began} to {self.steps - 1}. {self.end()}")
+        else:
+            report(
+                f"the script ended after {self.steps} training steps, and step {self._first} is the first to profile. "
+                "Give earlier ones with --profile-steps."
+            )
+
+    def begin(self) -> None:
+        """Begin."""
+
+    def ends_step(self) -> None:
+        """Take note of the end of a step."""
+
+    def end(self) -> str:
+        """End. Return what to do now."""
+        raise NotImplementedError
 
 
 class CardProfiler(Profiler):
@@ -24,26 +85,18 @@ class CardProfiler(Profiler):
     Args:
         first, last: the steps to profile, from 0.
         folder: gets the profile.
-    Raises:
-        RuntimeError: the vendor's package has no profiler.
     """
 
     def __init__(self, first: int, last: int, folder: str) -> None:
         super().__init__(first, last)
         self._folder, self._began_ns = folder, 0
-        self._profiler = None if host_device.has_npu_device() else self._of_sessions()
-
-    def _of_sessions(self) -> Any:
-        found = host_device.find_vendor("npu_bridge.profiler.profiler")
-        if found is None:
-            raise RuntimeError("--profile-steps needs the vendor's profiler. Leave it out to profile the whole run.")
-        return found.Profiler(level=LEVEL, aic_metrics=METRICS, output_path=self._folder)
+        self._profiler: Any = None
 
     def begin(self) -> None:
         self._began_ns = time.time_ns()
-        if host_device.has_npu_device() and not tf.compat.v1.executing_eagerly_outside_functions():
-            self._profiler = self._of_sessions()
-        if self._profiler is not None:
+        if not (host_device.has_npu_device() and tf.compat.v1.executing_eagerly_outside_functions()):
+            vendors = host_device.vendor("npu_bridge.profiler.profiler")
+            self._profiler = vendors.Profiler(level=LEVEL, aic_metrics=METRICS, output_path=self._folder)
             self._profiler.start()
 
     def end(self) -> str:
@@ -53,8 +106,3 @@ class CardProfiler(Profiler):
         with open(os.path.join(self._folder, "profiled_steps.csv"), "w", encoding="utf-8") as stream:
             stream.write(f"begin,end\n{self._began_ns},{time.time_ns()}\n")
         return "npu_device profiles the whole run, and npu-shim profile reads these steps of it"
-
-
-def profiler(steps: tuple[int, int], folder: str, job: str) -> Profiler:
-    """Return the profiler of this host, which writes to a folder in that of a job."""
-    return CardProfiler(*steps, folder) if host_device.is_npu() else CpuProfiler(*steps, folder, job)

@@ -33,7 +33,7 @@ def compare(old: Profile, new: Profile, folders: tuple[str, str]) -> JsonObject:
             raise NothingToRead(f"{folder} has no runs of ops. Export op_summary with msprof --export=on")
         sides.append(slowest(each))
     types = sorted({each.type for side in sides for each in side.signatures})
-    spent = zip(types, *(side.by_type(types).T for side in sides))
+    spent = zip(types, *(side.by_type(types) for side in sides))
     rows = [_row(name, *of_sides) for name, *of_sides in spent if any(each.any() for each in of_sides)]
     waits = [(name, [side.waits[name].sum(axis=1) for side in sides]) for name in WAITS]
     length = [side.length for side in sides]
@@ -51,20 +51,16 @@ def compare(old: Profile, new: Profile, folders: tuple[str, str]) -> JsonObject:
 def significance(old: np.ndarray, new: np.ndarray) -> float | None:
     """Return the probability of such a difference by chance, by the rank-sum test of Mann and Whitney.
 
-    None with too few steps. Equal values share their rank, and the variance is reduced for them.
+    It counts the pairs in which the second step is longer. Returns None for too few steps.
     """
-    many, more = len(old), len(new)
+    many, more, both = len(old), len(new), len(old) + len(new)
     if min(many, more) < _LEAST:
         return None
-    values, inverse, ties = np.unique(np.concatenate([old, new]), return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(ties) - (ties - 1) / 2)[inverse.reshape(-1)]
-    both = many + more
-    statistic = float(ranks[:many].sum()) - many * (many + 1) / 2
-    variance = many * more / 12 * (both + 1 - float((ties.astype(float) ** 3 - ties).sum()) / (both * (both - 1)))
-    if len(values) == 1 or variance <= 0:
-        return 1.0
-    distance = max(abs(statistic - many * more / 2) - 0.5, 0.0)
-    return math.erfc(distance / math.sqrt(2 * variance))
+    ties = np.unique(np.concatenate([old, new]), return_counts=True)[1].astype(float)
+    variance = many * more / 12 * (both + 1 - float((ties**3 - ties).sum()) / (both * (both - 1)))
+    longer = sum(np.searchsorted(np.sort(old), new, side).sum() for side in ("left", "right")) / 2
+    distance = max(abs(longer - many * more / 2) - 0.5, 0.0)
+    return math.erfc(distance / math.sqrt(2 * variance)) if variance > 0 else 1.0
 
 
 def _row(what: str, old: np.ndarray, new: np.ndarray) -> JsonObject:

@@ -8,11 +8,10 @@ import threading
 import time
 
 from npu_shim._tensorflow import script_frames
-from npu_shim._tensorflow.tf_session import TENSORFLOW_FOLDER
 from npu_shim.rehearsal.assess.lines import relative
 
 _INTERVAL_S = 0.002
-_RUNS_OPS = ("execute.py", "session.py", "gen_")  # begin the files of TensorFlow whose frame waits for ops
+_RUNS_OPS = ("execute.py", "session.py", "gen_", "cpu_trace.py")  # begin the files whose frame waits for ops
 
 
 class HostSamples:
@@ -42,7 +41,7 @@ class HostSamples:
         while not self._ended.wait(_INTERVAL_S):
             now = time.monotonic()
             for thread, path in script_frames.innermost_files().items():
-                waits = path.startswith(TENSORFLOW_FOLDER) and os.path.basename(path).startswith(_RUNS_OPS)
+                waits = path.startswith(script_frames.LIBRARIES) and os.path.basename(path).startswith(_RUNS_OPS)
                 own = None if waits and thread == self._loop else next(script_frames.running(thread), None)
                 if own is not None:
                     name = f"{relative(own.f_code.co_filename, self._folder)}:{own.f_lineno} ({own.f_code.co_name})"

@@ -10,7 +10,6 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
 
-import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_op_creation, tf_profile, tf_session
@@ -18,8 +17,8 @@ from npu_shim._tensorflow.tf_capture import MAKE_CALLABLE
 from npu_shim._tensorflow.tf_profile import OpRun, Span
 from npu_shim.distributed.collectives.transport import GroupBackend
 from npu_shim.profiles import cpu_form
+from npu_shim.profiles.collect import Profiler
 from npu_shim.profiles.cpu_host import HostSamples
-from npu_shim.profiles.profiler import Profiler
 from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.functions import without_xla
@@ -34,12 +33,13 @@ _STEP = "step"  # the name of the span that ends one
 class SessionTrace:
     """The metadata of the runs of sessions, from start() to stop().
 
-    TensorFlow hands the metadata over after the last op of a run. This time is taken out of the clock.
+    TensorFlow hands the metadata over after the last op of a run. This time is lost, and the clock does not count it.
     """
 
     def __init__(self) -> None:
         self._is_on = False
-        self._metadata: list[tuple[Message, float]] = []  # and the time at which a run returned
+        self._lost = 0.0  # microseconds from the last ops of runs to their returns
+        self._metadata: list[tuple[Message, float]] = []  # and what was lost before
         self._spans: list[Span] = []
         methods.wrap(tf_session.BaseSession, ("run",), self._run)
         methods.wrap(tf_session.BaseSession, (MAKE_CALLABLE,), self._callable)
@@ -48,13 +48,16 @@ class SessionTrace:
         """Start."""
         self._is_on = True
 
+    def _now(self) -> float:
+        return time.time() * 1e6 - self._lost
+
     @contextlib.contextmanager
     def span(self, name: str) -> Iterator[None]:
         """Note the begin and the end of a context."""
-        begin = _now()
+        begin = self._now()
         yield
         if self._is_on:
-            self._spans.append((name, begin, _now()))
+            self._spans.append((name, begin, self._now()))
 
     def _run(self, original: Function, session: Session, *values: Any, **named: Any) -> Result:
         if not self._is_on:
@@ -67,45 +70,36 @@ class SessionTrace:
 
     def _callable(self, original: Function, session: Session, options: Message) -> Function:
         """Return what runs the callable of a Keras model, with a trace if it is wanted."""
-        plain = original(session, options)
-        traced: list[Function] = []
+        full = copy.deepcopy(options)
+        full.run_options.trace_level = v1.RunOptions.FULL_TRACE
+        plain, traced = original(session, options), original(session, full)
 
-        def call(*values: object, run_metadata: Message = None) -> Result:
+        def call(*values: object, run_metadata: Message | None = None) -> Result:
             if not self._is_on:
                 return plain(*values, run_metadata=run_metadata)
-            if not traced:
-                full = copy.deepcopy(options)
-                full.run_options.trace_level = v1.RunOptions.FULL_TRACE
-                traced.append(original(session, full))
-            return self._noted(run_metadata, lambda metadata: traced[0](*values, run_metadata=metadata))
+            return self._noted(run_metadata, lambda metadata: traced(*values, run_metadata=metadata))
 
         return call
 
-    def _noted(self, given: Message, run: Callable[[Message], Result]) -> Result:
+    def _noted(self, given: Message | None, run: Callable[[Message], Result]) -> Result:
         """Run with metadata, and note a copy of it: the script may use its own again."""
         metadata = v1.RunMetadata() if given is None else given
         result = run(metadata)
-        self._metadata.append((copy.deepcopy(metadata), _now()))
+        self._metadata.append((copy.deepcopy(metadata), self._lost))
+        nodes = [node for device in metadata.step_stats.dev_stats for node in device.node_stats]
+        ends = [(node.all_start_nanos + node.all_end_rel_nanos) / 1e3 for node in nodes]
+        self._lost += time.time() * 1e6 - max(ends) if ends else 0.0
         return result
 
     def stop(self) -> tuple[list[OpRun], list[Span], list[Span]]:
         """Stop. Return the runs of ops, the spans, and the tracings of tf.functions."""
         self._is_on = False
-        found = [(tf_profile.runs_in(metadata), returned) for metadata, returned in self._metadata]
-        ended = sorted((max(each.end for each in runs), returned) for runs, returned in found if runs)
-        moments = np.maximum.accumulate([0.0, 0.0, *(moment for each in ended for moment in each)])
-        handed_over = np.repeat(np.append(0.0, np.cumsum(np.diff(moments)[::2])), 2)[1:-1]
-
-        def clock(moment: float) -> float:
-            return moment - float(np.interp(moment, moments, handed_over))
-
-        runs = [run._replace(begin=clock(run.begin), end=clock(run.end)) for runs, _ in found for run in runs]
-        return runs, [(name, clock(begin), clock(end)) for name, begin, end in self._spans], []
-
-
-def _now() -> float:
-    """Return the time of the clock of the metadata, in microseconds."""
-    return time.time() * 1e6
+        runs = [
+            run._replace(begin=run.begin - lost, end=run.end - lost)
+            for metadata, lost in self._metadata
+            for run in tf_profile.runs_in(metadata)
+        ]
+        return runs, self._spans, []
 
 
 class CpuProfiler(Profiler, tf_op_creation.OpHook):
@@ -122,7 +116,6 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         self._folder, self._job, self._script = folder, job, os.getcwd()
         self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
         self._eager: dict[str, str] = {}  # type of an op -> line
-        self._is_prepared = False
 
     def start(self) -> None:
         """Count from now on."""
@@ -138,7 +131,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         """Take note of the graph of an op, or of the line that runs it."""
         if op is not None:
             self._graphs.add(op.graph)
-        elif self._is_prepared and op_type not in self._eager:
+        elif self.steps == self._first - 1 and op_type not in self._eager:  # the step before the profile
             self._eager[op_type] = line_of_caller(self._script)
         return list(outputs)
 
@@ -146,11 +139,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         with self._trace.span(key):
             return original(group, key, *args)
 
-    def prepare(self) -> None:
-        self._is_prepared = True
-
     def begin(self) -> None:
-        self._is_prepared = False
         gc.collect()  # takes half a second after the imports, which would be in one of the few steps
         self._trace.start()
         self.ends_step()
@@ -175,8 +164,8 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         """Yield name, type and line of the ops that ran. An inlined function puts parts before their names."""
         ops = {op.name: op for graph in self._graphs for op in graph.get_operations()}
         for name in sorted({run.name for run in runs}):
-            parts = name.split("/")
-            op = next((ops[end] for end in ("/".join(parts[n:]) for n in range(len(parts))) if end in ops), None)
+            ends = (name.split("/", number)[-1] for number in range(name.count("/") + 1))
+            op = next((ops[end] for end in ends if end in ops), None)
             lines = [self._eager.get(name, "")] if op is None else [*lines_of(op, self._script), ""]
             if lines[0]:
                 yield name, name if op is None else op.type, lines[0]

@@ -5,19 +5,16 @@ from __future__ import annotations
 import collections
 import re
 from dataclasses import InitVar, dataclass, field
-from typing import Any, Callable, Iterable, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
 from npu_shim.profiles import kinds, work
 from npu_shim.profiles.columns import number
-from npu_shim.profiles.exports import Links, Waits
 from npu_shim.profiles.files import ProfileFile
-from npu_shim.profiles.kinds import Signature
+from npu_shim.profiles.runs import Runs
 from npu_shim.profiles.steps import SLOW, Steps
 from npu_shim.rehearsal.assess.products import Product
-
-Union = Tuple[np.ndarray, np.ndarray]  # starts and ends of the time that ops cover
 
 GAPS = "launch gaps"
 WAITS = (*kinds.CATEGORIES, GAPS)
@@ -43,22 +40,22 @@ class Profile:
     Attributes:
         files: that were found.
         product: for bounds.
-        devices: with at least one run.
+        runs: of ops, by the source of their files.
         rows: of tables without single runs, by their kinds.
-        lines: of the script by the names of ops, and by their types.
-        links: the traffic between ranks.
-        waits: the milliseconds that each rank waits in a collective.
+        waits: the milliseconds that each rank waits in a collective, by its step and name.
         problems: what is wrong with files, by path.
+        devices: with at least one run.
+        lines: of the script by the names of ops, and by their types.
     """
 
     files: list[ProfileFile]
     product: Product | None = None
-    devices: list[Device] = field(default_factory=list)
+    runs: dict[str, Runs] = field(default_factory=lambda: collections.defaultdict(Runs))
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: collections.defaultdict(list))
-    lines: tuple[dict[str, str], dict[str, str]] = field(default_factory=lambda: ({}, {}))
-    links: Links = field(default_factory=lambda: collections.defaultdict(lambda: np.zeros(2)))
-    waits: Waits = field(default_factory=lambda: collections.defaultdict(dict))
+    waits: dict[tuple[str, str], dict[str, float]] = field(default_factory=lambda: collections.defaultdict(dict))
     problems: dict[str, str] = field(default_factory=dict)
+    devices: list[Device] = field(default_factory=list)
+    lines: tuple[dict[str, str], dict[str, str]] = field(default_factory=lambda: ({}, {}))
 
 
 @dataclass(eq=False)
@@ -88,23 +85,20 @@ class Device:
     profile: Profile
     source: str
     name: str
-    signatures: list[Signature]
-    category: np.ndarray
-    ratios: np.ndarray
-    runs: InitVar[Sequence[np.ndarray]]
+    columns: InitVar[Sequence[np.ndarray]]
     steps: Steps
 
-    def __post_init__(self, runs: Sequence[np.ndarray]) -> None:
-        self.code, self.start, self.end = runs
-        edges = self.steps.edges
+    def __post_init__(self, columns: Sequence[np.ndarray]) -> None:
+        runs, edges = self.profile.runs[self.source], self.steps.edges
+        self.signatures, self.category, self.ratios = runs.signatures, np.array(runs.category), runs.ratios()
+        self.code, self.start, self.end = columns
         self.length = edges[:, -1] - edges[:, 0]
         self.slow = self.length > SLOW * np.median(self.length)
         self.phases = np.diff(edges, axis=1)
         rank = np.array([kinds.CATEGORIES.index(each) for each in self.category], np.int8)[self.code]
         covered = [np.zeros_like(self.phases)]
         for place in range(len(kinds.CATEGORIES)):
-            is_there = (rank == place).any()
-            covered.append(_filled(_union(self.start, self.end, rank <= place), edges) if is_there else covered[-1])
+            covered.append(self._covered(rank <= place, edges) if (rank == place).any() else covered[-1])
         self.busy = covered[-1].sum(axis=1)
         idle = self.phases - covered[-1]
         self.waits = dict(zip(WAITS, [*np.diff(covered, axis=0), idle]))
@@ -113,37 +107,27 @@ class Device:
         self.step = np.searchsorted(edges[:, 0], self.start, "right").astype(np.int32) - 1
         self.step[self.start >= edges[self.step, -1]] = -1
         self.takes, self.alone = self.total(self.length), self.total(self.waits[kinds.COMMUNICATION])
-        self.calls, self.ms = self.sums(np.inf)
+        inside, number = self.step >= 0, len(self.signatures)
+        self.calls = np.bincount(self.code[inside], minlength=number) / len(self.length)
+        took = np.bincount(self.code[inside], (self.end - self.start)[inside], number)
+        self.ms = took / len(self.length) / 1e6
         self.kind = np.array([kinds.kind(each) for each in self.signatures], object)
         self.on_cpu = any(kinds.on_cpu(each) for each in self.signatures)
 
-    def sums(self, limit: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the calls and milliseconds of each signature in a step, by the runs shorter than a limit for each."""
-        took = self.end - self.start
-        short = (self.step >= 0) & (took < np.broadcast_to(limit, len(self.signatures))[self.code])
-        code, number = self.code[short], len(self.signatures)
-        return np.bincount(code, minlength=number) / len(self.length), self.mean(np.bincount(code, took[short], number))
-
     def by_type(self, types: Sequence[str]) -> np.ndarray:
-        """Return the nanoseconds of each type in each step."""
-        place = {name: number for number, name in enumerate(types)}
-        of_type = np.array([place[each.type] for each in self.signatures])[self.code]
-        kept, shape = self.step >= 0, (len(self.length), len(types))
-        cell = self.step[kept] * len(types) + of_type[kept]
-        return np.bincount(cell, (self.end - self.start)[kept], shape[0] * shape[1]).reshape(shape)
+        """Return the nanoseconds of each step in ops of each of the types, which are sorted."""
+        spent, inside = np.zeros((len(types), len(self.length))), self.step >= 0
+        of_type = np.searchsorted(types, [each.type for each in self.signatures])[self.code]
+        np.add.at(spent, (of_type[inside], self.step[inside]), (self.end - self.start)[inside])
+        return spent
 
     def only(self, wanted: np.ndarray) -> float:
         """Return the milliseconds of a step in which ops run and all of them are wanted, True for each signature."""
-        others = _union(self.start, self.end, ~wanted[self.code])
-        return self.total(self.busy - _filled(others, self.steps.edges[:, [0, -1]])[:, 0])
-
-    def mean(self, nanoseconds: np.ndarray) -> np.ndarray:
-        """Return sums over the steps as milliseconds of a step."""
-        return nanoseconds / len(self.length) / 1e6
+        return self.total(self.busy - self._covered(~wanted[self.code], self.steps.edges[:, [0, -1]])[:, 0])
 
     def total(self, nanoseconds: np.ndarray) -> float:
         """Return the sum over the steps as milliseconds of a step."""
-        return float(self.mean(nanoseconds.sum()))
+        return float(nanoseconds.sum() / len(self.length) / 1e6)
 
     def bound(self, places: Iterable[int]) -> float:
         """Return the milliseconds that ops take in a step at least; 0 without a product."""
@@ -173,9 +157,9 @@ class Device:
         """Return the evidence of the ops that cost most; runs of one op with other shapes are one row."""
         return [self.row(each, why(each[0])) for each in self.groups(places, self.ms)[:_MOST_ROWS]]
 
-    def functions(self, pattern: str) -> list[Row]:
-        """Return the functions of the host whose level or name fits, with their time in a step."""
-        found = []
+    def functions(self, kind: str) -> list[Row]:
+        """Return the functions of the host that belong to a kind of bottleneck, with their time in a step."""
+        pattern, found = kinds.KINDS[kind].get("functions", "(?!)"), []
         for each in self.profile.rows["api_statistic"]:
             name, level = each["name"], each.get("level", "")
             if each["source"] == self.source and re.search(pattern, f"{level} {name}", re.I):
@@ -183,32 +167,19 @@ class Device:
                 found.append(Row(name, level, "", calls, self.total(np.array(each["total"])), "on the host"))
         return sorted(found, key=lambda row: (-row.ms, row.what))[:_MOST_ROWS]
 
+    def _covered(self, kept: np.ndarray, edges: np.ndarray) -> np.ndarray:
+        """Return how much of the intervals between edges the runs that are kept cover.
 
-def _union(start: np.ndarray, end: np.ndarray, kept: np.ndarray) -> Union:
-    """Return the union of the intervals that are kept; all are sorted by their start."""
-    if not kept.all():
-        start, end = start[kept], end[kept]
-    if not len(start):
-        return start, end
-    end = np.maximum.accumulate(end)
-    first = np.concatenate(([True], start[1:] > end[:-1]))
-    start = start[first]  # and no longer all of them, of which there may be millions
-    return start, end[np.concatenate((first[1:], [True]))]
-
-
-def _filled(covered: Union, edges: np.ndarray) -> np.ndarray:
-    """Return how much of the intervals between edges a union covers.
-
-    Args:
-        covered: of intervals.
-        edges: a row of times that do not fall, for each step.
-    Returns:
-        For each step a row with the covered time of each interval between its edges.
-    """
-    start, end = covered
-    before = np.zeros(len(start) + 1, np.int64)
-    np.subtract(end, start, out=before[1:])  # in place, as there may be millions
-    np.cumsum(before[1:], out=before[1:])
-    place = np.searchsorted(start, edges, "right")
-    beyond = np.maximum(end[place - 1] - edges, 0) * (place > 0) if len(end) else 0
-    return np.diff(before[place] - beyond, axis=1)
+        Args:
+            kept: True for such a run.
+            edges: a row of times that do not fall, for each step.
+        Returns:
+            For each step a row with the covered time of each interval between its edges.
+        """
+        start, end = np.append(-1, self.start[kept]), np.append(-1, self.end[kept])  # an empty run before all others
+        np.maximum.accumulate(end, out=end)
+        first = np.append(True, start[1:] > end[:-1])  # of runs that no earlier one touches
+        start, end = start[first], end[np.append(first[1:], True)]  # the union, and no longer millions
+        before = np.append(0, np.cumsum(end - start))
+        place = np.searchsorted(start, edges, "right")
+        return np.diff(before[place] - np.maximum(end[place - 1] - edges, 0), axis=1)

@@ -4,136 +4,76 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import sqlite3
 import urllib.parse
-from typing import Any, Dict, Iterator, Mapping, Sequence, Tuple
+from typing import Any, Iterator
 
 import numpy as np
 
+from npu_shim.dumps.files import noted
 from npu_shim.profiles import columns, kinds
+from npu_shim.profiles.columns import TABLES
+from npu_shim.profiles.devices import Profile
+from npu_shim.profiles.files import ProfileFile, rank
 from npu_shim.profiles.kinds import Signature
-from npu_shim.profiles.runs import Runs
-
-# ranks of source and target, transport, and run -> bytes and nanoseconds
-Links = Dict[Tuple[int, int, str, str], np.ndarray]
-Waits = Dict[Tuple[str, str], Dict[str, float]]  # step and collective -> rank -> milliseconds
 
 _HARDWARE = re.compile("Ascend Hardware|AI Core|AI CPU|Communication|HCCL|NPU", re.I)
 _SUMMARY = re.compile("Overlap Analysis|Free|Computing", re.I)
-_LINKS = (
-    "SELECT c.srcRank, c.dstRank, c.transportType, sum(c.size), sum(t.endNs - t.startNs) FROM TASK t "
-    "JOIN COMMUNICATION_TASK_INFO c ON t.globalTaskId = c.globalTaskId WHERE c.size > 0 GROUP BY 1, 2, 3"
-)
 _LINK = ("src rank", "dst rank", "transport type", "size(Byte)")  # arguments of an event
 _SUMS = re.compile(r"Total Op Info|.*-(top|middle|bottom)\d*@")  # and single ops, beside the totals of all
-_ERRORS = (sqlite3.Error, OSError, ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError)
+_MOST_BYTES = 1 << 28  # of a timeline that is read for its links alone
 
 
-def read_database(path: str, source: str, runs: Runs, links: Links, problems: dict[str, str]) -> None:
-    """Read the runs and links in a data base of CANN 8 and 9, or of a plugin of PyTorch or MindSpore."""
-    try:
-        with _opened(path) as base:
-            if _columns(base, "STRING_IDS"):
-                base.create_function("text", 1, dict(base.execute("SELECT id, value FROM STRING_IDS")).get)
-            if _columns(base, "TASK"):
-                _operators(base, runs)
-            found = _columns(base, "COMMUNICATION_OP")
-            if found:
-                device = "deviceId" if "deviceId" in found else "(SELECT min(deviceId) FROM TASK)"
-                kind = "opType" if "opType" in found else "opName"
-                fields = {"device": f"coalesce({device}, 0)", "name": "text(opName)", "type": f"text({kind})"}
-                runs.add_rows(_selected(base, "COMMUNICATION_OP t", {**fields, "core": "'COMMUNICATION'"}))
-            if {"srcRank", "dstRank", "size", "transportType"}.issubset(_columns(base, "COMMUNICATION_TASK_INFO")):
-                for row in base.execute(_LINKS):
-                    _link(links, source, row)
-    except _ERRORS as error:
-        problems[path] = f"it is no data base of a profile: {error}. Export it again"
+def read_database(file: ProfileFile, made: Profile) -> None:
+    """Read the runs, links and steps in a data base of CANN 8 and 9, or of a plugin of PyTorch or MindSpore."""
+    runs, form = made.runs[file.source], TABLES["database"]
+    operators, collectives, links, steps = (
+        " ".join(form[name]) for name in ("operators", "collectives", "links", "steps")
+    )
+    address = f"file:{urllib.parse.quote(file.path)}?mode=ro&immutable=1"
+    with contextlib.closing(sqlite3.connect(address, uri=True)) as base:
+        base.execute("ATTACH ':memory:' AS empty")  # has the tables that the data base has not
+        for name, heads in form["tables"].items():
+            base.execute(f"CREATE TABLE empty.{name} ({heads})")
+        texts = dict(base.execute("SELECT id, value FROM STRING_IDS"))
+        base.create_function("text", 1, lambda number: texts.get(number, ""))
+        base.create_function("copies", 1, lambda core: kinds.category(Signature(core=core)) == kinds.TRANSFER)
+        for query in (operators, collectives) if runs.wanted else ():
+            runs.add_rows((map(str, cells), start, took) for *cells, start, took in base.execute(query))
+        for link in base.execute(links):
+            runs.link(*link)
+        if not runs.marks.size:
+            runs.marks = np.array(base.execute(steps).fetchall(), np.int64).reshape(-1, 2)
 
 
-def read_steps(path: str) -> np.ndarray:
-    """Return the starts and ends of steps that a data base marks, in nanoseconds."""
-    try:
-        with _opened(path) as base:
-            query = "SELECT startNs, endNs FROM STEP_TIME WHERE endNs > startNs ORDER BY startNs"
-            return np.array(base.execute(query).fetchall(), np.int64).reshape(-1, 2)
-    except _ERRORS:
-        return np.zeros((0, 2), np.int64)
+def _json(path: str) -> Any:
+    with open(path, encoding="utf-8-sig", errors="replace") as stream:
+        return json.load(stream)
 
 
-def _opened(path: str) -> contextlib.closing[sqlite3.Connection]:
-    return contextlib.closing(sqlite3.connect(f"file:{urllib.parse.quote(path)}?mode=ro&immutable=1", uri=True))
-
-
-def _columns(base: sqlite3.Connection, table: str) -> list[str]:
-    return [row[1] for row in base.execute(f"PRAGMA table_info({table})")]
-
-
-def _selected(base: sqlite3.Connection, table: str, fields: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
-    """Yield the cells of a signature, the start and the duration of the rows of a table."""
-    cells = ", ".join(f"coalesce({fields.get(field, 'NULL')}, '')" for field in Signature._fields)
-    for *found, start, took in base.execute(f"SELECT {cells}, t.startNs, t.endNs - t.startNs FROM {table}"):
-        yield tuple(map(str, found)), int(start), int(took)
-
-
-def _operators(base: sqlite3.Connection, runs: Runs) -> None:
-    """Add the operators, and the copies between host and device, which have a row in TASK alone."""
-    heads = _columns(base, "COMPUTE_TASK_INFO")
-    fields = {field: f"text(c.{heads[of[0]]})" for field, of in columns.places(heads, "COMPUTE_TASK_INFO").items()}
-    fields["core"] = f"coalesce({fields.get('core', 'NULL')}, text(t.taskType))"
-    fields["name"] = f"coalesce({fields.get('name', 'NULL')}, {fields['core']})"
-    fields["device"] = "t.deviceId"
-    table = "TASK t WHERE 1"
-    if heads:
-        base.create_function("copies", 1, lambda core: kinds.category(Signature(core=core or "")) == kinds.TRANSFER)
-        table = "TASK t LEFT JOIN COMPUTE_TASK_INFO c ON c.globalTaskId = t.globalTaskId "
-        table += "WHERE (c.globalTaskId IS NOT NULL OR copies(text(t.taskType)))"
-    if _columns(base, "COMMUNICATION_TASK_INFO"):
-        table += " AND t.globalTaskId NOT IN (SELECT globalTaskId FROM COMMUNICATION_TASK_INFO)"
-    runs.add_rows(_selected(base, table, fields))
-
-
-def _link(links: Links, run: str, row: Sequence[Any]) -> None:
-    """Add what went over a link, if anything did: source, target, transport, bytes and nanoseconds."""
-    source, target, transport, size, took = row
-    if None not in (source, target, transport, size) and float(size) > 0 and source != target:
-        links[int(source), int(target), str(transport), run] += float(size), took
-
-
-def _json(path: str, problems: dict[str, str]) -> Any:
-    try:
-        with open(path, encoding="utf-8-sig", errors="replace") as stream:
-            return json.load(stream)
-    except _ERRORS as error:
-        problems[path] = f"it is no JSON: {error}. Export it again"
-        return None
-
-
-def read_timeline(path: str, source: str, runs: Runs, links: Links, problems: dict[str, str]) -> None:
+def read_timeline(file: ProfileFile, made: Profile) -> None:
     """Read the runs and links in a timeline in the format of Chrome's trace viewer."""
-    events = _json(path, problems)
-    events = events.get("traceEvents") if isinstance(events, dict) else events
-    events = events if isinstance(events, list) else []
-    events = [each for each in events if isinstance(each, dict) and isinstance(each.get("args"), dict)]
-    process = {
-        str(each.get("pid")): str(each["args"].get("name")) for each in events if each.get("name") == "process_name"
-    }
+    runs = made.runs[file.source]
+    is_wanted = kinds.COMMUNICATION in runs.category and os.path.getsize(file.path) < _MOST_BYTES and not runs.links
+    if not (runs.wanted or is_wanted):
+        return
+    events = _json(file.path)
+    events = events["traceEvents"] if isinstance(events, dict) else events
+    process = {each.get("pid"): str(each["args"]["name"]) for each in events if each.get("name") == "process_name"}
     rows: list[tuple[Any, ...]] = []
-    broken = 0
     for each in events:
-        arguments, of_process = each["args"], process.get(str(each.get("pid")), "")
+        of_process = process.get(each.get("pid"), "")
         if each.get("ph") != "X" or not _HARDWARE.search(of_process) or _SUMMARY.search(of_process):
             continue
-        try:
+        with noted(made.problems, file.path, "events are broken and were skipped, the last one for {!r}"):
+            arguments = each["args"]
             start, took = (columns.shifted(str(each[name]), 3) for name in ("ts", "dur"))
-            _link(links, source, [*map(arguments.get, _LINK), took])
-            if (
-                arguments.get("src rank") is None and "notify_id" not in arguments
-            ):  # no part of a collective with an event
+            runs.link(*map(arguments.get, _LINK), took)
+            # no part of a collective with an event
+            if arguments.get("src rank") is None and "notify_id" not in arguments:
                 rows.append((_cells(each, arguments, of_process), start, took))
-        except _ERRORS:
-            broken += 1
-            problems[path] = f"{broken} events are broken and were skipped"
     runs.add_rows(rows)
 
 
@@ -147,29 +87,23 @@ def _cells(event: dict[str, Any], arguments: dict[str, Any], process: str) -> Si
     )
 
 
-def read_messages(path: str, source: str, rank: str, links: Links, waits: Waits, problems: dict[str, str]) -> None:
-    """Read the traffic of links, and how long ranks wait for another, in communication*.json of one rank or of all.
+def read_messages(file: ProfileFile, made: Profile) -> None:
+    """Read how long ranks wait for another, in communication.json of one rank or of all, or the traffic of links.
 
-    Args:
-        path: of the file.
-        source: the run that it belongs to.
-        rank: whose file it is.
-        links, waits: receive them.
-        problems: receives what is wrong with the file.
+    The traffic in communication_matrix.json counts if no other file has it.
     """
-    try:
-        for keys, cells in _leaves(_json(path, problems)):
+    runs = made.runs[file.source]
+    is_known = bool(runs.links)
+    for keys, cells in _leaves(_json(file.path)):
+        if _SUMS.match(keys[2]):
+            continue
+        if "Transport Type" not in cells:
             step = next((key for key in keys if key.startswith("step")), "")
-            if _SUMS.match(keys[2]):
-                continue
-            if "Transport Type" in cells:
-                size, took = (1e6 * float(cells[f"Transit {name}"]) for name in ("Size(MB)", "Time(ms)"))
-                _link(links, source, [*map(int, keys[3].split("-")), cells["Transport Type"], size, took])
-            else:
-                whose = (*keys, rank)[3]
-                waits[step, keys[2]][whose] = float(cells["Communication Time Info"]["Synchronization Time(ms)"])
-    except _ERRORS as error:
-        problems[path] = f"it is no communication*.json: {error!r}. Export it again"
+            whose = (*keys, rank(file.source, file.device))[3]
+            made.waits[step, keys[2]][whose] = float(cells["Communication Time Info"]["Synchronization Time(ms)"])
+        elif not is_known:
+            size, took = (1e6 * float(cells[f"Transit {name}"]) for name in ("Size(MB)", "Time(ms)"))
+            runs.link(*map(int, keys[3].split("-")), cells["Transport Type"], size, took)
 
 
 def _leaves(tree: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:

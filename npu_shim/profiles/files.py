@@ -6,18 +6,13 @@ import os
 import re
 from typing import NamedTuple
 
+from npu_shim.dumps.files import below
 from npu_shim.profiles.columns import TABLES
 
-MESSAGES = ("communication", "communication_matrix")
 _FILE = re.compile(r"(\w+?)((?:_slice)?(?:_\d+)*?)(_\d{12,})?(\.csv|\.json|\.db)", re.I)  # name, numbers, time, ending
-_KINDS = {f"{name}.csv": name for name in TABLES}
-_KINDS["kernel_details.csv"] = "op_summary"
-_KINDS.update(dict.fromkeys(("msprof.json", "trace_view.json"), "timeline"))
-_KINDS.update((f"{name}.db", "database") for name in ("msprof", "ascend_pytorch_profiler", "ascend_mindspore_profiler"))
-_KINDS.update((f"{job}{kind}.json", kind) for job in ("", "cluster_") for kind in MESSAGES)
-_INSIDE = re.compile(
-    "mindstudio_profiler_output|ascend_profiler_output|summary|timeline|device_[0-9]+|host|prof_[0-9]+_.*", re.I
-)
+_KINDS = {name: kind for kind, table in TABLES.items() for name in table["files"]}
+_INSIDE = re.compile("mindstudio_profiler_output|ascend_profiler_output|summary|timeline|device_[0-9]+|host", re.I)
+_RANK = re.compile(r"rank_?(\d+)", re.I)
 
 
 class ProfileFile(NamedTuple):
@@ -25,7 +20,7 @@ class ProfileFile(NamedTuple):
 
     Attributes:
         path: of the file.
-        kind: of a table, or "timeline", "database" or one of MESSAGES.
+        kind: one of TABLES.
         source: the run that it belongs to, a folder below that of the profile.
         device: by its folder or name, empty if only its rows say it.
     """
@@ -39,17 +34,18 @@ class ProfileFile(NamedTuple):
 def find(folder: str) -> list[ProfileFile]:
     """Return the files of a folder, of each table that of the last export."""
     last: dict[tuple[str, str, str], tuple[str, ProfileFile]] = {}
-    for place, folders, names in os.walk(folder):
-        folders.sort()
-        source, device = _source(os.path.relpath(place, folder))
-        for name, match in ((name, _FILE.fullmatch(name)) for name in sorted(names)):
-            stem, numbers, time, ending = match.groups("") if match else ("", "", "", "")
-            kind = _KINDS.get(f"{stem}{ending}".lower())
-            if kind and time >= last.get((place, kind, numbers), ("",))[0]:
-                # CANN 5 and 6: device, model, iteration
-                short = None if time else re.fullmatch(r"_(\d+)_\d+(_\d+)?", numbers)
-                own = device or (short.group(1) if short else "")
-                last[place, kind, numbers] = time, ProfileFile(os.path.join(place, name), kind, source, own)
+    for path in below(folder):
+        place, name = os.path.split(path)
+        match = _FILE.fullmatch(name)
+        stem, numbers, time, ending = match.groups("") if match else ("", "", "", "")
+        kind = _KINDS.get(f"{stem}{ending}".lower())
+        if kind and time >= last.get((place, kind, numbers), ("",))[0]:
+            short = (
+                None if time else re.fullmatch(r"_(\d+)_\d+(_\d+)?", numbers)
+            )  # CANN 5 and 6: device, model, iteration
+            source, device = _source(os.path.relpath(place, folder))
+            own = device or (short.group(1) if short else "")
+            last[place, kind, numbers] = time, ProfileFile(path, kind, source, own)
     return [each for _, each in last.values()]
 
 
@@ -57,6 +53,11 @@ def _source(inside: str) -> tuple[str, str]:
     """Return the folder of the run and the device of a path below the profile."""
     parts = [part for part in inside.split(os.sep) if part != "."]
     devices = [part.rpartition("_")[2] for part in parts if re.fullmatch("device_[0-9]+", part)]
-    while parts and _INSIDE.fullmatch(parts[-1]) and not parts[-1].lower().startswith("prof_"):
+    while parts and _INSIDE.fullmatch(parts[-1]):
         parts.pop()
     return os.sep.join(parts), devices[-1] if devices else ""
+
+
+def rank(source: str, device: str) -> str:
+    """Return the rank of a run, the device if its folder does not say it."""
+    return (_RANK.findall(source) or [device])[-1]

@@ -18,9 +18,7 @@ _FULL = 0.8  # use of the matrix unit that large products reach
 _LOW = 0.5
 _TILE = 16  # elements of the matrix unit in each direction
 _FEW, _MANY = 2, 32  # messages of gradients in a step
-_COMPILES = "compile|buildgraph|graphprepare|retrace"
-_FUNCTIONS = {"host-bound": "^(host|python)", "data-bound": "^pipeline|GetNext"}
-_SMALL = {True: 30_000, False: 10_000}  # nanoseconds that a launch takes, on the CPU and on the NPU
+_SMALL_MS = {True: 0.03, False: 0.01}  # that a launch takes, on the CPU and on the NPU
 _LOOP_GAPS = 0.05  # of a step, which launches may take in a loop of steps on the device
 _SLOW_LINK = 0.6  # of the median bandwidth
 _SLOW_RANK = 1.05  # times the work of the others
@@ -63,7 +61,7 @@ def _by_kind(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         wanted = device.kind == name
         places, spent = np.flatnonzero(wanted), device.only(wanted)
         rows = device.rows(places, lambda place: reason(device.signatures[place]))
-        rows += device.functions(_FUNCTIONS[name]) if name in _FUNCTIONS else []
+        rows += device.functions(name)
         if name == "host-bound":
             spent = device.total(idle[kinds.HOST])
             rows = rows or [Row("idle before the forward pass", "", "", 1.0, spent, "no op runs on the device")]
@@ -95,15 +93,15 @@ def _loop(device: Device, host: float) -> list[Row]:
 
 def _gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield launch gaps, with the ops that are shorter than a launch if most are."""
-    computes = device.category == kinds.COMPUTE
-    calls, ms = device.sums(computes * _SMALL[device.on_cpu])
-    gaps = device.total(idle[GAPS])
-    if 2 * calls.sum() > device.calls[computes].sum():
-        rows = []
-        for places in device.groups(np.flatnonzero(calls), calls, ("type",))[:_MOST_ROWS]:
-            number, took = float(calls[places].sum()), float(ms[places].sum())
-            rows.append(device.row(places, f"{1000 * took / number:.1f} us a run")._replace(calls=number, ms=took))
-        yield Finding("small-ops", gaps + float(ms.sum()), rows)
+    computes, gaps = device.category == kinds.COMPUTE, device.total(idle[GAPS])
+    small = computes & (device.ms < _SMALL_MS[device.on_cpu] * device.calls)
+    if 2 * device.calls[small].sum() > device.calls[computes].sum():
+        groups = device.groups(np.flatnonzero(small), device.calls, ("type",))[:_MOST_ROWS]
+        rows = [
+            device.row(each, f"{1000 * device.ms[each].sum() / device.calls[each].sum():.1f} us a run")
+            for each in groups
+        ]
+        yield Finding("small-ops", gaps + float(device.ms[small].sum()), rows)
     else:
         ops = float(device.calls.sum())
         yield Finding("launch-gaps", gaps, [Row("idle between ops", "", "", ops, gaps, f"{ops:.0f} ops in a step")])
@@ -111,23 +109,22 @@ def _gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
 
 def _recompiles(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Yield what compiling costs, and take it out of the idle times."""
-    computing = np.flatnonzero(np.isin(device.category, (kinds.COMPUTE, kinds.AI_CPU)))
-    groups = device.groups(computing, device.ms)
-    shapes = [len({device.signatures[place].shapes for place in each}) for each in groups]
-    functions = device.functions(_COMPILES)
-    rows = functions + [device.row(each, f"{number} shapes") for each, number in zip(groups, shapes) if number > 1]
+    rows = functions = device.functions("recompile")
+    for places in device.groups(np.flatnonzero(np.isin(device.category, (kinds.COMPUTE, kinds.AI_CPU))), device.ms):
+        shapes = {device.signatures[place].shapes for place in places}
+        rows = [*rows, device.row(places, f"{len(shapes)} shapes")] if len(shapes) > 1 else rows
     if not rows:
         return
     excess = np.where(device.slow, device.length - int(np.median(device.length)), 0)
     if functions and not device.slow.any():
-        excess = np.full(len(excess), int(sum(row.ms for row in functions) * 1e6))
+        excess[:] = int(sum(row.ms for row in functions) * 1e6)
     spent = np.zeros(len(excess), np.int64)
     for name in (kinds.HOST, GAPS):
         part = np.minimum(idle[name], excess - spent)
         idle[name], spent = idle[name] - part, spent + part
     if device.slow.any():
         why = "3 times the median or more"
-        rows.insert(0, Row("slow steps", "", "", float(device.slow.sum()), device.total(spent), why))
+        rows = [Row("slow steps", "", "", float(device.slow.sum()), device.total(spent), why), *rows]
     yield Finding("recompile", device.total(spent), rows[:_MOST_ROWS])
 
 
@@ -148,33 +145,32 @@ def _waits(profile: Profile) -> dict[tuple[str, str], float]:
 def _ranks(profile: Profile, slowest: Device, waits: dict[tuple[str, str], float]) -> Iterator[Finding]:
     """Yield what ranks wait for a slower one: by their own work, and in their collectives."""
     devices, rows, ms = profile.devices, [], 0.0
-    own = {each.name: each.takes - each.alone for each in devices}
-    if len(devices) > 1 and own[slowest.name] >= _SLOW_RANK * float(np.median(list(own.values()))):
-        waiting = {each.name: max(each.alone - slowest.alone, 0.0) for each in devices}
+    own = {each: each.takes - each.alone for each in devices}
+    if len(devices) > 1 and own[slowest] >= _SLOW_RANK * float(np.median(list(own.values()))):
+        waiting = {each: max(each.alone - slowest.alone, 0.0) for each in devices}
         ms = sum(waiting.values()) / (len(devices) - 1)
-        for each in sorted(devices, key=lambda each: (waiting[each.name] > 0, -waiting[each.name], each.name)):
-            why = f"{own[each.name]:.3f} ms of its own work, waits {waiting[each.name]:.3f} ms"
+        for each in sorted(devices, key=lambda each: (waiting[each] > 0, -waiting[each], each.name))[:_MOST_ROWS]:
+            why = f"{own[each]:.3f} ms of its own work, waits {waiting[each]:.3f} ms"
             rows.append(Row(f"rank {each.name}", "", "", 1.0, each.alone, why))
     if waits:
         ms = max(ms, sum(waits.values()) / (len({rank for pair in waits for rank in pair}) - 1))
-    most = sorted(waits.items(), key=lambda item: (-item[1], item[0]))[:_MOST_ROWS]
-    told = [Row(f"rank {rank}", "", "", 1.0, wait, f"waits for rank {awaited}") for (rank, awaited), wait in most]
-    if ms > 0:
-        yield Finding("slow-rank", ms, rows[:_MOST_ROWS] + told)
+    for (rank, awaited), wait in sorted(waits.items(), key=lambda item: (-item[1], item[0]))[:_MOST_ROWS]:
+        rows.append(Row(f"rank {rank}", "", "", 1.0, wait, f"waits for rank {awaited}"))
+    yield Finding("slow-rank", ms, rows)
 
 
 def _links(profile: Profile, device: Device) -> Iterator[Finding]:
-    speeds: dict[str, list[float]] = collections.defaultdict(list)
-    links = [(*key, size, took) for key, (size, took) in profile.links.items() if took > 0]
-    for _, _, transport, _, size, took in links:
-        speeds[transport].append(size / took)
+    """Yield what a link costs that is slower than others of its transport."""
+    links = [(*key, *link) for runs in profile.runs.values() for key, link in runs.links.items() if link[1] > 0]
     rows = []
-    for source, target, transport, _, size, took in links:
-        usual = float(np.median(speeds[transport]))
-        if size / took < _SLOW_LINK * usual:
-            why = f"{size / took:.1f} GB/s, the median is {usual:.1f}"
-            ms = device.total(took - size / usual)
-            rows.append(Row(f"rank {source} to {target}", transport, "", 1.0, ms, why))
+    for transport in {link[2] for link in links}:
+        alike = [(source, target, size, took) for source, target, other, size, took in links if other == transport]
+        usual = float(np.median([size / took for *_, size, took in alike]))
+        for source, target, size, took in alike:
+            if size / took < _SLOW_LINK * usual:
+                why = f"{size / took:.1f} GB/s, the median is {usual:.1f}"
+                ms = device.total(took - size / usual)
+                rows.append(Row(f"rank {source} to {target}", transport, "", 1.0, ms, why))
     if rows:
         rows.sort(key=lambda row: (-row.ms, row))
         yield Finding("slow-link", min(rows[0].ms, device.alone), rows[:_MOST_ROWS])

@@ -31,17 +31,15 @@ def read(
     for name, members in originals.items():
         names.setdefault(name, next((names[member] for member in members if names.get(member)), ""))
     types: dict[str, str] = {}
-    for path in (path for graph in graphs for path in dumps_files.below(graph, (".json",))):
-        types.update(_assessed(path) if os.path.getsize(path) <= _MOST_BYTES else {})
+    for path in (path for graph in graphs for path in dumps_files.below(graph, ".json")):
+        with dumps_files.noted({}, path):  # most are no assessment
+            types.update(_assessed(path) if os.path.getsize(path) <= _MOST_BYTES else {})
     return names, types
 
 
 def _assessed(path: str) -> dict[str, str]:
     """Return the lines of types that do not run on the device, which an assessment has."""
-    try:
-        with open(path, encoding="utf-8") as stream:
-            assessment = json.load(stream)
-        graphs = assessment["graphs"] if assessment.get("tool") == _ASSESSMENT else []
-        return {row["op"]: row["lines"][0] for one in graphs for row in one["operators"] if row["lines"]}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}  # another JSON
+    with open(path, encoding="utf-8") as stream:
+        assessment = json.load(stream)
+    graphs = assessment["graphs"] if assessment.get("tool") == _ASSESSMENT else []
+    return {row["op"]: row["lines"][0] for one in graphs for row in one["operators"] if row["lines"]}

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-import npu_shim
 from npu_shim.profiles import findings, kinds
 from npu_shim.profiles.columns import number
-from npu_shim.profiles.devices import OP, WAITS, Device, Profile
+from npu_shim.profiles.devices import OP, Device, Profile
+from npu_shim.profiles.findings import Finding
 from npu_shim.profiles.steps import PHASES
+from npu_shim.rehearsal.reports import about
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _MOST = 10  # ops
 _MOST_BARS = 2000
 _RATIOS = ("matrix", "vector", "memory")
+_LISTS = ("waits", "phases", "ops", "findings", "timeline")
 _NAMES = {kinds.COMMUNICATION: "communication that nothing overlaps", kinds.TRANSFER: "copies"}
 
 
@@ -35,33 +37,28 @@ def to_result(profile: Profile, folder: str, by_gain: bool = False) -> JsonObjec
         folder: as given.
         by_gain: rank findings by what a fix saves at most.
     """
-    shown: JsonObject = {"device": None, "step": None, "types": _totals(profile)}
-    shown.update((name, []) for name in ("waits", "phases", "ops", "findings", "timeline"))
-    if profile.devices:
-        shown = _shown(profile, slowest(profile), by_gain)
+    none: JsonObject = {"device": None, "step": None, **{name: [] for name in _LISTS}, "types": _totals(profile)}
     return page(
         [profile],
         folder=folder,
         product=profile.product.name if profile.product else None,
         files=dict(Counter(each.kind for each in profile.files)),
         devices=[_device(each) for each in profile.devices],
-        **shown,
+        **(_shown(profile, slowest(profile), by_gain) if profile.devices else none),
     )
 
 
 def page(profiles: Sequence[Profile], **content: Any) -> JsonObject:
     """Return a result with what all have."""
     problems = [{"file": path, "problem": text} for each in profiles for path, text in each.problems.items()]
-    about = {"schema_version": 1, "tool": "npu-shim profile", "tool_version": npu_shim.__version__}
-    return {**about, **content, "problems": problems}
+    return {**about("profile"), **content, "problems": problems}
 
 
 def _shown(profile: Profile, device: Device, by_gain: bool) -> JsonObject:
-    found, length, takes = findings.search(profile, device), device.length / 1e6, device.takes
+    found, length = findings.search(profile, device), device.length / 1e6
     if by_gain:
         found.sort(key=lambda each: (-each.saved, -each.ms, each.id))
-    waits = [(name, device.waits[name]) for name in WAITS if device.waits[name].any()]
-    phases = [place for place in range(len(PHASES)) if device.phases[:, place].any()]
+    waits = {label(device, name): spent for name, spent in device.waits.items() if spent.any()}
     return {
         "device": device.name,
         "step": {
@@ -74,31 +71,33 @@ def _shown(profile: Profile, device: Device, by_gain: bool) -> JsonObject:
             "longest_ms": float(length.max()),
             "slow": int(device.slow.sum()),
         },
-        "waits": [{"what": label(device, name), **_share(device, spent)} for name, spent in waits],
+        "waits": [{"what": name, **_share(device, spent)} for name, spent in waits.items()],
         "phases": [
             {
-                "phase": PHASES[place],
+                "phase": phase,
                 **_share(device, device.phases[:, place]),
                 "waits": {
-                    label(device, name): device.total(spent[:, place]) for name, spent in waits if spent[:, place].any()
+                    name: device.total(spent[:, place]) for name, spent in waits.items() if spent[:, place].any()
                 },
             }
-            for place in phases
+            for place, phase in enumerate(PHASES)
+            if device.phases[:, place].any()
         ],
         "ops": _ops(device, OP),
         "types": _ops(device, ("type",)),
-        "findings": [
-            {
-                "id": each.id,
-                **{key: kinds.KINDS[each.id][key] for key in ("title", "fix", "see")},
-                "ms": each.ms,
-                "share": each.ms / takes,
-                "gain": takes / (takes - each.saved) if each.saved < takes else None,
-                "evidence": [row._asdict() for row in each.evidence],
-            }
-            for each in found
-        ],
+        "findings": [_finding(device, each) for each in found],
         "timeline": _timeline(device),
+    }
+
+
+def _finding(device: Device, each: Finding) -> JsonObject:
+    return {
+        "id": each.id,
+        **{key: kinds.KINDS[each.id][key] for key in ("title", "fix", "see")},
+        "ms": each.ms,
+        "share": each.ms / device.takes,
+        "gain": device.takes / (device.takes - each.saved) if each.saved < device.takes else None,
+        "evidence": [row._asdict() for row in each.evidence],
     }
 
 
@@ -129,7 +128,6 @@ def _ops(device: Device, keys: Sequence[str]) -> list[JsonObject]:
     for places in device.groups(range(len(device.signatures)), device.ms, keys)[:_MOST]:
         most, ms = max(places, key=lambda place: device.ms[place]), float(device.ms[places].sum())
         each = device.signatures[most]
-        ratios = zip(_RATIOS, device.ratios[:, places])
         row = {
             "name": each.name if "name" in keys else "",
             "type": each.type,
@@ -138,7 +136,7 @@ def _ops(device: Device, keys: Sequence[str]) -> list[JsonObject]:
             "calls": float(device.calls[places].sum()),
             "ms": ms,
             "share": ms / device.takes,
-            **{name: _mean(ratio, device.ms[places]) for name, ratio in ratios},
+            **{name: _mean(ratio[places], device.ms[places]) for name, ratio in zip(_RATIOS, device.ratios)},
             "bound_ms": device.bound(places) if device.profile.product else None,
             "shapes": each.shapes.strip('"'),
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import collections
 import itertools
 from typing import Any, Iterable, Sequence
 
@@ -13,6 +13,7 @@ from npu_shim.profiles.kinds import Signature
 
 _END = 1 << 62  # nanoseconds
 _ROWS = 1 << 16
+BETWEEN = "\0"  # cells of a signature; no table has it
 
 
 class Runs:
@@ -21,35 +22,38 @@ class Runs:
     Attributes:
         signatures: the ops; other columns number them.
         category: of each signature.
-        only: the category whose runs are added, all that work if it is empty.
+        wanted: the categories whose runs are added.
+        marks: begin and end of the steps that a data base marks, in nanoseconds.
+        links: ranks of source and target, and transport -> bytes and nanoseconds.
     """
 
     def __init__(self) -> None:
         self.signatures: list[Signature] = []
         self.category: list[str] = []
-        self.only = ""
-        self._numbers: dict[tuple[str, ...], int] = {}
+        self.wanted: tuple[str, ...] = kinds.CATEGORIES
+        self.marks = np.zeros((0, 2), np.int64)
+        self.links: dict[tuple[int, int, str], np.ndarray] = collections.defaultdict(lambda: np.zeros(2))
+        self._numbers: dict[tuple[object, ...], int] = {}
         self._parts: list[tuple[np.ndarray, ...]] = []  # of the columns
         self._weighted = np.zeros((2, 3, 0))  # the ratios times the durations, and these durations
 
     def __bool__(self) -> bool:
         return bool(self._parts)
 
-    def number(self, cells: Sequence[str], device: str = "") -> int:
+    def number(self, text: str, device: str = "") -> int:
         """Return the number of a signature, -1 if its runs are not added.
 
         Args:
-            cells: of the signature.
+            text: its cells, with BETWEEN between them.
             device: of a signature without one.
         """
-        made = Signature(*(cell.strip() for cell in cells))
-        made = made if made.device else made._replace(device=device)
-        key = (self.only, *made)
+        key = (self.wanted, device, text)
         if key not in self._numbers:
+            made = Signature(*map(str.strip, text.split(BETWEEN, len(Signature._fields) - 1)))
             busy = kinds.category(made)
-            self._numbers[key] = -1 if busy == kinds.OTHER or self.only not in ("", busy) else len(self.signatures)
-            if self._numbers[key] >= 0:
-                self.signatures.append(made if made.type else made._replace(type=made.name))
+            self._numbers[key] = len(self.signatures) if busy in self.wanted else -1
+            if busy in self.wanted:
+                self.signatures.append(made._replace(device=made.device or device, type=made.type or made.name))
                 self.category.append(busy)
         return self._numbers[key]
 
@@ -71,9 +75,8 @@ class Runs:
         self._weighted = np.pad(self._weighted, ((0, 0), (0, 0), (0, more)), "constant")
         for place, ratio in enumerate([*ratios[:2], np.fmax(*ratios[2:])] if ratios else []):
             known = np.isfinite(ratio)
-            weight = took[known].astype(np.float64)
-            for sums, values in zip(self._weighted[:, place], (weight * ratio[known], weight)):
-                sums += np.bincount(code[known], values, len(sums))
+            for sums, values in zip(self._weighted, (took * np.where(known, ratio, 0.0), took * known)):
+                sums[place] += np.bincount(code, values, len(self.signatures))
 
     def add_rows(self, rows: Iterable[Sequence[Any]], device: str = "") -> None:
         """Add runs, of which cells of the signature, start, duration and perhaps ratios are known.
@@ -82,11 +85,15 @@ class Runs:
             rows: the runs.
             device: of those without one.
         """
-        number = functools.lru_cache(None)(lambda cells: self.number(cells, device))
-        known = ((number(cells), *times) for cells, *times in rows)
+        known = ((self.number(BETWEEN.join(cells), device), *times) for cells, *times in rows)
         for batch in iter(lambda: list(itertools.islice(known, _ROWS)), []):
             code, start, took, *ratios = map(np.array, zip(*batch), (np.int32, np.int64, np.int64, *[np.float32] * 4))
             self.add(code, start, took, ratios)
+
+    def link(self, source: Any, target: Any, transport: Any, size: Any, took: float) -> None:
+        """Add what went over a link, if anything did: bytes and nanoseconds."""
+        if None not in (source, target, transport, size) and float(size) > 0 and source != target:
+            self.links[int(source), int(target), str(transport)] += float(size), took
 
     def joined(self) -> list[np.ndarray]:
         """Return signatures, starts and ends of all runs, in the order of the starts. The runs are gone then."""

@@ -7,6 +7,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence, Tuple
 import numpy as np
 
 from npu_shim.profiles.kinds import HOST, INPUT, Signature
+from npu_shim.profiles.runs import Runs
 
 Span = Tuple[int, int]  # start and duration
 
@@ -66,29 +67,27 @@ def traced(rows: Iterable[Mapping[str, Any]]) -> tuple[Steps | None, list[Span]]
     return Steps(np.array(longest, np.int64), TRACED), sorted(messages)
 
 
-def find(runs: Sequence[np.ndarray], signatures: Sequence[Signature], category: np.ndarray, marks: np.ndarray) -> Steps:
-    """Return the steps of runs without a step trace.
+def find(columns: Sequence[np.ndarray], runs: Runs) -> Steps:
+    """Return the steps without a step trace, by the marks of a data base, the numbers in rows, or the names of ops.
 
     Args:
-        runs: signature, start and end of each, sorted by start.
-        signatures: the ops.
-        category: of each signature.
-        marks: start and end of the steps that a data base marks.
+        columns: signature, start and end of each run, sorted by start.
+        runs: of the source, with the signatures.
     """
-    code, start, end = runs
-    last = max(int(end.max()), int(start[0]) + 1)
-    bounds = [(MARKED, marks[:, 0], marks[:, 1])] if len(marks) else []
-    for source, step in ((NUMBERED, _by_number(code, signatures)), (INFERRED, _by_name(code, signatures))):
+    code, start, end = columns
+    bounds = [(MARKED, *runs.marks.T)] if len(runs.marks) else []
+    for source, step in ((NUMBERED, _by_number(code, runs.signatures)), (INFERRED, _by_name(code, runs.signatures))):
         if step is not None:
             ends = np.zeros(step.max() + 1, np.int64)
             np.maximum.at(ends, step[step >= 0], end[step >= 0])
             ends.sort()
             bounds.append((source, np.append(start[step >= 0].min(), ends[:-1]), ends))
-    work = start[~np.isin(category, [INPUT, HOST])[code]]
+    work = start[~np.isin(runs.category, [INPUT, HOST])[code]]
     for source, before, ends in bounds:
         if (before < ends).all():  # the forward pass starts with the first op that neither reads data nor is Python
             forward = work[np.minimum(np.searchsorted(work, before), len(work) - 1)] if len(work) else before
             return Steps(np.stack([before, np.clip(forward, before, ends), ends, ends], 1), source)
+    last = max(int(end.max()), int(start[0]) + 1)
     return Steps(np.array([[start[0], start[0], last, last]], np.int64), WHOLE)
 
 

@@ -9,8 +9,7 @@ from npu_shim.dumps.formats import product
 from npu_shim.profiles.kinds import Signature, is_matrix
 from npu_shim.rehearsal.assess.products import Product
 
-_BITS = re.compile(r"(\d+)$")
-_BYTES = {"FLOAT": 4, "DOUBLE": 8, "BOOL": 1, "HALF": 2, "HIFLOAT": 1}
+_BYTES = {"FLOAT": 4, "DOUBLE": 8, "BOOL": 1, "HALF": 2}
 
 
 def shapes(text: str) -> list[list[int]]:
@@ -22,7 +21,7 @@ def shapes(text: str) -> list[list[int]]:
 def size_of(name: str) -> float:
     """Return the bytes of an element of a type: FLOAT16, DT_BF16, float32; 0 if it is not known."""
     plain = name.strip().upper().replace("DT_", "")
-    bits = _BITS.search(plain)
+    bits = re.search(r"(\d+)$", plain)
     return int(bits.group(1)) / 8 if bits else _BYTES.get(plain, 0)
 
 

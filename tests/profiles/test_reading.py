@@ -17,6 +17,7 @@ from npu_shim.cli import main
 from npu_shim.options.page import described
 from npu_shim.profiles import columns, profile, steps, tables, work
 from npu_shim.profiles.comparing import significance
+from npu_shim.profiles.devices import Profile
 from npu_shim.profiles.files import ProfileFile
 from npu_shim.profiles.findings import reason
 from npu_shim.profiles.kinds import KINDS, Signature
@@ -145,11 +146,9 @@ def test_the_messages_of_a_step_trace_are_read_where_the_exporter_subtracts_them
     heads = "Model ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),Reduce Start(us),Reduce Duration(us)"
     path = tmp_path / "step_trace_20240101000000.csv"
     path.write_text(f"{heads}\n{','.join(map(str, cells))},{wrapped // 1000}.{wrapped % 1000:03d}\n")
-    problems: dict[str, str] = {}
-    assert (
-        steps.traced(tables.read_rows(ProfileFile(str(path), "step_trace", "", ""), problems))[1] == [(start, took)]
-        and not problems
-    )
+    made = Profile([])
+    tables.read_rows(ProfileFile(str(path), "step_trace", "", ""), made)
+    assert steps.traced(made.rows["step_trace"])[1] == [(start, took)] and not made.problems
 
 
 def test_the_step_is_named_as_slower_only_if_it_is(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Iterator
 
 from npu_shim.profiles.reports import text
 from npu_shim.rehearsal import sections
-from npu_shim.rehearsal.web import clean, page
+from npu_shim.rehearsal.web import Html, clean, page, section
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
 
-_WIDTH, _LEFT, _HEIGHT = 960, 190, 26
-_COLOURS = ("#1565c0", "#ef6c00", "#6a1b9a", "#2e7d32", "#c62828", "#00838f", "#757575")
+_WIDTH = 760
 
 
 def to_html(result: JsonObject) -> str:
@@ -26,29 +25,23 @@ def _body(result: JsonObject) -> Iterator[str]:
     yield f'<p class="verdict {"differ" if result["findings"] else "agree"}">{clean(first)}</p>'
     yield from (f"<p>{clean(line)}</p>" for line in more)
     if result["timeline"]:
-        yield "<h2>A typical step</h2>\n" + timeline(result["timeline"])
+        yield timeline(result["timeline"])
     yield from sections.to_html(text.sections(result))
 
 
 def timeline(bars: list[JsonObject]) -> str:
-    """Return what is busy in a step as inline SVG, a line for each unit."""
-    names = list(dict.fromkeys(bar["what"] for bar in bars))
-    until = max(bar["until"] for bar in bars) or 1.0
-    height, scale = len(names) * _HEIGHT + 24, (_WIDTH - _LEFT - 10) / until
-    labels = [(_LEFT - 8, line * _HEIGHT + 17, "end", name) for line, name in enumerate(names)]
-    for share, anchor in ((0, "start"), (0.5, "middle"), (1, "end")):
-        labels.append((int(_LEFT + share * until * scale), height - 6, anchor, f"{share * until:.3f} ms"))
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="busy units in {until:.3f} ms">']
-    parts += [
-        f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="12" fill="currentColor">{clean(label)}</text>'
-        for x, y, anchor, label in labels
-    ]
+    """Return what is busy in a step as a table with inline SVG, a row for each unit."""
+    until = max(bar["until"] for bar in bars)
+    view = f'viewBox="0 0 {until} 1" preserveAspectRatio="none" width="{_WIDTH}" height="20"'
+    drawn: dict[str, str] = {}
     for bar in bars:
-        line, took = names.index(bar["what"]), bar["until"] - bar["from"]
+        took = bar["until"] - bar["from"]
         more = f" and {bar['runs'] - 1} more" if bar["runs"] > 1 else ""
-        parts.append(
-            f'<rect x="{_LEFT + bar["from"] * scale:.2f}" y="{line * _HEIGHT + 3}" height="{_HEIGHT - 6}" '
-            f'width="{max(took * scale, 0.3):.2f}" fill="{_COLOURS[line % len(_COLOURS)]}">'
+        drawn[bar["what"]] = drawn.get(bar["what"], "") + (
+            f'<rect x="{bar["from"]}" width="{max(took, until / _WIDTH / 3)}" height="1" fill="#1565c0">'
             f"<title>{clean(bar['op'] + more)}: {took:.3f} ms</title></rect>"
         )
-    return "".join(parts) + "</svg>"
+    rows = [
+        (name, Html(f'<svg {view} role="img" aria-label="{clean(name)}">{bar}</svg>')) for name, bar in drawn.items()
+    ]
+    return section("A typical step", ("", f"0 to {until:.3f} ms"), rows)
