@@ -12,14 +12,6 @@ from typing import TYPE_CHECKING, ContextManager, Iterator, NamedTuple, Tuple
 import tensorflow as tf
 from tensorflow.core.framework import types_pb2
 
-try:
-    from tensorflow.tsl.profiler.protobuf import xplane_pb2 as _xplane
-except ImportError:
-    try:
-        from tensorflow.core.profiler.protobuf import xplane_pb2 as _xplane
-    except ImportError:  # TF 1.15, which has none
-        _xplane = None
-
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject, Message, Value
 
@@ -32,6 +24,7 @@ _CALLS = frozenset(  # types of ops whose own ops have runs of their own, and th
 )
 _LABEL = re.compile(r".* = (\w+)\((.*)\)", re.DOTALL)  # node = Type(inputs)
 _SHAPE = re.compile(r"(\w*)\[([\d,?]*)\]")  # of an input, as in (float[4,4];int32[])
+_OP = re.compile(r"[^:]+:\w+")  # name and type
 _OWN = "npu_shim "  # begins the names of spans
 _FUNCTION = "__"  # begins the name of an op that calls a tf.function
 _PIPELINE = "tf_data_"  # begins the names of threads of datasets
@@ -45,7 +38,6 @@ class OpRun(NamedTuple):
         task: what runs it.
         begin, end: in microseconds.
         shapes, types: of its inputs, such as "8,4;4,3" and "FLOAT;FLOAT".
-        out_shapes, out_types: of its outputs.
     """
 
     name: str
@@ -55,8 +47,6 @@ class OpRun(NamedTuple):
     end: float
     shapes: str = ""
     types: str = ""
-    out_shapes: str = ""
-    out_types: str = ""
 
 
 def runs_in(metadata: Message) -> list[OpRun]:
@@ -77,17 +67,11 @@ def runs_in(metadata: Message) -> list[OpRun]:
         waits = kind == ITERATOR and any(name in anonymous for name, _, _ in taken)
         if kind and kind not in _CALLS and not waits and node.node_name != "_SOURCE":
             begin, end = node.all_start_nanos / 1e3, (node.all_start_nanos + node.all_end_rel_nanos) / 1e3
-            inputs = _described([outputs.get((name, int(slot or 0))) for name, _, slot in taken])
-            described = _described([each.tensor_description for each in node.output])
-            found.append(OpRun(node.node_name, _plain_type(kind), CPU, begin, end, *inputs, *described))
+            tensors = [outputs.get((name, int(slot or 0))) for name, _, slot in taken]
+            shapes = [",".join(str(each.size) for each in tensor.shape.dim) if tensor else "" for tensor in tensors]
+            types = [types_pb2.DataType.Name(tensor.dtype)[3:] if tensor else "" for tensor in tensors]
+            found.append(OpRun(node.node_name, _plain_type(kind), CPU, begin, end, ";".join(shapes), ";".join(types)))
     return found
-
-
-def _described(tensors: list[Message | None]) -> tuple[str, str]:
-    """Return the shapes and types of tensors."""
-    shapes = [",".join(str(each.size) for each in tensor.shape.dim) if tensor else "" for tensor in tensors]
-    types = [types_pb2.DataType.Name(tensor.dtype)[3:] if tensor else "" for tensor in tensors]
-    return ";".join(shapes), ";".join(types)
 
 
 def _plain_type(kind: str) -> str:
@@ -120,11 +104,15 @@ class HostTrace:
 
     def stop(self) -> tuple[list[OpRun], list[Span], list[Span]]:
         """Stop. Return the runs of ops, the spans, and the tracings of tf.functions."""
+        try:
+            from tensorflow.tsl.profiler.protobuf import xplane_pb2
+        except ImportError:  # TF 2.6
+            from tensorflow.core.profiler.protobuf import xplane_pb2
         tf.profiler.experimental.stop()
         with self._folder as folder:
             (path,) = glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True)
             with open(path, "rb") as stream:
-                space = _xplane.XSpace.FromString(stream.read())
+                space = xplane_pb2.XSpace.FromString(stream.read())
         planes = [plane for plane in space.planes if plane.name == "/host:CPU"]
         events = [event for plane in planes for line in plane.lines for event in _events(plane, line)]
         spans = [(each.name[len(_OWN) :], each.begin, each.end) for each in events if each.name.startswith(_OWN)]
@@ -140,7 +128,7 @@ class Event(NamedTuple):
         name: of the event.
         begin, end: in microseconds.
         stats: what is known of it.
-        around: the events around it, the outermost first.
+        step: the number of the executor's run around it, None for another event.
     """
 
     thread: str
@@ -148,7 +136,7 @@ class Event(NamedTuple):
     begin: float
     end: float
     stats: JsonObject
-    around: tuple[Event, ...]
+    step: int | None
 
 
 def _events(plane: Message, line: Message) -> Iterator[Event]:
@@ -160,7 +148,8 @@ def _events(plane: Message, line: Message) -> Iterator[Event]:
             around.pop()
         stats = {plane.stat_metadata[each.metadata_id].name: _value(plane, each) for each in event.stats}
         name = plane.event_metadata[event.metadata_id].name
-        made = Event(line.name, name, begin, begin + event.duration_ps / 1e6, stats, tuple(around))
+        step = around[-1].stats.get("id") if around and around[-1].name == "ExecutorState::Process" else None
+        made = Event(line.name, name, begin, begin + event.duration_ps / 1e6, stats, step)
         around.append(made)
         yield made
 
@@ -172,7 +161,8 @@ def _value(plane: Message, stat: Message) -> Value:
 
 def _runs_of(events: list[Event]) -> list[OpRun]:
     """Return the runs of ops in a trace, without those inside of datasets."""
-    of_datasets = {event.stats.get("id") for event in events if event.name.startswith("InstantiatedCapturedFunction")}
+    functions = [event for event in events if event.name.startswith("InstantiatedCapturedFunction")]
+    others = {None, *(event.stats.get("id") for event in functions)}  # runs of datasets' functions
     done = collections.defaultdict(list)  # when the asynchronous ops ended
     for event in events:
         if event.name == "ExecutorState::ProcessAsync::Done":
@@ -185,17 +175,12 @@ def _runs_of(events: list[Event]) -> list[OpRun]:
             kind = event.name.partition(" ")[2]
             if kind != ITERATOR and not kind.startswith(_FUNCTION):
                 found.append(OpRun(kind, kind, CPU, event.begin, event.end))
-        elif re.search(r"^[^:]+:\w+$", event.name) and not event.thread.startswith(_PIPELINE):
+        elif _OP.fullmatch(event.name) and event.step not in others and not event.thread.startswith(_PIPELINE):
             name, _, kind = event.name.rpartition(":")
-            outer = {each.name for each in event.around}
-            step = next((each.stats["id"] for each in reversed(event.around) if "id" in each.stats), None)
-            is_inside = any(each.startswith("ExecutorState::Process") for each in outer) and step not in of_datasets
-            if is_inside and "EagerKernelExecute" not in outer | {name} and kind not in _CALLS | {ITERATOR}:
-                end = next((each for each in done[name, step] if each >= event.begin), 0.0)
+            if kind not in _CALLS | {ITERATOR}:
+                end = next((each for each in done[name, event.step] if each >= event.begin), 0.0)
                 inputs = _SHAPE.findall(event.stats.get("shape", ""))
-                described = (
-                    ";".join(shape.replace("?", "-1") for _, shape in inputs),
-                    ";".join(kind.upper() for kind, _ in inputs),
-                )
-                found.append(OpRun(name, _plain_type(kind), CPU, event.begin, max(event.end, end), *described))
+                shapes = ";".join(shape.replace("?", "-1") for _, shape in inputs)
+                types = ";".join(dtype.upper() for dtype, _ in inputs)
+                found.append(OpRun(name, _plain_type(kind), CPU, event.begin, max(event.end, end), shapes, types))
     return found

@@ -14,7 +14,7 @@ _HEADS = {
     "step_trace": "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),"
     "Data Aug Bound(us)",
     "op_summary": "Device_id,Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),Input Shapes,"
-    "Input Data Types,Output Shapes,Output Data Types",
+    "Input Data Types",
     "api_statistic": "Level,API Name,Time(us),Count",
     "lines": "op name,op type,line",
 }
