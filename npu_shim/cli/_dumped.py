@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--dump-steps",
-        type=_steps,
+        type=steps,
         metavar="STEPS",
         help="with --dump: the training steps, from 0, as in --dump-steps 0,5,10-12; by default 0",
     )
@@ -223,7 +223,8 @@ def of_rank(folder: str) -> str:
     return os.path.join(folder, f"rank_{ranks.rank}") if ranks.size > 1 else folder
 
 
-def _steps(text: str) -> list[int]:
+def steps(text: str) -> list[int]:
+    """Return the numbers of steps in an argument, such as 0,5,10-12."""
     found: set[int] = set()
     for part in text.replace("|", ",").split(","):
         first, _, last = part.strip().partition("-")

@@ -7,7 +7,6 @@ import atexit
 import glob
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -22,8 +21,7 @@ from npu_shim.import_hook.after_tensorflow import after_tensorflow
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject, OptionValue
 
-_STEPS = (10, 19)
-_MOST_STEPS = 1000
+_STEPS = 10, 19
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,13 +32,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what = f"by default {_STEPS[0]}-{_STEPS[1]} on the CPU, the whole run on an NPU"
     text = f"with --profile: the steps, from 0, as in --profile-steps 20-30; {what}"
-    parser.add_argument("--profile-steps", type=_steps, metavar="FIRST-LAST", help=text)
+    parser.add_argument("--profile-steps", type=_dumped.steps, metavar="FIRST-LAST", help=text)
 
 
 def problem(args: argparse.Namespace) -> str | None:
     """Return why the options cannot be used, None if they can."""
     if args.profile_steps and not args.profile:
         return "--profile-steps needs --profile. Add it."
+    if args.profile_steps and not args.profile_steps[0]:
+        return "--profile-steps: step 0 compiles. Give later steps, like 20-30."
     if args.profile and getattr(args, "dump", None):
         return "--dump slows the steps that --profile measures. Give one of the two."
     return _dumped.folder_problem("--profile", args.profile)
@@ -48,7 +48,8 @@ def problem(args: argparse.Namespace) -> str | None:
 
 def settings(args: argparse.Namespace) -> JsonObject | None:
     """Return what start() needs, None if no profile is asked for."""
-    return {"folder": os.path.abspath(args.profile), "steps": args.profile_steps} if args.profile else None
+    steps = args.profile_steps and (args.profile_steps[0], args.profile_steps[-1])
+    return {"folder": os.path.abspath(args.profile), "steps": steps} if args.profile else None
 
 
 def start(given: JsonObject | None) -> None:
@@ -110,13 +111,3 @@ def _export(folder: str, job: str) -> None:
             report(f"msprof is not on the PATH, or has failed. On the host with CANN, run: {shown}")
     if found:
         report(f"Read the profile with: npu-shim profile {job}")
-
-
-def _steps(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
-    first, last = (int(match.group(1)), int(match.group(2) or match.group(1))) if match else (0, 0)
-    if 1 <= first <= last < first + _MOST_STEPS:
-        return first, last
-    raise argparse.ArgumentTypeError(
-        f"{text} is not allowed: give 1 to {_MOST_STEPS} steps, like 20-30. Step 0 compiles, so it is none of them"
-    )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from npu_shim.profiles.devices import WAITS, Profile
-from npu_shim.profiles.profile import NothingToRead
 from npu_shim.profiles.result import label, page, slowest
 from npu_shim.profiles.steps import PHASES
 
@@ -25,20 +24,17 @@ def compare(old: Profile, new: Profile, folders: tuple[str, str]) -> JsonObject:
     """Return the comparison, which docs/profile_comparison.schema.json describes.
 
     Raises:
-        NothingToRead: a profile has no runs of ops.
+        ValueError: a profile has no runs of ops.
     """
-    sides = []
-    for each, folder in zip((old, new), folders):
-        if not each.devices:
-            raise NothingToRead(f"{folder} has no runs of ops. Export op_summary with msprof --export=on")
-        sides.append(slowest(each))
+    sides = [slowest(old, folders[0]), slowest(new, folders[1])]
     types = sorted({each.type for side in sides for each in side.signatures})
     spent = zip(types, *(side.by_type(types) for side in sides))
     rows = [_row(name, *of_sides) for name, *of_sides in spent if any(each.any() for each in of_sides)]
     waits = [(name, [side.waits[name].sum(axis=1) for side in sides]) for name in WAITS]
     length = [side.length for side in sides]
     return page(
-        (old, new),
+        old,
+        new,
         old=folders[0],
         new=folders[1],
         step={**_row("step", *length), "old_steps": len(length[0]), "new_steps": len(length[1])},

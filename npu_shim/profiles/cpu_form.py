@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import time
 from typing import Any, Iterable, Iterator, Sequence
 
@@ -11,8 +12,7 @@ from npu_shim._tensorflow.tf_profile import ITERATOR, OpRun
 
 _INPUT = (ITERATOR, "OneShotIterator", "QueueDequeue", "ReaderRead")  # begin the types of ops of the input pipeline
 _HEADS = {
-    "step_trace": "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),"
-    "Data Aug Bound(us)",
+    "step_trace": "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us)",
     "op_summary": "Device_id,Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),Input Shapes,"
     "Input Data Types",
     "api_statistic": "Level,API Name,Time(us),Count",
@@ -45,13 +45,12 @@ def write(
 
 
 def _steps(first: int, ends: Sequence[float], runs: Sequence[OpRun]) -> Iterator[list[Any]]:
-    for number, (begin, end) in enumerate(zip(ends, ends[1:])):
+    for number, (begin, end) in enumerate(zip(ends, ends[1:]), first):
         own = [run for run in runs if begin <= run.begin < end]
         arrived = next((run.end for run in own if run.type.startswith(_INPUT)), begin)
         computing = [run for run in own if not run.type.startswith(_INPUT)]
         start = next((run.begin for run in computing if run.begin >= arrived), None)
         if start is not None:
-            updates = (run.begin for run in computing if "Apply" in run.type or run.type.startswith("AssignSub"))
-            update = next(updates, end)
+            update = next((run.begin for run in computing if re.match(".*Apply|AssignSub", run.type)), end)
             passed = max((run.end for run in computing if run.begin < update), default=None)
-            yield [0, first + number, start, passed, end, end - begin, start - begin if number else None]
+            yield [0, number, start, passed, end, end - begin]

@@ -25,10 +25,6 @@ _READERS: Mapping[str, Callable[[ProfileFile, Profile], None]] = {  # of kinds; 
 _PROBLEM = "it cannot be read as {}: {{}}. Export the profile again with msprof --export=on"
 
 
-class NothingToRead(ValueError):
-    """A folder has no profile."""
-
-
 def read(folder: str, graphs: Sequence[str] = (), product: Product | None = None) -> Profile:
     """Read a profile.
 
@@ -37,7 +33,7 @@ def read(folder: str, graphs: Sequence[str] = (), product: Product | None = None
         graphs: further folders that know the lines of ops.
         product: for bounds.
     Raises:
-        NothingToRead: there is nothing to read.
+        ValueError: there is nothing to read.
     """
     made = Profile(files.find(folder), product)
     read_from = [*made.files, *(each for graph in graphs for each in files.find(graph) if each.kind in lines.TABLES)]
@@ -52,11 +48,9 @@ def read(folder: str, graphs: Sequence[str] = (), product: Product | None = None
     _leave_earlier_runs(made)
     made.lines = lines.read(folder, graphs, made.rows, made.problems)
     if not (made.devices or made.rows["op_statistic"] or made.rows["communication_statistic"]):
-        for path, problem in made.problems.items():
-            raise NothingToRead(f"{folder} has no table that can be read. {path}: {problem}")
-        raise NothingToRead(
-            f"{folder} has no op_summary*.csv, msprof*.db or msprof*.json. Run msprof --export=on --output={folder}"
-        )
+        none = f"has no op_summary*.csv, msprof*.db or msprof*.json. Run msprof --export=on --output={folder}"
+        wrong = [f"has no table that can be read. {path}: {problem}" for path, problem in made.problems.items()]
+        raise ValueError(f"{folder} {[*wrong, none][0]}")
     return made
 
 
@@ -66,12 +60,7 @@ def _devices(source: str, made: Profile) -> Iterator[Device]:
     if not runs:
         return
     rows = [row for row in made.rows["step_trace"] if row["source"] == source]
-    windows = (
-        row["begin"] + row["end"]
-        for row in made.rows["profiled_steps"]
-        if os.path.join(source, "").startswith(os.path.join(row["source"], ""))
-    )
-    window: list[int] = next(windows, [])
+    windows = [row for row in made.rows["profiled_steps"] if row["source"] == os.path.dirname(source)]
     numbers = sorted({each.device for each in runs.signatures}, key=lambda text: (len(text), text))
     traced = {number: steps.traced(row for row in rows if row["device"] in (number, "")) for number in numbers}
     communicate = {each.device for each, busy in zip(runs.signatures, runs.category) if busy == kinds.COMMUNICATION}
@@ -86,7 +75,7 @@ def _devices(source: str, made: Profile) -> Iterator[Device]:
         if own.any():
             columns = joined if own.all() else [column[own] for column in joined]
             found = traced[number][0] or steps.find(columns, runs)
-            yield Device(made, source, f"{source} {number}".strip() or "0", columns, steps.chosen(found, window))
+            yield Device(made, source, f"{source} {number}".strip() or "0", columns, steps.chosen(found, windows))
 
 
 def _leave_earlier_runs(made: Profile) -> None:

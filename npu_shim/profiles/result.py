@@ -24,8 +24,14 @@ _LISTS = ("waits", "phases", "ops", "findings", "timeline")
 _NAMES = {kinds.COMMUNICATION: "communication that nothing overlaps", kinds.TRANSFER: "copies"}
 
 
-def slowest(profile: Profile) -> Device:
-    """Return the device that works longest in a step, for which others wait."""
+def slowest(profile: Profile, folder: str) -> Device:
+    """Return the device that works longest in a step, for which others wait.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not profile.devices:
+        raise ValueError(f"{folder} has no runs of ops. Export op_summary with msprof --export=on")
     return max(profile.devices, key=lambda device: device.takes - device.alone)
 
 
@@ -39,16 +45,16 @@ def to_result(profile: Profile, folder: str, by_gain: bool = False) -> JsonObjec
     """
     none: JsonObject = {"device": None, "step": None, **{name: [] for name in _LISTS}, "types": _totals(profile)}
     return page(
-        [profile],
+        profile,
         folder=folder,
         product=profile.product.name if profile.product else None,
         files=dict(Counter(each.kind for each in profile.files)),
         devices=[_device(each) for each in profile.devices],
-        **(_shown(profile, slowest(profile), by_gain) if profile.devices else none),
+        **(_shown(profile, slowest(profile, folder), by_gain) if profile.devices else none),
     )
 
 
-def page(profiles: Sequence[Profile], **content: Any) -> JsonObject:
+def page(*profiles: Profile, **content: Any) -> JsonObject:
     """Return a result with what all have."""
     problems = [{"file": path, "problem": text} for each in profiles for path, text in each.problems.items()]
     return {**about("profile"), **content, "problems": problems}

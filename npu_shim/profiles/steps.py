@@ -110,14 +110,15 @@ def _by_name(code: np.ndarray, signatures: Sequence[Signature]) -> np.ndarray | 
     return np.cumsum(names == first) - 1
 
 
-def chosen(steps: Steps, window: Sequence[float]) -> Steps:
-    """Return the steps within a window of time, if there are any, without those at the begin that are slow.
+def chosen(steps: Steps, windows: Sequence[Mapping[str, Any]]) -> Steps:
+    """Return the steps within windows of time, if there are any, without those at the begin that are slow.
 
     The first steps compile and warm up; each takes several times as long as those behind it.
     """
     edges = steps.edges
-    kept = np.flatnonzero((edges[:, 0] >= window[0]) & (edges[:, -1] <= window[1])) if window else edges[:0, 0]
-    first, until = (kept[0], kept[-1] + 1) if len(kept) else (0, len(edges))
+    inside = [(edges[:, 0] >= row["begin"][0]) & (edges[:, -1] <= row["end"][0]) for row in windows]
+    kept = np.flatnonzero(np.any(inside, axis=0)) if np.any(inside) else np.arange(len(edges))
+    first, until = kept[0], kept[-1] + 1
     length = (edges[:, -1] - edges[:, 0])[:until]
     while until - first > _LEAST and length[first] > SLOW * np.median(length[first + 1 :]):
         first += 1

@@ -175,5 +175,5 @@ def test_all_steps_of_npu_device_are_profiled_and_the_wanted_ones_read(
     for number, (begin, end) in enumerate(zip(marks, marks[1:])):
         rank.runs.append(card.Run(card.matmul("a"), begin + 1000, end - 1000))
         rank.steps.append((number, begin + 1000, end - 1000, end - 1000))
-    card.write(tmp_path / "PROF_000001_1_A", rank)
+    card.write(tmp_path, rank)
     assert to_result(profile.read(str(tmp_path)), "")["step"]["number"] == 2  # between the hooks of steps 3 and 6

@@ -135,7 +135,6 @@ def test_steps_ops_and_waits_of_a_session(tmp_path: pathlib.Path) -> None:
     for row, before in zip(steps[1:], steps):
         starts, passed, ends = (float(row[name]) for name in ("FP Start(us)", "BP End(us)", "Iteration End(us)"))
         assert float(before["Iteration End(us)"]) + 20e3 <= starts < passed < ends  # augment sleeps before
-        assert abs(float(row["Data Aug Bound(us)"]) - starts + float(before["Iteration End(us)"])) < 1
     ops = table(tmp_path, "op_summary")
     products = [row for row in ops if row["Op Name"] == "product"]
     assert len(products) == 4
@@ -219,8 +218,11 @@ def test_a_script_with_too_few_steps_is_reported(tmp_path: pathlib.Path) -> None
     "options,words",
     [
         (["--profile-steps", "3"], "--profile-steps needs --profile. Add it."),
-        (["--profile", "d", "--profile-steps", "0-3"], "0-3 is not allowed: give 1 to 1000 steps, like 20-30. Step 0"),
-        (["--profile", "d", "--profile-steps", "a"], "a is not allowed: give 1 to 1000 steps, like 20-30"),
+        (
+            ["--profile", "d", "--profile-steps", "0-3"],
+            "--profile-steps: step 0 compiles. Give later steps, like 20-30.",
+        ),
+        (["--profile", "d", "--profile-steps", "a"], "a is not allowed: give steps from 0, like 0,5,10-12"),
         (["--profile", "d", "--dump", "e"], "--dump slows the steps that --profile measures. Give one of the two."),
         (["--profile", "."], "--profile .: the folder is not empty. Give another one, or remove it."),
     ],

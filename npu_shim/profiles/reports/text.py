@@ -92,8 +92,7 @@ def _first(title: str, key: str, result: JsonObject) -> str:
 
 def _section(title: str, lines: Sequence[str], keys: Sequence[str], rows: Sequence[JsonObject]) -> Section:
     heads = [_HEADS.get(key, key.replace("_", " ")) for key in keys]
-    texts = [place for place, key in enumerate(keys) if any(isinstance(row[key], (str, dict)) for row in rows)]
-    numbers = [place for place in range(len(keys)) if place not in texts]
+    numbers = [place for place, key in enumerate(keys) if not any(isinstance(row[key], (str, dict)) for row in rows)]
     return Section(title, lines, heads, [[_cell(key, row[key]) for key in keys] for row in rows], numbers)
 
 
