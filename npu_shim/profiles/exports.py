@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pathlib
 import re
 import sqlite3
 import urllib.parse
@@ -21,6 +22,7 @@ from npu_shim.profiles.kinds import Signature
 
 _HARDWARE = re.compile("Ascend Hardware|AI Core|AI CPU|Communication|HCCL|NPU", re.I)
 _SUMMARY = re.compile("Overlap Analysis|Free|Computing", re.I)
+_COLLECTIVES = re.compile("Communication|HCCL", re.I)
 _LINK = ("src rank", "dst rank", "transport type", "size(Byte)")  # arguments of an event
 _SUMS = re.compile(r"Total Op Info|.*-(top|middle|bottom)\d*@")  # and single ops, beside the totals of all
 _MOST_BYTES = 1 << 28  # of a timeline that is read for its links alone
@@ -29,9 +31,6 @@ _MOST_BYTES = 1 << 28  # of a timeline that is read for its links alone
 def read_database(file: ProfileFile, made: Profile) -> None:
     """Read the runs, links and steps in a data base of CANN 8 and 9, or of a plugin of PyTorch or MindSpore."""
     runs, form = made.runs[file.source], TABLES["database"]
-    operators, collectives, links, steps = (
-        " ".join(form[name]) for name in ("operators", "collectives", "links", "steps")
-    )
     address = f"file:{urllib.parse.quote(file.path)}?mode=ro&immutable=1"
     with contextlib.closing(sqlite3.connect(address, uri=True)) as base:
         base.execute("ATTACH ':memory:' AS empty")  # has the tables that the data base has not
@@ -40,17 +39,12 @@ def read_database(file: ProfileFile, made: Profile) -> None:
         texts = dict(base.execute("SELECT id, value FROM STRING_IDS"))
         base.create_function("text", 1, lambda number: texts.get(number, ""))
         base.create_function("copies", 1, lambda core: kinds.category(Signature(core=core)) == kinds.TRANSFER)
-        for query in (operators, collectives) if runs.wanted else ():
-            runs.add_rows((map(str, cells), start, took) for *cells, start, took in base.execute(query))
-        for link in base.execute(links):
+        for query in ("operators", "collectives") if runs.wanted else ():
+            runs.add_rows((map(str, cells), start, took) for *cells, start, took in base.execute(form[query]))
+        for link in base.execute(form["links"]):
             runs.link(*link)
         if not runs.marks.size:
-            runs.marks = np.array(base.execute(steps).fetchall(), np.int64).reshape(-1, 2)
-
-
-def _json(path: str) -> Any:
-    with open(path, encoding="utf-8-sig", errors="replace") as stream:
-        return json.load(stream)
+            runs.marks = np.array(base.execute(form["steps"]).fetchall(), np.int64).reshape(-1, 2)
 
 
 def read_timeline(file: ProfileFile, made: Profile) -> None:
@@ -59,7 +53,7 @@ def read_timeline(file: ProfileFile, made: Profile) -> None:
     is_wanted = kinds.COMMUNICATION in runs.category and os.path.getsize(file.path) < _MOST_BYTES and not runs.links
     if not (runs.wanted or is_wanted):
         return
-    events = _json(file.path)
+    events = json.loads(pathlib.Path(file.path).read_bytes())
     events = events["traceEvents"] if isinstance(events, dict) else events
     process = {each.get("pid"): str(each["args"]["name"]) for each in events if each.get("name") == "process_name"}
     rows: list[tuple[Any, ...]] = []
@@ -73,18 +67,15 @@ def read_timeline(file: ProfileFile, made: Profile) -> None:
             runs.link(*map(arguments.get, _LINK), took)
             # no part of a collective with an event
             if arguments.get("src rank") is None and "notify_id" not in arguments:
-                rows.append((_cells(each, arguments, of_process), start, took))
+                name, core = str(each.get("name", "")), str(arguments.get("Task Type", ""))
+                made_of = Signature(
+                    device=str(arguments.get("Device Id", arguments.get("device id", "0"))),
+                    name=name,
+                    type=str(arguments.get("OP Type", name.rpartition("/")[2].rstrip("0123456789_") or name)),
+                    core="COMMUNICATION" if _COLLECTIVES.search(of_process) else core,
+                )
+                rows.append((made_of, start, took))
     runs.add_rows(rows)
-
-
-def _cells(event: dict[str, Any], arguments: dict[str, Any], process: str) -> Signature:
-    name = str(event.get("name", ""))
-    return Signature(
-        device=str(arguments.get("Device Id", arguments.get("device id", "0"))),
-        name=name,
-        type=str(arguments.get("OP Type", name.rpartition("/")[2].rstrip("0123456789_") or name)),
-        core="COMMUNICATION" if re.search("Communication|HCCL", process, re.I) else str(arguments.get("Task Type", "")),
-    )
 
 
 def read_messages(file: ProfileFile, made: Profile) -> None:
@@ -94,7 +85,7 @@ def read_messages(file: ProfileFile, made: Profile) -> None:
     """
     runs = made.runs[file.source]
     is_known = bool(runs.links)
-    for keys, cells in _leaves(_json(file.path)):
+    for keys, cells in _leaves(json.loads(pathlib.Path(file.path).read_bytes())):
         if _SUMS.match(keys[2]):
             continue
         if "Transport Type" not in cells:

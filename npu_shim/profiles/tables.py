@@ -11,7 +11,7 @@ import functools
 import itertools
 import operator
 from decimal import Decimal
-from typing import Any, Iterator, TextIO
+from typing import Any, Callable, Iterator, TypeVar
 
 import numpy as np
 
@@ -21,13 +21,28 @@ from npu_shim.profiles.files import ProfileFile
 from npu_shim.profiles.kinds import Signature
 from npu_shim.profiles.runs import BETWEEN, Runs
 
+_Made = TypeVar("_Made")
 _RATIOS = ("matrix", "vector", "memory", "memory of vectors")
 _KEPT = 1 << 16  # cells with numbers
 _BLOCK = 1 << 21  # bytes; pyarrow reads several ahead
 
 
-def _opened(path: str) -> TextIO:
-    return open(path, encoding="utf-8-sig", errors="replace", newline="")
+def _rows(file: ProfileFile, made: Profile, make: Callable[[list[str]], _Made], after: int = 0) -> Iterator[_Made]:
+    """Yield what is made of the rows after some. A row of which nothing can be made is named and skipped."""
+    row: list[str] | None = []
+    skipped = 0
+    with open(file.path, encoding="utf-8-sig", errors="replace", newline="") as stream:
+        reader = csv.reader(stream)
+        rows = itertools.islice(filter(None, reader), after, None)
+        while row is not None:
+            try:
+                row = next(rows, None)
+                if row:
+                    yield make(row)
+            except (ValueError, IndexError, csv.Error, ArithmeticError):
+                skipped += 1
+                where = f"the last one at line {reader.line_num}"
+                made.problems[file.path] = f"{skipped} rows are broken and were skipped, {where}"
 
 
 def read_rows(file: ProfileFile, made: Profile) -> None:
@@ -35,59 +50,37 @@ def read_rows(file: ProfileFile, made: Profile) -> None:
 
     Each row has the file's "source", and its "device" if it has none.
     """
-    times = columns.TABLES[file.kind].get("times", ())
-    with _opened(file.path) as stream:
-        reader = csv.reader(stream)
-        heads = next(reader, [])
-        found = columns.places(heads, file.kind)
-        for row in reader:
-            cells = {name: [(heads[n], row[n]) for n in of if n < len(row)] for name, of in found.items()}
-            if all(cells.values()):
-                texts: dict[str, Any] = {name: of[0][1].strip() for name, of in cells.items()}
-                texts.update((name, [columns.time(*each) for each in cells.get(name, ())]) for name in times)
-                made.rows[file.kind].append({"source": file.source, "device": file.device, **texts})
-            elif row:
-                problem = f"row {reader.line_num} has {len(row)} of {len(heads)} cells and was skipped"
-                made.problems[file.path] = problem
+    heads = next(_rows(file, made, list), [])
+    found = columns.places(heads, file.kind)
+
+    def make(row: list[str]) -> dict[str, Any]:
+        cells: dict[str, Any] = {name: row[of[0]].strip() for name, of in found.items()}
+        for name in columns.TABLES[file.kind].get("times", ()):
+            cells[name] = [columns.time(heads[n], row[n]) for n in found.get(name, ()) if n < len(row)]
+        return {"source": file.source, "device": file.device, **cells}
+
+    made.rows[file.kind].extend(_rows(file, made, make, 1))
 
 
 def read_runs(file: ProfileFile, made: Profile) -> None:
-    """Read the runs of ops in a table."""
-    with _opened(file.path) as stream:
-        reader = csv.reader(stream)
-        heads, first = next(reader, []), [*next(reader, []), ""]
+    """Read the runs of ops in a table. What Python's csv has made of cells is kept for the next ones."""
+    heads, first = [*itertools.islice(_rows(file, made, list), 2), [], []][:2]
     found = {column: places[0] for column, places in columns.places(heads, file.kind).items()}
-    times = found["start"], found["duration"]
-    digits = [columns.digits(heads[place], first[min(place, len(first) - 1)]) for place in times]
-    runs = made.runs[file.source]
-    done = _in_columns(file, found, len(heads), digits, runs, made.problems)
-    if done is not None:
-        runs.add_rows(_in_rows(file.path, found, digits, done, made.problems), file.device)
-
-
-def _in_rows(
-    path: str, found: dict[str, int], digits: list[int], done: int, problems: dict[str, str]
-) -> Iterator[tuple[Any, ...]]:
-    """Yield runs that Python's csv reads, without the first rows. What cells say is kept for the next ones."""
+    start, duration = found["start"], found["duration"]
+    digits = [columns.digits(heads[place], "".join(first[place : place + 1])) for place in (start, duration)]
     texts, ratios = ([found.get(column, -1) for column in names] for names in (Signature._fields, _RATIOS))
-    start, duration, cells = found["start"], found["duration"], operator.itemgetter(*texts)
     took = functools.lru_cache(_KEPT)(lambda cell: columns.shifted(cell, digits[1]))
     ratio = functools.lru_cache(_KEPT)(lambda cell: columns.number(cell, np.nan))
-    row: list[str] | None = []
-    skipped = 0
-    with _opened(path) as stream:
-        reader = csv.reader(stream)
-        rows = itertools.islice(filter(None, reader), 1 + done, None)
-        while row is not None:
-            try:
-                row = next(rows, None)
-                if row:
-                    row.append("")  # the cell of a column that the table does not have
-                    times = columns.shifted(row[start], digits[0]), took(row[duration])
-                    yield (cells(row), *times, *[ratio(row[place]) for place in ratios])
-            except (ValueError, IndexError, csv.Error, ArithmeticError):
-                skipped += 1
-                problems[path] = f"{skipped} rows are broken and were skipped, the last one at line {reader.line_num}"
+
+    def make(row: list[str]) -> tuple[Any, ...]:
+        row.append("")  # the cell of a column that the table does not have
+        times = columns.shifted(row[start], digits[0]), took(row[duration])
+        return (cells(row), *times, *[ratio(row[place]) for place in ratios])
+
+    cells, runs = operator.itemgetter(*texts), made.runs[file.source]
+    done = _in_columns(file, found, len(heads), digits, runs, made.problems)
+    if done is not None:
+        runs.add_rows(_rows(file, made, make, 1 + done), file.device)
 
 
 def _in_columns(
