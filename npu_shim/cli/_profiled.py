@@ -65,6 +65,7 @@ def start(given: JsonObject | None) -> None:
     if os.listdir(folder):  # an earlier run of the same command has profiled
         return
     is_npu, steps = host_device.look().is_npu, given["steps"]
+    first, last = steps or _STEPS
     if is_npu:
         host_env.process_environ().pop("PROFILING_MODE", None)
         atexit.register(_export, folder, given["folder"])  # runs after what the vendor's packages register
@@ -79,11 +80,11 @@ def start(given: JsonObject | None) -> None:
             whole = whole_run(folder)
             given_options.give({"profiling_mode": False} if steps else whole, of_device=whole)
             if steps:
-                CardProfiler(*steps, folder).start()
+                CardProfiler(first, last, folder).start()
         else:
             from npu_shim.profiles.cpu_trace import CpuProfiler
 
-            CpuProfiler(*(steps or _STEPS), folder, given["folder"]).start()
+            CpuProfiler(first, last, folder, given["folder"]).start()
 
     after_tensorflow(begin)
 

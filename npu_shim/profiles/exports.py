@@ -41,8 +41,8 @@ def read_database(file: ProfileFile, made: Profile) -> None:
         base.create_function("copies", 1, lambda core: kinds.category(Signature(core=core)) == kinds.TRANSFER)
         for query in ("operators", "collectives") if runs.wanted else ():
             runs.add_rows((map(str, cells), start, took) for *cells, start, took in base.execute(form[query]))
-        for link in base.execute(form["links"]):
-            runs.link(*link)
+        for *link, took in base.execute(form["links"]):
+            runs.link(link, took)
         if not runs.marks.size:
             runs.marks = np.array(base.execute(form["steps"]).fetchall(), np.int64).reshape(-1, 2)
 
@@ -64,7 +64,7 @@ def read_timeline(file: ProfileFile, made: Profile) -> None:
         with noted(made.problems, file.path, "events are broken and were skipped, the last one for {!r}"):
             arguments = each["args"]
             start, took = (columns.shifted(str(each[name]), 3) for name in ("ts", "dur"))
-            runs.link(*map(arguments.get, _LINK), took)
+            runs.link([*map(arguments.get, _LINK)], took)
             # no part of a collective with an event
             if arguments.get("src rank") is None and "notify_id" not in arguments:
                 name, core = str(each.get("name", "")), str(arguments.get("Task Type", ""))
@@ -94,7 +94,7 @@ def read_messages(file: ProfileFile, made: Profile) -> None:
             made.waits[step, keys[2]][whose] = float(cells["Communication Time Info"]["Synchronization Time(ms)"])
         elif not is_known:
             size, took = (1e6 * float(cells[f"Transit {name}"]) for name in ("Size(MB)", "Time(ms)"))
-            runs.link(*map(int, keys[3].split("-")), cells["Transport Type"], size, took)
+            runs.link([*map(int, keys[3].split("-")), cells["Transport Type"], size], took)
 
 
 def _leaves(tree: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:

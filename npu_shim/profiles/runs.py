@@ -90,9 +90,10 @@ class Runs:
             code, start, took, *ratios = map(np.array, zip(*batch), (np.int32, np.int64, np.int64, *[np.float32] * 4))
             self.add(code, start, took, ratios)
 
-    def link(self, source: Any, target: Any, transport: Any, size: Any, took: float) -> None:
-        """Add what went over a link, if anything did: bytes and nanoseconds."""
-        if None not in (source, target, transport, size) and float(size) > 0 and source != target:
+    def link(self, what: Sequence[Any], took: float) -> None:
+        """Add what went over a link, if anything did: source, target, transport and bytes; and nanoseconds."""
+        source, target, transport, size = what
+        if None not in what and float(size) > 0 and source != target:
             self.links[int(source), int(target), str(transport)] += float(size), took
 
     def joined(self) -> list[np.ndarray]:

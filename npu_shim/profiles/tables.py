@@ -66,16 +66,16 @@ def read_runs(file: ProfileFile, made: Profile) -> None:
     """Read the runs of ops in a table. What Python's csv has made of cells is kept for the next ones."""
     heads, first = [*itertools.islice(_rows(file, made, list), 2), [], []][:2]
     found = {column: places[0] for column, places in columns.places(heads, file.kind).items()}
-    start, duration = found["start"], found["duration"]
-    digits = [columns.digits(heads[place], "".join(first[place : place + 1])) for place in (start, duration)]
+    times = {column: found[column] for column in ("start", "duration")}
+    digits = {column: columns.digits(heads[n], "".join(first[n : n + 1])) for column, n in times.items()}
     texts, ratios = ([found.get(column, -1) for column in names] for names in (Signature._fields, _RATIOS))
-    took = functools.lru_cache(_KEPT)(lambda cell: columns.shifted(cell, digits[1]))
+    took = functools.lru_cache(_KEPT)(lambda cell: columns.shifted(cell, digits["duration"]))
     ratio = functools.lru_cache(_KEPT)(lambda cell: columns.number(cell, np.nan))
 
     def make(row: list[str]) -> tuple[Any, ...]:
         row.append("")  # the cell of a column that the table does not have
-        times = columns.shifted(row[start], digits[0]), took(row[duration])
-        return (cells(row), *times, *[ratio(row[place]) for place in ratios])
+        start = columns.shifted(row[times["start"]], digits["start"])
+        return (cells(row), start, took(row[times["duration"]]), *[ratio(row[place]) for place in ratios])
 
     cells, runs = operator.itemgetter(*texts), made.runs[file.source]
     done = _in_columns(file, found, len(heads), digits, runs, made.problems)
@@ -84,7 +84,7 @@ def read_runs(file: ProfileFile, made: Profile) -> None:
 
 
 def _in_columns(
-    file: ProfileFile, found: dict[str, int], width: int, digits: list[int], runs: Runs, problems: dict[str, str]
+    file: ProfileFile, found: dict[str, int], width: int, digits: dict[str, int], runs: Runs, problems: dict[str, str]
 ) -> int | None:
     """Add runs that pyarrow reads. Return None at the end of the file, else the number of rows that are read."""
     done = 0
@@ -97,26 +97,29 @@ def _in_columns(
         slow = "Python's csv reads the tables, about 4 times slower"
         problems["pyarrow"] = f"it is installed but cannot be imported: {error}. {slow}"
         return done
-    names = {column: str(place) for column, place in found.items()}  # heads may repeat
-    texts, times = [names.get(column) for column in Signature._fields], [names["start"], names["duration"]]
-    types: dict[str, Any] = dict.fromkeys(filter(None, texts), pyarrow.string())
-    types.update({name: pyarrow.decimal128(20 + places, places) for name, places in zip(times, digits)})
-    types.update({names[column]: pyarrow.float32() for column in _RATIOS if column in names})
-    read = arrow.ReadOptions(column_names=list(map(str, range(width))), skip_rows=1, block_size=_BLOCK)
-    convert = arrow.ConvertOptions(include_columns=list(types), column_types=types, strings_can_be_null=False)
+    names = [str(place) for place in range(width)]  # heads may repeat
+    for column, place in found.items():
+        names[place] = column
+    types = {column: pyarrow.decimal128(20 + places, places) for column, places in digits.items()}
+    types.update(dict.fromkeys(Signature._fields, pyarrow.string()))
+    types.update(dict.fromkeys(_RATIOS, pyarrow.float32()))
+    read = arrow.ReadOptions(column_names=names, skip_rows=1, block_size=_BLOCK)
+    convert = arrow.ConvertOptions(
+        include_columns=list(types), include_missing_columns=True, column_types=types, strings_can_be_null=False
+    )
     try:
         for batch in arrow.open_csv(file.path, read_options=read, convert_options=convert):
-            by_name = dict(zip(types, batch.columns))
-            cells = [by_name.get(name, "") for name in texts]
-            joined = compute.binary_join_element_wise(*cells, BETWEEN).dictionary_encode()
+            cells = dict(zip(types, batch.columns))
+            texts = [cells[column] for column in Signature._fields]
+            joined = compute.binary_join_element_wise(*texts, BETWEEN, null_handling="replace").dictionary_encode()
             code = np.array([runs.number(text, file.device) for text in joined.dictionary.to_pylist()], np.int32)
-            none = np.full(len(batch), np.nan, np.float32)
-            ratios = [by_name[names[each]].to_numpy(False) if each in names else none for each in _RATIOS]
             start, took = (
-                compute.multiply(by_name[name], Decimal(10**places)).cast(pyarrow.int64()).to_numpy()
-                for name, places in zip(times, digits)
+                compute.multiply(cells[column], Decimal(10**places)).cast(pyarrow.int64()).to_numpy()
+                for column, places in digits.items()
             )
-            runs.add(code[joined.indices.to_numpy()], start, took, ratios)
+            runs.add(
+                code[joined.indices.to_numpy()], start, took, [cells[column].to_numpy(False) for column in _RATIOS]
+            )
             done += len(batch)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError):
         return done
