@@ -22,6 +22,7 @@ from npu_shim.profiles.kinds import Signature
 from npu_shim.profiles.runs import BETWEEN, Runs
 
 _Made = TypeVar("_Made")
+_TIMES = ("start", "duration")
 _RATIOS = ("matrix", "vector", "memory", "memory of vectors")
 _KEPT = 1 << 16  # cells with numbers
 _BLOCK = 1 << 21  # bytes; pyarrow reads several ahead
@@ -64,18 +65,19 @@ def read_rows(file: ProfileFile, made: Profile) -> None:
 
 def read_runs(file: ProfileFile, made: Profile) -> None:
     """Read the runs of ops in a table. What Python's csv has made of cells is kept for the next ones."""
-    heads, first = [*itertools.islice(_rows(file, made, list), 2), [], []][:2]
+    rows = _rows(file, made, list)
+    heads, first = next(rows, []), next(rows, [])
     found = {column: places[0] for column, places in columns.places(heads, file.kind).items()}
-    times = {column: found[column] for column in ("start", "duration")}
-    digits = {column: columns.digits(heads[n], "".join(first[n : n + 1])) for column, n in times.items()}
+    start, duration = found["start"], found["duration"]
+    digits = [columns.digits(heads[place], (first + heads)[place]) for place in (start, duration)]
     texts, ratios = ([found.get(column, -1) for column in names] for names in (Signature._fields, _RATIOS))
-    took = functools.lru_cache(_KEPT)(lambda cell: columns.shifted(cell, digits["duration"]))
+    took = functools.lru_cache(_KEPT)(lambda cell: columns.shifted(cell, digits[1]))
     ratio = functools.lru_cache(_KEPT)(lambda cell: columns.number(cell, np.nan))
 
     def make(row: list[str]) -> tuple[Any, ...]:
         row.append("")  # the cell of a column that the table does not have
-        start = columns.shifted(row[times["start"]], digits["start"])
-        return (cells(row), start, took(row[times["duration"]]), *[ratio(row[place]) for place in ratios])
+        times = columns.shifted(row[start], digits[0]), took(row[duration])
+        return (cells(row), *times, *[ratio(row[place]) for place in ratios])
 
     cells, runs = operator.itemgetter(*texts), made.runs[file.source]
     done = _in_columns(file, found, len(heads), digits, runs, made.problems)
@@ -84,7 +86,7 @@ def read_runs(file: ProfileFile, made: Profile) -> None:
 
 
 def _in_columns(
-    file: ProfileFile, found: dict[str, int], width: int, digits: dict[str, int], runs: Runs, problems: dict[str, str]
+    file: ProfileFile, found: dict[str, int], width: int, digits: list[int], runs: Runs, problems: dict[str, str]
 ) -> int | None:
     """Add runs that pyarrow reads. Return None at the end of the file, else the number of rows that are read."""
     done = 0
@@ -100,7 +102,7 @@ def _in_columns(
     names = [str(place) for place in range(width)]  # heads may repeat
     for column, place in found.items():
         names[place] = column
-    types = {column: pyarrow.decimal128(20 + places, places) for column, places in digits.items()}
+    types = {column: pyarrow.decimal128(20 + places, places) for column, places in zip(_TIMES, digits)}
     types.update(dict.fromkeys(Signature._fields, pyarrow.string()))
     types.update(dict.fromkeys(_RATIOS, pyarrow.float32()))
     read = arrow.ReadOptions(column_names=names, skip_rows=1, block_size=_BLOCK)
@@ -115,7 +117,7 @@ def _in_columns(
             code = np.array([runs.number(text, file.device) for text in joined.dictionary.to_pylist()], np.int32)
             start, took = (
                 compute.multiply(cells[column], Decimal(10**places)).cast(pyarrow.int64()).to_numpy()
-                for column, places in digits.items()
+                for column, places in zip(_TIMES, digits)
             )
             runs.add(
                 code[joined.indices.to_numpy()], start, took, [cells[column].to_numpy(False) for column in _RATIOS]
