@@ -39,11 +39,6 @@ class Finding(NamedTuple):
     evidence: list[Row]
     needed: float = 0.0
 
-    @property
-    def saved(self) -> float:
-        """Return the time that a fix saves at most."""
-        return max(self.ms - self.needed, 0.0)
-
 
 def search(profile: Profile, device: Device) -> list[Finding]:
     """Return the bottlenecks of a device, those that cost most first."""
@@ -66,7 +61,7 @@ def _by_kind(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
             spent = device.total(idle[kinds.HOST])
             rows = rows or [Row("idle before the forward pass", "", "", 1.0, spent, "no op runs on the device")]
             rows += _loop(device, spent)
-        yield Finding(name, spent, rows, device.bound(places) if kinds.KINDS[name].get("replaced") else 0.0)
+        yield Finding(name, spent, rows, min(device.bound(places), spent) if kinds.KINDS[name].get("replaced") else 0.0)
 
 
 def reason(each: Signature) -> str:
@@ -208,9 +203,9 @@ def _use(device: Device, place: int) -> str:
 
 
 def _why_low(each: Signature) -> str:
-    first, *others = work.shapes(each.shapes)[:2]
+    shapes = work.shapes(each.shapes)[:2]
     if re.search(r"(^|;)(DT_)?FLOAT(32)?(;|$)", each.types, re.I):
         return "matrix-float32"
-    if any(size % _TILE and size > 1 for shape in (first, *others) for size in shape[-2:]):
+    if any(size % _TILE and size > 1 for shape in shapes for size in shape[-2:]):
         return "matrix-sizes"
-    return "matrix-batch" if first and np.prod(first[:-1], dtype=np.int64) < 8 * _TILE else "matrix-unit"
+    return "matrix-batch" if shapes[0] and np.prod(shapes[0][:-1], dtype=np.int64) < 8 * _TILE else "matrix-unit"

@@ -63,7 +63,7 @@ def page(*profiles: Profile, **content: Any) -> JsonObject:
 def _shown(profile: Profile, device: Device, by_gain: bool) -> JsonObject:
     found, length = findings.search(profile, device), device.length / 1e6
     if by_gain:
-        found.sort(key=lambda each: (-each.saved, -each.ms, each.id))
+        found.sort(key=lambda each: (each.needed - each.ms, -each.ms, each.id))
     waits = {label(device, name): spent for name, spent in device.waits.items() if spent.any()}
     return {
         "device": device.name,
@@ -97,12 +97,13 @@ def _shown(profile: Profile, device: Device, by_gain: bool) -> JsonObject:
 
 
 def _finding(device: Device, each: Finding) -> JsonObject:
+    left = device.takes - (each.ms - each.needed)  # with a fix
     return {
         "id": each.id,
         **{key: kinds.KINDS[each.id][key] for key in ("title", "fix", "see")},
         "ms": each.ms,
         "share": each.ms / device.takes,
-        "gain": device.takes / (device.takes - each.saved) if each.saved < device.takes else None,
+        "gain": device.takes / left if left > 0 else None,
         "evidence": [row._asdict() for row in each.evidence],
     }
 
