@@ -93,9 +93,7 @@ class HostTrace:
         try:
             tf.profiler.experimental.start(self._folder.name, tf.profiler.experimental.ProfilerOptions(**levels))
         except tf.errors.AlreadyExistsError:
-            raise RuntimeError(
-                "the script profiles itself, and TensorFlow has one profiler. Give other --profile-steps, or remove it."
-            ) from None
+            raise RuntimeError("the script profiles itself. TensorFlow has one profiler: remove the other.") from None
 
     @staticmethod
     def span(name: str) -> ContextManager[object]:

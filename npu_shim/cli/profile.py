@@ -30,11 +30,25 @@ def main(arguments: list[str]) -> int:
             made.error(f"can't find folder {folder!r}. Give the folder of a profile")
     if args.new and (args.html or args.rank_by_gain or args.product):
         made.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
+    from npu_shim.profiles import comparing, profile, result
+    from npu_shim.profiles.reports import page, text
+    from npu_shim.rehearsal.assess.products import product
+    from npu_shim.rehearsal.reports import to_json
+
     try:
-        return _report(args)
+        found = profile.read(args.folder, args.graph, product(args.product) if args.product else None)
+        if args.new:
+            shown = comparing.compare(found, profile.read(args.new, args.graph), (args.folder, args.new))
+        else:
+            shown = result.to_result(found, args.folder, args.rank_by_gain)
+        for path, write in ((args.json, to_json), (args.html, page.to_html)):
+            if path:
+                pathlib.Path(path).write_text(write(shown), encoding="utf-8")
     except (OSError, ValueError) as error:
         print(f"npu-shim profile: error: {error}", file=sys.stderr)
         return USAGE_ERROR
+    slower = args.new and shown["step"]["verdict"] == comparing.SLOWER
+    return show(text.to_text(shown).rstrip("\n"), _SLOWER if slower else 0)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,22 +66,3 @@ def _parser() -> argparse.ArgumentParser:
     lines = "folder that knows the lines of ops: graph files, a profile of the CPU, or the JSON of npu-shim assess"
     made.add_argument("--graph", action="append", default=[], metavar="DIR", help=lines)
     return made
-
-
-def _report(args: argparse.Namespace) -> int:
-    from npu_shim.profiles import comparing, profile, result
-    from npu_shim.profiles.reports import page, text
-    from npu_shim.rehearsal.assess.products import product
-    from npu_shim.rehearsal.reports import to_json
-
-    found = profile.read(args.folder, args.graph, product(args.product) if args.product else None)
-    if args.new:
-        made = comparing.compare(found, profile.read(args.new, args.graph), (args.folder, args.new))
-    else:
-        made = result.to_result(found, args.folder, args.rank_by_gain)
-    if args.json:
-        pathlib.Path(args.json).write_text(to_json(made), encoding="utf-8")
-    if args.html:
-        pathlib.Path(args.html).write_text(page.to_html(made), encoding="utf-8")
-    slower = args.new and made["step"]["verdict"] == comparing.SLOWER
-    return show(text.to_text(made).rstrip("\n"), _SLOWER if slower else 0)

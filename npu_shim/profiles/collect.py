@@ -61,8 +61,7 @@ class Profiler(Progress):
             report(f"profiled steps {self._began} to {self.steps - 1}. {self.end()}")
         else:
             report(
-                f"the script ended after {self.steps} training steps, and step {self._first} is the first to profile. "
-                "Give earlier ones with --profile-steps."
+                f"the script ended after {self.steps} steps, before step {self._first}. Give earlier --profile-steps."
             )
 
     def begin(self) -> None:

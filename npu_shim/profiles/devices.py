@@ -112,7 +112,7 @@ class Device:
         took = np.bincount(self.code[inside], (self.end - self.start)[inside], number)
         self.ms = took / len(self.length) / 1e6
         self.kind = np.array([kinds.kind(each) for each in self.signatures], object)
-        self.on_cpu = any(kinds.on_cpu(each) for each in self.signatures)
+        self.on_cpu = any(each.core.upper() == "CPU" for each in self.signatures)
 
     def by_type(self, types: Sequence[str]) -> np.ndarray:
         """Return the nanoseconds of each step in ops of each of the types, which are sorted."""

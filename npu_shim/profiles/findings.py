@@ -186,7 +186,7 @@ def _matrix(device: Device) -> Iterator[Finding]:
     lost: dict[str, dict[int, float]] = collections.defaultdict(dict)
     for place in np.flatnonzero((device.calls > 0) & (device.kind == "")):
         each, ms = device.signatures[place], device.ms[place]
-        if kinds.is_matrix(each) and not kinds.on_cpu(each):
+        if kinds.is_matrix(each) and each.core.upper() != "CPU":
             used = float(device.ratios[0][place])
             bound = device.bound([place])
             used = bound / ms if bound and not np.isfinite(used) else used

@@ -68,11 +68,6 @@ def _first(rows: list[dict[str, str]], **cells: str) -> dict[str, str]:
     )
 
 
-def on_cpu(each: Signature) -> bool:
-    """Return True for an op of TensorFlow on the CPU."""
-    return each.core.upper() == "CPU"
-
-
 def is_matrix(each: Signature) -> bool:
     """Return True for an op of the matrix unit."""
     return bool(_MATRIX.fullmatch(each.type)) and category(each) == COMPUTE

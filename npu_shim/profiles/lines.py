@@ -10,7 +10,6 @@ from typing import Any, Mapping, Sequence
 from npu_shim.dumps import files as dumps_files, graph_files
 
 TABLES = ("lines", "fusion_op")
-_ASSESSMENT = "npu-shim assess"
 _MOST_BYTES = 1 << 26  # of an assessment; a timeline may have more
 
 
@@ -41,5 +40,5 @@ def _assessed(path: str) -> dict[str, str]:
     """Return the lines of types that do not run on the device, which an assessment has."""
     with open(path, encoding="utf-8") as stream:
         assessment = json.load(stream)
-    graphs = assessment["graphs"] if assessment.get("tool") == _ASSESSMENT else []
+    graphs = assessment["graphs"] if assessment.get("tool") == "npu-shim assess" else []
     return {row["op"]: row["lines"][0] for one in graphs for row in one["operators"] if row["lines"]}
