@@ -7,7 +7,6 @@ Python's csv reads the rest one by one and skips what is broken.
 from __future__ import annotations
 
 import csv
-import functools
 import itertools
 import operator
 from decimal import Decimal
@@ -24,7 +23,6 @@ from npu_shim.profiles.runs import BETWEEN, Runs
 _Made = TypeVar("_Made")
 _TIMES = ("start", "duration")
 _RATIOS = ("matrix", "vector", "memory", "memory of vectors")
-_KEPT = 1 << 16  # cells with numbers
 _BLOCK = 1 << 21  # bytes; pyarrow reads several ahead
 
 
@@ -64,20 +62,18 @@ def read_rows(file: ProfileFile, made: Profile) -> None:
 
 
 def read_runs(file: ProfileFile, made: Profile) -> None:
-    """Read the runs of ops in a table. What Python's csv has made of cells is kept for the next ones."""
+    """Read the runs of ops in a table."""
     rows = _rows(file, made, list)
     heads, first = next(rows, []), next(rows, [])
     found = {column: places[0] for column, places in columns.places(heads, file.kind).items()}
     start, duration = found["start"], found["duration"]
     digits = [columns.digits(heads[place], (first + heads)[place]) for place in (start, duration)]
     texts, ratios = ([found.get(column, -1) for column in names] for names in (Signature._fields, _RATIOS))
-    took = functools.lru_cache(_KEPT)(lambda cell: columns.shifted(cell, digits[1]))
-    ratio = functools.lru_cache(_KEPT)(lambda cell: columns.number(cell, np.nan))
 
     def make(row: list[str]) -> tuple[Any, ...]:
         row.append("")  # the cell of a column that the table does not have
-        times = columns.shifted(row[start], digits[0]), took(row[duration])
-        return (cells(row), *times, *[ratio(row[place]) for place in ratios])
+        times = columns.shifted(row[start], digits[0]), columns.shifted(row[duration], digits[1])
+        return (cells(row), *times, *[columns.number(row[place], np.nan) for place in ratios])
 
     cells, runs = operator.itemgetter(*texts), made.runs[file.source]
     done = _in_columns(file, found, len(heads), digits, runs, made.problems)
