@@ -112,7 +112,7 @@ def test_the_vendors_profiler_profiles_some_steps(tmp_path: pathlib.Path) -> Non
     assert json.loads(output.partition("options ")[2])["profiling_mode"] is False  # it excludes the profiler
     assert "profiled steps 2 to 3. They are exported when the script ends" in report
     command = f"msprof --export=on --output={tmp_path}/profile/PROF_000001_A"
-    assert f"msprof is not on the PATH. On the host with CANN, run: {command}" in report
+    assert f"msprof is not on the PATH, or has failed. On the host with CANN, run: {command}" in report
 
 
 def test_sessions_of_the_vendors_configs_are_profiled(tmp_path: pathlib.Path) -> None:
