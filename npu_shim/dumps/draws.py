@@ -198,17 +198,16 @@ class SharedDraws(tf_op_creation.OpHook):
                 stack.enter_context(graph.as_default())
                 stack.enter_context(tf_op_creation.own_ops(graph))
                 stack.enter_context(graph.control_dependencies(None))
-            if around or (graph is None and draw.asked):
+            if around or draw.asked:
                 draw.counter = tf_recording.variable_of_hooks(np.zeros((), np.int64))
             if graph is None:
                 shape = [None, *own.shape] if draw.asked else None
                 draw.target = tf_recording.variable_of_hooks(draw.none if draw.asked else draw.next(), shape)
                 self._of_functions.append(draw)
             else:
-                if draw.counter is None and op.graph is graph:  # where a run does not feed it, the op itself
-                    draw.target = v1.placeholder_with_default(own, own.shape, "draw")
-                else:
-                    draw.target = v1.placeholder(own.dtype, [None, *own.shape] if around else own.shape, "draw")
+                draw.target = v1.placeholder(
+                    own.dtype, [None, *own.shape] if around or draw.asked else own.shape, "draw"
+                )
                 self._of_graph.setdefault(graph, []).append(draw)
         return draw
 
@@ -290,15 +289,13 @@ class SharedDraws(tf_op_creation.OpHook):
     def _given(
         self, draws: Sequence[_Draw], graph: Graph, shapes: Mapping[str, Sequence[int]]
     ) -> dict[_Draw, np.ndarray]:
-        """Return the numbers for a run of a graph, of all draws whose sizes follow from shapes of what it is fed."""
+        """Return the numbers for a run of a graph; none of a draw whose sizes do not follow from what it is fed."""
         given = {}
         for draw in draws:
             inputs = self._inputs(draw, graph, shapes) if draw.asked else []
-            if inputs is not None:
-                given[draw] = draw.next(inputs)
-            elif draw.counter is not None:
-                given[draw] = draw.none
-        rows = [(draw.name, value.reshape(-1)[:FEW]) for draw, value in given.items() if draw.counter is None]
+            given[draw] = draw.none if inputs is None else draw.next(inputs)
+        firsts = [(draw.name, value if draw.counter is None else value[:1]) for draw, value in given.items()]
+        rows = [(name, value.reshape(-1)[:FEW]) for name, value in firsts if value.size]
         if rows:
             self._recorder.values(DRAW, rows, self._recorder.steps + 1)
         return given

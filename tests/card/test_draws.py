@@ -274,7 +274,7 @@ def test_a_session_gets_the_numbers_of_the_recording(tmp_path: pathlib.Path) -> 
 def test_the_sizes_of_a_session_follow_from_what_it_is_fed(tmp_path: pathlib.Path) -> None:
     cpu, shared = (run(tmp_path, where, "sizes") for where in ("cpu", "draws"))
     np.testing.assert_allclose(losses(shared), losses(cpu), rtol=1e-6)
-    assert len({row.tobytes() for row in losses(cpu)}) == 4
+    assert len({row.tobytes() for row in losses(cpu)}) == 4 and set(drawn(cpu)) <= set(drawn(shared))
     about = json.loads((shared / "draws.json").read_text())
     assert len(about["shared"]) == 3 and not about["left"]
 
