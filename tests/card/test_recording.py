@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
-import sys
 from typing import Any
 
 from conftest import FACE, FOLDER, HERE
@@ -12,6 +10,7 @@ from conftest import FACE, FOLDER, HERE
 from npu_shim.rehearsal.comparing.recording import read
 from npu_shim.rehearsal.recording.kinds import FEED, FETCH, FINAL, LOG, PRINT
 from samples import training
+from tests.distributed import forks
 from tests.marks import of_version_1
 
 # Trains twice, before and after the hooks are installed, and prints if both graphs are equal.
@@ -161,15 +160,10 @@ recorder.writer.event("end", ended="returned")
 def recorded(folder: pathlib.Path, kind: str) -> tuple[str, Any]:
     """Return the output of the script, and its recording."""
     (folder / "train.py").write_text(EAGER if kind == "function" else SCRIPT)
-    done = subprocess.run(
-        [sys.executable, "train.py", FOLDER, HERE, str(folder), kind],
-        cwd=str(folder),
-        env={**training.environment(), "NPU_SHIM_FALLBACK": "error"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    return done.stdout, read(str(folder))
+    environ = {**training.environment(), "NPU_SHIM_FALLBACK": "error"}
+    script, log = folder / "train.py", folder / "output"
+    said = forks.run_script(script, FOLDER, HERE, str(folder), kind, log=log, environ=environ, cwd=folder)
+    return said, read(str(folder))
 
 
 def test_a_session_runs_what_it_runs_without_a_recording(tmp_path: pathlib.Path) -> None:
