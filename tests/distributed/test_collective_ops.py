@@ -227,7 +227,6 @@ def test_gradient_of_a_sum_is_the_sum_of_the_gradients_in_its_group(ranks, mode)
         assert_same([got[r][1]], 2 * x * np.float32(sum(range(r % 2 + 1, n + 1, 2))))
 
 
-@pytest.mark.smoke
 def test_loops_and_branches(ranks):
     got = ranks.run("""
         def build():

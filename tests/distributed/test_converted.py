@@ -107,7 +107,7 @@ if tf.__version__ >= "2":
     @pytest.mark.parametrize(
         "script, mode, cases",
         [
-            pytest.param("plain_training.py", "tf_strategy", PLAIN + IS_NIGHTLY * MORE_PLAIN, marks=pytest.mark.smoke),
+            ("plain_training.py", "tf_strategy", PLAIN + IS_NIGHTLY * MORE_PLAIN),
             pytest.param(
                 "strategy_training.py", "tf_strategy", STRATEGY + IS_NIGHTLY * MORE_STRATEGY, marks=pytest.mark.nightly
             ),

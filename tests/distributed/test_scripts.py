@@ -26,9 +26,7 @@ THROUGH_THE_LAUNCHER = ("horovod_session", "mirrored_estimator")  # the others, 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(
-            name, marks=[pytest.mark.smoke] * (name == "horovod_session") + OF_VERSION_1 * (name == "horovod_estimator")
-        )
+        pytest.param(name, marks=OF_VERSION_1 * (name == "horovod_estimator"))
         for name in sorted(WANTED)
         if HAS_ESTIMATOR or "estimator" not in name
     ],

@@ -28,7 +28,7 @@ class LineDefect(NamedTuple):
 _D = LineDefect
 DEFECTS: dict[str, tuple[LineDefect, ...]] = {
     "loop_with_early_stop": (
-        _D("batch-norm momentum", "momentum=0.9", "momentum=0.91", 1, "untrained variable", True),
+        _D("batch-norm momentum", "momentum=0.9", "momentum=0.91", 1, "untrained variable"),
         _D(
             "training mode in evaluation",
             "model(images, training=False)",

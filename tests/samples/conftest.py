@@ -12,7 +12,7 @@ from samples import training
 from tests.distributed import forks
 
 # Seconds matter here: these steps show the same as all of a run.
-STEPS = {"digits_estimator": 200, "digits_session": 200, "text_keras": 900, "digits_fit": 200, "digits_loop": 200}
+STEPS = {"digits_estimator": 200, "digits_session": 200, "text_keras": 400, "digits_fit": 200, "digits_loop": 200}
 
 Train = Callable[..., "concurrent.futures.Future[training.Run]"]
 
@@ -44,7 +44,7 @@ def train(repo_root: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> 
         if key not in runs:
             script = repo_root / "samples" / name / (kind + ".py")
             log = logs / "_".join(key).replace("--", "")
-            all_flags = [f"--steps={STEPS[name]}", *flags]
+            all_flags = [f"--steps={STEPS[name]}", f"--log_every={STEPS[name] // 10}", *flags]
             runs[key] = pool.submit(result_of, script, all_flags, log)
         return runs[key]
 
