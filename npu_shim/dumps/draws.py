@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 v1 = tf_api.v1
 _OF_VENDOR = (("estimator.npu_ops", "dropout"), ("estimator.npu_aicore_ops", "dropout_v3"))
 _INITIAL = "Initializer"  # in names of ops that draw initial variables, which a recording has
-_MOST_BYTES, _MOST_RUNS, _FEW_RUNS = 1 << 24, 1024, 16  # of the numbers for an op in a loop
+_MOST_BYTES, _MOST_RUNS, _FEW_RUNS = 1 << 27, 1024, 4  # of the numbers for an op in a loop
 
 
 class _Draw:
