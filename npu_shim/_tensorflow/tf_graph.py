@@ -149,6 +149,12 @@ def outermost(graph: Graph) -> Graph | None:
     return None if is_global and _context.default_execution_mode == _context.EAGER_MODE else graph
 
 
+def eager_outside() -> bool:
+    """Return True in eager code, and in a function that it traces."""
+    with tf.init_scope():
+        return bool(tf.executing_eagerly())
+
+
 def switch(
     condition: Tensor,
     inputs: Sequence[Tensor],

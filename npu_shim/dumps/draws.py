@@ -26,7 +26,7 @@ from npu_shim._tensorflow import tf_api, tf_capture, tf_graph, tf_op_creation, t
 from npu_shim.dumps.reference import DRAWS
 from npu_shim.ops.dropout import dropout
 from npu_shim.rehearsal.recording import methods, random_seeds, updating
-from npu_shim.rehearsal.recording.graph_inputs import FEW, RANDOM
+from npu_shim.rehearsal.recording.graph_inputs import FEW, is_random
 from npu_shim.rehearsal.recording.kinds import DRAW
 from npu_shim.rehearsal.recording.names import pairs
 from npu_shim.rehearsal.recording.recorder import Recorder
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 v1 = tf_api.v1
 _OF_VENDOR = (("estimator.npu_ops", "dropout"), ("estimator.npu_aicore_ops", "dropout_v3"))
 _INITIAL = "Initializer"  # in names of ops that draw initial variables, which a recording has
+_DATA = ("Iterator", "QueueDequeue", "RngRead")  # begin types of ops with data that are not fed
+_VECTORIZED = "loop_body/"  # in names of ops of tf.vectorized_map, which makes one op of many runs
 _MOST_BYTES, _MOST_RUNS, _FEW_RUNS = 1 << 27, 1024, 4  # of the numbers for an op in a loop
 
 
@@ -164,7 +166,7 @@ class SharedDraws(tf_op_creation.OpHook):
 
     def on_host(self, op_type: str) -> bool:
         """Return True for random ops, which draw on the CPU what they draw in the recording."""
-        if op_type.startswith(RANDOM):
+        if is_random(op_type):
             self._eager.add(op_type)
         return op_type in self._eager
 
@@ -172,14 +174,18 @@ class SharedDraws(tf_op_creation.OpHook):
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> list[Value]:
         """Return what gets the numbers of the recording instead of the output of a random op in a graph."""
-        if op is None or not op_type.startswith(RANDOM) or _INITIAL in op.name:
+        if op is None or not is_random(op_type) or _INITIAL in op.name:
             return list(outputs)
         inputs = list(map(tf_api.static_value, op.inputs))
+        why = ""
         if any(value is None for value in inputs) and not _follows(op):
-            self._leave(op.name, "its shape or seed is known at run time only")
-            return list(outputs)
-        if tf_graph.outermost(op.graph) is None and not v1.executing_eagerly_outside_functions():
-            self._leave(op.name, "it is in a function of TensorFlow 1")
+            why = "its shape or seed is known at run time only"
+        elif tf_graph.outermost(op.graph) is None and not tf_graph.eager_outside():
+            why = "it is in a function of TensorFlow 1"
+        elif _VECTORIZED in op.name:
+            why = "it is in tf.vectorized_map"
+        if why:
+            self._leave(op.name, why)
             return list(outputs)
         self._shared.append(op.name)
         draw = self._made(op, inputs)
@@ -357,7 +363,7 @@ def _in_turn(draw: _Draw, op: Operation) -> Tensor:
 
 
 def _follows(op: Operation) -> bool:
-    """Return True if the unknown sizes of a random op can follow from what is fed: it needs no data but fed ones.
+    """Return True if unknown sizes or seeds of a random op can follow from what is fed: it needs no data but fed ones.
 
     In eager code that is a function called with arguments. In functions and branches inside of others nothing follows.
     """
@@ -366,6 +372,5 @@ def _follows(op: Operation) -> bool:
     return (
         not is_inside
         and op.outputs[0].shape.rank is not None
-        and any(each.type.startswith("Placeholder") for each in above)
-        and not any(each.type.startswith(("Iterator", "QueueDequeue")) for each in above)
+        and not any(each.type.startswith(_DATA) for each in above)
     )

@@ -16,13 +16,18 @@ if TYPE_CHECKING:
     Found = List[Tuple[str, Tensor]]
 
 _SOURCES = ("IteratorGetNext", "IteratorGetNextSync", "Placeholder", "PlaceholderWithDefault")
-RANDOM = (  # types of random ops
+_RANDOM = (  # begin types of random ops
     *("RandomUniform", "RandomStandardNormal", "RandomGamma", "RandomPoisson", "TruncatedNormal", "Multinomial"),
     *("ParameterizedTruncatedNormal", "StatelessRandom", "StatelessTruncated", "StatelessMultinomial"),
     *("StatefulUniform", "StatefulStandardNormal", "StatefulTruncatedNormal"),
 )
 FEW = 16
 _RATES = ("lr", "alpha", "learning_rate")  # arguments of the ops that update variables
+
+
+def is_random(op_type: str) -> bool:
+    """Return True for the type of an op that draws random numbers. Those that prepare seeds draw none."""
+    return op_type.startswith(_RANDOM) and not op_type.startswith("StatelessRandomGet")
 
 
 def data_of(tensors: Sequence[Tensor], graph: Graph, recorder: Recorder) -> list[tuple[str, str, Tensor]]:
@@ -66,7 +71,7 @@ def draws_of(tensors: Iterable[Tensor], graph: Graph) -> Found:
     """Return the first numbers of the random ops from which tensors are computed, such as masks of dropout."""
     found = [
         (output.op.name, output)
-        for op in _above(tensors, graph, lambda op: op.type.startswith(RANDOM))
+        for op in _above(tensors, graph, lambda op: is_random(op.type))
         for output in op.outputs
         if output.dtype.is_floating or output.dtype.is_integer
     ]
