@@ -224,12 +224,15 @@ LEFT = """
 v1.disable_eager_execution()
 x = v1.data.make_one_shot_iterator(tf.data.Dataset.from_tensor_slices(X).batch(8).repeat()).get_next()
 w = v1.get_variable("w", [4, 1], initializer=v1.ones_initializer())
+size = v1.placeholder(tf.int32, [], "size")
+sized = tf.random.uniform([size])
 many = tf.while_loop(lambda n, y: n < 2000, lambda n, y: (n + 1, y + tf.random.uniform([])), [0, 0.0])[1]
 loss = tf.reduce_mean(tf.square(tf.matmul(v1.nn.dropout(x, rate=0.5), w)) + many, name="loss")
 train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
 with v1.Session() as session:
     session.run(v1.global_variables_initializer())
     session.run([train, loss])
+    assert len(set(session.run(sized, {size: 5}))) == 5
     many = [session.run(many) for _ in range(3)]
 np.savetxt(os.path.join(out, "losses"), many)
 """
@@ -319,11 +322,12 @@ def test_an_op_of_unknown_shape_or_that_runs_too_often_is_named(tmp_path: pathli
     assert [each["why"] for each in about["left"]] == [
         "its shape or seed is known at run time only",
         "in a run, its loop took more numbers than the host gave",
+        "its sizes do not follow from the shapes of what is fed",
     ]
     ours, theirs = (np.loadtxt(folder / "losses") for folder in (shared, cpu))
     np.testing.assert_allclose(ours, theirs, rtol=1e-6)  # after that run it gets enough
     shown = (shared / "output").read_text()
-    assert "2 random ops draw their own numbers, which are not those of the recording: " in shown
+    assert "3 random ops draw their own numbers, which are not those of the recording: " in shown
     assert "known at run time only; " in shown
 
 
