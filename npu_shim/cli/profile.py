@@ -30,8 +30,7 @@ def main(arguments: list[str]) -> int:
             made.error(f"can't find folder {folder!r}. Give the folder of a profile")
     if args.new and (args.html or args.rank_by_gain or args.product):
         made.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
-    from npu_shim.profiles import comparing, profile, result
-    from npu_shim.profiles.reports import page, text
+    from npu_shim.profiles import comparing, profile, reports, result
     from npu_shim.rehearsal.assess.products import product
     from npu_shim.rehearsal.reports import to_json
 
@@ -41,14 +40,14 @@ def main(arguments: list[str]) -> int:
             shown = comparing.compare(found, profile.read(args.new, args.graph), (args.folder, args.new))
         else:
             shown = result.to_result(found, args.folder, args.rank_by_gain)
-        for path, write in ((args.json, to_json), (args.html, page.to_html)):
+        for path, write in ((args.json, to_json), (args.html, reports.to_html)):
             if path:
                 pathlib.Path(path).write_text(write(shown), encoding="utf-8")
     except (OSError, ValueError) as error:
         print(f"npu-shim profile: error: {error}", file=sys.stderr)
         return USAGE_ERROR
     slower = args.new and shown["step"]["verdict"] == comparing.SLOWER
-    return show(text.to_text(shown).rstrip("\n"), _SLOWER if slower else 0)
+    return show(reports.to_text(shown).rstrip("\n"), _SLOWER if slower else 0)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.profiles.devices import WAITS, Profile
 from npu_shim.profiles.result import label, page, slowest
 from npu_shim.profiles.steps import PHASES
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
 
 FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "no significant difference", "too few steps"
 _LEVEL = 0.01

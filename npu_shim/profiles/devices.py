@@ -9,9 +9,8 @@ from typing import Any, Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
-from npu_shim.profiles import kinds, work
-from npu_shim.profiles.columns import number
-from npu_shim.profiles.files import ProfileFile
+from npu_shim.profiles import kinds
+from npu_shim.profiles.forms import ProfileFile, number
 from npu_shim.profiles.runs import Runs
 from npu_shim.profiles.steps import SLOW, Steps
 from npu_shim.rehearsal.assess.products import Product
@@ -132,7 +131,7 @@ class Device:
     def bound(self, places: Iterable[int]) -> float:
         """Return the milliseconds that ops take in a step at least; 0 without a product."""
         product = self.profile.product
-        least = (work.bound(self.signatures[place], product) * self.calls[place] for place in places if product)
+        least = (kinds.bound(self.signatures[place], product) * self.calls[place] for place in places if product)
         return sum(least) / 1e6
 
     def groups(self, places: Iterable[int], cost: np.ndarray, keys: Sequence[str] = OP) -> list[list[int]]:

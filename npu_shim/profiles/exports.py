@@ -14,10 +14,9 @@ from typing import Any, Iterator
 import numpy as np
 
 from npu_shim.dumps.files import noted
-from npu_shim.profiles import columns, kinds
-from npu_shim.profiles.columns import TABLES
+from npu_shim.profiles import forms, kinds
 from npu_shim.profiles.devices import Profile
-from npu_shim.profiles.files import ProfileFile, rank
+from npu_shim.profiles.forms import TABLES, ProfileFile
 from npu_shim.profiles.kinds import Signature
 
 _HARDWARE = re.compile("Ascend Hardware|AI Core|AI CPU|Communication|HCCL|NPU", re.I)
@@ -63,7 +62,7 @@ def read_timeline(file: ProfileFile, made: Profile) -> None:
             continue
         with noted(made.problems, file.path, "events are broken and were skipped, the last one for {!r}"):
             arguments = each["args"]
-            start, took = (columns.shifted(str(each[name]), 3) for name in ("ts", "dur"))
+            start, took = (forms.shifted(str(each[name]), 3) for name in ("ts", "dur"))
             runs.link([*map(arguments.get, _LINK)], took)
             # no part of a collective with an event
             if arguments.get("src rank") is None and "notify_id" not in arguments:
@@ -90,7 +89,7 @@ def read_messages(file: ProfileFile, made: Profile) -> None:
             continue
         if "Transport Type" not in cells:
             step = next((key for key in keys if key.startswith("step")), "")
-            whose = (*keys, rank(file.source, file.device))[3]
+            whose = (*keys, forms.rank(file.source, file.device))[3]
             made.waits[step, keys[2]][whose] = float(cells["Communication Time Info"]["Synchronization Time(ms)"])
         elif not is_known:
             size, took = (1e6 * float(cells[f"Transit {name}"]) for name in ("Size(MB)", "Time(ms)"))

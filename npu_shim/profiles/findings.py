@@ -8,7 +8,7 @@ from typing import Iterator, NamedTuple
 
 import numpy as np
 
-from npu_shim.profiles import kinds, work
+from npu_shim.profiles import kinds
 from npu_shim.profiles.devices import GAPS, Device, Profile, Row
 from npu_shim.profiles.kinds import Signature
 
@@ -203,7 +203,7 @@ def _use(device: Device, place: int) -> str:
 
 
 def _why_low(each: Signature) -> str:
-    shapes = work.shapes(each.shapes)[:2]
+    shapes = kinds.shapes(each.shapes)[:2]
     if re.search(r"(^|;)(DT_)?FLOAT(32)?(;|$)", each.types, re.I):
         return "matrix-float32"
     if any(size % _TILE and size > 1 for shape in shapes for size in shape[-2:]):

@@ -1,11 +1,15 @@
-"""Kinds of ops: the unit that runs them, and the bottleneck that their time belongs to."""
+"""Kinds of ops: the unit that runs them, the bottleneck that their time belongs to, and their work by their shapes."""
 
 from __future__ import annotations
 
 import json
+import math
 import pkgutil
 import re
 from typing import Any, NamedTuple
+
+from npu_shim.dumps.formats import product
+from npu_shim.rehearsal.assess.products import Product
 
 COMPUTE, AI_CPU, COMMUNICATION, INPUT, HOST, TRANSFER, OTHER = (
     "compute", "AI CPU", "communication", "input pipeline", "host", "transfers", "other"
@@ -24,6 +28,8 @@ _OPS = [{**row, "kind": name} for name, made in KINDS.items() for row in made.ge
 _MATRIX = re.compile(
     r"(?!\w*(Bias|Pool))\w*(MatMul|Matmul|Conv[23]D|Conv2d|GEMM|FlashAttention|FusedInferAttention|BasicLSTM|DynamicRNN|DynamicGRU|Einsum)\w*"
 )
+
+_BYTES = {"FLOAT": 4, "DOUBLE": 8, "BOOL": 1, "HALF": 2}
 
 
 class Signature(NamedTuple):
@@ -71,3 +77,42 @@ def _first(rows: list[dict[str, str]], **cells: str) -> dict[str, str]:
 def is_matrix(each: Signature) -> bool:
     """Return True for an op of the matrix unit."""
     return bool(_MATRIX.fullmatch(each.type)) and category(each) == COMPUTE
+
+
+def shapes(text: str) -> list[list[int]]:
+    """Return the shapes of a cell like ``"8,224,224,3;3,3,3,64"``; those that are not known are empty."""
+    parts = text.strip().strip('"').split(";")
+    return [[int(size) for size in part.split(",")] if re.fullmatch(r"\d+(,\d+)*", part) else [] for part in parts]
+
+
+def size_of(name: str) -> float:
+    """Return the bytes of an element of a type: FLOAT16, DT_BF16, float32; 0 if it is not known."""
+    plain = name.strip().upper().replace("DT_", "")
+    bits = re.search(r"(\d+)$", plain)
+    return int(bits.group(1)) / 8 if bits else _BYTES.get(plain, 0)
+
+
+def moved(each: Signature) -> float:
+    """Return the bytes that an op reads and writes at least; 0 if its shapes are not known."""
+    tensors = [*zip(shapes(each.shapes), each.types.split(";"))]
+    tensors += zip(shapes(each.out_shapes), each.out_types.split(";"))
+    return sum(product(shape) * size_of(name) for shape, name in tensors if shape)
+
+
+def matrix_flops(each: Signature) -> float:
+    """Return the operations of a product or convolution; 0 for another op, and if its shapes are not known."""
+    first, second, made = [*shapes(each.shapes), []][:2] + shapes(each.out_shapes)[:1]
+    if not is_matrix(each) or not (first and second and made):
+        return 0.0
+    if "conv" in each.type.lower():
+        layout = each.out_formats.split(";")[0]
+        if "Backprop" in each.type or sorted(layout) != sorted("NHWCD"[: len(made)]):
+            return 0.0
+        return 2.0 * product(made) // made[layout.index("C")] * product(second)
+    batch = product(made[:-2]) if len(made) > 2 and len(second) > 2 else 1
+    return 2.0 * product(made) * math.sqrt(product(first) * product(second) / (product(made) * batch))
+
+
+def bound(each: Signature, device: Product) -> float:
+    """Return the nanoseconds that a run of an op takes at least, by its operations and its bytes."""
+    return 1e9 * max(matrix_flops(each) / device.flops, moved(each) / device.bandwidth)

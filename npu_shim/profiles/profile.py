@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from typing import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from npu_shim.dumps.files import noted
-from npu_shim.profiles import exports, files, kinds, lines, steps, tables
-from npu_shim.profiles.columns import TABLES
+from npu_shim.dumps import graph_files
+from npu_shim.dumps.files import below, noted
+from npu_shim.profiles import exports, forms, kinds, steps, tables
 from npu_shim.profiles.devices import Device, Profile
-from npu_shim.profiles.files import ProfileFile
+from npu_shim.profiles.forms import TABLES, ProfileFile
 from npu_shim.profiles.kinds import Signature
 from npu_shim.rehearsal.assess.products import Product
 
@@ -22,6 +24,8 @@ _READERS: Mapping[str, Callable[[ProfileFile, Profile], None]] = {  # of kinds; 
     "timeline": exports.read_timeline,
     **dict.fromkeys(("communication_matrix", "communication"), exports.read_messages),
 }
+_LINES = ("lines", "fusion_op")
+_MOST_BYTES = 1 << 26  # of an assessment; a timeline may have more
 _PROBLEM = "it cannot be read as {}: {{}}. Export the profile again with msprof --export=on"
 
 
@@ -35,8 +39,8 @@ def read(folder: str, graphs: Sequence[str] = (), product: Product | None = None
     Raises:
         ValueError: there is nothing to read.
     """
-    made = Profile(files.find(folder), product)
-    read_from = [*made.files, *(each for graph in graphs for each in files.find(graph) if each.kind in lines.TABLES)]
+    made = Profile(forms.find(folder), product)
+    read_from = [*made.files, *(each for graph in graphs for each in forms.find(graph) if each.kind in _LINES)]
     for kind in TABLES:
         for runs in filter(None, made.runs.values()):
             # The best export has the runs. Only task_time has copies between host and device, beside op_summary.
@@ -46,7 +50,7 @@ def read(folder: str, graphs: Sequence[str] = (), product: Product | None = None
                 _READERS[kind](file, made)
     made.devices = [device for source in sorted(made.runs) for device in _devices(source, made)]
     _leave_earlier_runs(made)
-    made.lines = lines.read(folder, graphs, made.rows, made.problems)
+    made.lines = _lines(folder, graphs, made)
     if not (made.devices or made.rows["op_statistic"] or made.rows["communication_statistic"]):
         none = f"has no op_summary*.csv, msprof*.db or msprof*.json. Run msprof --export=on --output={folder}"
         wrong = [f"has no table that can be read. {path}: {problem}" for path, problem in made.problems.items()]
@@ -80,7 +84,7 @@ def _devices(source: str, made: Profile) -> Iterator[Device]:
 
 def _leave_earlier_runs(made: Profile) -> None:
     """Leave out earlier runs of the same rank, and call devices by their ranks alone where these differ."""
-    ranks = {each: files.rank(each.source, each.name.rpartition(" ")[2]) for each in made.devices}
+    ranks = {each: forms.rank(each.source, each.name.rpartition(" ")[2]) for each in made.devices}
     for each, rank in list(ranks.items()):
         if any(ranks[other] == rank and each.end.max() < other.start[0] for other in ranks):
             made.problems[each.source] = "it is an earlier run and was left out. Give its folder alone to read it"
@@ -90,3 +94,31 @@ def _leave_earlier_runs(made: Profile) -> None:
         for each, rank in ranks.items():
             each.name = rank
     made.devices = list(ranks)
+
+
+def _lines(folder: str, graphs: Sequence[str], made: Profile) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the lines by the names of ops, and by their types where only these are known.
+
+    Args:
+        folder: of the profile.
+        graphs: further folders: graph files, a profile of the CPU, the JSON of ``npu-shim assess``.
+        made: has the tables of both, and receives what is wrong with files.
+    """
+    names = {row["name"]: row["line"] for row in made.rows["lines"]}
+    originals = {op.name: op.originals or [] for op in graph_files.find([folder, *graphs], made.problems)[0].values()}
+    originals.update((row["name"], re.split(r"\s*[,;]\s*", row["originals"])) for row in made.rows["fusion_op"])
+    for name, members in originals.items():
+        names.setdefault(name, next((names[member] for member in members if names.get(member)), ""))
+    types: dict[str, str] = {}
+    for path in (path for graph in graphs for path in below(graph, ".json")):
+        with noted({}, path):  # most are no assessment
+            types.update(_assessed(path) if os.path.getsize(path) <= _MOST_BYTES else {})
+    return names, types
+
+
+def _assessed(path: str) -> dict[str, str]:
+    """Return the lines of types that do not run on the device, which an assessment has."""
+    with open(path, encoding="utf-8") as stream:
+        assessment = json.load(stream)
+    graphs = assessment["graphs"] if assessment.get("tool") == "npu-shim assess" else []
+    return {row["op"]: row["lines"][0] for one in graphs for row in one["operators"] if row["lines"]}

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import Any, Sequence
 
 import numpy as np
 
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.profiles import findings, kinds
-from npu_shim.profiles.columns import number
 from npu_shim.profiles.devices import OP, Device, Profile
 from npu_shim.profiles.findings import Finding
+from npu_shim.profiles.forms import number
 from npu_shim.profiles.steps import PHASES
 from npu_shim.rehearsal.reports import about
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
 
 _MOST = 10  # ops
 _MOST_BARS = 2000

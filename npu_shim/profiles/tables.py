@@ -14,9 +14,9 @@ from typing import Any, Callable, Iterator, TypeVar
 
 import numpy as np
 
-from npu_shim.profiles import columns
+from npu_shim.profiles import forms
 from npu_shim.profiles.devices import Profile
-from npu_shim.profiles.files import ProfileFile
+from npu_shim.profiles.forms import ProfileFile
 from npu_shim.profiles.kinds import Signature
 from npu_shim.profiles.runs import BETWEEN, Runs
 
@@ -50,12 +50,12 @@ def read_rows(file: ProfileFile, made: Profile) -> None:
     Each row has the file's "source", and its "device" if it has none.
     """
     heads = next(_rows(file, made, list), [])
-    found = columns.places(heads, file.kind)
+    found = forms.places(heads, file.kind)
 
     def make(row: list[str]) -> dict[str, Any]:
         cells: dict[str, Any] = {name: row[of[0]].strip() for name, of in found.items()}
-        for name in columns.TABLES[file.kind].get("times", ()):
-            cells[name] = [columns.time(heads[n], row[n]) for n in found.get(name, ()) if n < len(row)]
+        for name in forms.TABLES[file.kind].get("times", ()):
+            cells[name] = [forms.time(heads[n], row[n]) for n in found.get(name, ()) if n < len(row)]
         return {"source": file.source, "device": file.device, **cells}
 
     made.rows[file.kind].extend(_rows(file, made, make, 1))
@@ -65,15 +65,15 @@ def read_runs(file: ProfileFile, made: Profile) -> None:
     """Read the runs of ops in a table."""
     rows = _rows(file, made, list)
     heads, first = next(rows, []), next(rows, [])
-    found = {column: places[0] for column, places in columns.places(heads, file.kind).items()}
+    found = {column: places[0] for column, places in forms.places(heads, file.kind).items()}
     start, duration = found["start"], found["duration"]
-    digits = [columns.digits(heads[place], (first + heads)[place]) for place in (start, duration)]
+    digits = [forms.digits(heads[place], (first + heads)[place]) for place in (start, duration)]
     texts, ratios = ([found.get(column, -1) for column in names] for names in (Signature._fields, _RATIOS))
 
     def make(row: list[str]) -> tuple[Any, ...]:
         row.append("")  # the cell of a column that the table does not have
-        times = columns.shifted(row[start], digits[0]), columns.shifted(row[duration], digits[1])
-        return (cells(row), *times, *[columns.number(row[place], np.nan) for place in ratios])
+        times = forms.shifted(row[start], digits[0]), forms.shifted(row[duration], digits[1])
+        return (cells(row), *times, *[forms.number(row[place], np.nan) for place in ratios])
 
     cells, runs = operator.itemgetter(*texts), made.runs[file.source]
     done = _in_columns(file, found, len(heads), digits, runs, made.problems)

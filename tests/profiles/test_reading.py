@@ -15,11 +15,11 @@ import pytest
 
 from npu_shim.cli import main
 from npu_shim.options.page import described
-from npu_shim.profiles import columns, profile, steps, tables, work
+from npu_shim.profiles import forms, kinds, profile, steps, tables
 from npu_shim.profiles.comparing import significance
 from npu_shim.profiles.devices import Profile
-from npu_shim.profiles.files import ProfileFile
 from npu_shim.profiles.findings import reason
+from npu_shim.profiles.forms import ProfileFile
 from npu_shim.profiles.kinds import KINDS, Signature
 from npu_shim.profiles.result import to_result
 from npu_shim.rehearsal.assess.products import Product
@@ -114,7 +114,7 @@ def test_a_profile_of_the_cpu_and_an_assessment_know_lines_too(exports: pathlib.
     [("Task Start Time", "1043640017380.831", 3), ("Task Start Time", "17000", 0), ("FP Start(ns)", "1.5", 0)],
 )
 def test_a_time_without_a_unit_is_in_microseconds_if_it_has_a_point(head: str, cell: str, digits: int) -> None:
-    assert columns.digits(head, cell) == digits
+    assert forms.digits(head, cell) == digits
 
 
 def test_a_pyarrow_that_cannot_be_imported_is_reported(
@@ -230,12 +230,12 @@ def test_the_bound_of_an_op_is_that_of_its_operations_and_bytes(
 ) -> None:
     op = Signature(type=type, core="AI_CORE", shapes=f'"{shapes}"', types="FLOAT16;DT_BF16", out_shapes=f'"{out}"')
     op = op._replace(out_types="FLOAT", out_formats=layout)
-    assert work.matrix_flops(op) == pytest.approx(flops)
+    assert kinds.matrix_flops(op) == pytest.approx(flops)
     if type == "MatMulV2":
         moved = 2 * (4096 * 1024 + 1024 * 512) + 4 * 4096 * 512
-        assert work.moved(op) == moved
-        assert work.bound(op, Product("", 1e12, 1.0, 0, "")) == pytest.approx(1e9 * moved)
-        assert work.bound(op, Product("", 1e12, 1e30, 0, "")) == pytest.approx(1e9 * flops / 1e12)
+        assert kinds.moved(op) == moved
+        assert kinds.bound(op, Product("", 1e12, 1.0, 0, "")) == pytest.approx(1e9 * moved)
+        assert kinds.bound(op, Product("", 1e12, 1e30, 0, "")) == pytest.approx(1e9 * flops / 1e12)
 
 
 def test_a_single_run_without_a_duration_is_a_profile(tmp_path: pathlib.Path) -> None:

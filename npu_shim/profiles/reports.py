@@ -1,16 +1,16 @@
-"""The page of a profile as text, and that of a comparison; the sections of both."""
+"""The page of a profile as text, and as HTML with a timeline of a typical step; that of a comparison as text."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
-from npu_shim.rehearsal.sections import Section, to_lines
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
+from npu_shim._tensorflow.types import JsonObject
+from npu_shim.rehearsal.sections import Section, to_html as sections_to_html, to_lines
+from npu_shim.rehearsal.web import Html, clean, page, section
 
 _MOST = {"devices": 16, "problems": 12}
 _WIDTH = 60  # of a name
+_BAR = 760  # width of a timeline
 
 
 def percent(value: float) -> str:
@@ -104,3 +104,36 @@ def _cell(key: str, value: Any) -> str:
     elif not isinstance(value, str):
         return _FORMATS.get(key, "{:.3f}".format)(value)
     return value if len(value) <= _WIDTH or key not in ("what", "why", "name") else "..." + value[3 - _WIDTH :]
+
+
+def to_html(result: JsonObject) -> str:
+    """Return the page."""
+    footer = f"{result['tool']} {result['tool_version']}"
+    return page("Profile", "Where the time of a step goes", result["folder"], "", "\n".join(_body(result)), footer)
+
+
+def _body(result: JsonObject) -> Iterator[str]:
+    first, *more = answers(result)
+    yield f'<p class="verdict {"differ" if result["findings"] else "agree"}">{clean(first)}</p>'
+    yield from (f"<p>{clean(line)}</p>" for line in more)
+    if result["timeline"]:
+        yield timeline(result["timeline"])
+    yield from sections_to_html(sections(result))
+
+
+def timeline(bars: list[JsonObject]) -> str:
+    """Return what is busy in a step as a table with inline SVG, a row for each unit."""
+    until = max(bar["until"] for bar in bars)
+    view = f'viewBox="0 0 {until} 1" preserveAspectRatio="none" width="{_BAR}" height="20"'
+    drawn: dict[str, str] = {}
+    for bar in bars:
+        took = bar["until"] - bar["from"]
+        more = f" and {bar['runs'] - 1} more" if bar["runs"] > 1 else ""
+        drawn[bar["what"]] = drawn.get(bar["what"], "") + (
+            f'<rect x="{bar["from"]}" width="{max(took, until / _BAR / 3)}" height="1" fill="#1565c0">'
+            f"<title>{clean(bar['op'] + more)}: {took:.3f} ms</title></rect>"
+        )
+    rows = [
+        (name, Html(f'<svg {view} role="img" aria-label="{clean(name)}">{bar}</svg>')) for name, bar in drawn.items()
+    ]
+    return section("A typical step", ("", f"0 to {until:.3f} ms"), rows)

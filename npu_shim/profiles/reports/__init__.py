@@ -1,1 +1,0 @@
-"""Reports of profiles: text and one HTML page. Each is made from the result alone."""
