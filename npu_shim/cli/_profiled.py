@@ -82,7 +82,7 @@ def start(given: JsonObject | None) -> None:
             if steps:
                 CardProfiler(first, last, folder).start()
         else:
-            from npu_shim.profiles.cpu_trace import CpuProfiler
+            from npu_shim.profiles.cpu_profiler import CpuProfiler
 
             CpuProfiler(first, last, folder, given["folder"]).start()
 

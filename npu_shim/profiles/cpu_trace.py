@@ -1,33 +1,29 @@
-"""Profile steps on the CPU: by the metadata of sessions in TensorFlow 1, by its profiler in TensorFlow 2."""
+"""What a profile of the CPU observes: the metadata of sessions in TensorFlow 1, and the lines at which threads are."""
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import copy
-import gc
 import os
+import threading
 import time
-import weakref
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_op_creation, tf_profile, tf_session
+from npu_shim._tensorflow import script_frames, tf_profile, tf_session
 from npu_shim._tensorflow.tf_capture import MAKE_CALLABLE
 from npu_shim._tensorflow.tf_profile import OpRun, Span
-from npu_shim.distributed.collectives.transport import GroupBackend
-from npu_shim.profiles import cpu_form
-from npu_shim.profiles.collect import Profiler
-from npu_shim.profiles.cpu_host import HostSamples
-from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
+from npu_shim.rehearsal.assess.lines import relative
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.functions import without_xla
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Graph, Message, Operation, Result, Session, Value
+    from npu_shim._tensorflow.types import Function, Message, Result, Session
 
 v1 = tf.compat.v1
-_STEP = "step"  # the name of the span that ends one
+_INTERVAL_S = 0.002
+_RUNS_OPS = ("execute.py", "session.py", "gen_", "cpu_trace.py")  # begin the files whose frame waits for ops
 
 
 class SessionTrace:
@@ -102,70 +98,36 @@ class SessionTrace:
         return runs, self._spans, []
 
 
-class CpuProfiler(Profiler, tf_op_creation.OpHook):
-    """TensorFlow's profiler, and samples of the lines of the script.
+class HostSamples:
+    """Sample the threads of this process from now on.
 
     Args:
-        first, last: the steps to profile, from 0.
-        folder: gets the profile.
-        job: the folder of all ranks.
+        folder: that of the script.
     """
 
-    def __init__(self, first: int, last: int, folder: str, job: str) -> None:
-        super().__init__(first, last)
-        self._folder, self._job, self._script = folder, job, os.getcwd()
-        self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
-        self._eager: dict[str, str] = {}  # type of an op -> line
+    def __init__(self, folder: str) -> None:
+        # the microseconds between two samples, by level (the thread that makes this object: "host") and line
+        self._times: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
+        self._folder = folder
+        self._loop = threading.get_ident()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._sample, name="npu_shim profile", daemon=True)
+        self._thread.start()
 
-    def start(self) -> None:
-        """Count from now on."""
-        without_xla()
-        tf_op_creation.add(self)
-        self._trace = SessionTrace() if tf.__version__.startswith("1.") else tf_profile.HostTrace()
-        methods.wrap(GroupBackend, ("run",), self._collective)
-        super().start()
+    def end(self) -> list[tuple[str, str, float, int]]:
+        """Sample no longer. Return level, line, microseconds and number of samples, the longest first."""
+        self._ended.set()
+        self._thread.join()
+        return sorted(((*key, sum(times), len(times)) for key, times in self._times.items()), key=lambda row: -row[2])
 
-    def outputs(
-        self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
-    ) -> list[Value]:
-        """Take note of the graph of an op, or of the line that runs it."""
-        if op is not None:
-            self._graphs.add(op.graph)
-        elif self.steps == self._first - 1 and op_type not in self._eager:  # the step before the profile
-            self._eager[op_type] = line_of_caller(self._script)
-        return list(outputs)
-
-    def _collective(self, original: Function, group: Any, key: str, *args: object) -> Result:
-        with self._trace.span(key):
-            return original(group, key, *args)
-
-    def begin(self) -> None:
-        gc.collect()  # takes half a second after the imports, which would be in one of the few steps
-        self._trace.start()
-        self.ends_step()
-        self._samples = HostSamples(self._script)
-
-    def ends_step(self) -> None:
-        with self._trace.span(_STEP):
-            pass
-
-    def end(self) -> str:
-        samples = self._samples.end()
-        tf_op_creation.remove(self)
-        runs, spans, tracings = self._trace.stop()
-        ends = [begin for name, begin, _ in spans if name == _STEP]
-        kind = "COMMUNICATION"
-        runs += [OpRun(name, name.split()[0], kind, begin, end) for name, begin, end in spans if name != _STEP]
-        apis = [*(("host", f"retrace {name}", end - begin, 1) for name, begin, end in tracings), *samples]
-        cpu_form.write(self._folder, self._began or 0, ends, runs, apis, self._lines(runs))
-        return f"Read them with: npu-shim profile {self._job}"
-
-    def _lines(self, runs: Iterable[OpRun]) -> Iterator[tuple[str, str, str]]:
-        """Yield name, type and line of the ops that ran. An inlined function puts parts before their names."""
-        ops = {op.name: op for graph in self._graphs for op in graph.get_operations()}
-        for name in sorted({run.name for run in runs}):
-            ends = (name.split("/", number)[-1] for number in range(name.count("/") + 1))
-            op = next((ops[end] for end in ends if end in ops), None)
-            lines = [self._eager.get(name, "")] if op is None else [*lines_of(op, self._script), ""]
-            if lines[0]:
-                yield name, name if op is None else op.type, lines[0]
+    def _sample(self) -> None:
+        last = time.monotonic()
+        while not self._ended.wait(_INTERVAL_S):
+            now = time.monotonic()
+            for thread, path in script_frames.innermost_files().items():
+                waits = path.startswith(script_frames.LIBRARIES) and os.path.basename(path).startswith(_RUNS_OPS)
+                own = None if waits and thread == self._loop else next(script_frames.running(thread), None)
+                if own is not None:
+                    name = f"{relative(own.f_code.co_filename, self._folder)}:{own.f_lineno} ({own.f_code.co_name})"
+                    self._times["host" if thread == self._loop else "pipeline", name].append((now - last) * 1e6)
+            last = now

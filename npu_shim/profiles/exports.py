@@ -19,8 +19,7 @@ from npu_shim.profiles.devices import Profile
 from npu_shim.profiles.forms import TABLES, ProfileFile
 from npu_shim.profiles.kinds import Signature
 
-_HARDWARE = re.compile("Ascend Hardware|AI Core|AI CPU|Communication|HCCL|NPU", re.I)
-_SUMMARY = re.compile("Overlap Analysis|Free|Computing", re.I)
+_HARDWARE = re.compile("(?!.*(Overlap|Free|Computing)).*(Ascend Hardware|AI Core|AI CPU|Communication|HCCL|NPU)", re.I)
 _COLLECTIVES = re.compile("Communication|HCCL", re.I)
 _LINK = ("src rank", "dst rank", "transport type", "size(Byte)")  # arguments of an event
 _SUMS = re.compile(r"Total Op Info|.*-(top|middle|bottom)\d*@")  # and single ops, beside the totals of all
@@ -58,7 +57,7 @@ def read_timeline(file: ProfileFile, made: Profile) -> None:
     rows: list[tuple[Any, ...]] = []
     for each in events:
         of_process = process.get(each.get("pid"), "")
-        if each.get("ph") != "X" or not _HARDWARE.search(of_process) or _SUMMARY.search(of_process):
+        if each.get("ph") != "X" or not _HARDWARE.match(of_process):
             continue
         with noted(made.problems, file.path, "events are broken and were skipped, the last one for {!r}"):
             arguments = each["args"]

@@ -158,12 +158,12 @@ def _timeline(device: Device) -> list[JsonObject]:
     """Return what is busy in the step of the median length, in milliseconds from its start; short runs are joined."""
     middle = np.argsort(device.length, kind="stable")[(len(device.length) - 1) // 2]
     start, end = device.steps.edges[middle, [0, -1]].tolist()
-    least = (end - start) / _MOST_BARS
+    least = (end - start) / 1e6 / _MOST_BARS
     bars: list[JsonObject] = []
     last: dict[str, JsonObject] = {}  # bar by category
     for run in np.flatnonzero((device.start < end) & (device.end > start)).tolist():
         category = str(device.category[device.code[run]])
-        begin, until = max(int(device.start[run]), start), min(int(device.end[run]), end)
+        begin, until = ((min(max(int(edge[run]), start), end) - start) / 1e6 for edge in (device.start, device.end))
         bar = last.get(category)
         if bar and begin - bar["until"] < least and min(until - begin, bar["until"] - bar["from"]) < least:
             bar["until"], bar["runs"] = max(bar["until"], until), bar["runs"] + 1
@@ -171,7 +171,7 @@ def _timeline(device: Device) -> list[JsonObject]:
             name = device.signatures[device.code[run]].name
             last[category] = {"what": label(device, category), "op": name, "from": begin, "until": until, "runs": 1}
             bars.append(last[category])
-    return [{**bar, **{end: (bar[end] - start) / 1e6 for end in ("from", "until")}} for bar in bars[: 2 * _MOST_BARS]]
+    return bars[: 2 * _MOST_BARS]
 
 
 def _totals(profile: Profile) -> list[JsonObject]:
