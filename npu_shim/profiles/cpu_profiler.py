@@ -93,7 +93,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         collectives = [span for span in spans if span[0] != _STEP]
         runs += [OpRun(name, name.split()[0], "COMMUNICATION", begin, end) for name, begin, end in collectives]
         apis = [*(("host", f"retrace {name}", end - begin, 1) for name, begin, end in tracings), *samples]
-        self._write(ends, runs, apis, self._lines(runs))
+        self._save(ends, runs, apis, self._lines(runs))
         return f"Read them with: npu-shim profile {self._job}"
 
     def _lines(self, runs: Iterable[OpRun]) -> Iterator[tuple[str, str, str]]:
@@ -106,7 +106,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
             if lines[0]:
                 yield name, name if op is None else op.type, lines[0]
 
-    def _write(self, ends: Sequence[float], runs: Iterable[OpRun], *tables: Iterable[Sequence[Any]]) -> None:
+    def _save(self, ends: Sequence[float], runs: Iterable[OpRun], *tables: Iterable[Sequence[Any]]) -> None:
         """Write the profile into a folder of its own.
 
         Args:
@@ -127,7 +127,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
 
 
 def _steps(first: int, ends: Sequence[float], runs: Sequence[OpRun]) -> Iterator[list[Any]]:
-    """Yield the rows of steps: the forward pass begins when the data are there, and the backward pass ends at updates."""
+    """Yield the rows of steps: the forward pass begins with the data, and the backward pass ends at updates."""
     for number, (begin, end) in enumerate(zip(ends, ends[1:]), first):
         own = [run for run in runs if begin <= run.begin < end]
         arrived = next((run.end for run in own if run.type.startswith(_INPUT)), begin)
