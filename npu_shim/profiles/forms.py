@@ -54,9 +54,8 @@ def find(folder: str) -> list[ProfileFile]:
         stem, numbers, time, ending = match.groups("") if match else ("", "", "", "")
         kind = _KINDS.get(f"{stem}{ending}".lower())
         if kind and time >= last.get((place, kind, numbers), ("",))[0]:
-            short = (
-                None if time else re.fullmatch(r"_(\d+)_\d+(_\d+)?", numbers)
-            )  # CANN 5 and 6: device, model, iteration
+            # CANN 5 and 6: device, model, iteration
+            short = None if time else re.fullmatch(r"_(\d+)_\d+(_\d+)?", numbers)
             source, device = _source(os.path.relpath(place, folder))
             own = device or (short.group(1) if short else "")
             last[place, kind, numbers] = time, ProfileFile(path, kind, source, own)

@@ -18,6 +18,7 @@ COMPUTE, AI_CPU, COMMUNICATION, INPUT, HOST, TRANSFER, OTHER = (
 CATEGORIES = (COMPUTE, AI_CPU, COMMUNICATION, TRANSFER, HOST, INPUT)
 
 # categories: an op belongs to the first one whose patterns of the type and core fit; OTHER waits, or marks something.
+# matrix: the types of the ops of the matrix unit.
 # bottlenecks -> title: of a finding; fix: in the terms of npu_shim; see: a page of the documentation; replaced: True if
 # another op takes the place of what it names; functions: a pattern of functions of the host; ops: patterns of the
 # category, name, type and types of its ops, one row of which has to fit; instead: such patterns, and what to use
@@ -25,10 +26,6 @@ CATEGORIES = (COMPUTE, AI_CPU, COMMUNICATION, TRANSFER, HOST, INPUT)
 _KINDS = json.loads(pkgutil.get_data(__name__, "kinds.json") or b"")
 KINDS: dict[str, dict[str, Any]] = _KINDS["bottlenecks"]
 _OPS = [{**row, "kind": name} for name, made in KINDS.items() for row in made.get("ops", ())]
-_MATRIX = re.compile(
-    r"(?!\w*(Bias|Pool))\w*(MatMul|Matmul|Conv[23]D|Conv2d|GEMM|FlashAttention|FusedInferAttention|BasicLSTM|DynamicRNN|DynamicGRU|Einsum)\w*"
-)
-
 _BYTES = {"FLOAT": 4, "DOUBLE": 8, "BOOL": 1, "HALF": 2}
 
 
@@ -76,7 +73,7 @@ def _first(rows: list[dict[str, str]], **cells: str) -> dict[str, str]:
 
 def is_matrix(each: Signature) -> bool:
     """Return True for an op of the matrix unit."""
-    return bool(_MATRIX.fullmatch(each.type)) and category(each) == COMPUTE
+    return bool(re.fullmatch(_KINDS["matrix"], each.type)) and category(each) == COMPUTE
 
 
 def shapes(text: str) -> list[list[int]]:

@@ -18,7 +18,7 @@ from npu_shim.profiles import forms
 from npu_shim.profiles.devices import Profile
 from npu_shim.profiles.forms import ProfileFile
 from npu_shim.profiles.kinds import Signature
-from npu_shim.profiles.runs import BETWEEN, Runs
+from npu_shim.profiles.runs import BETWEEN
 
 _Made = TypeVar("_Made")
 _TIMES = ("start", "duration")
@@ -75,17 +75,15 @@ def read_runs(file: ProfileFile, made: Profile) -> None:
         times = forms.shifted(row[start], digits[0]), forms.shifted(row[duration], digits[1])
         return (cells(row), *times, *[forms.number(row[place], np.nan) for place in ratios])
 
-    cells, runs = operator.itemgetter(*texts), made.runs[file.source]
-    done = _in_columns(file, found, len(heads), digits, runs, made.problems)
+    cells = operator.itemgetter(*texts)
+    done = _in_columns(file, made, found, len(heads), digits)
     if done is not None:
-        runs.add_rows(_rows(file, made, make, 1 + done), file.device)
+        made.runs[file.source].add_rows(_rows(file, made, make, 1 + done), file.device)
 
 
-def _in_columns(
-    file: ProfileFile, found: dict[str, int], width: int, digits: list[int], runs: Runs, problems: dict[str, str]
-) -> int | None:
+def _in_columns(file: ProfileFile, made: Profile, found: dict[str, int], width: int, digits: list[int]) -> int | None:
     """Add runs that pyarrow reads. Return None at the end of the file, else the number of rows that are read."""
-    done = 0
+    done, runs = 0, made.runs[file.source]
     try:
         import pyarrow
         from pyarrow import compute, csv as arrow
@@ -93,7 +91,7 @@ def _in_columns(
         return done
     except (ImportError, AttributeError) as error:
         slow = "Python's csv reads the tables, about 4 times slower"
-        problems["pyarrow"] = f"it is installed but cannot be imported: {error}. {slow}"
+        made.problems["pyarrow"] = f"it is installed but cannot be imported: {error}. {slow}"
         return done
     names = [str(place) for place in range(width)]  # heads may repeat
     for column, place in found.items():
@@ -102,22 +100,17 @@ def _in_columns(
     types.update(dict.fromkeys(Signature._fields, pyarrow.string()))
     types.update(dict.fromkeys(_RATIOS, pyarrow.float32()))
     read = arrow.ReadOptions(column_names=names, skip_rows=1, block_size=_BLOCK)
-    convert = arrow.ConvertOptions(
-        include_columns=list(types), include_missing_columns=True, column_types=types, strings_can_be_null=False
-    )
+    convert = arrow.ConvertOptions(column_types=types, include_columns=list(types), include_missing_columns=True)
     try:
         for batch in arrow.open_csv(file.path, read_options=read, convert_options=convert):
             cells = dict(zip(types, batch.columns))
             texts = [cells[column] for column in Signature._fields]
             joined = compute.binary_join_element_wise(*texts, BETWEEN, null_handling="replace").dictionary_encode()
             code = np.array([runs.number(text, file.device) for text in joined.dictionary.to_pylist()], np.int32)
-            start, took = (
-                compute.multiply(cells[column], Decimal(10**places)).cast(pyarrow.int64()).to_numpy()
-                for column, places in zip(_TIMES, digits)
-            )
-            runs.add(
-                code[joined.indices.to_numpy()], start, took, [cells[column].to_numpy(False) for column in _RATIOS]
-            )
+            times = [compute.multiply(cells[name], Decimal(10**places)) for name, places in zip(_TIMES, digits)]
+            start, took = (each.cast(pyarrow.int64()).to_numpy() for each in times)
+            ratios = [cells[column].to_numpy(False) for column in _RATIOS]
+            runs.add(code[joined.indices.to_numpy()], start, took, ratios)
             done += len(batch)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError):
         return done
