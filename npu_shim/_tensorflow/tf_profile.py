@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import collections
-import glob
-import os
+import pathlib
 import re
 import tempfile
 from typing import TYPE_CHECKING, ContextManager, Iterator, NamedTuple, Tuple
@@ -51,12 +49,8 @@ class OpRun(NamedTuple):
 
 def runs_in(metadata: Message) -> list[OpRun]:
     """Return the runs of ops in the metadata of a session's run, in microseconds since 1970."""
-    nodes = [
-        (node, _LABEL.match(node.timeline_label))
-        for device in metadata.step_stats.dev_stats
-        for node in device.node_stats
-        if node.all_start_nanos
-    ]
+    stats = [node for device in metadata.step_stats.dev_stats for node in device.node_stats]
+    nodes = [(node, _LABEL.match(node.timeline_label)) for node in stats if node.all_start_nanos]
     # Collectives wait in such iterators (tf_numpy_function.py). They have rows of their own.
     anonymous = {node.node_name for node, label in nodes if label and label.group(1).startswith("AnonymousIterator")}
     outputs = {(node.node_name, each.slot): each.tensor_description for node, _ in nodes for each in node.output}
@@ -108,9 +102,8 @@ class HostTrace:
             from tensorflow.core.profiler.protobuf import xplane_pb2
         tf.profiler.experimental.stop()
         with self._folder as folder:
-            (path,) = glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True)
-            with open(path, "rb") as stream:
-                space = xplane_pb2.XSpace.FromString(stream.read())
+            (path,) = pathlib.Path(folder).rglob("*.xplane.pb")
+            space = xplane_pb2.XSpace.FromString(path.read_bytes())
         planes = [plane for plane in space.planes if plane.name == "/host:CPU"]
         events = [event for plane in planes for line in plane.lines for event in _events(plane, line)]
         spans = [(each.name[len(_OWN) :], each.begin, each.end) for each in events if each.name.startswith(_OWN)]
@@ -161,10 +154,6 @@ def _runs_of(events: list[Event]) -> list[OpRun]:
     """Return the runs of ops in a trace, without those inside of datasets."""
     functions = [event for event in events if event.name.startswith("InstantiatedCapturedFunction")]
     others = {None, *(event.stats.get("id") for event in functions)}  # runs of datasets' functions
-    done = collections.defaultdict(list)  # when the asynchronous ops ended
-    for event in events:
-        if event.name == "ExecutorState::ProcessAsync::Done":
-            done[event.stats.get("name"), event.stats.get("step_id")].append(event.begin)
     found = []
     for event in events:
         if event.name == "IteratorGetNextOp::DoCompute":
@@ -176,9 +165,8 @@ def _runs_of(events: list[Event]) -> list[OpRun]:
         elif _OP.fullmatch(event.name) and event.step not in others and not event.thread.startswith(_PIPELINE):
             name, _, kind = event.name.rpartition(":")
             if kind not in _CALLS | {ITERATOR}:
-                end = next((each for each in done[name, event.step] if each >= event.begin), 0.0)
                 inputs = _SHAPE.findall(event.stats.get("shape", ""))
                 shapes = ";".join(shape.replace("?", "-1") for _, shape in inputs)
                 types = ";".join(dtype.upper() for dtype, _ in inputs)
-                found.append(OpRun(name, _plain_type(kind), CPU, event.begin, max(event.end, end), shapes, types))
+                found.append(OpRun(name, _plain_type(kind), CPU, event.begin, event.end, shapes, types))
     return found

@@ -27,9 +27,8 @@ _STEPS = 10, 19
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser."""
     what = "on an NPU with the vendor's profiler, on the CPU with that of TensorFlow (docs/performance.md)"
-    parser.add_argument(
-        "--profile", metavar="DIR", help=f"profile training steps to DIR, for npu-shim profile DIR: {what}"
-    )
+    text = f"profile training steps to DIR, for npu-shim profile DIR: {what}"
+    parser.add_argument("--profile", metavar="DIR", help=text)
     what = f"by default {_STEPS[0]}-{_STEPS[1]} on the CPU, the whole run on an NPU"
     text = f"with --profile: the steps, from 0, as in --profile-steps 20-30; {what}"
     parser.add_argument("--profile-steps", type=_dumped.steps, metavar="FIRST-LAST", help=text)
@@ -94,10 +93,8 @@ def whole_run(folder: str) -> dict[str, OptionValue]:
     from npu_shim.profiles.collect import METRICS
 
     wanted = {"training_trace": "on", "task_trace": "on", "aicpu": "on", "hccl": "on", "aic_metrics": METRICS}
-    return {
-        "profiling_mode": True,
-        "profiling_options": json.dumps({"output": folder, **wanted, "fp_point": "", "bp_point": ""}),
-    }
+    options = {"output": folder, **wanted, "fp_point": "", "bp_point": ""}
+    return {"profiling_mode": True, "profiling_options": json.dumps(options)}
 
 
 def _export(folder: str, job: str) -> None:

@@ -52,8 +52,7 @@ def main(arguments: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     about = (
-        "Reads the exports of the profiler in a folder: what a step waits for, and how to fix it. With two folders it "
-        "compares them. Exit code: 0, 1 the step of NEW is slower, 2 nothing to read."
+        "Reads exports of the profiler: what a step waits for, how to fix it. Exit code 1: the step of NEW is slower."
     )
     made = parser("profile", about)
     made.add_argument("folder", metavar="DIR", help="folder of a profile (npu-shim run --profile DIR, msprof)")

@@ -60,9 +60,7 @@ class Profiler(Progress):
         if self._began is not None and self.steps > self._began:
             report(f"profiled steps {self._began} to {self.steps - 1}. {self.end()}")
         else:
-            report(
-                f"the script ended after {self.steps} steps, before step {self._first}. Give earlier --profile-steps."
-            )
+            report(f"the script ended after {self.steps} steps, before {self._first}. Give earlier --profile-steps.")
 
     def begin(self) -> None:
         """Begin."""

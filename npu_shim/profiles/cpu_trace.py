@@ -90,11 +90,8 @@ class SessionTrace:
     def stop(self) -> tuple[list[OpRun], list[Span], list[Span]]:
         """Stop. Return the runs of ops, the spans, and the tracings of tf.functions."""
         self._is_on = False
-        runs = [
-            run._replace(begin=run.begin - lost, end=run.end - lost)
-            for metadata, lost in self._metadata
-            for run in tf_profile.runs_in(metadata)
-        ]
+        found = [(tf_profile.runs_in(metadata), lost) for metadata, lost in self._metadata]
+        runs = [each._replace(begin=each.begin - lost, end=each.end - lost) for runs, lost in found for each in runs]
         return runs, self._spans, []
 
 

@@ -92,10 +92,8 @@ def _gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     small = computes & (device.ms < _SMALL_MS[device.on_cpu] * device.calls)
     if 2 * device.calls[small].sum() > device.calls[computes].sum():
         groups = device.groups(np.flatnonzero(small), device.calls, ("type",))[:_MOST_ROWS]
-        rows = [
-            device.row(each, f"{1000 * device.ms[each].sum() / device.calls[each].sum():.1f} us a run")
-            for each in groups
-        ]
+        means = [1000 * device.ms[each].sum() / device.calls[each].sum() for each in groups]
+        rows = [device.row(each, f"{mean:.1f} us a run") for each, mean in zip(groups, means)]
         yield Finding("small-ops", gaps + float(device.ms[small].sum()), rows)
     else:
         ops = float(device.calls.sum())

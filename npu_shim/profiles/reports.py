@@ -124,7 +124,7 @@ def _body(result: JsonObject) -> Iterator[str]:
 def timeline(bars: list[JsonObject]) -> str:
     """Return what is busy in a step as a table with inline SVG, a row for each unit."""
     until = max(bar["until"] for bar in bars)
-    view = f'viewBox="0 0 {until} 1" preserveAspectRatio="none" width="{_BAR}" height="20"'
+    view = f'viewBox="0 0 {until} 1" preserveAspectRatio="none" width="{_BAR}" height="20" role="img"'
     drawn: dict[str, str] = {}
     for bar in bars:
         took = bar["until"] - bar["from"]
@@ -133,7 +133,5 @@ def timeline(bars: list[JsonObject]) -> str:
             f'<rect x="{bar["from"]}" width="{max(took, until / _BAR / 3)}" height="1" fill="#1565c0">'
             f"<title>{clean(bar['op'] + more)}: {took:.3f} ms</title></rect>"
         )
-    rows = [
-        (name, Html(f'<svg {view} role="img" aria-label="{clean(name)}">{bar}</svg>')) for name, bar in drawn.items()
-    ]
+    rows = [(name, Html(f'<svg {view} aria-label="{clean(name)}">{bar}</svg>')) for name, bar in drawn.items()]
     return section("A typical step", ("", f"0 to {until:.3f} ms"), rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -63,30 +63,14 @@ def _shown(profile: Profile, device: Device, by_gain: bool) -> JsonObject:
     if by_gain:
         found.sort(key=lambda each: (each.needed - each.ms, -each.ms, each.id))
     waits = {label(device, name): spent for name, spent in device.waits.items() if spent.any()}
+    step = {"source": device.steps.source, "number": len(length), "left_out": device.steps.left_out}
+    lengths = {"mean_ms": length.mean(), "median_ms": np.median(length), "shortest_ms": length.min()}
+    lengths["longest_ms"] = length.max()
     return {
         "device": device.name,
-        "step": {
-            "source": device.steps.source,
-            "number": len(length),
-            "left_out": device.steps.left_out,
-            "mean_ms": float(length.mean()),
-            "median_ms": float(np.median(length)),
-            "shortest_ms": float(length.min()),
-            "longest_ms": float(length.max()),
-            "slow": int(device.slow.sum()),
-        },
+        "step": {**step, "slow": int(device.slow.sum()), **{name: float(ms) for name, ms in lengths.items()}},
         "waits": [{"what": name, **_share(device, spent)} for name, spent in waits.items()],
-        "phases": [
-            {
-                "phase": phase,
-                **_share(device, device.phases[:, place]),
-                "waits": {
-                    name: device.total(spent[:, place]) for name, spent in waits.items() if spent[:, place].any()
-                },
-            }
-            for place, phase in enumerate(PHASES)
-            if device.phases[:, place].any()
-        ],
+        "phases": list(_phases(device, waits)),
         "ops": _ops(device, OP),
         "types": _ops(device, ("type",)),
         "findings": [_finding(device, each) for each in found],
@@ -94,16 +78,17 @@ def _shown(profile: Profile, device: Device, by_gain: bool) -> JsonObject:
     }
 
 
+def _phases(device: Device, waits: Mapping[str, np.ndarray]) -> Iterator[JsonObject]:
+    for place in np.flatnonzero(device.phases.any(axis=0)):
+        of_phase = {name: device.total(spent[:, place]) for name, spent in waits.items() if spent[:, place].any()}
+        yield {"phase": PHASES[place], **_share(device, device.phases[:, place]), "waits": of_phase}
+
+
 def _finding(device: Device, each: Finding) -> JsonObject:
     left = device.takes - (each.ms - each.needed)  # with a fix
-    return {
-        "id": each.id,
-        **{key: kinds.KINDS[each.id][key] for key in ("title", "fix", "see")},
-        "ms": each.ms,
-        "share": each.ms / device.takes,
-        "gain": device.takes / left if left > 0 else None,
-        "evidence": [row._asdict() for row in each.evidence],
-    }
+    texts = {key: kinds.KINDS[each.id][key] for key in ("title", "fix", "see")}
+    figures = {"ms": each.ms, "share": each.ms / device.takes, "gain": device.takes / left if left > 0 else None}
+    return {"id": each.id, **texts, **figures, "evidence": [row._asdict() for row in each.evidence]}
 
 
 def _share(device: Device, nanoseconds: np.ndarray) -> JsonObject:
@@ -112,14 +97,9 @@ def _share(device: Device, nanoseconds: np.ndarray) -> JsonObject:
 
 
 def _device(device: Device) -> JsonObject:
-    return {
-        "device": device.name,
-        "steps": len(device.length),
-        "runs": len(device.code),
-        "mean_ms": device.takes,
-        "busy_ms": device.total(device.busy),
-        "communication_ms": device.alone,
-    }
+    numbers = {"steps": len(device.length), "runs": len(device.code)}
+    times = {"mean_ms": device.takes, "busy_ms": device.total(device.busy), "communication_ms": device.alone}
+    return {"device": device.name, **numbers, **times}
 
 
 def label(device: Device, name: str) -> str:
@@ -133,19 +113,12 @@ def _ops(device: Device, keys: Sequence[str]) -> list[JsonObject]:
     for places in device.groups(range(len(device.signatures)), device.ms, keys)[:_MOST]:
         most, ms = max(places, key=lambda place: device.ms[place]), float(device.ms[places].sum())
         each = device.signatures[most]
-        row = {
-            "name": each.name if "name" in keys else "",
-            "type": each.type,
-            "unit": label(device, str(device.category[most])),
-            "line": device.line(most),
-            "calls": float(device.calls[places].sum()),
-            "ms": ms,
-            "share": ms / device.takes,
-            **{name: _mean(ratio[places], device.ms[places]) for name, ratio in zip(_RATIOS, device.ratios)},
-            "bound_ms": device.bound(places) if device.profile.product else None,
-            "shapes": each.shapes.strip('"'),
-        }
-        made.append(row)
+        names = {"name": each.name if "name" in keys else "", "type": each.type, "line": device.line(most)}
+        names.update(unit=label(device, str(device.category[most])), shapes=each.shapes.strip('"'))
+        figures = {"calls": float(device.calls[places].sum()), "ms": ms, "share": ms / device.takes}
+        ratios = {name: _mean(ratio[places], device.ms[places]) for name, ratio in zip(_RATIOS, device.ratios)}
+        bound = device.bound(places) if device.profile.product else None
+        made.append({**names, **figures, **ratios, "bound_ms": bound})
     return made
 
 

@@ -210,7 +210,7 @@ if tf.__version__ >= "2":  # TensorFlow 1 traces sessions, and has no profiler o
 @pytest.mark.nightly
 def test_a_script_with_too_few_steps_is_reported(tmp_path: pathlib.Path) -> None:
     printed = profiled(tmp_path, SESSION)
-    assert "the script ended after 8 steps, before step 10. Give earlier --profile-steps." in printed
+    assert "the script ended after 8 steps, before 10. Give earlier --profile-steps." in printed
 
 
 @pytest.mark.once
