@@ -5,13 +5,12 @@ from __future__ import annotations
 import pathlib
 import re
 import tempfile
-from typing import TYPE_CHECKING, ContextManager, Iterator, NamedTuple, Tuple
+from typing import ContextManager, Iterator, NamedTuple, Tuple
 
 import tensorflow as tf
 from tensorflow.core.framework import types_pb2
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject, Message, Value
+from npu_shim._tensorflow.types import JsonObject, Message, Value
 
 ITERATOR = "IteratorGetNext"
 CPU = "CPU"
@@ -89,8 +88,7 @@ class HostTrace:
         except tf.errors.AlreadyExistsError:
             raise RuntimeError("the script profiles itself. TensorFlow has one profiler: remove the other.") from None
 
-    @staticmethod
-    def span(name: str) -> ContextManager[object]:
+    def span(self, name: str) -> ContextManager[object]:
         """Return a context whose begin and end stop() returns."""
         return tf.profiler.experimental.Trace(_OWN + name)
 

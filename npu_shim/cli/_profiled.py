@@ -11,15 +11,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device, host_env
 from npu_shim._host.messages import report
+from npu_shim._tensorflow.types import JsonObject, OptionValue
 from npu_shim.cli import _dumped
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject, OptionValue
 
 _STEPS = 10, 19
 

@@ -27,18 +27,14 @@ def compare(old: Profile, new: Profile, folders: tuple[str, str]) -> JsonObject:
     types = sorted({each.type for side in sides for each in side.signatures})
     spent = zip(types, *(side.by_type(types) for side in sides))
     rows = [_row(name, *of_sides) for name, *of_sides in spent if any(each.any() for each in of_sides)]
-    waits = [(name, [side.waits[name].sum(axis=1) for side in sides]) for name in WAITS]
-    length = [side.length for side in sides]
-    return page(
-        old,
-        new,
-        old=folders[0],
-        new=folders[1],
-        step={**_row("step", *length), "old_steps": len(length[0]), "new_steps": len(length[1])},
-        waits=[_row(label(sides[1], name), *both) for name, both in waits if any(each.any() for each in both)],
-        phases=[_row(name, *[side.phases[:, place] for side in sides]) for place, name in enumerate(PHASES)],
-        types=sorted(rows, key=lambda row: (-abs(row["new_ms"] - row["old_ms"]), row["what"]))[:_MOST],
-    )
+    rows.sort(key=lambda row: (-abs(row["new_ms"] - row["old_ms"]), row["what"]))
+    idle = [(label(sides[1], name), [side.waits[name].sum(axis=1) for side in sides]) for name in WAITS]
+    waits = [_row(name, *both) for name, both in idle if any(each.any() for each in both)]
+    phases = [_row(name, *[side.phases[:, place] for side in sides]) for place, name in enumerate(PHASES)]
+    before, after = (side.length for side in sides)
+    step = {**_row("step", before, after), "old_steps": len(before), "new_steps": len(after)}
+    what = {"old": folders[0], "new": folders[1]}
+    return page(old, new, **what, step=step, waits=waits, phases=phases, types=rows[:_MOST])
 
 
 def significance(old: np.ndarray, new: np.ndarray) -> float | None:

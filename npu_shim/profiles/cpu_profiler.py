@@ -11,21 +11,19 @@ import os
 import re
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence
+from typing import Any, Iterable, Iterator, Sequence
 
 import tensorflow as tf
 
-from npu_shim._tensorflow import tf_op_creation, tf_profile
-from npu_shim._tensorflow.tf_profile import ITERATOR, OpRun
+from npu_shim._tensorflow import tf_op_creation
+from npu_shim._tensorflow.tf_profile import ITERATOR, HostTrace, OpRun
+from npu_shim._tensorflow.types import Function, Graph, Operation, Result, Value
 from npu_shim.distributed.collectives.transport import GroupBackend
 from npu_shim.profiles.collect import Profiler
 from npu_shim.profiles.cpu_trace import HostSamples, SessionTrace
 from npu_shim.rehearsal.assess.lines import line_of_caller, lines_of
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.functions import without_xla
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Graph, Operation, Result, Value
 
 _STEP = "step"  # the name of the span that ends one
 _INPUT = (ITERATOR, "OneShotIterator", "QueueDequeue", "ReaderRead")  # begin the types of ops of the input pipeline
@@ -57,7 +55,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         """Count from now on."""
         without_xla()
         tf_op_creation.add(self)
-        self._trace = SessionTrace() if tf.__version__.startswith("1.") else tf_profile.HostTrace()
+        self._trace = SessionTrace() if tf.__version__.startswith("1.") else HostTrace()
         methods.wrap(GroupBackend, ("run",), self._collective)
         super().start()
 

@@ -8,18 +8,15 @@ import copy
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import Any, Callable, Iterator
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_profile, tf_session
 from npu_shim._tensorflow.tf_capture import MAKE_CALLABLE
-from npu_shim._tensorflow.tf_profile import OpRun, Span
+from npu_shim._tensorflow.types import Function, Message, Result, Session
 from npu_shim.rehearsal.assess.lines import relative
 from npu_shim.rehearsal.recording import methods
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Message, Result, Session
 
 v1 = tf.compat.v1
 _INTERVAL_S = 0.002
@@ -36,7 +33,7 @@ class SessionTrace:
         self._is_on = False
         self._lost = 0.0  # microseconds from the last ops of runs to their returns
         self._metadata: list[tuple[Message, float]] = []  # and what was lost before
-        self._spans: list[Span] = []
+        self._spans: list[tf_profile.Span] = []
         methods.wrap(tf_session.BaseSession, ("run",), self._run)
         methods.wrap(tf_session.BaseSession, (MAKE_CALLABLE,), self._callable)
 
@@ -87,7 +84,7 @@ class SessionTrace:
         self._lost += time.time() * 1e6 - max(ends) if ends else 0.0
         return result
 
-    def stop(self) -> tuple[list[OpRun], list[Span], list[Span]]:
+    def stop(self) -> tuple[list[tf_profile.OpRun], list[tf_profile.Span], list[tf_profile.Span]]:
         """Stop. Return the runs of ops, the spans, and the tracings of tf.functions."""
         self._is_on = False
         found = [(tf_profile.runs_in(metadata), lost) for metadata, lost in self._metadata]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import pathlib
 import re
 import sqlite3
@@ -16,8 +15,6 @@ import numpy as np
 from npu_shim.dumps.files import noted
 from npu_shim.profiles import forms, kinds
 from npu_shim.profiles.devices import Profile
-from npu_shim.profiles.forms import TABLES, ProfileFile
-from npu_shim.profiles.kinds import Signature
 
 _HARDWARE = re.compile("(?!.*(Overlap|Free|Computing)).*(Ascend Hardware|AI Core|AI CPU|Communication|HCCL|NPU)", re.I)
 _COLLECTIVES = re.compile("Communication|HCCL", re.I)
@@ -26,9 +23,9 @@ _SUMS = re.compile(r"Total Op Info|.*-(top|middle|bottom)\d*@")  # and single op
 _MOST_BYTES = 1 << 28  # of a timeline that is read for its links alone
 
 
-def read_database(file: ProfileFile, made: Profile) -> None:
+def read_database(file: forms.ProfileFile, made: Profile) -> None:
     """Read the runs, links and steps in a data base of CANN 8 and 9, or of a plugin of PyTorch or MindSpore."""
-    runs, form = made.runs[file.source], TABLES["database"]
+    runs, form = made.runs[file.source], forms.TABLES["database"]
     address = f"file:{urllib.parse.quote(file.path)}?mode=ro&immutable=1"
     with contextlib.closing(sqlite3.connect(address, uri=True)) as base:
         base.execute("ATTACH ':memory:' AS empty")  # has the tables that the data base has not
@@ -36,7 +33,7 @@ def read_database(file: ProfileFile, made: Profile) -> None:
             base.execute(f"CREATE TABLE empty.{name} ({heads})")
         texts = dict(base.execute("SELECT id, value FROM STRING_IDS"))
         base.create_function("text", 1, lambda number: texts.get(number, ""))
-        base.create_function("copies", 1, lambda core: kinds.category(Signature(core=core)) == kinds.TRANSFER)
+        base.create_function("copies", 1, lambda core: kinds.category(kinds.Signature(core=core)) == kinds.TRANSFER)
         for query in ("operators", "collectives") if runs.wanted else ():
             runs.add_rows((map(str, cells), start, took) for *cells, start, took in base.execute(form[query]))
         for *link, took in base.execute(form["links"]):
@@ -45,13 +42,13 @@ def read_database(file: ProfileFile, made: Profile) -> None:
             runs.marks = np.array(base.execute(form["steps"]).fetchall(), np.int64).reshape(-1, 2)
 
 
-def read_timeline(file: ProfileFile, made: Profile) -> None:
+def read_timeline(file: forms.ProfileFile, made: Profile) -> None:
     """Read the runs and links in a timeline in the format of Chrome's trace viewer."""
     runs = made.runs[file.source]
-    is_wanted = kinds.COMMUNICATION in runs.category and os.path.getsize(file.path) < _MOST_BYTES and not runs.links
-    if not (runs.wanted or is_wanted):
+    path, are_links_wanted = pathlib.Path(file.path), kinds.COMMUNICATION in runs.category and not runs.links
+    if not runs.wanted and not (are_links_wanted and path.stat().st_size < _MOST_BYTES):
         return
-    events = json.loads(pathlib.Path(file.path).read_bytes())
+    events = json.loads(path.read_bytes())
     events = events["traceEvents"] if isinstance(events, dict) else events
     process = {each.get("pid"): str(each["args"]["name"]) for each in events if each.get("name") == "process_name"}
     rows: list[tuple[Any, ...]] = []
@@ -65,18 +62,15 @@ def read_timeline(file: ProfileFile, made: Profile) -> None:
             runs.link([*map(arguments.get, _LINK)], took)
             # no part of a collective with an event
             if arguments.get("src rank") is None and "notify_id" not in arguments:
-                name, core = str(each.get("name", "")), str(arguments.get("Task Type", ""))
-                made_of = Signature(
-                    device=str(arguments.get("Device Id", arguments.get("device id", "0"))),
-                    name=name,
-                    type=str(arguments.get("OP Type", name.rpartition("/")[2].rstrip("0123456789_") or name)),
-                    core="COMMUNICATION" if _COLLECTIVES.search(of_process) else core,
-                )
+                device, name = arguments.get("Device Id", arguments.get("device id", "0")), str(each.get("name", ""))
+                plain = name.rpartition("/")[2].rstrip("0123456789_") or name
+                core = "COMMUNICATION" if _COLLECTIVES.search(of_process) else arguments.get("Task Type", "")
+                made_of = kinds.Signature(str(device), "", name, str(arguments.get("OP Type", plain)), str(core))
                 rows.append((made_of, start, took))
     runs.add_rows(rows)
 
 
-def read_messages(file: ProfileFile, made: Profile) -> None:
+def read_messages(file: forms.ProfileFile, made: Profile) -> None:
     """Read how long ranks wait for another, in communication.json of one rank or of all, or the traffic of links.
 
     The traffic in communication_matrix.json counts if no other file has it.

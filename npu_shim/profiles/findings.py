@@ -10,7 +10,6 @@ import numpy as np
 
 from npu_shim.profiles import kinds
 from npu_shim.profiles.devices import GAPS, Device, Profile, Row
-from npu_shim.profiles.kinds import Signature
 
 LEAST = 0.03  # of a step, below which a cost is no finding
 _MOST_ROWS = 5
@@ -64,7 +63,7 @@ def _by_kind(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         yield Finding(name, spent, rows, min(device.bound(places), spent) if kinds.KINDS[name].get("replaced") else 0.0)
 
 
-def reason(each: Signature) -> str:
+def reason(each: kinds.Signature) -> str:
     """Return why an op belongs to its kind: its types, and on the AI CPU what to use instead."""
     if kinds.category(each) != kinds.AI_CPU:
         return each.core if each.types in ("", "N/A") else each.types
@@ -200,7 +199,7 @@ def _use(device: Device, place: int) -> str:
     return f"{known}{each.types} {each.shapes.strip(chr(34))}"
 
 
-def _why_low(each: Signature) -> str:
+def _why_low(each: kinds.Signature) -> str:
     shapes = kinds.shapes(each.shapes)[:2]
     if re.search(r"(^|;)(DT_)?FLOAT(32)?(;|$)", each.types, re.I):
         return "matrix-float32"

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 from npu_shim.dumps.formats import product
 from npu_shim.rehearsal.assess.products import Product
 
-COMPUTE, AI_CPU, COMMUNICATION, INPUT, HOST, TRANSFER, OTHER = (
-    "compute", "AI CPU", "communication", "input pipeline", "host", "transfers", "other"
-)  # fmt: skip
+COMPUTE, AI_CPU, COMMUNICATION, TRANSFER = "compute", "AI CPU", "communication", "transfers"
+HOST, INPUT, OTHER = "host", "input pipeline", "other"
 # Time belongs to the first of them that is busy.
 CATEGORIES = (COMPUTE, AI_CPU, COMMUNICATION, TRANSFER, HOST, INPUT)
 

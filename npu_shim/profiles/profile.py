@@ -13,12 +13,10 @@ from npu_shim.dumps import graph_files
 from npu_shim.dumps.files import below, noted
 from npu_shim.profiles import exports, forms, kinds, steps, tables
 from npu_shim.profiles.devices import Device, Profile
-from npu_shim.profiles.forms import TABLES, ProfileFile
-from npu_shim.profiles.kinds import Signature
 from npu_shim.rehearsal.assess.products import Product
 
-_READERS: Mapping[str, Callable[[ProfileFile, Profile], None]] = {  # of kinds; small tables have one reader
-    **dict.fromkeys(TABLES, tables.read_rows),
+_READERS: Mapping[str, Callable[[forms.ProfileFile, Profile], None]] = {  # of kinds; small tables have one reader
+    **dict.fromkeys(forms.TABLES, tables.read_rows),
     **dict.fromkeys(("op_summary", "task_time"), tables.read_runs),
     "database": exports.read_database,
     "timeline": exports.read_timeline,
@@ -41,7 +39,7 @@ def read(folder: str, graphs: Sequence[str] = (), product: Product | None = None
     """
     made = Profile(forms.find(folder), product)
     read_from = [*made.files, *(each for graph in graphs for each in forms.find(graph) if each.kind in _LINES)]
-    for kind in TABLES:
+    for kind in forms.TABLES:
         for runs in filter(None, made.runs.values()):
             # The best export has the runs. Only task_time has copies between host and device, beside op_summary.
             runs.wanted = (kinds.TRANSFER,) if kind == "task_time" else ()
@@ -70,7 +68,7 @@ def _devices(source: str, made: Profile) -> Iterator[Device]:
     communicate = {each.device for each, busy in zip(runs.signatures, runs.category) if busy == kinds.COMMUNICATION}
     runs.wanted = (kinds.COMMUNICATION,)
     for number in set(numbers) - communicate:
-        cells = Signature(number, name="gradients", type="AllReduce", core="COMMUNICATION")
+        cells = kinds.Signature(number, name="gradients", type="AllReduce", core="COMMUNICATION")
         runs.add_rows((cells, *span) for span in traced[number][1])
     joined = runs.joined()
     of_device = np.array([each.device for each in runs.signatures])

@@ -10,7 +10,6 @@ import numpy as np
 from npu_shim._tensorflow.types import JsonObject
 from npu_shim.profiles import findings, kinds
 from npu_shim.profiles.devices import OP, Device, Profile
-from npu_shim.profiles.findings import Finding
 from npu_shim.profiles.forms import number
 from npu_shim.profiles.steps import PHASES
 from npu_shim.rehearsal.reports import about
@@ -18,6 +17,7 @@ from npu_shim.rehearsal.reports import about
 _MOST = 10  # ops
 _MOST_BARS = 2000
 _RATIOS = ("matrix", "vector", "memory")
+_LENGTHS: Any = {"mean_ms": np.mean, "median_ms": np.median, "shortest_ms": np.min, "longest_ms": np.max}
 _LISTS = ("waits", "phases", "ops", "findings", "timeline")
 _NAMES = {kinds.COMMUNICATION: "communication that nothing overlaps", kinds.TRANSFER: "copies"}
 
@@ -42,14 +42,10 @@ def to_result(profile: Profile, folder: str, by_gain: bool = False) -> JsonObjec
         by_gain: rank findings by what a fix saves at most.
     """
     none: JsonObject = {"device": None, "step": None, **{name: [] for name in _LISTS}, "types": _totals(profile)}
-    return page(
-        profile,
-        folder=folder,
-        product=profile.product.name if profile.product else None,
-        files=dict(Counter(each.kind for each in profile.files)),
-        devices=[_device(each) for each in profile.devices],
-        **(_shown(profile, slowest(profile, folder), by_gain) if profile.devices else none),
-    )
+    shown = _shown(profile, slowest(profile, folder), by_gain) if profile.devices else none
+    files, devices = Counter(each.kind for each in profile.files), [_device(each) for each in profile.devices]
+    product = profile.product.name if profile.product else None
+    return page(profile, folder=folder, product=product, files=dict(files), devices=devices, **shown)
 
 
 def page(*profiles: Profile, **content: Any) -> JsonObject:
@@ -64,11 +60,9 @@ def _shown(profile: Profile, device: Device, by_gain: bool) -> JsonObject:
         found.sort(key=lambda each: (each.needed - each.ms, -each.ms, each.id))
     waits = {label(device, name): spent for name, spent in device.waits.items() if spent.any()}
     step = {"source": device.steps.source, "number": len(length), "left_out": device.steps.left_out}
-    lengths = {"mean_ms": length.mean(), "median_ms": np.median(length), "shortest_ms": length.min()}
-    lengths["longest_ms"] = length.max()
     return {
         "device": device.name,
-        "step": {**step, "slow": int(device.slow.sum()), **{name: float(ms) for name, ms in lengths.items()}},
+        "step": {**step, "slow": int(device.slow.sum()), **{name: float(of(length)) for name, of in _LENGTHS.items()}},
         "waits": [{"what": name, **_share(device, spent)} for name, spent in waits.items()],
         "phases": list(_phases(device, waits)),
         "ops": _ops(device, OP),
@@ -84,7 +78,7 @@ def _phases(device: Device, waits: Mapping[str, np.ndarray]) -> Iterator[JsonObj
         yield {"phase": PHASES[place], **_share(device, device.phases[:, place]), "waits": of_phase}
 
 
-def _finding(device: Device, each: Finding) -> JsonObject:
+def _finding(device: Device, each: findings.Finding) -> JsonObject:
     left = device.takes - (each.ms - each.needed)  # with a fix
     texts = {key: kinds.KINDS[each.id][key] for key in ("title", "fix", "see")}
     figures = {"ms": each.ms, "share": each.ms / device.takes, "gain": device.takes / left if left > 0 else None}

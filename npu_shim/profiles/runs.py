@@ -9,7 +9,6 @@ from typing import Any, Iterable, Sequence
 import numpy as np
 
 from npu_shim.profiles import kinds
-from npu_shim.profiles.kinds import Signature
 
 _END = 1 << 62  # nanoseconds
 _ROWS = 1 << 16
@@ -28,7 +27,7 @@ class Runs:
     """
 
     def __init__(self) -> None:
-        self.signatures: list[Signature] = []
+        self.signatures: list[kinds.Signature] = []
         self.category: list[str] = []
         self.wanted: tuple[str, ...] = kinds.CATEGORIES
         self.marks = np.zeros((0, 2), np.int64)
@@ -49,7 +48,7 @@ class Runs:
         """
         key = (self.wanted, device, text)
         if key not in self._numbers:
-            made = Signature(*map(str.strip, text.split(BETWEEN, len(Signature._fields) - 1)))
+            made = kinds.Signature(*map(str.strip, text.split(BETWEEN, len(kinds.Signature._fields) - 1)))
             busy = kinds.category(made)
             self._numbers[key] = len(self.signatures) if busy in self.wanted else -1
             if busy in self.wanted:

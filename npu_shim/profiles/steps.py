@@ -11,9 +11,8 @@ from npu_shim.profiles.runs import Runs
 
 Span = Tuple[int, int]  # start and duration
 
-TRACED, MARKED, NUMBERED, INFERRED, WHOLE = (
-    "step_trace", "STEP_TIME", "Step Id", "ops that run once in each step", "the whole profile"
-)  # fmt: skip
+TRACED, MARKED, NUMBERED = "step_trace", "STEP_TIME", "Step Id"
+INFERRED, WHOLE = "ops that run once in each step", "the whole profile"
 PHASES = ("data", "forward and backward", "gradient refresh")
 SLOW = 3  # times the median of other steps
 _LEAST = 3  # steps
