@@ -23,8 +23,6 @@ _LABEL = re.compile(r".* = (\w+)\((.*)\)", re.DOTALL)  # node = Type(inputs)
 _SHAPE = re.compile(r"(\w*)\[([\d,?]*)\]")  # of an input, as in (float[4,4];int32[])
 _OP = re.compile(r"[^:]+:\w+")  # name and type
 _OWN = "npu_shim "  # begins the names of spans
-_FUNCTION = "__"  # begins the name of an op that calls a tf.function
-_PIPELINE = "tf_data_"  # begins the names of threads of datasets
 
 
 class OpRun(NamedTuple):
@@ -158,9 +156,9 @@ def _runs_of(events: list[Event]) -> list[OpRun]:
             found.append(OpRun(ITERATOR, ITERATOR, CPU, event.begin, event.end))
         elif event.name.startswith("EagerLocalExecute: "):
             kind = event.name.partition(" ")[2]
-            if kind != ITERATOR and not kind.startswith(_FUNCTION):
+            if kind != ITERATOR and not kind.startswith("__"):  # the call of a tf.function
                 found.append(OpRun(kind, kind, CPU, event.begin, event.end))
-        elif _OP.fullmatch(event.name) and event.step not in others and not event.thread.startswith(_PIPELINE):
+        elif _OP.fullmatch(event.name) and event.step not in others and not event.thread.startswith("tf_data_"):
             name, _, kind = event.name.rpartition(":")
             if kind not in _CALLS | {ITERATOR}:
                 inputs = _SHAPE.findall(event.stats.get("shape", ""))

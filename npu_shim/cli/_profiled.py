@@ -35,8 +35,6 @@ def problem(args: argparse.Namespace) -> str | None:
     """Return why the options cannot be used, None if they can."""
     if args.profile_steps and not args.profile:
         return "--profile-steps needs --profile. Add it."
-    if args.profile_steps and not args.profile_steps[0]:
-        return "--profile-steps: step 0 compiles. Give later steps, like 20-30."
     if args.profile and getattr(args, "dump", None):
         return "--dump slows the steps that --profile measures. Give one of the two."
     return _dumped.folder_problem("--profile", args.profile)
@@ -97,12 +95,10 @@ def whole_run(folder: str) -> dict[str, OptionValue]:
 def _export(folder: str, job: str) -> None:
     """Let the vendor's tool write the CSV files of a profile, or print its command."""
     found = sorted(glob.glob(os.path.join(folder, "**", "PROF_*"), recursive=True))
-    if not found:
-        report(f"the NPU has written no profile to {folder}. Let the script train, and close its session")
     for path in found:
         command = ["msprof", "--export=on", f"--output={path}"]
         if shutil.which(command[0]) is None or subprocess.call(command, stdout=sys.stderr):
             shown = " ".join(map(shlex.quote, command))
             report(f"msprof is not on the PATH, or has failed. On the host with CANN, run: {shown}")
-    if found:
-        report(f"Read the profile with: npu-shim profile {job}")
+    none = f"the NPU has written no profile to {folder}. Let the script train, and close its session"
+    report(f"Read the profile with: npu-shim profile {job}" if found else none)

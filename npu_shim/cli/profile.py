@@ -12,8 +12,6 @@ import sys
 
 from npu_shim.cli import USAGE_ERROR, parser, show
 
-_SLOWER = 1
-
 
 def main(arguments: list[str]) -> int:
     """Report on a profile, or compare two.
@@ -46,8 +44,8 @@ def main(arguments: list[str]) -> int:
     except (OSError, ValueError) as error:
         print(f"npu-shim profile: error: {error}", file=sys.stderr)
         return USAGE_ERROR
-    slower = args.new and shown["step"]["verdict"] == comparing.SLOWER
-    return show(reports.to_text(shown).rstrip("\n"), _SLOWER if slower else 0)
+    slower = bool(args.new) and shown["step"]["verdict"] == comparing.SLOWER
+    return show(reports.to_text(shown).rstrip("\n"), int(slower))
 
 
 def _parser() -> argparse.ArgumentParser:

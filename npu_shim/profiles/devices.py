@@ -18,7 +18,7 @@ from npu_shim.rehearsal.assess.products import Product
 GAPS = "launch gaps"
 WAITS = (*kinds.CATEGORIES, GAPS)
 OP = ("type", "name")  # cells of an op
-_MOST_ROWS = 5
+MOST_ROWS = 5
 
 
 class Row(NamedTuple):
@@ -154,7 +154,7 @@ class Device:
 
     def rows(self, places: Iterable[int], why: Callable[[int], str]) -> list[Row]:
         """Return the evidence of the ops that cost most; runs of one op with other shapes are one row."""
-        return [self.row(each, why(each[0])) for each in self.groups(places, self.ms)[:_MOST_ROWS]]
+        return [self.row(each, why(each[0])) for each in self.groups(places, self.ms)[:MOST_ROWS]]
 
     def functions(self, kind: str) -> list[Row]:
         """Return the functions of the host that belong to a kind of bottleneck, with their time in a step."""
@@ -164,7 +164,7 @@ class Device:
             if each["source"] == self.source and re.search(pattern, f"{level} {name}", re.I):
                 calls = number(each["count"]) / len(self.length)
                 found.append(Row(name, level, "", calls, self.total(np.array(each["total"])), "on the host"))
-        return sorted(found, key=lambda row: (-row.ms, row.what))[:_MOST_ROWS]
+        return sorted(found, key=lambda row: (-row.ms, row.what))[:MOST_ROWS]
 
     def _covered(self, kept: np.ndarray, edges: np.ndarray) -> np.ndarray:
         """Return how much of the intervals between edges the runs that are kept cover.

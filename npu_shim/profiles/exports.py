@@ -50,12 +50,10 @@ def read_timeline(file: forms.ProfileFile, made: Profile) -> None:
         return
     events = json.loads(path.read_bytes())
     events = events["traceEvents"] if isinstance(events, dict) else events
-    process = {each.get("pid"): str(each["args"]["name"]) for each in events if each.get("name") == "process_name"}
+    names = {each.get("pid"): str(each["args"]["name"]) for each in events if each.get("name") == "process_name"}
+    process = {pid: name for pid, name in names.items() if _HARDWARE.match(name)}
     rows: list[tuple[Any, ...]] = []
-    for each in events:
-        of_process = process.get(each.get("pid"), "")
-        if each.get("ph") != "X" or not _HARDWARE.match(of_process):
-            continue
+    for each in (each for each in events if each.get("ph") == "X" and each.get("pid") in process):
         with noted(made.problems, file.path, "events are broken and were skipped, the last one for {!r}"):
             arguments = each["args"]
             start, took = (forms.shifted(str(each[name]), 3) for name in ("ts", "dur"))
@@ -64,7 +62,7 @@ def read_timeline(file: forms.ProfileFile, made: Profile) -> None:
             if arguments.get("src rank") is None and "notify_id" not in arguments:
                 device, name = arguments.get("Device Id", arguments.get("device id", "0")), str(each.get("name", ""))
                 plain = name.rpartition("/")[2].rstrip("0123456789_") or name
-                core = "COMMUNICATION" if _COLLECTIVES.search(of_process) else arguments.get("Task Type", "")
+                core = "COMMUNICATION" if _COLLECTIVES.search(process[each["pid"]]) else arguments.get("Task Type", "")
                 made_of = kinds.Signature(str(device), "", name, str(arguments.get("OP Type", plain)), str(core))
                 rows.append((made_of, start, took))
     runs.add_rows(rows)

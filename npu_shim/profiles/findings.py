@@ -9,10 +9,9 @@ from typing import Iterator, NamedTuple
 import numpy as np
 
 from npu_shim.profiles import kinds
-from npu_shim.profiles.devices import GAPS, Device, Profile, Row
+from npu_shim.profiles.devices import GAPS, MOST_ROWS, Device, Profile, Row
 
 LEAST = 0.03  # of a step, below which a cost is no finding
-_MOST_ROWS = 5
 _FULL = 0.8  # use of the matrix unit that large products reach
 _LOW = 0.5
 _TILE = 16  # elements of the matrix unit in each direction
@@ -90,7 +89,7 @@ def _gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     computes, gaps = device.category == kinds.COMPUTE, device.total(idle[GAPS])
     small = computes & (device.ms < _SMALL_MS[device.on_cpu] * device.calls)
     if 2 * device.calls[small].sum() > device.calls[computes].sum():
-        groups = device.groups(np.flatnonzero(small), device.calls, ("type",))[:_MOST_ROWS]
+        groups = device.groups(np.flatnonzero(small), device.calls, ("type",))[:MOST_ROWS]
         means = [1000 * device.ms[each].sum() / device.calls[each].sum() for each in groups]
         rows = [device.row(each, f"{mean:.1f} us a run") for each, mean in zip(groups, means)]
         yield Finding("small-ops", gaps + float(device.ms[small].sum()), rows)
@@ -117,7 +116,7 @@ def _recompiles(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding
     if device.slow.any():
         why = "3 times the median or more"
         rows = [Row("slow steps", "", "", float(device.slow.sum()), device.total(spent), why), *rows]
-    yield Finding("recompile", device.total(spent), rows[:_MOST_ROWS])
+    yield Finding("recompile", device.total(spent), rows[:MOST_ROWS])
 
 
 def _waits(profile: Profile) -> dict[tuple[str, str], float]:
@@ -141,12 +140,12 @@ def _ranks(profile: Profile, slowest: Device, waits: dict[tuple[str, str], float
     if len(devices) > 1 and own[slowest] >= _SLOW_RANK * float(np.median(list(own.values()))):
         waiting = {each: max(each.alone - slowest.alone, 0.0) for each in devices}
         ms = sum(waiting.values()) / (len(devices) - 1)
-        for each in sorted(devices, key=lambda each: (waiting[each] > 0, -waiting[each], each.name))[:_MOST_ROWS]:
+        for each in sorted(devices, key=lambda each: (waiting[each] > 0, -waiting[each], each.name))[:MOST_ROWS]:
             why = f"{own[each]:.3f} ms of its own work, waits {waiting[each]:.3f} ms"
             rows.append(Row(f"rank {each.name}", "", "", 1.0, each.alone, why))
     if waits:
         ms = max(ms, sum(waits.values()) / (len({rank for pair in waits for rank in pair}) - 1))
-    for (rank, awaited), wait in sorted(waits.items(), key=lambda item: (-item[1], item[0]))[:_MOST_ROWS]:
+    for (rank, awaited), wait in sorted(waits.items(), key=lambda item: (-item[1], item[0]))[:MOST_ROWS]:
         rows.append(Row(f"rank {rank}", "", "", 1.0, wait, f"waits for rank {awaited}"))
     yield Finding("slow-rank", ms, rows)
 
@@ -165,7 +164,7 @@ def _links(profile: Profile, device: Device) -> Iterator[Finding]:
                 rows.append(Row(f"rank {source} to {target}", transport, "", 1.0, ms, why))
     if rows:
         rows.sort(key=lambda row: (-row.ms, row))
-        yield Finding("slow-link", min(rows[0].ms, device.alone), rows[:_MOST_ROWS])
+        yield Finding("slow-link", min(rows[0].ms, device.alone), rows[:MOST_ROWS])
 
 
 def _messages(device: Device, elsewhere: float) -> Iterator[Finding]:

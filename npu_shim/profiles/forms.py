@@ -25,7 +25,7 @@ _DIGITS = {"ns": 0, "us": 3, "ms": 6, "s": 9}  # of nanoseconds
 _UNIT = re.compile(r"\s*\(([^()]*)\)\s*$")
 _FILE = re.compile(r"(\w+?)((?:_slice)?(?:_\d+)*?)(_\d{12,})?(\.csv|\.json|\.db)", re.I)  # name, numbers, time, ending
 _KINDS = {name: kind for kind, table in TABLES.items() for name in table["files"]}
-_INSIDE = re.compile("mindstudio_profiler_output|ascend_profiler_output|summary|timeline|device_[0-9]+|host", re.I)
+_INSIDE = re.compile(r"((^|/)(\.|(mindstudio|ascend)_profiler_output|summary|timeline|device_[0-9]+|host))+$", re.I)
 _RANK = re.compile(r"rank_?(\d+)", re.I)
 
 
@@ -47,28 +47,24 @@ class ProfileFile(NamedTuple):
 
 def find(folder: str) -> list[ProfileFile]:
     """Return the files of a folder, of each table that of the last export."""
-    last: dict[tuple[str, str, str], tuple[str, ProfileFile]] = {}
-    for path in below(folder):
+    found: dict[tuple[str, str, str], ProfileFile] = {}
+    for path in below(folder):  # in the order of their times
         place, name = os.path.split(path)
         match = _FILE.fullmatch(name)
         stem, numbers, time, ending = match.groups("") if match else ("", "", "", "")
         kind = _KINDS.get(f"{stem}{ending}".lower())
-        if kind and time >= last.get((place, kind, numbers), ("",))[0]:
+        if kind:
             # CANN 5 and 6: device, model, iteration
             short = None if time else re.fullmatch(r"_(\d+)_\d+(_\d+)?", numbers)
             source, device = _source(os.path.relpath(place, folder))
-            own = device or (short.group(1) if short else "")
-            last[place, kind, numbers] = time, ProfileFile(path, kind, source, own)
-    return [each for _, each in last.values()]
+            found[place, kind, numbers] = ProfileFile(path, kind, source, device or (short.group(1) if short else ""))
+    return list(found.values())
 
 
 def _source(inside: str) -> tuple[str, str]:
     """Return the folder of the run and the device of a path below the profile."""
-    parts = [part for part in inside.split(os.sep) if part != "."]
-    devices = [part.rpartition("_")[2] for part in parts if re.fullmatch("device_[0-9]+", part)]
-    while parts and _INSIDE.fullmatch(parts[-1]):
-        parts.pop()
-    return os.sep.join(parts), devices[-1] if devices else ""
+    devices = re.findall(r"(?:^|/)device_([0-9]+)(?![^/])", inside)
+    return _INSIDE.sub("", inside), devices[-1] if devices else ""
 
 
 def rank(source: str, device: str) -> str:

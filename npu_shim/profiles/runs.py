@@ -37,7 +37,7 @@ class Runs:
         self._weighted = np.zeros((2, 3, 0))  # the ratios times the durations, and these durations
 
     def __bool__(self) -> bool:
-        return bool(self._parts)
+        return any(len(code) for code, *_ in self._parts)
 
     def number(self, text: str, device: str = "") -> int:
         """Return the number of a signature, -1 if its runs are not added.
@@ -67,8 +67,6 @@ class Runs:
         """
         kept = (code >= 0) & (start >= 0) & (took >= 0) & (took < _END - start)
         code, start, took, *ratios = (each[kept] for each in (code, start, took, *ratios))
-        if not len(code):
-            return
         self._parts.append((code, start, start + took))
         more = len(self.signatures) - self._weighted.shape[2]
         self._weighted = np.pad(self._weighted, ((0, 0), (0, 0), (0, more)), "constant")

@@ -87,18 +87,16 @@ def _in_columns(file: ProfileFile, made: Profile, found: dict[str, int], width: 
     try:
         import pyarrow
         from pyarrow import compute, csv as arrow
-    except ModuleNotFoundError:
-        return done
     except (ImportError, AttributeError) as error:
-        slow = "Python's csv reads the tables, about 4 times slower"
-        made.problems["pyarrow"] = f"it is installed but cannot be imported: {error}. {slow}"
+        if not isinstance(error, ModuleNotFoundError):
+            slow = "Python's csv reads the tables, about 4 times slower"
+            made.problems["pyarrow"] = f"it is installed but cannot be imported: {error}. {slow}"
         return done
     names = [str(place) for place in range(width)]  # heads may repeat
     for column, place in found.items():
         names[place] = column
-    types = {column: pyarrow.decimal128(20 + places, places) for column, places in zip(_TIMES, digits)}
-    types.update(dict.fromkeys(Signature._fields, pyarrow.string()))
-    types.update(dict.fromkeys(_RATIOS, pyarrow.float32()))
+    types = {**dict.fromkeys(Signature._fields, pyarrow.string()), **dict.fromkeys(_RATIOS, pyarrow.float32())}
+    types.update((name, pyarrow.decimal128(20 + places, places)) for name, places in zip(_TIMES, digits))
     read = arrow.ReadOptions(column_names=names, skip_rows=1, block_size=_BLOCK)
     convert = arrow.ConvertOptions(column_types=types, include_columns=list(types), include_missing_columns=True)
     try:
