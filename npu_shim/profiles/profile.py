@@ -46,7 +46,7 @@ def read(folder: str, graphs: Sequence[str] = (), product: Product | None = None
         for file in (each for each in read_from if each.kind == kind):
             with noted(made.problems, file.path, _PROBLEM.format(kind)):
                 _READERS[kind](file, made)
-    made.devices = [device for source in sorted(made.runs) for device in _devices(source, made)]
+    made.devices = [device for source in sorted(made.runs) if made.runs[source] for device in _devices(source, made)]
     _leave_earlier_runs(made)
     made.lines = _lines(folder, graphs, made)
     if not (made.devices or made.rows["op_statistic"] or made.rows["communication_statistic"]):
@@ -59,8 +59,6 @@ def read(folder: str, graphs: Sequence[str] = (), product: Product | None = None
 def _devices(source: str, made: Profile) -> Iterator[Device]:
     """Yield the devices of a source with their steps."""
     runs = made.runs[source]
-    if not runs:
-        return
     rows = [row for row in made.rows["step_trace"] if row["source"] == source]
     windows = [row for row in made.rows["profiled_steps"] if row["source"] == os.path.dirname(source)]
     numbers = sorted({each.device for each in runs.signatures}, key=lambda text: (len(text), text))
@@ -108,15 +106,10 @@ def _lines(folder: str, graphs: Sequence[str], made: Profile) -> tuple[dict[str,
     for name, members in originals.items():
         names.setdefault(name, next((names[member] for member in members if names.get(member)), ""))
     types: dict[str, str] = {}
-    for path in (path for graph in graphs for path in below(graph, ".json")):
-        with noted({}, path):  # most are no assessment
-            types.update(_assessed(path) if os.path.getsize(path) <= _MOST_BYTES else {})
+    for path in (path for graph in graphs for path in below(graph, ".json") if os.path.getsize(path) <= _MOST_BYTES):
+        with noted({}, path), open(path, encoding="utf-8") as stream:  # most are no assessment
+            assessment = json.load(stream)
+            graphs_of = assessment["graphs"] if assessment["tool"] == "npu-shim assess" else []
+            rows = [row for one in graphs_of for row in one["operators"] if row["lines"]]
+            types.update((row["op"], row["lines"][0]) for row in rows)
     return names, types
-
-
-def _assessed(path: str) -> dict[str, str]:
-    """Return the lines of types that do not run on the device, which an assessment has."""
-    with open(path, encoding="utf-8") as stream:
-        assessment = json.load(stream)
-    graphs = assessment["graphs"] if assessment.get("tool") == "npu-shim assess" else []
-    return {row["op"]: row["lines"][0] for one in graphs for row in one["operators"] if row["lines"]}
