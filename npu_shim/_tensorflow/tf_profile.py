@@ -48,14 +48,13 @@ def runs_in(metadata: Message) -> list[OpRun]:
     """Return the runs of ops in the metadata of a session's run, in microseconds since 1970."""
     stats = [node for device in metadata.step_stats.dev_stats for node in device.node_stats]
     nodes = [(node, _LABEL.match(node.timeline_label)) for node in stats if node.all_start_nanos]
-    # Collectives wait in such iterators (tf_numpy_function.py). They have rows of their own.
-    anonymous = {node.node_name for node, label in nodes if label and label.group(1).startswith("AnonymousIterator")}
     outputs = {(node.node_name, each.slot): each.tensor_description for node, _ in nodes for each in node.output}
     found = []
     for node, label in nodes:
         kind, names = label.groups() if label else ("", "")
         taken = [each.strip().partition(":") for each in names.split(",") if each and each.strip()[:1] != "^"]
-        waits = kind == ITERATOR and any(name in anonymous for name, _, _ in taken)
+        # Collectives wait in such iterators (tf_numpy_function.py). They have rows of their own.
+        waits = kind == ITERATOR and "AnonymousIterator" in names
         if kind and kind not in _CALLS and not waits and node.node_name != "_SOURCE":
             begin, end = node.all_start_nanos / 1e3, (node.all_start_nanos + node.all_end_rel_nanos) / 1e3
             tensors = [outputs.get((name, int(slot or 0))) for name, _, slot in taken]

@@ -47,7 +47,7 @@ class Profiler(Progress):
             return
         if self._began is not None:
             self.ends_step()
-            if self.steps > self._last and self.steps - self._began > self._last - self._first:
+            if self.steps - self._began > self._last - self._first:
                 self._at_exit()
         elif self.steps >= self._first:
             self._began = self.steps

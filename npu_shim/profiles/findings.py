@@ -53,8 +53,7 @@ def _by_kind(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     for name in dict.fromkeys([*filter(None, device.kind), "host-bound"]):
         wanted = device.kind == name
         places, spent = np.flatnonzero(wanted), device.only(wanted)
-        rows = device.rows(places, lambda place: reason(device.signatures[place]))
-        rows += device.functions(name)
+        rows = device.rows(places, lambda place: reason(device.signatures[place])) + device.functions(name)
         if name == "host-bound":
             spent = device.total(idle[kinds.HOST])
             rows = rows or [Row("idle before the forward pass", "", "", 1.0, spent, "no op runs on the device")]
@@ -183,8 +182,7 @@ def _matrix(device: Device) -> Iterator[Finding]:
     for place in np.flatnonzero((device.calls > 0) & (device.kind == "")):
         each, ms = device.signatures[place], device.ms[place]
         if kinds.is_matrix(each) and each.core.upper() != "CPU":
-            used = float(device.ratios[0][place])
-            bound = device.bound([place])
+            used, bound = float(device.ratios[0][place]), device.bound([place])
             used = bound / ms if bound and not np.isfinite(used) else used
             if used < _LOW:
                 lost[_why_low(each)][place] = ms * (1 - used / _FULL)

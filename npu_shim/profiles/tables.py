@@ -92,9 +92,8 @@ def _in_columns(file: ProfileFile, made: Profile, found: dict[str, int], width: 
             slow = "Python's csv reads the tables, about 4 times slower"
             made.problems["pyarrow"] = f"it is installed but cannot be imported: {error}. {slow}"
         return done
-    names = [str(place) for place in range(width)]  # heads may repeat
-    for column, place in found.items():
-        names[place] = column
+    columns = {place: column for column, place in found.items()}
+    names = [columns.get(place, str(place)) for place in range(width)]  # heads may repeat
     types = {**dict.fromkeys(Signature._fields, pyarrow.string()), **dict.fromkeys(_RATIOS, pyarrow.float32())}
     types.update((name, pyarrow.decimal128(20 + places, places)) for name, places in zip(_TIMES, digits))
     read = arrow.ReadOptions(column_names=names, skip_rows=1, block_size=_BLOCK)
