@@ -13,12 +13,9 @@ from tensorflow.core.framework import types_pb2
 from npu_shim._tensorflow.types import JsonObject, Message, Value
 
 ITERATOR = "IteratorGetNext"
-CPU = "CPU"
 Span = Tuple[str, float, float]  # name, begin and end in microseconds
-_CALLS = frozenset(  # types of ops whose own ops have runs of their own, and the ends of functions
-    "Case DatasetToSingleElement If PartitionedCall RemoteCall StatefulPartitionedCall StatelessCase StatelessIf "
-    "StatelessWhile While _Arg _Retval".split()
-)
+# ops whose own ops have runs of their own, and the ends of functions
+_CALLS = re.compile(r"(Stateless)?(Case|If|While)|(Stateful)?PartitionedCall|DatasetToSingleElement|_Arg|_Retval")
 _LABEL = re.compile(r".* = (\w+)\((.*)\)", re.DOTALL)  # node = Type(inputs)
 _SHAPE = re.compile(r"(\w*)\[([\d,?]*)\]")  # of an input, as in (float[4,4];int32[])
 _OP = re.compile(r"[^:]+:\w+")  # name and type
@@ -30,18 +27,18 @@ class OpRun(NamedTuple):
 
     Attributes:
         name, type: of the op.
-        task: what runs it.
         begin, end: in microseconds.
         shapes, types: of its inputs, such as "8,4;4,3" and "FLOAT;FLOAT".
+        task: what runs it.
     """
 
     name: str
     type: str
-    task: str
     begin: float
     end: float
     shapes: str = ""
     types: str = ""
+    task: str = "CPU"
 
 
 def runs_in(metadata: Message) -> list[OpRun]:
@@ -55,12 +52,12 @@ def runs_in(metadata: Message) -> list[OpRun]:
         taken = [each.strip().partition(":") for each in names.split(",") if each and each.strip()[:1] != "^"]
         # Collectives wait in such iterators (tf_numpy_function.py). They have rows of their own.
         waits = kind == ITERATOR and "AnonymousIterator" in names
-        if kind and kind not in _CALLS and not waits and node.node_name != "_SOURCE":
+        if kind and not _CALLS.fullmatch(kind) and not waits and node.node_name != "_SOURCE":
             begin, end = node.all_start_nanos / 1e3, (node.all_start_nanos + node.all_end_rel_nanos) / 1e3
             tensors = [outputs.get((name, int(slot or 0))) for name, _, slot in taken]
             shapes = [",".join(str(each.size) for each in tensor.shape.dim) if tensor else "" for tensor in tensors]
             types = [types_pb2.DataType.Name(tensor.dtype)[3:] if tensor else "" for tensor in tensors]
-            found.append(OpRun(node.node_name, _plain_type(kind), CPU, begin, end, ";".join(shapes), ";".join(types)))
+            found.append(OpRun(node.node_name, _plain_type(kind), begin, end, ";".join(shapes), ";".join(types)))
     return found
 
 
@@ -152,16 +149,16 @@ def _runs_of(events: list[Event]) -> list[OpRun]:
     found = []
     for event in events:
         if event.name == "IteratorGetNextOp::DoCompute":
-            found.append(OpRun(ITERATOR, ITERATOR, CPU, event.begin, event.end))
+            found.append(OpRun(ITERATOR, ITERATOR, event.begin, event.end))
         elif event.name.startswith("EagerLocalExecute: "):
             kind = event.name.partition(" ")[2]
             if kind != ITERATOR and not kind.startswith("__"):  # the call of a tf.function
-                found.append(OpRun(kind, kind, CPU, event.begin, event.end))
+                found.append(OpRun(kind, kind, event.begin, event.end))
         elif _OP.fullmatch(event.name) and event.step not in others and not event.thread.startswith("tf_data_"):
             name, _, kind = event.name.rpartition(":")
-            if kind not in _CALLS | {ITERATOR}:
+            if not _CALLS.fullmatch(kind) and kind != ITERATOR:
                 inputs = _SHAPE.findall(event.stats.get("shape", ""))
                 shapes = ";".join(shape.replace("?", "-1") for _, shape in inputs)
                 types = ";".join(dtype.upper() for dtype, _ in inputs)
-                found.append(OpRun(name, _plain_type(kind), CPU, event.begin, event.end, shapes, types))
+                found.append(OpRun(name, _plain_type(kind), event.begin, event.end, shapes, types))
     return found

@@ -227,12 +227,8 @@ def _parser() -> argparse.ArgumentParser:
         "run; by default npu_shim_logs/JOB_ID",
     )
     made.add_argument("--job-id", metavar="ID", help="name of the job; by default JOB_ID or a new name")
-    made.add_argument(
-        "--bind-cores",
-        action="store_true",
-        help="bind each rank to the processors and the memory near its device, by npu-smi or the PCI bus; to even "
-        "shares where neither knows them, as in a rehearsal",
-    )
+    text = "bind each rank to processors and memory near its device, by npu-smi or the PCI bus, else to even shares"
+    made.add_argument("--bind-cores", action="store_true", help=text)
     made.add_argument(
         "--no-preload",
         action="store_true",

@@ -28,14 +28,14 @@ def main(arguments: list[str]) -> int:
             made.error(f"can't find folder {folder!r}. Give the folder of a profile")
     if args.new and (args.html or args.rank_by_gain or args.product):
         made.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
-    from npu_shim.profiles import comparing, profile, reports, result
+    from npu_shim.profiles import profile, reports, result
     from npu_shim.rehearsal.assess.products import product
     from npu_shim.rehearsal.reports import to_json
 
     try:
         found = profile.read(args.folder, args.graph, product(args.product) if args.product else None)
         if args.new:
-            shown = comparing.compare(found, profile.read(args.new, args.graph), (args.folder, args.new))
+            shown = result.compare(found, profile.read(args.new, args.graph), (args.folder, args.new))
         else:
             shown = result.to_result(found, args.folder, args.rank_by_gain)
         for path, write in ((args.json, to_json), (args.html, reports.to_html)):
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
     except (OSError, ValueError) as error:
         print(f"npu-shim profile: error: {error}", file=sys.stderr)
         return USAGE_ERROR
-    slower = bool(args.new) and shown["step"]["verdict"] == comparing.SLOWER
+    slower = bool(args.new) and shown["step"]["verdict"] == result.SLOWER
     return show(reports.to_text(shown).rstrip("\n"), int(slower))
 
 

@@ -54,9 +54,8 @@ class Profiler(Progress):
             self.begin()
 
     def _at_exit(self) -> None:
-        if self._ended:
-            return
         self._ended = True
+        atexit.unregister(self._at_exit)
         if self._began is not None and self.steps > self._began:
             report(f"profiled steps {self._began} to {self.steps - 1}. {self.end()}")
         else:

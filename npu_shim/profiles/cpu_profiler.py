@@ -88,8 +88,8 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         tf_op_creation.remove(self)
         runs, spans, tracings = self._trace.stop()
         ends = [begin for name, begin, _ in spans if name == _STEP]
-        collectives = [span for span in spans if span[0] != _STEP]
-        runs += [OpRun(name, name.split()[0], "COMMUNICATION", begin, end) for name, begin, end in collectives]
+        for name, begin, end in (span for span in spans if span[0] != _STEP):
+            runs.append(OpRun(name, name.split()[0], begin, end, task="COMMUNICATION"))
         apis = [*(("host", f"retrace {name}", end - begin, 1) for name, begin, end in tracings), *samples]
         self._save(ends, runs, apis, self._lines(runs))
         return f"Read them with: npu-shim profile {self._job}"
@@ -116,7 +116,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
         made = os.path.join(self._folder, f"PROF_000001_{stamp}_CPU", "mindstudio_profiler_output")
         os.makedirs(made)
         own = sorted((run for run in runs if ends[0] <= run.begin < ends[-1]), key=lambda each: each.begin)
-        ops = ((0, *run[:4], run.end - run.begin, *run[5:]) for run in own)
+        ops = ((0, *each[:2], each.task, each.begin, each.end - each.begin, each.shapes, each.types) for each in own)
         for (name, heads), rows in zip(_HEADS.items(), (_steps(self._began or 0, ends, own), ops, *tables)):
             with open(os.path.join(made, f"{name}_{stamp}.csv"), "w", newline="", encoding="utf-8") as stream:
                 writer = csv.writer(stream)

@@ -1,4 +1,4 @@
-"""What a profile of the CPU observes: the metadata of sessions in TensorFlow 1, and the lines at which threads are."""
+"""Observers of the CPU: the metadata of sessions in TensorFlow 1, and the lines at which threads are."""
 
 from __future__ import annotations
 

@@ -18,7 +18,6 @@ from npu_shim.profiles.devices import Profile
 
 _HARDWARE = re.compile("(?!.*(Overlap|Free|Computing)).*(Ascend Hardware|AI Core|AI CPU|Communication|HCCL|NPU)", re.I)
 _COLLECTIVES = re.compile("Communication|HCCL", re.I)
-_LINK = ("src rank", "dst rank", "transport type", "size(Byte)")  # arguments of an event
 _SUMS = re.compile(r"Total Op Info|.*-(top|middle|bottom)\d*@")  # and single ops, beside the totals of all
 _MOST_BYTES = 1 << 28  # of a timeline that is read for its links alone
 
@@ -57,7 +56,7 @@ def read_timeline(file: forms.ProfileFile, made: Profile) -> None:
         with noted(made.problems, file.path, "events are broken and were skipped, the last one for {!r}"):
             arguments = each["args"]
             start, took = (forms.shifted(str(each[name]), 3) for name in ("ts", "dur"))
-            runs.link([*map(arguments.get, _LINK)], took)
+            runs.link([*map(arguments.get, ("src rank", "dst rank", "transport type", "size(Byte)"))], took)
             # no part of a collective with an event
             if arguments.get("src rank") is None and "notify_id" not in arguments:
                 device, name = arguments.get("Device Id", arguments.get("device id", "0")), str(each.get("name", ""))

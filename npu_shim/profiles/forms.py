@@ -26,7 +26,6 @@ _UNIT = re.compile(r"\s*\(([^()]*)\)\s*$")
 _FILE = re.compile(r"(\w+?)((?:_slice)?(?:_\d+)*?)(_\d{12,})?(\.csv|\.json|\.db)", re.I)  # name, numbers, time, ending
 _KINDS = {name: kind for kind, table in TABLES.items() for name in table["files"]}
 _INSIDE = re.compile(r"((^|/)(\.|(mindstudio|ascend)_profiler_output|summary|timeline|device_[0-9]+|host))+$", re.I)
-_RANK = re.compile(r"rank_?(\d+)", re.I)
 
 
 class ProfileFile(NamedTuple):
@@ -54,22 +53,17 @@ def find(folder: str) -> list[ProfileFile]:
         stem, numbers, time, ending = match.groups("") if match else ("", "", "", "")
         kind = _KINDS.get(f"{stem}{ending}".lower())
         if kind:
-            # CANN 5 and 6: device, model, iteration
-            short = None if time else re.fullmatch(r"_(\d+)_\d+(_\d+)?", numbers)
-            source, device = _source(os.path.relpath(place, folder))
-            found[place, kind, numbers] = ProfileFile(path, kind, source, device or (short.group(1) if short else ""))
+            inside = os.path.relpath(place, folder)
+            of_folder = re.findall(r"(?:^|/)device_([0-9]+)(?![^/])", inside)
+            of_name = [] if time else re.findall(r"^_(\d+)_\d+(?:_\d+)?$", numbers)  # device, model: CANN 5 and 6
+            device = [*of_folder[-1:], *of_name, ""][0]
+            found[place, kind, numbers] = ProfileFile(path, kind, _INSIDE.sub("", inside), device)
     return list(found.values())
-
-
-def _source(inside: str) -> tuple[str, str]:
-    """Return the folder of the run and the device of a path below the profile."""
-    devices = re.findall(r"(?:^|/)device_([0-9]+)(?![^/])", inside)
-    return _INSIDE.sub("", inside), devices[-1] if devices else ""
 
 
 def rank(source: str, device: str) -> str:
     """Return the rank of a run, the device if its folder does not say it."""
-    return (_RANK.findall(source) or [device])[-1]
+    return (re.findall(r"rank_?(\d+)", source, re.I) or [device])[-1]
 
 
 def places(heads: Sequence[str], kind: str) -> dict[str, list[int]]:

@@ -129,9 +129,8 @@ def timeline(bars: list[JsonObject]) -> str:
     for bar in bars:
         took = bar["until"] - bar["from"]
         more = f" and {bar['runs'] - 1} more" if bar["runs"] > 1 else ""
-        drawn[bar["what"]] = drawn.get(bar["what"], "") + (
-            f'<rect x="{bar["from"]}" width="{max(took, until / _BAR / 3)}" height="1" fill="#1565c0">'
-            f"<title>{clean(bar['op'] + more)}: {took:.3f} ms</title></rect>"
-        )
+        box = f'<rect x="{bar["from"]}" width="{max(took, until / _BAR / 3)}" height="1" fill="#1565c0">'
+        title = f"<title>{clean(bar['op'] + more)}: {took:.3f} ms</title>"
+        drawn[bar["what"]] = f"{drawn.get(bar['what'], '')}{box}{title}</rect>"
     rows = [(name, Html(f'<svg {view} aria-label="{clean(name)}">{bar}</svg>')) for name, bar in drawn.items()]
     return section("A typical step", ("", f"0 to {until:.3f} ms"), rows)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
 from npu_shim.profiles.kinds import HOST, INPUT, Signature
 from npu_shim.profiles.runs import Runs
-
-Span = Tuple[int, int]  # start and duration
 
 TRACED, MARKED, NUMBERED = "step_trace", "STEP_TIME", "Step Id"
 INFERRED, WHOLE = "ops that run once in each step", "the whole profile"
@@ -17,7 +15,6 @@ PHASES = ("data", "forward and backward", "gradient refresh")
 SLOW = 3  # times the median of other steps
 _LEAST = 3  # steps
 _END = 1 << 62  # nanoseconds
-_WRAPS = 1 << 64
 
 
 class Steps(NamedTuple):
@@ -35,7 +32,7 @@ class Steps(NamedTuple):
     left_out: int = 0
 
 
-def traced(rows: Iterable[Mapping[str, Any]]) -> tuple[Steps | None, list[Span]]:
+def traced(rows: Iterable[Mapping[str, Any]]) -> tuple[Steps | None, list[tuple[int, int]]]:
     """Return the steps of rows of a step trace, None if no row has an end, and start and duration of its messages.
 
     The exporter computes Iteration Refresh as the end of an iteration minus that of the backward pass, and Data Aug
@@ -45,7 +42,7 @@ def traced(rows: Iterable[Mapping[str, Any]]) -> tuple[Steps | None, list[Span]]
     """
     kept = sorted((row for row in rows if row["end"][0] > 0), key=lambda row: row["end"][0])
     found: dict[str, list[list[int]]] = {}
-    messages: list[Span] = []
+    messages: list[tuple[int, int]] = []
     before = 0
     for number, row in enumerate(kept):
         end, took, forward, backward = (sum(row[name][:1]) for name in ("end", "time", "fp_start", "bp_end"))
@@ -58,7 +55,7 @@ def traced(rows: Iterable[Mapping[str, Any]]) -> tuple[Steps | None, list[Span]]
         found.setdefault(row.get("model", ""), []).append([start, forward, backward, end])
         for begin, length in zip(row["reduce_start"], row["reduce_duration"]):
             # CANN 8 and 9 subtract the end of a step's first message from its start, unsigned
-            length = _WRAPS - length if length > _END else length
+            length = (1 << 64) - length if length > _END else length
             messages += [(begin, length)] if 0 < begin < _END and 0 < length < _END else []
     if not found:
         return None, []
@@ -101,8 +98,7 @@ def _by_name(code: np.ndarray, signatures: Sequence[Signature]) -> np.ndarray | 
     """Return the step of each run by the ops that run once in each, -1 before the first; None without such ops."""
     names = np.unique([each.name for each in signatures], return_inverse=True)[1][code]
     counts = np.bincount(names)
-    several = counts[counts >= _LEAST]
-    number = int(np.bincount(several).argmax()) if len(several) else 0
+    number = int(np.bincount(counts[counts >= _LEAST], minlength=1).argmax())
     if number < _LEAST or 2 * np.count_nonzero(counts == number) < np.count_nonzero(counts):
         return None
     first = names[np.flatnonzero(counts[names] == number)[0]]

@@ -21,9 +21,9 @@ from npu_shim.profiles.kinds import Signature
 from npu_shim.profiles.runs import BETWEEN
 
 _Made = TypeVar("_Made")
+_BLOCK = 1 << 21  # bytes; pyarrow reads several ahead
 _TIMES = ("start", "duration")
 _RATIOS = ("matrix", "vector", "memory", "memory of vectors")
-_BLOCK = 1 << 21  # bytes; pyarrow reads several ahead
 
 
 def _rows(file: ProfileFile, made: Profile, make: Callable[[list[str]], _Made], after: int = 0) -> Iterator[_Made]:
@@ -40,8 +40,7 @@ def _rows(file: ProfileFile, made: Profile, make: Callable[[list[str]], _Made], 
                     yield make(row)
             except (ValueError, IndexError, csv.Error, ArithmeticError):
                 skipped += 1
-                where = f"the last one at line {reader.line_num}"
-                made.problems[file.path] = f"{skipped} rows are broken and were skipped, {where}"
+                made.problems[file.path] = f"{skipped} rows are broken and skipped, the last at line {reader.line_num}"
 
 
 def read_rows(file: ProfileFile, made: Profile) -> None:
@@ -89,8 +88,7 @@ def _in_columns(file: ProfileFile, made: Profile, found: dict[str, int], width: 
         from pyarrow import compute, csv as arrow
     except (ImportError, AttributeError) as error:
         if not isinstance(error, ModuleNotFoundError):
-            slow = "Python's csv reads the tables, about 4 times slower"
-            made.problems["pyarrow"] = f"it is installed but cannot be imported: {error}. {slow}"
+            made.problems["pyarrow"] = f"cannot be imported: {error}. Python's csv reads tables, about 4 times slower"
         return done
     columns = {place: column for column, place in found.items()}
     names = [columns.get(place, str(place)) for place in range(width)]  # heads may repeat

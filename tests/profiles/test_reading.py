@@ -16,12 +16,11 @@ import pytest
 from npu_shim.cli import main
 from npu_shim.options.page import described
 from npu_shim.profiles import forms, kinds, profile, steps, tables
-from npu_shim.profiles.comparing import significance
 from npu_shim.profiles.devices import Profile
 from npu_shim.profiles.findings import reason
 from npu_shim.profiles.forms import ProfileFile
 from npu_shim.profiles.kinds import KINDS, Signature
-from npu_shim.profiles.result import to_result
+from npu_shim.profiles.result import significance, to_result
 from npu_shim.rehearsal.assess.products import Product
 from tests.profiles import card
 from tests.profiles.planted import PLANTED
@@ -48,7 +47,7 @@ def test_a_broken_row_is_named_and_the_rest_is_read(exports: pathlib.Path, tmp_p
     table.write_text("\n".join([*lines[:5], lines[5][:40], *lines[6:], "0,1,2"]), encoding="utf-8")
     found = to_result(profile.read(str(tmp_path / "copy")), "copy")
     (problem,) = found["problems"]
-    assert problem["problem"].startswith("2 rows are broken and were skipped, the last one at line")
+    assert problem["problem"].startswith("2 rows are broken and skipped, the last at line")
     assert found["devices"][0]["runs"] == whole["devices"][0]["runs"] - 1
     assert [each["id"] for each in found["findings"]] == ["ai-cpu"]
 
@@ -124,8 +123,8 @@ def test_a_pyarrow_that_cannot_be_imported_is_reported(
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "pyarrow", raising=False)
     found = to_result(profile.read(str(exports / "tables")), "")
-    why = "it is installed but cannot be imported: pyarrow requires NumPy 2.0 or newer"
-    problem = f"{why}. Python's csv reads the tables, about 4 times slower"
+    why = "cannot be imported: pyarrow requires NumPy 2.0 or newer"
+    problem = f"{why}. Python's csv reads tables, about 4 times slower"
     assert found["problems"] == [{"file": "pyarrow", "problem": problem}] and found["step"]["number"] == 3
 
 
