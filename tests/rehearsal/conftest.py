@@ -26,6 +26,7 @@ class Verified(NamedTuple):
 
 
 Command = Callable[..., Verified]
+Verify = Callable[..., Any]
 
 
 @contextlib.contextmanager
@@ -68,5 +69,19 @@ def command(first_run: Run) -> Command:
         report = folder / "report" / "verify.json"
         found = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
         return Verified(code, output.getvalue(), found)
+
+    return run
+
+
+@pytest.fixture
+def verify(command: Command, tmp_path: pathlib.Path) -> Verify:
+    """verify(original, migrated, *arguments) -> the result for two scripts."""
+
+    def run(original: str, migrated: str, *arguments: str) -> Any:
+        for name, text in (("original.py", original), ("migrated.py", migrated)):
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        code, output, found = command(tmp_path, "--copy", "original.py", "migrated.py", *arguments)
+        assert code in (0, 1, 3), output
+        return found
 
     return run

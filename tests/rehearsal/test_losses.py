@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from tests.rehearsal.test_verify import verify
+from tests.rehearsal.conftest import Verify
 
 GRAPH = """
 import numpy as np
@@ -141,45 +141,47 @@ def is_near(found: Any, loss: str, value: float) -> bool:
 
 
 @pytest.mark.parametrize("ranks", [(), ("--ranks", "2")], ids=["one process", "two ranks"])
-def test_two_optimizers_of_a_graph_have_a_loss_each(ranks: tuple[str, ...], tmp_path: pathlib.Path) -> None:
-    found = verify(tmp_path, GRAPH, GRAPH, *ranks)
+def test_two_optimizers_of_a_graph_have_a_loss_each(
+    ranks: tuple[str, ...], verify: Verify, tmp_path: pathlib.Path
+) -> None:
+    found = verify(GRAPH, GRAPH, *ranks)
     assert found["verdict"] == "agree", found["problems"]
     assert losses(found) == {"loss": list(range(1, 13)), "loss 2": [3, 6, 9, 12]}
     assert is_near(found, "loss", 40) and is_near(found, "loss 2", 0)
     assert found["original"]["steps"] == found["migrated"]["steps"] == 12
-    page = (tmp_path / "r" / "verify.html").read_text(encoding="utf-8")
+    page = (tmp_path / "report" / "verify.html").read_text(encoding="utf-8")
     assert "<h2>Loss</h2>" in page and "<h2>Loss 2</h2>" in page
 
 
-def test_a_wrong_loss_of_the_second_optimizer_is_named_at_its_step(tmp_path: pathlib.Path) -> None:
-    first = verify(tmp_path, GRAPH, GRAPH.replace("= -tf.reduce_mean", "= -1.1 * tf.reduce_mean"))["first_departure"]
+def test_a_wrong_loss_of_the_second_optimizer_is_named_at_its_step(verify: Verify) -> None:
+    first = verify(GRAPH, GRAPH.replace("= -tf.reduce_mean", "= -1.1 * tf.reduce_mean"))["first_departure"]
     assert (first["step"], first["kind"], first["name"]) == (3, "loss", "loss 2")
 
 
-def test_a_wrong_rate_of_the_second_optimizer_is_named(tmp_path: pathlib.Path) -> None:
-    first = verify(tmp_path, GRAPH, GRAPH.replace("0.01)", "0.012)"))["first_departure"]
+def test_a_wrong_rate_of_the_second_optimizer_is_named(verify: Verify) -> None:
+    first = verify(GRAPH, GRAPH.replace("0.01)", "0.012)"))["first_departure"]
     assert (first["step"], first["kind"], first["name"]) == (3, "learning rate", "learning_rate of optimizer 2")
 
 
 if tf.executing_eagerly():
 
     @pytest.mark.parametrize("function", ["", "@tf.function"], ids=["eager", "function"])
-    def test_two_tapes_have_a_loss_each(function: str, tmp_path: pathlib.Path) -> None:
+    def test_two_tapes_have_a_loss_each(function: str, verify: Verify) -> None:
         script = TAPES.replace("FUNCTION", function)
-        found = verify(tmp_path, script, script.replace("= -tf.reduce_mean", "= -1.1 * tf.reduce_mean"))
+        found = verify(script, script.replace("= -tf.reduce_mean", "= -1.1 * tf.reduce_mean"))
         first = found["first_departure"]
         assert (first["step"], first["kind"], first["name"]) == (3, "loss", "loss 2")
         assert losses(found) == {"loss": list(range(1, 13)), "loss 2": [3, 6, 9, 12]}
         assert is_near(found, "loss 2", 0)
         assert "loss by inputs" in {each["name"] for each in found["streams"]}
 
-    def test_one_tape_may_differentiate_two_losses_by_the_same_variables(tmp_path: pathlib.Path) -> None:
-        found = verify(tmp_path, SHARED, SHARED)
+    def test_one_tape_may_differentiate_two_losses_by_the_same_variables(verify: Verify) -> None:
+        found = verify(SHARED, SHARED)
         assert losses(found) == {"loss": [1, 2, 3], "loss 2": [1, 2, 3]}, found
         assert is_near(found, "loss", 0) and is_near(found, "loss 2", 40), found["losses"]
 
-    def test_parts_of_a_batch_have_the_same_loss(tmp_path: pathlib.Path) -> None:
-        found = verify(tmp_path, ACCUMULATED, ACCUMULATED)
+    def test_parts_of_a_batch_have_the_same_loss(verify: Verify) -> None:
+        found = verify(ACCUMULATED, ACCUMULATED)
         assert not found["losses"]
         [stream] = [each for each in found["streams"] if each["kind"] == "loss"]
         assert stream["name"] == "loss" and stream["values_original"] == 6

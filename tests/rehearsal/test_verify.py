@@ -6,13 +6,12 @@ import pathlib
 import re
 import subprocess
 import sys
-from typing import Any, Callable
 
 import pytest
 import tensorflow as tf
 
 from samples import training
-from tests.rehearsal.conftest import Command
+from tests.rehearsal.conftest import Command, Verify
 from tests.rehearsal.mutants import MUTANTS
 
 EAGER = """
@@ -388,22 +387,6 @@ found = [str(each.numpy().tolist()) for each in drawn]
 assert len(set(found)) == len(found), found
 print(found)
 """
-
-Verify = Callable[..., Any]
-
-
-@pytest.fixture
-def verify(command: Command, tmp_path: pathlib.Path) -> Verify:
-    """verify(original, migrated, *arguments) -> the result for two scripts."""
-
-    def run(original: str, migrated: str, *arguments: str) -> Any:
-        for name, text in (("original.py", original), ("migrated.py", migrated)):
-            (tmp_path / name).write_text(text, encoding="utf-8")
-        code, output, found = command(tmp_path, "--copy", "original.py", "migrated.py", *arguments)
-        assert code in (0, 1, 3), output
-        return found
-
-    return run
 
 
 def test_the_elements_of_a_scaled_gradient_are_shown(repo_root: pathlib.Path, verify: Verify) -> None:
