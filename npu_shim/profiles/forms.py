@@ -4,7 +4,8 @@ A row of tables.json gives the files of a kind, and for a table the names of its
 first, the columns without which it cannot be read, and those with times. Kinds are read in the order of the rows. Names
 of columns are compared in lower case and without their unit; CANN 5 and 6 wrote no unit at times, CANN 7 added one, and
 CANN 9 replaced "Block Dim" by "Block Num". PyTorch's and MindSpore's plugins write op_summary as kernel_details, with
-shorter names. A data base has tables, of which some may be missing, and queries.
+shorter names. A data base has tables, of which some may be missing, and queries. The collectives of some releases have
+no device and no type; SQLite finds such a column in the query around.
 """
 
 from __future__ import annotations

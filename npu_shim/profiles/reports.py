@@ -133,4 +133,4 @@ def timeline(bars: list[JsonObject]) -> str:
         title = f"<title>{clean(bar['op'] + more)}: {took:.3f} ms</title>"
         drawn[bar["what"]] = f"{drawn.get(bar['what'], '')}{box}{title}</rect>"
     rows = [(name, Html(f'<svg {view} aria-label="{clean(name)}">{bar}</svg>')) for name, bar in drawn.items()]
-    return section("A typical step", ("", f"0 to {until:.3f} ms"), rows)
+    return section("A typical step", ("unit", f"0 to {until:.3f} ms"), rows)

@@ -22,8 +22,8 @@ _LENGTHS: Any = {"mean_ms": np.mean, "median_ms": np.median, "shortest_ms": np.m
 _LISTS = ("waits", "phases", "ops", "findings", "timeline")
 _NAMES = {kinds.COMMUNICATION: "communication that nothing overlaps", kinds.TRANSFER: "copies"}
 FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "no significant difference", "too few steps"
-_LEVEL = 0.01
-_LEAST_STEPS = 5  # steps
+_LEVEL = 0.01  # of significance
+_LEAST_STEPS = 5
 _MOST_TYPES = 20
 
 

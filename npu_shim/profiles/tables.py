@@ -68,13 +68,13 @@ def read_runs(file: ProfileFile, made: Profile) -> None:
     start, duration = found["start"], found["duration"]
     digits = [forms.digits(heads[place], (first + heads)[place]) for place in (start, duration)]
     texts, ratios = ([found.get(column, -1) for column in names] for names in (Signature._fields, _RATIOS))
+    cells = operator.itemgetter(*texts)
 
     def make(row: list[str]) -> tuple[Any, ...]:
         row.append("")  # the cell of a column that the table does not have
         times = forms.shifted(row[start], digits[0]), forms.shifted(row[duration], digits[1])
         return (cells(row), *times, *[forms.number(row[place], np.nan) for place in ratios])
 
-    cells = operator.itemgetter(*texts)
     done = _in_columns(file, made, found, len(heads), digits)
     if done is not None:
         made.runs[file.source].add_rows(_rows(file, made, make, 1 + done), file.device)

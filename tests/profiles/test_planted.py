@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import pathlib
+import sqlite3
 from typing import Any
 
 import pytest
@@ -115,3 +117,17 @@ def test_data_bases_and_timelines_say_the_same_as_tables(tmp_path: pathlib.Path)
         ours = {(row["name"], row["type"]): row["ms"] for row in other["ops"]}
         assert ours == pytest.approx({(row["name"], row["type"]): row["ms"] for row in tables["ops"]}, rel=1e-3)
     assert base["step"] == {**tables["step"], "source": "STEP_TIME"}
+
+
+def test_collectives_of_a_data_base_have_the_device_of_its_tasks(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "PROF_000001_1_A" / "msprof_20240101000000.db"
+    card.write_database(path, card.run(PLANTED["no overlap"].make))
+    whole = result(tmp_path)
+    with contextlib.closing(sqlite3.connect(str(path))) as base:  # as CANN 8 writes it
+        base.execute("CREATE TABLE other AS SELECT opName, startNs, endNs, groupName FROM COMMUNICATION_OP")
+        base.execute("DROP TABLE COMMUNICATION_OP")
+        base.execute("ALTER TABLE other RENAME TO COMMUNICATION_OP")
+        base.commit()
+    found = result(tmp_path)
+    assert {**found, "types": []} == {**whole, "types": [], "ops": found["ops"], "findings": found["findings"]}
+    assert found["findings"][0]["ms"] == whole["findings"][0]["ms"]
