@@ -103,7 +103,7 @@ AREAS = (
         6,
         (*_SHIM, "tf26 card tests/card", *_RANKS),
     ),
-    Area("Horovod", "npu_shim/horovod/*/*.py", 6, ("tf215 shim tests/shim", *_RANKS)),
+    Area("Horovod", "npu_shim/horovod/*/*.py", 6, (*_FAST, "tf215 shim tests/shim", *_RANKS)),
     Area(
         "verify, half, numerics",
         "npu_shim/rehearsal/recording/*.py npu_shim/rehearsal/comparing/*.py npu_shim/rehearsal/half/*.py "
