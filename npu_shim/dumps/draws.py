@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import json
 import os
 import sys
@@ -137,6 +138,7 @@ class SharedDraws(tf_op_creation.OpHook):
         tf_op_creation.add(self)
         tf_recording.run_iterations_in_turn()
         methods.wrap(tf_recording.BaseSession, ("run",), self._session_run)
+        methods.wrap(tf_recording.BaseSession, ("make_callable",), self._make_run)
         methods.wrap(tf_recording.BaseSession, (tf_capture.MAKE_CALLABLE,), self._make_callable)
         methods.wrap(tf_recording.ConcreteFunction, (tf_recording.CALL_FLAT,), self._call)
         for module, name in _OF_VENDOR:
@@ -235,6 +237,14 @@ class SharedDraws(tf_op_creation.OpHook):
         return self._fed(
             session, draws, shapes, lambda values: original(session, fetches, {**(feed_dict or {}), **values}, *a, **k)
         )
+
+    def _make_run(
+        self, original: Function, session: Session, fetches: Fetches, feed_list: Any = None, *a: Any, **k: Any
+    ) -> Function:
+        """Return session.run() where the session would not call it, as nothing is fed."""
+        if feed_list or not self._of_run(session.graph, fetches):
+            return original(session, fetches, feed_list, *a, **k)
+        return functools.partial(session.run, fetches)
 
     def _make_callable(self, original: Function, session: Session, options: Any) -> Function:
         """Return what Keras in graph mode runs instead of a session; it gets the numbers as further arguments."""

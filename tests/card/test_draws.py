@@ -70,6 +70,7 @@ def model(x):
 x = v1.placeholder(tf.float32, [8, 4], "x")
 w = v1.get_variable("w", [4, 1], initializer=v1.random_normal_initializer())
 loss = tf.reduce_mean(tf.square(tf.matmul(model(x), w) - 1.0), name="loss")
+alone = tf.random.uniform([3])
 train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
 with v1.Session() as session:
     session.run(v1.global_variables_initializer())
@@ -77,6 +78,8 @@ with v1.Session() as session:
         session.run([train, loss], {x: X})
         if number == 1:
             session.run(loss, {x: X})  # draws, too
+    made = session.make_callable(alone)
+    np.savetxt(os.path.join(out, "losses"), [made() for _ in range(3)])
 """
 FUNCTION = """
 w = tf.Variable(tf.ones([4, 1]))
@@ -281,8 +284,10 @@ def test_a_session_gets_the_numbers_of_the_recording(tmp_path: pathlib.Path) -> 
     np.testing.assert_allclose(losses(shared), losses(cpu), rtol=1e-6)
     assert set(drawn(cpu)) <= set(drawn(shared)) and len(drawn(cpu)) >= 12
     about = json.loads((shared / "draws.json").read_text())
-    assert len(about["shared"]) == 5 and not about["left"]
-    assert "another graph for this run: 5 random ops get their numbers from the host" in (shared / "output").read_text()
+    assert len(about["shared"]) == 6 and not about["left"]
+    ours, theirs = (np.loadtxt(folder / "losses") for folder in (shared, cpu))
+    np.testing.assert_array_equal(ours, theirs)
+    assert "another graph for this run: 6 random ops get their numbers from the host" in (shared / "output").read_text()
 
 
 @of_version_1
