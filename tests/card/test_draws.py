@@ -347,6 +347,9 @@ if FACE == "npu_device":
         assert "the host draws for eager code: RandomStandardNormal, RandomUniform" in shown
         assert "another graph for this run" not in shown
 
+    if IS_KERAS3:
+        test_eager_code_draws_on_the_host = pytest.mark.nightly(test_eager_code_draws_on_the_host)
+
     def test_a_function_gets_the_numbers_of_the_recording(tmp_path: pathlib.Path) -> None:
         cpu, shared = (run(tmp_path, where, "function") for where in ("cpu", "draws"))
         ours, theirs = (np.loadtxt(folder / "losses") for folder in (shared, cpu))

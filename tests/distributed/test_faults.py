@@ -6,7 +6,7 @@ import os
 
 from tests.distributed import faults
 
-NUMBER = int(os.environ.get("NPU_SHIM_FAULTS", "3"))
+NUMBER = int(os.environ.get("NPU_SHIM_FAULTS", "2"))
 FIRST_SEED = 1
 
 
