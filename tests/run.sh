@@ -36,14 +36,14 @@ set -euo pipefail
 suites=(
   # suite      default all                      nightly                 tests
   "distributed no      tf215,tf115              tf215,tf115,tf26,tf221  tests/distributed --ignore-glob=*/test_backend_* --ignore=tests/distributed/test_faults.py"
-  "ops         no      tf215                    -                       --few-cases=6 tests/ops --ignore=tests/ops/test_benchmarks.py"
+  "ops         no      tf215                    -                       --few-cases=6 tests/ops tests/cpu_kernels --ignore=tests/ops/test_benchmarks.py"
   "shim        no      tf215                    -                       tests/shim --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py"
   "shim        yes     -                        -                       --few-cases=4 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator_batches.py --ignore-glob=*/test_estimator_parent.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_star_import.py --ignore-glob=*/test_recordings.py --ignore-glob=*/test_compiled.py"
   "shim        no      tf115                    -                       --few-cases=2 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
   "shim        no      -                        tf215,tf115,tf26,tf221  tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
-  "shim        no      tf26,tf221               -                       --few-cases=1 tests/shim tests/ops --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_deep_potential.py"
-  "kernels     no      tf215                    tf215,tf115,tf26,tf221  tests/cpu_kernels"
-  "kernels     yes     tf115,tf26,tf221         -                       --few-cases=2 tests/cpu_kernels"
+  "shim        no      tf26,tf221               -                       --few-cases=1 tests/shim tests/ops tests/cpu_kernels --ignore-glob=*/test_benchmarks.py --ignore-glob=*/test_cudnn_rnn.py --ignore-glob=*/test_estimator*.py --ignore-glob=*/test_step_loop.py --ignore-glob=*/test_loss_scale_reference.py --ignore-glob=*/test_dropout_mask.py --ignore-glob=*/test_deep_potential.py"
+  "kernels     no      -                        tf215,tf115,tf26,tf221  tests/cpu_kernels"
+  "kernels     yes     tf115                    -                       --few-cases=2 tests/cpu_kernels"
   "backends    no      tf215                    tf215,tf115,tf26,tf221  tests/distributed/test_backend_*.py"
   "smoke       no      tf26                     -                       -m smoke tests/distributed tests/lifted tests/samples tests/cli"
   "smoke       no      tf221                    -                       -m smoke tests/distributed tests/lifted tests/samples"
