@@ -231,7 +231,7 @@ def steps(text: str) -> list[int]:
         try:
             found.update(range(int(first), int(last or first) + 1))
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text} is not allowed: give steps from 0, like 0,5,10-12") from None
+            raise argparse.ArgumentTypeError(f"{text} is not allowed: give steps from 0, like 5 or 10-12") from None
     if not found or len(found) > _MOST_STEPS:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed: give 1 to {_MOST_STEPS} steps, like 0,5,10-12")
+        raise argparse.ArgumentTypeError(f"{text} is not allowed: give 1 to {_MOST_STEPS} steps, like 5 or 10-12")
     return sorted(found)

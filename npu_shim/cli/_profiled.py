@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = f"profile training steps to DIR, for npu-shim profile DIR: {what}"
     parser.add_argument("--profile", metavar="DIR", help=text)
     what = f"by default {_STEPS[0]}-{_STEPS[1]} on the CPU, the whole run on an NPU"
-    text = f"with --profile: the steps, from 0, as in --profile-steps 20-30; {what}"
+    text = f"with --profile: the steps, numbered from 0, as in --profile-steps 20-30; {what}"
     parser.add_argument("--profile-steps", type=_dumped.steps, metavar="FIRST-LAST", help=text)
 
 
@@ -37,6 +37,9 @@ def problem(args: argparse.Namespace) -> str | None:
         return "--profile-steps needs --profile. Add it."
     if args.profile and getattr(args, "dump", None):
         return "--dump slows the steps that --profile measures. Give one of the two."
+    steps = args.profile_steps or [1]
+    if not 1 <= steps[0] <= steps[-1] < steps[0] + len(steps):
+        return "--profile-steps takes steps one after another from 1 on, like 20-30: step 0 compiles."
     return _dumped.folder_problem("--profile", args.profile)
 
 

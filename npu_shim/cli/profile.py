@@ -49,9 +49,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    about = (
-        "Reads exports of the profiler: what a step waits for, how to fix it. Exit code 1: the step of NEW is slower."
-    )
+    about = "Reads exports of the profiler: what a step waits for, how to fix it. Exit code 1: NEW has slower steps."
     made = parser("profile", about)
     made.add_argument("folder", metavar="DIR", help="folder of a profile (npu-shim run --profile DIR, msprof)")
     made.add_argument("new", metavar="NEW", nargs="?", help="folder of a second profile, compared with the first")

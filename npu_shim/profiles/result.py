@@ -175,8 +175,8 @@ def compare(old: Profile, new: Profile, folders: tuple[str, str]) -> JsonObject:
     phases = [_row(name, *[side.phases[:, place] for side in sides]) for place, name in enumerate(PHASES)]
     before, after = (side.length for side in sides)
     step = {**_row("step", before, after), "old_steps": len(before), "new_steps": len(after)}
-    rows = rows[:_MOST_TYPES]
-    return page(old, new, old=folders[0], new=folders[1], step=step, waits=waits, phases=phases, types=rows)
+    made = {"step": step, "waits": waits, "phases": phases, "types": rows[:_MOST_TYPES]}
+    return page(old, new, old=folders[0], new=folders[1], **made)
 
 
 def significance(old: np.ndarray, new: np.ndarray) -> float | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from npu_shim.profiles import kinds
 
-_END = 1 << 62  # nanoseconds
+END = 1 << 62  # nanoseconds
 _ROWS = 1 << 16
 BETWEEN = "\0"  # cells of a signature; no table has it
 
@@ -65,7 +65,7 @@ class Runs:
             ratios: use of the matrix unit, the vector unit, memory, and memory by the vector unit, NaN where it is not
                 known.
         """
-        kept = (code >= 0) & (start >= 0) & (took >= 0) & (took < _END - start)
+        kept = (code >= 0) & (start >= 0) & (took >= 0) & (took < END - start)
         code, start, took, *ratios = (each[kept] for each in (code, start, took, *ratios))
         self._parts.append((code, start, start + took))
         more = len(self.signatures) - self._weighted.shape[2]

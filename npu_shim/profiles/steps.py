@@ -7,14 +7,13 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 import numpy as np
 
 from npu_shim.profiles.kinds import HOST, INPUT, Signature
-from npu_shim.profiles.runs import Runs
+from npu_shim.profiles.runs import END, Runs
 
 TRACED, MARKED, NUMBERED = "step_trace", "STEP_TIME", "Step Id"
 INFERRED, WHOLE = "ops that run once in each step", "the whole profile"
 PHASES = ("data", "forward and backward", "gradient refresh")
 SLOW = 3  # times the median of other steps
 _LEAST = 3  # steps
-_END = 1 << 62  # nanoseconds
 
 
 class Steps(NamedTuple):
@@ -48,15 +47,15 @@ def traced(rows: Iterable[Mapping[str, Any]]) -> tuple[Steps | None, list[tuple[
         end, took, forward, backward = (sum(row[name][:1]) for name in ("end", "time", "fp_start", "bp_end"))
         start = before or (end - took if 0 < took < end else forward)
         before = end if len(kept) > 1 else 0
-        if not 0 < start < end < _END or (before and not number):
+        if not 0 < start < end < END or (before and not number):
             continue
         forward = min(max(forward, start), end) if forward else start
         backward = min(max(backward, forward), end) if backward else end
         found.setdefault(row.get("model", ""), []).append([start, forward, backward, end])
         for begin, length in zip(row["reduce_start"], row["reduce_duration"]):
             # CANN 8 and 9 subtract the end of a step's first message from its start, unsigned
-            length = (1 << 64) - length if length > _END else length
-            messages += [(begin, length)] if 0 < begin < _END and 0 < length < _END else []
+            length = (1 << 64) - length if length > END else length
+            messages += [(begin, length)] if 0 < begin < END and 0 < length < END else []
     if not found:
         return None, []
     longest = max(found.values(), key=lambda steps: sum(step[3] - step[0] for step in steps))

@@ -186,9 +186,9 @@ def test_a_recording_dumps_the_ops_of_the_script_only(script: str, tmp_path: pat
     "options,words",
     [
         (["--dump-steps", "1"], "--dump-steps needs --dump. Add it."),
-        (["--dump", "d", "--dump-steps", "3-1"], "3-1 is not allowed: give 1 to 100 steps, like 0,5,10-12"),
-        (["--dump", "d", "--dump-steps", "a"], "a is not allowed: give steps from 0, like 0,5,10-12"),
-        (["--dump", "d", "--dump-steps", "0-200"], "0-200 is not allowed: give 1 to 100 steps, like 0,5,10-12"),
+        (["--dump", "d", "--dump-steps", "3-1"], "3-1 is not allowed: give 1 to 100 steps, like 5 or 10-12"),
+        (["--dump", "d", "--dump-steps", "a"], "a is not allowed: give steps from 0, like 5 or 10-12"),
+        (["--dump", "d", "--dump-steps", "0-200"], "0-200 is not allowed: give 1 to 100 steps, like 5 or 10-12"),
         (
             ["--dump", "d", "--dump-steps", "0", "--dump-overflow"],
             "--dump-overflow looks at every step, so it excludes",

@@ -218,7 +218,9 @@ def test_a_script_with_too_few_steps_is_reported(tmp_path: pathlib.Path) -> None
     "options,words",
     [
         (["--profile-steps", "3"], "--profile-steps needs --profile. Add it."),
-        (["--profile", "d", "--profile-steps", "a"], "a is not allowed: give steps from 0, like 0,5,10-12"),
+        (["--profile", "d", "--profile-steps", "a"], "a is not allowed: give steps from 0, like 5 or 10-12"),
+        (["--profile", "d", "--profile-steps", "3,8"], "--profile-steps takes steps one after another from 1 on"),
+        (["--profile", "d", "--profile-steps", "0-3"], "from 1 on, like 20-30: step 0 compiles."),
         (["--profile", "d", "--dump", "e"], "--dump slows the steps that --profile measures. Give one of the two."),
         (["--profile", "."], "--profile .: the folder is not empty. Give another one, or remove it."),
     ],
