@@ -28,10 +28,15 @@ if TYPE_CHECKING:
 
 
 def build_optimizer(optimizer: Optimizer, variables: Sequence[Variable]) -> None:
-    """Make the slot variables of an optimizer, which Keras otherwise makes with the first gradients."""
-    build = getattr(optimizer, "build", None) or getattr(optimizer, "_create_all_weights", None)  # Keras before 2.11
-    if build is not None:
-        build(list(variables))
+    """Make the slot variables of an optimizer, named as those that Keras otherwise makes with the first gradients."""
+    if hasattr(optimizer, "apply"):  # Keras 3, which opens the scope itself
+        optimizer.build(list(variables))
+    elif hasattr(optimizer, "build"):
+        with tf.name_scope(optimizer.name):
+            optimizer.build(list(variables))
+    elif hasattr(optimizer, "_create_all_weights"):  # Keras before 2.11
+        with tf.name_scope(optimizer._name):
+            optimizer._create_all_weights(list(variables))
 
 
 def config_of(optimizer: Optimizer) -> dict[str, Any]:

@@ -177,6 +177,19 @@ def test_stall_names_the_line_of_the_script_that_a_missing_rank_is_at(ranks_of):
     )
 
 
+def test_stall_in_the_middle_of_a_collective_names_the_line_of_the_script(ranks_of):
+    ranks = ranks_of(2, stall_timeouts=[1, 60], where=functools.partial(str, "at train.py:33 in load"))
+    results = ranks.attempt("""
+        if rank == 1:
+            import time
+            from npu_shim.distributed.shm.barrier import Barrier
+            Barrier.wait = lambda barrier: time.sleep(4)
+        world.allreduce(np.ones(3), key='a')
+        """)
+    stopped = f"rank 1 (process {pid(ranks, 1)}) stopped in the middle of a collective for 1 s, at train.py:33 in load."
+    assert results[0].kind == "Stalled" and stopped in results[0].text
+
+
 def test_deadlock_is_reported(ranks_of):
     ranks = ranks_of(2, stall_timeouts=[60, 1])
     results = ranks.attempt("""

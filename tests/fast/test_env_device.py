@@ -116,7 +116,8 @@ def test_a_card_may_stay_unused_on_purpose(policy, card, package, monkeypatch):
     package("npu_bridge", "raise ImportError('no library')")
     monkeypatch.setenv("NPU_SHIM_FALLBACK", policy)
     with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
+        warnings.simplefilter("ignore")  # such as the ResourceWarning of what an earlier test left
+        warnings.simplefilter("always", RuntimeWarning)
         assert host_device.resolve().kind == "cpu" and not host_device.is_npu()
     assert [w.category for w in told] == ([RuntimeWarning] if policy == "warn" else [])
     assert all("npu_bridge does not load (ImportError: no library)" in str(w.message) for w in told)
@@ -124,7 +125,8 @@ def test_a_card_may_stay_unused_on_purpose(policy, card, package, monkeypatch):
 
 def test_by_default_a_warning_is_shown_once():
     with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
+        warnings.simplefilter("ignore")  # such as the ResourceWarning of what an earlier test left
+        warnings.simplefilter("always", RuntimeWarning)
         host_device.resolve()
         host_device.resolve()
     assert [w.category for w in told] == [RuntimeWarning]

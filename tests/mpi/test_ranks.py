@@ -55,6 +55,19 @@ def test_stall_names_the_ranks_of_all_hosts_with_their_lines(ranks_of: Callable[
     ]
 
 
+def test_stall_in_the_middle_of_a_collective_names_the_line_of_the_script(ranks_of: Callable[..., Ranks]) -> None:
+    ranks = ranks_of(2, stall_timeouts=[1, 60], where=functools.partial(str, "at train.py:33 in load"))
+    results = ranks.attempt("""
+        if rank == 1:
+            import time
+            from npu_shim.distributed.mpi.links import Links
+            Links.send = lambda *arguments: time.sleep(4)
+        world.allreduce(np.ones(3), key='a')
+        """)
+    stopped = "on b) stopped in the middle of a collective for 1 s, at train.py:33 in load."
+    assert results[0].kind == "Stalled" and stopped in results[0].text
+
+
 def test_deadlock_between_hosts_is_reported(ranks_of: Callable[..., Ranks]) -> None:
     ranks = ranks_of(2, stall_timeouts=[2, 60])
     for result in ranks.attempt("for key in ('ab', 'ba')[rank]: world.allreduce(np.ones(3), key=key)"):

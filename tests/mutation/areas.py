@@ -12,8 +12,8 @@ class Area(NamedTuple):
         name: the part.
         files: patterns of its files.
         number: of mistakes.
-        steps: the tests that run for each mistake, one after another: environment, suite of tests/run.sh, and which of its
-            tests. The cheap and near ones come first.
+        steps: the tests that run for each mistake, one after another: environment, suite of tests/run.sh, variables for
+            it, and which of its tests. The cheap and near ones come first.
     """
 
     name: str
@@ -24,10 +24,14 @@ class Area(NamedTuple):
 
 # Files that the conftest.py of their folder leaves out in an environment, where pytest would take one that is given.
 LEFT_OUT = {"tf115": {"test_backports.py"}}
+# Environments that only the nightly run has.
+BY_NIGHT = {"mpi"}
 # Mistakes that no test can notice, and why.
 WITHOUT_EFFECT = {
     "npu_shim/distributed/shm/backend.py:73": "the incarnation is word 0 of a page",
+    "npu_shim/distributed/mpi/order.py:130": "no collective has either token, so all ranks are named",
     "npu_shim/distributed/shm/barrier.py:44": "all ranks begin with the other half of the slots",
+    "npu_shim/rehearsal/half/skips.py:88": "the input is not used",
     "npu_shim/rehearsal/assess/partition.py:126": "all levels rise by one, and they are only compared with each other",
 }
 _RULES = (
@@ -44,6 +48,12 @@ _SHIM = (
 )
 _FAST = ("tf215 fast tests/fast",)
 _RANKS = ("tf215 distributed tests/distributed", "tf115 distributed tests/distributed")
+_MPI = (
+    "mpi mpi tests/mpi/test_ranks.py",
+    "mpi mpi NPU_SHIM_TEST_BACKENDS=mpi tests/distributed/test_backend_collectives.py "
+    "tests/distributed/test_backend_uneven.py tests/distributed/test_backend_random.py",
+    "mpi mpi_hosts tests/mpi/test_two_hosts.py tests/mpi/test_sample.py",
+)
 _OTHERS = ("tf215 samples tests/samples", "tf215 card tests/card", "tf115 card tests/card")
 AREAS = (
     Area("tool: syntax, files", "tools/convert_tf2npu/syntax/*.py tools/convert_tf2npu/files/*.py", 8, _TOOL),
@@ -118,4 +128,5 @@ AREAS = (
         ("tf215 cli tests/cli", *_FAST, "tf215 rehearsal -m smoke tests/rehearsal"),
     ),
     Area("launching", "npu_shim/launching/*.py", 4, (*_FAST, "tf215 distributed tests/distributed")),
+    Area("MPI", "npu_shim/distributed/mpi/*.py", 4, _MPI),
 )

@@ -5,9 +5,10 @@
 
 FOLDER has the environments that tests/run.sh made. The mistakes are drawn with a seed, so a second run makes the same ones
 as long as the sources are the same. Each is made in a copy of the checkout. The steps of its area run one after another
-until a test fails: first only the files that name the changed file or its functions, then all, then those with the mark
-"nightly" of the first. What no test notices is either a mistake without an effect or a gap: read it. Results go to
-tests/mutation/results.tsv, a line each, and a further run goes on where that file ends.
+until a test fails: first only the three test files that are nearest to the changed file by their names and the functions that
+they name, then all that are near it, then all, then those with the mark "nightly" of the second. What no test notices is
+either a mistake without an effect or a gap: read it. Results go to tests/mutation/results.tsv, a line each, and a further
+run goes on where that file ends.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import tempfile
 import time
 from typing import NamedTuple
 
-from areas import AREAS, LEFT_OUT, Area
+from areas import AREAS, BY_NIGHT, LEFT_OUT, Area
 from mutations import Mutation, mutations
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -66,13 +67,19 @@ def copy_checkout(folder: pathlib.Path) -> None:
 
 
 def near_first(paths: list[str], changed: pathlib.Path, only_near: bool = False) -> list[str]:
-    """Return the test files under the paths, first those that name the changed file or a function of it most often.
+    """Return the test files under the paths, first those with most words of the changed file's name and functions.
 
     Args:
         paths: of files and folders.
         changed: the file with the mistake.
-        only_near: True to leave out files that do not name it.
+        only_near: True to leave out files that share none.
     """
+    words = set(re.split(r"[/_]", changed.relative_to(ROOT).with_suffix("").as_posix())) - {
+        "npu",
+        "shim",
+        "",
+        "tensorflow",
+    }
     source = changed.read_text(encoding="utf-8")
     names = {changed.stem, *re.findall(r"^(?:def|class) ([A-Za-z]\w*)", source, re.M)}
     pattern = re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
@@ -80,15 +87,16 @@ def near_first(paths: list[str], changed: pathlib.Path, only_near: bool = False)
         file for path in paths for file in ([ROOT / path] if path.endswith(".py") else (ROOT / path).rglob("test_*.py"))
     ]
     tests = sorted({file for file in files if file.name != "test_benchmarks.py"})  # those compare no values
-    count = {file: len(pattern.findall(file.read_text(encoding="utf-8"))) for file in tests}
-    tests.sort(key=lambda file: -count[file])
-    return [file.relative_to(ROOT).as_posix() for file in tests if count[file] or not only_near]
+    named = {file: pattern.findall(file.read_text(encoding="utf-8")) for file in tests}
+    shared = {file: sum(word in file.stem for word in words) for file in tests}
+    tests.sort(key=lambda file: (-shared[file], -len(set(named[file])), -len(named[file])))
+    return [file.relative_to(ROOT).as_posix() for file in tests if shared[file] or named[file] or not only_near]
 
 
-def first_failure(python: pathlib.Path, folder: pathlib.Path, arguments: list[str]) -> str:
+def first_failure(python: pathlib.Path, folder: pathlib.Path, arguments: list[str], variables: dict[str, str]) -> str:
     """Return the first test that fails, "" if none does."""
     command = [str(python), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
-    environ = {**os.environ, "PYTHONPATH": f"{folder}:{folder / 'tools'}", "PYTHONDONTWRITEBYTECODE": "1"}
+    environ = {**os.environ, "PYTHONPATH": f"{folder}:{folder / 'tools'}", "PYTHONDONTWRITEBYTECODE": "1", **variables}
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -112,19 +120,21 @@ def first_failure(python: pathlib.Path, folder: pathlib.Path, arguments: list[st
 
 def noticed(envs: pathlib.Path, folder: pathlib.Path, area: Area, changed: pathlib.Path) -> Noticed:
     """Run the tests of an area until one fails: by day those that name the mistake's file, then all, then by night."""
-    for when, only_near in (("day", True), ("day", False), ("night", True)):
+    for when, only_near, most in (("day", True, 3), ("day", True, None), ("day", False, None), ("night", True, None)):
         for step in area.steps:
             environment, suite, *arguments = step.split()
+            variables = dict(word.split("=") for word in arguments if "=" in word)
+            arguments = [word for word in arguments if "=" not in word]
             marks = "nightly" if when == "night" else "not nightly"
             if arguments[0] == "-m":
                 marks = f"{arguments[1]} and {marks}" if when == "day" else marks
                 arguments = arguments[2:]
             python = next(envs.glob(f"{environment}-*/bin/python"))
-            near = near_first(arguments, changed, only_near)
+            near = near_first(arguments, changed, only_near)[:most]
             files = [file for file in near if file.rpartition("/")[2] not in LEFT_OUT.get(environment, ())]
-            test = first_failure(python, folder, ["-m", marks, *files]) if files else ""
+            test = first_failure(python, folder, ["-m", marks, *files], variables) if files else ""
             if test:
-                return Noticed(environment, suite, when, test)
+                return Noticed(environment, suite, "night" if environment in BY_NIGHT else when, test)
     return Noticed("", "", "no", "")
 
 

@@ -169,9 +169,7 @@ class TensorFlowKerasState(_ValuesState):
 
     def _broadcast_values(self) -> None:
         if _executing_eagerly():
-            has_slots = len(optimizer_variables(self.optimizer)) > 1
-            if self._bcast_object(has_slots) and not has_slots:
-                build_optimizer(self.optimizer, self.model.trainable_variables)
+            build_optimizer(self.optimizer, self.model.trainable_variables)  # before it trains, a rank has no slots
             broadcast_variables(self._variables(), root_rank=0)
         else:
             self._keras_session().run(self._broadcast)

@@ -9,7 +9,7 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common.process_sets import ProcessSet, group_of
 from npu_shim.horovod.common.util import split_list
 from npu_shim.horovod.tensorflow.mpi_ops import Adasum, Average, reduction_of
-from npu_shim.horovod.tensorflow.reductions import allreduce, grouped_allreduce
+from npu_shim.horovod.tensorflow.reductions import grouped_allreduce
 from npu_shim.optimizer.gradient_averaging import messages
 
 if TYPE_CHECKING:
@@ -108,8 +108,6 @@ class GradientReducer:
             name=name,
             **scale,
         )
-        if len(gradients) == 1:
-            return [allreduce(gradients[0], ignore_name_scope=name is not None, **given)]
         return grouped_allreduce(gradients, ignore_name_scope=name is not None, **given)
 
     def _messages(

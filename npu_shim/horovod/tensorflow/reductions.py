@@ -88,8 +88,6 @@ def grouped_allreduce(
     Returns:
         A list of the same length.
     """
-    if not tensors:
-        return list(tensors)
     reduction = handle_average_backwards_compatibility(op, average)
     results: list[Gradient] = [None] * len(tensors)
     sparse = [index for index, tensor in enumerate(tensors) if isinstance(tensor, tf.IndexedSlices)]

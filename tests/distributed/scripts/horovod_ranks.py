@@ -191,6 +191,28 @@ def states_restore_their_last_commit_and_take_the_values_of_rank_0():
     assert (variable.numpy(), state.step) == (5.0, 5)
 
 
+def a_keras_model_and_its_slots_become_those_of_rank_0():
+    if KERAS3 and STYLE == "graph":
+        return
+    optimizers = getattr(tf.keras.optimizers, "legacy", tf.keras.optimizers) if STYLE == "graph" else tf.keras.optimizers
+    for options in ({}, {"momentum": 0.5}):
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1, use_bias=False)])
+        model.build([None, 2])
+        model.compile(loss="mse", optimizer=optimizers.SGD(0.25, **options))
+        model.set_weights([np.full([2, 1], RANK + 1.0)])
+        x, y = np.ones([2, 2], np.float32), np.zeros([2, 1], np.float32)
+        if RANK == 0 or STYLE == "graph":  # a graph has all variables before they can be broadcast
+            model.train_on_batch(x, y)
+        state = hvd_keras.elastic.KerasState(model, batch=RANK)
+        state.sync()
+        model.train_on_batch(x, y)
+        # 1 - 0.25 * 2 * 2 = 0 is followed by 0 - 0.25 * 0, and with momentum by 0 + 0.5 * -1
+        np.testing.assert_allclose(model.get_weights()[0], np.full([2, 1], -0.5 if options else 0.0), atol=1e-6)
+        assert state.batch == 0
+        state.restore()
+        np.testing.assert_allclose(model.get_weights()[0], np.zeros([2, 1]), atol=1e-6)
+
+
 def a_difference_between_ranks_is_an_error():
     expected = tf.errors.FailedPreconditionError if STYLE == "eager" else tf.errors.UnknownError
     try:
@@ -266,6 +288,37 @@ def graph_optimizers_sum_several_passes():
     mean = OTHERS / SIZE
     np.testing.assert_allclose([w[0] for w, _ in seen], [0, 0, mean, mean, mean, 2 * mean, 2 * mean], rtol=1e-6)
     assert [number for _, number in seen] == list(range(1, 8))
+
+
+def sparse_gradients_of_several_passes_become_dense():
+    if KERAS3:
+        return
+    table = tf.Variable(tf.zeros([3, 1]))
+
+    def loss():
+        return tf.reduce_sum(tf.gather(table, [RANK]))
+
+    def train(sparse_as_dense):
+        options = {"backward_passes_per_step": 2, "sparse_as_dense": sparse_as_dense}
+        if STYLE == "eager":
+            optimizer = hvd_keras.DistributedOptimizer(tf.keras.optimizers.SGD(1.0), **options)
+            for _ in range(2):
+                optimizer.minimize(loss, [table])
+            return table.numpy()
+        optimizer = hvd.DistributedOptimizer(v1.train.GradientDescentOptimizer(1.0), **options)
+        step = optimizer.minimize(loss(), var_list=[table])
+        with v1.Session() as session:
+            session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
+            for _ in range(2):
+                session.run(step)
+            return session.run(table)
+
+    try:
+        train(False)
+        raise AssertionError("no error")
+    except ValueError as error:
+        assert "Pass sparse_as_dense=True to hvd.DistributedOptimizer" in str(error), error
+    np.testing.assert_allclose(train(True)[:, 0], [-2 / SIZE if row < SIZE else 0 for row in range(3)], rtol=1e-6)
 
 
 def keras_trains_as_one_process():
