@@ -25,7 +25,7 @@ import tempfile
 import time
 from typing import NamedTuple
 
-from areas import AREAS, BY_NIGHT, LEFT_OUT, Area
+from areas import AREAS, BY_NIGHT, LEFT_OUT, WITHOUT_EFFECT, Area
 from mutations import Mutation, mutations
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -161,7 +161,10 @@ def main() -> int:
                     continue
                 (folder / name).write_text(mutation.apply(source), encoding="utf-8")
                 started = time.monotonic()
-                line += noticed(arguments.envs, folder, area, path)
+                if line[1] in WITHOUT_EFFECT:
+                    line += Noticed("", "", "no", "")
+                else:
+                    line += noticed(arguments.envs, folder, area, path)
                 line.append(f"{time.monotonic() - started:.0f}")
                 (folder / name).write_text(source, encoding="utf-8")
                 print(*line, sep=" | ", flush=True)

@@ -98,6 +98,9 @@ def test_an_input_that_is_not_finite_is_reported_as_such(tmp_path: pathlib.Path)
         tmp_path, lambda x, w: tf.reduce_mean(tf.matmul(x, w)), lambda: v1.train.GradientDescentOptimizer(0.1), feeds
     )
     assert watch.first.op_type == "MatMul" and watch.first.inputs[0] == "x:0 8 NaN of 8"
+    cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", (tmp_path / "numerics.html").read_text())
+    norms = cells[cells.index("layer/weights") + 1 :][:4]  # of the first step, their median, the largest, of the last
+    assert norms == [f"{watch.steps[0].norm:.4g}"] * 3 + ["nan"]
     assert watch.problems[1].endswith(
         "Its input has them already: look at what is fed, and at the update of the step before."
     )

@@ -23,18 +23,23 @@ def share_random_state() -> None:
     """
     if not is_worker("npu.distribute.share_random_state"):
         return
-    version, python_state, _ = random.getstate()
-    name, keys, position, *_ = np.random.get_state()
+    version, python_state, python_kept = random.getstate()
+    name, keys, position, has_kept, kept = np.random.get_state()
+    normals = np.array([np.nan if python_kept is None else python_kept, kept])  # the second numbers of pairs
     seed = tf_functions.global_seed()
-    own = [*python_state, *(int(key) for key in keys), int(position), -1 if seed is None else seed, _fresh()]
-    shared = tf.Variable(np.array(own, np.int64))
+    bits = normals.view(np.int64)
+    own = [*python_state, *keys, position, has_kept, *bits, -1 if seed is None else seed, _fresh()]
+    shared = tf.Variable(np.array([int(number) for number in own], np.int64))
     broadcast(shared)
-    numbers = [int(number) for number in shared.numpy()]
-    count = len(python_state)
+    numbers = shared.numpy()
     if not is_root():
-        random.setstate((version, tuple(numbers[:count]), None))
-        np.random.set_state((str(name), np.array(numbers[count:-3], np.uint32), numbers[-3], 0, 0.0))
-    of_root = numbers[-1] if numbers[-2] < 0 else numbers[-2]
+        position, has_kept = (int(number) for number in numbers[-6:-4])
+        python_kept, kept = (float(number) for number in numbers[-4:-2].view(np.float64))
+        count = len(python_state)
+        python_state = tuple(int(number) for number in numbers[:count])
+        random.setstate((version, python_state, None if np.isnan(python_kept) else python_kept))
+        np.random.set_state((str(name), numbers[count:-6].astype(np.uint32), position, has_kept, kept))
+    of_root = int(numbers[-1] if numbers[-2] < 0 else numbers[-2])
     if seed != of_root:
         tf.random.set_seed(of_root)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import random
 import sys
 import traceback
 from typing import Any
@@ -268,7 +269,23 @@ def weights_of_rows() -> None:
     equal(variable, [[1.0], [1 - 2 * np.mean(ranks + 1)]])
 
 
+def random_numbers() -> None:
+    random.seed(rank)
+    np.random.seed(rank)
+    random.gauss(0, 1), np.random.normal()  # Python and NumPy keep the second number of a pair
+    npu.distribute.share_random_state()
+    numbers = [random.gauss(0, 1), random.random(), *np.random.normal(size=2), *np.random.permutation(9)]
+    drawn = tf.concat([tf.constant(numbers, tf.float64), tf.random.normal([2], dtype=tf.float64)], 0)
+    for reduction in ("min", "max"):
+        equal(npu.distribute.all_reduce(drawn, reduction), drawn)
+    random.seed(0)
+    np.random.seed(0)
+    random.gauss(0, 1), np.random.normal()
+    equal([random.gauss(0, 1), random.random(), *np.random.normal(size=2)], numbers[:4])
+
+
 CASES = [
+    random_numbers,
     reductions,
     mean_of_integers,
     structures,
