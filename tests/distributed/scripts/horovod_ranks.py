@@ -259,6 +259,32 @@ def tapes_reduce_gradients():
     np.testing.assert_allclose(tf.convert_to_tensor(made["t"])[:, 0], [SIZE - row if row < SIZE else 0 for row in range(4)])
 
 
+def groups_of_gradients_are_reduced_alike():
+    variables = [tf.Variable(np.ones([size], np.float32)) for size in (1, 2, 3)]
+
+    def loss():
+        return sum(tf.reduce_sum(variable) * (number * RANK) for number, variable in enumerate(variables, 1))
+
+    def gradients(groups):
+        if STYLE == "graph":
+            optimizer = hvd.DistributedOptimizer(v1.train.GradientDescentOptimizer(1.0), op=hvd.Sum, groups=groups)
+            return values(*[each for each, _ in optimizer.compute_gradients(loss(), variables)])
+        with tf.GradientTape() as tape:
+            y = loss()
+        return values(*hvd.DistributedGradientTape(tape, op=hvd.Sum, groups=groups).gradient(y, variables))
+
+    for groups in (None, 1, 2, 9, [variables[:2]], [[variables[2], variables[0]], []]):
+        for number, made in enumerate(gradients(groups), 1):
+            np.testing.assert_allclose(made, [OTHERS * number] * number)
+    for groups in (0, -1):
+        try:
+            gradients(groups)
+        except ValueError as error:
+            assert f"groups={groups} is not allowed" in str(error), error
+        else:
+            raise AssertionError("no error")
+
+
 def graph_optimizers_reduce_gradients():
     if STYLE == "eager":
         return
