@@ -137,6 +137,17 @@ def scopes() -> None:
     equal(model.get_weights()[0], [[1.0], [1.0]])
 
 
+def callbacks_broadcast() -> None:
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer=tf.keras.initializers.Constant(rank + 1.0))])
+    model.build([None, 2])
+    model.compile(tf.keras.optimizers.SGD(0.0), "mse")
+    given = [tf.keras.callbacks.Callback()]
+    callbacks = npu.distribute.hccl.npu_callbacks_append(given)
+    assert len(given) == 1 and callbacks[0] is given[0]
+    model.fit(np.ones([2, 2], np.float32), np.ones([2, 1], np.float32), callbacks=callbacks, verbose=0)
+    equal(model.get_weights()[0], [[1.0], [1.0]])
+
+
 def shares_of_a_dataset() -> None:
     dataset, batch = npu.distribute.shard_and_rebatch_dataset(tf.data.Dataset.range(4 * size), 2 * size)
     assert batch == 2
@@ -296,6 +307,7 @@ CASES = [
     gradients,
     broadcasts,
     scopes,
+    callbacks_broadcast,
     shares_of_a_dataset,
     other_collectives,
     optimizers,
