@@ -119,7 +119,7 @@ AREAS = (
         "npu_shim/rehearsal/recording/*.py npu_shim/rehearsal/comparing/*.py npu_shim/rehearsal/half/*.py "
         "npu_shim/rehearsal/numerics/*.py",
         10,
-        (*_FAST, *_SHIM, "tf215 cli tests/cli", "tf215 rehearsal -m smoke tests/rehearsal"),
+        (*_FAST, "tf215 rehearsal -m smoke tests/rehearsal", "tf215 cli tests/cli", *_SHIM),
     ),
     Area(
         "assess",

@@ -6,9 +6,9 @@
 FOLDER has the environments that tests/run.sh made. The mistakes are drawn with a seed, so a second run makes the same ones
 as long as the sources are the same. Each is made in a copy of the checkout. The steps of its area run one after another
 until a test fails: first only the three test files that are nearest to the changed file by their names and the functions that
-they name, then all that are near it, then all, then those with the mark "nightly" of the second. What no test notices is
-either a mistake without an effect or a gap: read it. Results go to tests/mutation/results.tsv, a line each, and a further
-run goes on where that file ends.
+they name, then all of them, then the nightly tests of those that are near it. What no test notices is either a mistake
+without an effect or a gap: read it. Results go to tests/mutation/results.tsv, a line each, and a further run goes on where
+that file ends.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def first_failure(python: pathlib.Path, folder: pathlib.Path, arguments: list[st
 
 def noticed(envs: pathlib.Path, folder: pathlib.Path, area: Area, changed: pathlib.Path) -> Noticed:
     """Run the tests of an area until one fails: by day those that name the mistake's file, then all, then by night."""
-    for when, only_near, most in (("day", True, 3), ("day", True, None), ("day", False, None), ("night", True, None)):
+    for when, only_near, most in (("day", True, 3), ("day", False, None), ("night", True, None)):
         for step in area.steps:
             environment, suite, *arguments = step.split()
             variables = dict(word.split("=") for word in arguments if "=" in word)
