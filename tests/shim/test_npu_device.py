@@ -71,6 +71,14 @@ def test_a_process_has_one_device(monkeypatch: pytest.MonkeyPatch) -> None:
     assert npu.global_npu_ctx() is None and npu.open(4).device_id == 4
 
 
+def test_a_strategy_needs_an_open_device_and_eager_code() -> None:
+    with pytest.raises(RuntimeError, match=r"NPUStrategy needs an open device.*npu\.open\(\)\.as_default\(\)"):
+        npu.distribute.NPUStrategy()
+    npu.open().as_default()
+    with tf.Graph().as_default(), pytest.raises(RuntimeError, match="in graph mode use npu_strategy.NPUStrategy"):
+        npu.distribute.NPUStrategy()
+
+
 @pytest.mark.parametrize(
     ("variables", "kind", "text"),
     [
