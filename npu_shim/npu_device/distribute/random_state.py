@@ -33,12 +33,12 @@ def share_random_state() -> None:
     broadcast(shared)
     numbers = shared.numpy()
     if not is_root():
-        position, has_kept = (int(number) for number in numbers[-6:-4])
-        python_kept, kept = (float(number) for number in numbers[-4:-2].view(np.float64))
         count = len(python_state)
-        python_state = tuple(int(number) for number in numbers[:count])
-        random.setstate((version, python_state, None if np.isnan(python_kept) else python_kept))
-        np.random.set_state((str(name), numbers[count:-6].astype(np.uint32), position, has_kept, kept))
+        state = tuple(int(number) for number in numbers[:count])
+        place, has_normal = (int(number) for number in numbers[-6:-4])
+        of_python, of_numpy = (float(number) for number in numbers[-4:-2].view(np.float64))
+        random.setstate((version, state, None if np.isnan(of_python) else of_python))
+        np.random.set_state((str(name), numbers[count:-6].astype(np.uint32), place, has_normal, of_numpy))
     of_root = int(numbers[-1] if numbers[-2] < 0 else numbers[-2])
     if seed != of_root:
         tf.random.set_seed(of_root)
