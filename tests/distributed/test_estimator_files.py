@@ -16,7 +16,7 @@ from tests.distributed.test_training import SCRIPTS, forked
 from tests.marks import OF_VERSION_1
 
 pytestmark = OF_VERSION_1
-WAYS = ["shared", "train_and_evaluate", "one_saves"] + IS_NIGHTLY * ["own_folders", "seconds"]
+WAYS = ["shared", "train_and_evaluate", "one_saves", "own_folders"] + IS_NIGHTLY * ["seconds"]
 HAS_ESTIMATOR = hasattr(tf.compat.v1, "estimator")
 # What else there is to say of NPUEstimator where TensorFlow has no Estimators is said in test_training.py.
 Found = Tuple[pathlib.Path, List[Dict[str, Any]]]
@@ -65,13 +65,11 @@ if HAS_ESTIMATOR:
         assert written(folder, ".npu_shim*") == []
         assert sorted(events(folder)) == [".", "eval", "eval/rank_1", "rank_1"]
 
-    if IS_NIGHTLY:
-
-        def test_each_rank_writes_into_a_folder_of_its_own(found: Found) -> None:
-            for rank in (0, 1):
-                folder = found[0] / "own_folders_of_2" / str(rank)
-                assert len(written(folder, "model.ckpt-*.index")) == 4
-                assert found[1][rank]["own_folders"]["waits"] < found[1][rank]["shared"]["waits"]
+    def test_each_rank_writes_into_a_folder_of_its_own(found: Found) -> None:
+        for rank in (0, 1):
+            folder = found[0] / "own_folders_of_2" / str(rank)
+            assert len(written(folder, "model.ckpt-*.index")) == 4
+            assert found[1][rank]["own_folders"]["waits"] < found[1][rank]["shared"]["waits"]
 
     def test_event_files_of_ranks_are_apart_and_whole(found: Found) -> None:
         values = events(found[0] / "shared_of_2")

@@ -9,7 +9,7 @@ import csv
 import pathlib
 from collections import Counter
 
-from areas import AREAS, WITHOUT_EFFECT
+from areas import AREAS, NOTICED_SINCE, WITHOUT_EFFECT
 
 HERE = pathlib.Path(__file__).resolve().parent
 _DAY, _NIGHT, _NOTHING = "day", "night", "no"
@@ -77,6 +77,9 @@ def main() -> None:
         ["place", "mistake", "noticed by"],
         [[row["place"], row["mistake"], row["test"] or f"no test{_without_effect(row['place'])}"] for row in late],
     )
+    since = [row for row in found if row["place"] in NOTICED_SINCE]
+    lines += ["## Noticed by a test that came later", "", "No test noticed these when they were first made.", ""]
+    lines += table(["place", "mistake", "test since"], [[row["place"], row["mistake"], row["test"]] for row in since])
     (HERE / "RESULTS.md").write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
 
 
