@@ -1,11 +1,12 @@
-"""Growth of the tool's time and memory with the number of files, and with the lines of one file, in one process.
+"""Time and memory of the tool in one process, and how they grow with the number of files and the lines of one file.
 
     python benchmarks/tool_growth.py --python ENV/bin/python --packages     print a table
     python benchmarks/tool_growth.py ... --write                            and keep it
 
 The files are whole packages in the order of their names, from the corpus of tool_throughput.py. The floor and the tool
 run alternately, each in a process of its own. The figures are medians. The one file is generated: functions of layers,
-of which a third is converted and a third reported.
+of which a third is converted and a third reported. A small script of TensorFlow 2 and the package tensor2tensor, if it
+is in the corpus, are also converted once by tf_upgrade_v2, whose time has the import of TensorFlow.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from typing import Any
 
 import results
 import tool_corpus
-from tool_runs import Cost, cost, floor_command, median, tool
+from tool_corpus import Corpus
+from tool_runs import Cost, cost, floor_command, median, tool, upgrade_command
 
 _ROUNDS = {10: 9, 100: 9, 1000: 7, 10000: 3}  # by how many files
 _LINES = {2500: 5, 5000: 5, 10000: 5, 20000: 5}  # rounds, by how many lines of one file
+_OTHERS = 9  # rounds, of a small script and of a package
+_SCRIPT, _PACKAGE = tool_corpus.ROOT / "samples" / "digits_fit" / "original.py", "tensor2tensor"
 _BLOCK = """
 def block_{0}(x, is_training):
     with tf.variable_scope("b{0}"):
@@ -32,8 +36,9 @@ def block_{0}(x, is_training):
 """
 
 
-def measure(folder: pathlib.Path, files: int, lines: int, times: int) -> dict[str, Any]:
-    """Return seconds and memory for the files of a folder, of the tool and of the floor."""
+def measure(what: str, corpus: Corpus, times: int, upgrades: bool = False) -> dict[str, Any]:
+    """Return seconds and memory of the tool for the files of a corpus, and seconds of the floor and tf_upgrade_v2."""
+    folder = corpus.folder
     costs: list[list[Cost]] = [[], []]
     for index in range(times):
         # All output is deleted at the end, because deleting keeps the disk busy for seconds.
@@ -41,29 +46,39 @@ def measure(folder: pathlib.Path, files: int, lines: int, times: int) -> dict[st
         costs[0].append(cost(floor_command(sys.executable, str(folder), floor)))
         costs[1].append(cost(tool(sys.executable, "-i", str(folder), "-o", ours, "-j", "1", "--no-cache")))
     least, each = map(median, costs)
-    return dict(each._asdict(), files=files, lines=lines, floor_s=least.cpu_s, rounds=times)
+    found = dict(each._asdict(), what=what, files=corpus.files, lines=corpus.lines, floor_s=least.cpu_s, rounds=times)
+    if upgrades:
+        found["upgrade_s"] = cost(upgrade_command(sys.executable, str(folder), f"{folder} upgraded")).cpu_s
+    return found
 
 
-def generated(folder: pathlib.Path, lines: int) -> pathlib.Path:
-    """Write a file of so many lines into a new folder."""
+def written(folder: pathlib.Path, text: str) -> Corpus:
+    """Write one file into a new folder."""
     folder.mkdir()
+    (folder / "model.py").write_text(text, encoding="utf-8")
+    return Corpus(folder, 1, text.count("\n"))
+
+
+def generated(lines: int) -> str:
+    """Return the text of a file of so many lines."""
     blocks = "".join(_BLOCK.format(number) for number in range(lines // _BLOCK.count("\n")))
-    (folder / "model.py").write_text("import tensorflow as tf\n" + blocks, encoding="utf-8")
-    return folder
+    return "import tensorflow as tf\n" + blocks
 
 
 def table_of(rows: list[dict[str, Any]]) -> str:
     """Return the figures as Markdown."""
     return results.markdown(
-        ("files", "lines", "rounds", "CPU seconds", "CPU time / floor", "peak MB"),
+        ("of", "files", "lines", "rounds", "CPU seconds", "CPU time / floor", "peak MB", "tf_upgrade_v2"),
         [
             (
+                row["what"],
                 f"{row['files']:.0f}",
                 f"{row['lines']:.0f}",
                 f"{row['rounds']:.0f}",
                 "{:.2f}".format(row["cpu_s"]),
                 f"{row['cpu_s'] / row['floor_s']:.2f}",
                 "{:.0f}".format(row["peak_mb"]),
+                "{:.1f} s".format(row["upgrade_s"]) if "upgrade_s" in row else "",
             )
             for row in rows
         ],
@@ -80,11 +95,15 @@ def main(argv: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         sources, rows = tool_corpus.chosen(args, parser, work), []
+        ones = [written(work / "a small script", _SCRIPT.read_text(encoding="utf-8"))]
+        for name in filter(lambda name: name.startswith(_PACKAGE), sources):
+            ones.append(tool_corpus.copied({name: sources[name]}, work / name))
+        for corpus in ones:
+            rows.append(measure(corpus.folder.name, corpus, 1 if args.quick else _OTHERS, upgrades=True))
         for count, times in ({10: 1} if args.quick else _ROUNDS).items():
-            corpus = tool_corpus.copied(sources, work / f"{count} files", most=count)
-            rows.append(measure(corpus.folder, corpus.files, corpus.lines, times))
+            rows.append(measure("packages", tool_corpus.copied(sources, work / f"{count} files", most=count), times))
         for count, times in ({100: 1} if args.quick else _LINES).items():
-            rows.append(measure(generated(work / f"{count} lines", count), 1, count, times))
+            rows.append(measure("a generated file", written(work / f"{count} lines", generated(count)), times))
     results.report("tool_growth", table_of(rows), rows, args.write)
     return 0
 

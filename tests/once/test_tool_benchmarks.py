@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -47,7 +48,9 @@ def test_it_grows_with_files(repo_root: pathlib.Path, tmp_path: pathlib.Path) ->
         stderr=subprocess.STDOUT,
         text=True,
     )
-    assert done.returncode == 0 and "| 10 | 10 |" in done.stdout, done.stdout[-3000:]
+    assert done.returncode == 0 and "| packages | 10 | 10 |" in done.stdout, done.stdout[-3000:]
+    (upgrade,) = re.findall(r"\| a small script \| 1 \| \d+ \| 1 \|.*\| ([\d.]+) s \|", done.stdout)
+    assert float(upgrade) > 0.5  # it has the import of TensorFlow
 
 
 def test_files_that_another_python_cannot_read_are_left_out(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
