@@ -1,4 +1,4 @@
-"""Whether the ranks of a job must run again with random numbers of their own, to see what they do together."""
+"""Ranks of a job that must run again with random numbers of their own, to see what they do together."""
 
 from __future__ import annotations
 
