@@ -1,15 +1,17 @@
-"""A recording has every update of each variable, by a name of its own, in every TensorFlow."""
+"""A recording has every update of each variable, by a name of its own, and the gradients that are applied."""
 
 from __future__ import annotations
 
 import inspect
 import json
 import pathlib
+from typing import Any
 
 import tensorflow as tf
 
 from npu_shim.rehearsal.comparing.recording import read
 from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, LOG, VARIABLE
+from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
 from npu_shim.rehearsal.running import DEFAULTS
 from samples import training
 from tests.distributed import forks
@@ -59,3 +61,22 @@ def test_every_update_of_each_variable(tmp_path: pathlib.Path, repo_root: pathli
         assert [len(stream.values) for stream in found.of_kind(kind)] == [2] * variables
     assert len(found.of_kind(FINAL)) == variables - 2 * IS_KERAS3  # nothing ends a loop
     assert found.of_kind(LOG) and found.end["ended"] == "returned"
+
+
+def test_gradients_are_summed_over_the_replicas_unless_the_script_has_done_that() -> None:
+    class Hooks(UpdateHooks):
+        def _around(self, optimizer: Any, pairs: Any, apply: Any, is_reduced: bool = False) -> Any:
+            return apply(), is_reduced
+
+    def applied(optimizer: str, pairs: list[tuple[int, str]], **options: bool) -> str:
+        return f"{optimizer} {pairs}"
+
+    for options, is_reduced in (
+        ({}, False),
+        ({"experimental_aggregate_gradients": True}, False),
+        ({"experimental_aggregate_gradients": False}, True),
+        ({"skip_gradients_aggregation": True}, True),
+        ({"skip_gradients_aggregation": False}, False),
+    ):
+        found = Hooks().apply_gradients(applied, "sgd", zip([1], ["w"]), **options)
+        assert found == ("sgd [(1, 'w')]", is_reduced), options
