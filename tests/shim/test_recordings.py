@@ -9,8 +9,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from npu_shim.rehearsal.comparing.recording import read
+from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, LOG, VARIABLE
+from npu_shim.rehearsal.recording.names import OF_OPTIMIZER
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
 from npu_shim.rehearsal.running import DEFAULTS
 from samples import training
@@ -45,22 +46,55 @@ optimizer.build(weights)
 for _ in range(2):
     optimizer.apply([tf.ones([2]), tf.ones([2])])
 """
+TWO_OPTIMIZERS = """
+import tensorflow as tf
+
+weight = tf.Variable([1.0, 2.0], name="weight")
+
+def trained(rate, traces):
+    optimizer = tf.keras.optimizers.SGD(rate)
+    for _ in range(traces):
+
+        @tf.function
+        def step():
+            optimizer.apply_gradients([(tf.ones([2]), weight)])
+
+        step()
+
+trained(0.1, 3)
+trained(0.2, 2)
+"""
 IS_KERAS3 = hasattr(tf.keras.optimizers.SGD, "apply")
 HAS_LEGACY = not IS_KERAS3 and hasattr(tf.keras.optimizers, "legacy")
 
 
-def test_every_update_of_each_variable(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(SESSION + FIT + IS_KERAS3 * APPLY + HAS_LEGACY * LEGACY)
-    settings = {"folder": str(tmp_path), "seed": 1, "by_call_site": True, "every": 1, "convert": None, "ranks": False}
+def recorded(text: str, folder: pathlib.Path, repo_root: pathlib.Path) -> Recording:
+    """Return the recording of a script."""
+    script = folder / "script.py"
+    script.write_text(text)
+    settings = {"folder": str(folder), "seed": 1, "by_call_site": True, "every": 1, "convert": None, "ranks": False}
     command = (repo_root / "npu_shim" / "cli" / "_recorded.py", json.dumps(settings), str(script))
-    forks.run_script(*command, log=tmp_path / "log", environ={**training.environment(), **DEFAULTS}, cwd=tmp_path)
-    found = read(str(tmp_path))
+    forks.run_script(*command, log=folder / "log", environ={**training.environment(), **DEFAULTS}, cwd=folder)
+    return read(str(folder))
+
+
+def test_every_update_of_each_variable(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
+    found = recorded(SESSION + FIT + IS_KERAS3 * APPLY + HAS_LEGACY * LEGACY, tmp_path, repo_root)
     variables = 6 + 2 * IS_KERAS3 + 4 * HAS_LEGACY
     for kind in (GRADIENT, VARIABLE):
         assert [len(stream.values) for stream in found.of_kind(kind)] == [2] * variables
     assert len(found.of_kind(FINAL)) == variables - 2 * IS_KERAS3  # nothing ends a loop
     assert found.of_kind(LOG) and found.end["ended"] == "returned"
+
+
+if tf.__version__ >= "2":
+
+    def test_an_optimizer_is_one_in_all_traces_of_its_functions(
+        tmp_path: pathlib.Path, repo_root: pathlib.Path
+    ) -> None:
+        found = recorded(TWO_OPTIMIZERS, tmp_path, repo_root)
+        updates = {stream.name: len(stream.values) for stream in found.of_kind(GRADIENT)}
+        assert updates == {"weight": 3, f"weight{OF_OPTIMIZER}2": 2}
 
 
 def test_gradients_are_summed_over_the_replicas_unless_the_script_has_done_that() -> None:
