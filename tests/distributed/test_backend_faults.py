@@ -183,7 +183,7 @@ def test_stall_in_the_middle_of_a_collective_names_the_line_of_the_script(ranks_
         if rank == 1:
             import time
             from npu_shim.distributed.shm.barrier import Barrier
-            Barrier.wait = lambda barrier: time.sleep(4)
+            Barrier.wait = lambda barrier: time.sleep(2)
         world.allreduce(np.ones(3), key='a')
         """)
     stopped = f"rank 1 (process {pid(ranks, 1)}) stopped in the middle of a collective for 1 s, at train.py:33 in load."

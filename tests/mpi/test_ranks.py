@@ -61,7 +61,7 @@ def test_stall_in_the_middle_of_a_collective_names_the_line_of_the_script(ranks_
         if rank == 1:
             import time
             from npu_shim.distributed.mpi.links import Links
-            Links.send = lambda *arguments: time.sleep(4)
+            Links.send = lambda *arguments: time.sleep(2)
         world.allreduce(np.ones(3), key='a')
         """)
     stopped = "on b) stopped in the middle of a collective for 1 s, at train.py:33 in load."

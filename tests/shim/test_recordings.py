@@ -7,6 +7,7 @@ import json
 import pathlib
 from typing import Any
 
+import pytest
 import tensorflow as tf
 
 from npu_shim.rehearsal.comparing.recording import Recording, read
@@ -89,6 +90,7 @@ def test_every_update_of_each_variable(tmp_path: pathlib.Path, repo_root: pathli
 
 if tf.__version__ >= "2":
 
+    @pytest.mark.once
     def test_an_optimizer_is_one_in_all_traces_of_its_functions(
         tmp_path: pathlib.Path, repo_root: pathlib.Path
     ) -> None:
