@@ -8,6 +8,7 @@ import sys
 from array import array
 from typing import Callable, Collection, Iterable, NamedTuple, Sequence
 
+from .import_groups import ImportGroups
 from .import_statements import Imports, imports_of, joined, statements_in, text_of
 from .module_cache import LRU
 from .source_files import SourceFiles
@@ -46,7 +47,8 @@ class ImportGraph:
         self._importing = _reversed(self._imported)
         self._concerned: Concerned | None = None
         self._taken: dict[str, frozenset[str]] | None = None
-        self._reached: LRU[str, frozenset[str]] = LRU(_MOST_REACHED)
+        self._groups: ImportGroups | None = None
+        self._reached: LRU[int, frozenset[str]] = LRU(_MOST_REACHED)
         self._bringing: LRU[frozenset[str], frozenset[str]] = LRU(_MOST_REACHED)
 
     def importers(self, path: str) -> tuple[str, ...]:
@@ -57,10 +59,13 @@ class ImportGraph:
 
     def reached(self, path: str) -> frozenset[str]:
         """Return the files that a file imports, directly or not, and this file; none for a file outside the project."""
-        found = self._reached.get(path)
+        if path not in self._numbers:
+            return frozenset()
+        group = self.groups.of[self._numbers[path]]
+        found = self._reached.get(group)
         if found is None:
-            found = self._closure([path], self._imported) if path in self._numbers else frozenset()
-            self._reached.put(path, found, 1)
+            found = self.groups.reached(group)
+            self._reached.put(group, found, 1)
         return found
 
     def bringing(self, paths: Collection[str]) -> frozenset[str]:
@@ -68,9 +73,17 @@ class ImportGraph:
         key = frozenset(paths)
         found = self._bringing.get(key)
         if found is None:
-            found = self._closure(key, self._importing)
+            numbers = [self._numbers[path] for path in key if path in self._numbers]
+            found = key | self.groups.bringing(self.groups.of[number] for number in numbers)
             self._bringing.put(key, found, 1)
         return found
+
+    @property
+    def groups(self) -> ImportGroups:
+        """The groups of files that import each other, found when they are first asked for."""
+        if self._groups is None:
+            self._groups = ImportGroups(self._paths, self._imported, self._importing)
+        return self._groups
 
     def taken(self, path: str) -> frozenset[str]:
         """Return the names that other files may import from a file; ``*`` for all."""
@@ -114,17 +127,6 @@ class ImportGraph:
         imported = {place(module) for module in modules}
         imported.update(place(joined(module, name)) for module, name in imports.names)
         return imported, {place(part) for module in modules | imports.others for part in _packages(module)}
-
-    def _closure(self, paths: Iterable[str], edges: Sequence[Sequence[int]]) -> frozenset[str]:
-        """Return some files and all that edges lead to from them."""
-        paths = set(paths)
-        found = {self._numbers[path] for path in paths if path in self._numbers}
-        todo = list(found)
-        while todo:
-            new = [other for other in edges[todo.pop()] if other not in found]
-            found.update(new)
-            todo += new
-        return frozenset(paths.union(self._paths[number] for number in found))
 
     def _find_taken(self) -> dict[str, frozenset[str]]:
         found: dict[str, set[str]] = {}

@@ -186,9 +186,11 @@ _FLOWS = frozenset({"flow", "flow_from_dataframe", "flow_from_directory"})
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     assert isinstance(call.node.func, ast.Attribute)
+    if not is_keras_method(context, call):
+        return
     bound = bind(call.node, ("x", "y", "batch_size"))
     batches = bound.args.get("x") or bound.args.get("generator")
-    if batches is not None and _flow(context, call, batches) and is_keras_method(context, call):
+    if batches is not None and _flow(context, call, batches):
         if not in_test(context, call.node) and is_two(context):
             yield Finding(
                 call.node,
@@ -198,7 +200,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         return
     message = _of_batches(context, call, batches) if batches is not None else ""
     if message:
-        if is_keras_method(context, call) and not in_test(context, call.node) and is_two(context):
+        if not in_test(context, call.node) and is_two(context):
             yield Finding(call.node, message)
         return
     rows = bound.args.get("y")
@@ -206,7 +208,6 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         call.node.func.attr != "fit"
         or rows is None
         or "steps_per_epoch" in {keyword.arg for keyword in call.node.keywords}
-        or not is_keras_method(context, call)
         or not _may_leave_rest(context, call, rows, bound.args.get("batch_size"))
         or in_test(context, call.node)
         or not is_two(context)
