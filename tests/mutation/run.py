@@ -32,6 +32,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = pathlib.Path(__file__).with_name("results.tsv")
 _COLUMNS = "area\tplace\tmistake\tenvironment\tsuite\twhen\ttest\tseconds"
 _TIMEOUT_S = 900
+_COMMON_WORDS = {"", "npu", "shim", "tensorflow"}  # of paths
 
 
 class Noticed(NamedTuple):
@@ -74,12 +75,7 @@ def near_first(paths: list[str], changed: pathlib.Path, only_near: bool = False)
         changed: the file with the mistake.
         only_near: True to leave out files that share none.
     """
-    words = set(re.split(r"[/_]", changed.relative_to(ROOT).with_suffix("").as_posix())) - {
-        "npu",
-        "shim",
-        "",
-        "tensorflow",
-    }
+    words = {*re.split(r"[/_]", changed.relative_to(ROOT).with_suffix("").as_posix())} - _COMMON_WORDS
     source = changed.read_text(encoding="utf-8")
     names = {changed.stem, *re.findall(r"^(?:def|class) ([A-Za-z]\w*)", source, re.M)}
     pattern = re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
@@ -119,7 +115,7 @@ def first_failure(python: pathlib.Path, folder: pathlib.Path, arguments: list[st
 
 
 def noticed(envs: pathlib.Path, folder: pathlib.Path, area: Area, changed: pathlib.Path) -> Noticed:
-    """Run the tests of an area until one fails: by day those that name the mistake's file, then all, then by night."""
+    """Run the tests of an area until one fails: by day the nearest, then all, then by night."""
     for when, only_near, most in (("day", True, 3), ("day", False, None), ("night", True, None)):
         for step in area.steps:
             environment, suite, *arguments = step.split()
