@@ -671,6 +671,17 @@ def test_gradients_of_another_file_are_averaged_there(tmp_path: pathlib.Path) ->
     assert "npu_shim" not in made["train.py"]
 
 
+def test_a_file_beside_one_that_applies_gradients_of_arguments_is_read(tmp_path: pathlib.Path) -> None:
+    apply = (
+        "def apply(optimizer, gradients, variables):\n    return optimizer.apply_gradients(zip(gradients, variables))\n"
+    )
+    files = {"apply.py": TF + apply, "net.py": TF + "gradient_clip = tf.constant(1.0)\n"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    run = convert_source(str(tmp_path), Settings(distributed="tf_strategy"))
+    assert [result.diagnostics for _, result in run.results] == [(), ()]
+
+
 @pytest.mark.parametrize(
     "folder,words",
     [

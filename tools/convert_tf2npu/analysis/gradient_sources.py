@@ -45,6 +45,11 @@ class GradientSource(NamedTuple):
     where: Where
     names: Names
 
+    @property
+    def key(self) -> tuple[str, int] | None:
+        """The file and the number of the call that computes the gradients; None if it is not known."""
+        return self.names.key(self.node) if isinstance(self.node, ast.Call) else None
+
 
 class Trace:
     """One trace. An expression that depends on itself adds no sources."""

@@ -226,7 +226,7 @@ class Names(ABC):
         """
 
     @abstractmethod
-    def key(self, call: ast.AST) -> tuple[str, int]:
+    def key(self, call: ast.Call) -> tuple[str, int]:
         """Return the file of a call of this module and its number there, the same each time the file is read."""
 
     @abstractmethod

@@ -54,11 +54,10 @@ class Positions:
                     scope = scope.parent
         return self._inside[word].get(inside, [])
 
-    def key(self, call: ast.AST) -> tuple[str, int]:
+    def key(self, call: ast.Call) -> tuple[str, int]:
         """Return the file of a call of this module and its number there, the same each time the file is read."""
         if self._call_numbers is None:
             self._call_numbers = {each.node: number for number, each in enumerate(self._scopes.calls)}
-        assert isinstance(call, ast.Call)
         return self._path, self._call_numbers[call]
 
     def place(self, node: ast.AST) -> Where:

@@ -99,7 +99,7 @@ class Resolver(Names):
     def mentions(self, word: str, inside: ast.AST | None = None) -> list[ast.AST]:
         return self._positions.mentions(word, inside)
 
-    def key(self, call: ast.AST) -> tuple[str, int]:
+    def key(self, call: ast.Call) -> tuple[str, int]:
         return self._positions.key(call)
 
     def place(self, node: ast.AST) -> Where:

@@ -138,7 +138,7 @@ def check_file(context: Context) -> Iterator[Result]:
     everything = own + _elsewhere(context)
     undecided = _undecided(context, everything)
     reached = {
-        source.names.key(source.node)
+        source.key
         for each in everything
         if id(each.call) not in undecided
         for source in each.sources
@@ -166,7 +166,7 @@ def _of_own_updates(context: Context, everything: list[Applied]) -> Iterator[tup
     words = {last_name(call.node.func) for call in names.calls}
     if words & _METHODS or not AVERAGES.isdisjoint(context.called.values()) or only_predicts(context):
         return
-    known = {source.names.key(source.node) for each in everything for source in each.sources}
+    known = {source.key for each in everything for source in each.sources}
     for call in names.calls:
         if context.called.get(call.node) == "tensorflow.gradients" and names.key(call.node) not in known:
             xs = bind(call.node, GRADIENTS).args.get("xs")
@@ -202,18 +202,11 @@ def _undecided(context: Context, everything: list[Applied]) -> dict[int, str]:
             if reason:
                 found.setdefault(id(each.call), reason)
     while True:
-        blocked = {
-            s.names.key(s.node)
-            for each in everything
-            if id(each.call) in found
-            for s in each.sources
-            if s.kind == BY_HAND
-        }
+        blocked = {s.key for each in everything if id(each.call) in found for s in each.sources if s.kind == BY_HAND}
         more = [
             each
             for each in everything
-            if id(each.call) not in found
-            and any(s.kind == BY_HAND and s.names.key(s.node) in blocked for s in each.sources)
+            if id(each.call) not in found and any(s.kind == BY_HAND and s.key in blocked for s in each.sources)
         ]
         if not more:
             return found
