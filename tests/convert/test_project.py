@@ -25,6 +25,28 @@ CASES: dict[str, dict[str, str]] = {
         "models/tensorflow/utils.py": "import tensorflow as tf\n",
         "models/tensorflow/train.py": "import tensorflow as tf\n" + USE,
     },
+    "in a package with a folder that is called tensorflow": {
+        "pkg/__init__.py": "",
+        "pkg/tensorflow/__init__.py": "",
+        "pkg/tensorflow/hooks.py": "def hook(x):\n    return x\n",
+        "pkg/train.py": "import tensorflow as tf\n" + USE,
+    },
+    "beside a folder that is called tensorflow and is no package": {
+        "examples/tensorflow/compat/v1.py": "def run(x):\n    return x\n",
+        "examples/train.py": "import tensorflow.compat.v1 as tf\n" + USE,
+    },
+    "from the module at the root, not from the one in the package": {
+        "compat.py": "import tensorflow as tf\n",
+        "pkg/__init__.py": "",
+        "pkg/compat.py": "tf = None\n",
+        "pkg/train.py": "from compat import tf\n" + USE,
+    },
+    "from the module in the package, in which a script is started": {
+        "compat.py": "tf = None\n",
+        "pkg/__init__.py": "",
+        "pkg/compat.py": "import tensorflow as tf\n",
+        "pkg/train.py": "from compat import tf\nif __name__ == '__main__':\n    " + USE,
+    },
     "from a module with the name of its folder and of the function": {
         "tf/tf.py": "import tensorflow as tf\n",
         "tf/train.py": "from tf import tf\n" + USE,
@@ -136,6 +158,21 @@ def test_a_name_is_followed(files, jobs, convert) -> None:
 )
 def test_uncertain_code_is_unchanged(files, convert) -> None:
     assert convert(files)["train.py"] == files["train.py"]
+
+
+def test_a_folder_tensorflow_in_a_package_changes_nothing_in_a_second_run(convert, tmp_path) -> None:
+    """The first run writes ``tensorflow.keras``, which is absolute."""
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/tensorflow/__init__.py": "",
+        "pkg/tensorflow/keras/__init__.py": "from keras.callbacks import Callback\n",
+        "pkg/train.py": "import keras\nmodel = keras.Sequential([keras.layers.Dense(1)])\n"
+        "model.compile('adam', 'mse')\nmodel.fit(x[:64], x[:64])\n",
+    }
+    once = convert(files)
+    assert "from tensorflow import keras" in once["pkg/train.py"]
+    assert main(["-i", str(tmp_path / "out"), "-o", str(tmp_path / "twice"), "--no-cache"]) == 0
+    assert {name: (tmp_path / "twice" / name).read_text() for name in files} == once
 
 
 def test_a_model_class_of_another_file_is_a_keras_model(convert) -> None:

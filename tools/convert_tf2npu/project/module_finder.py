@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Collection
+from typing import Callable, Collection, Iterator
 
 _FRAMEWORKS = ("tensorflow", "keras", "horovod")
 _MOST_FOLDERS = 256  # whose answers are kept; files are converted folder by folder
@@ -14,9 +14,11 @@ class ModuleFinder:
 
     Args:
         paths: the absolute path of each.
+        raw: returns the bytes of a file.
     """
 
-    def __init__(self, paths: Collection[str]) -> None:
+    def __init__(self, paths: Collection[str], raw: Callable[[str], bytes]) -> None:
+        self._raw = raw
         self._by_place = {path[: -len("/__init__.py")]: path for path in paths if path.endswith("/__init__.py")}
         self._by_place.update((path[: -len(".py")], path) for path in paths if path.endswith(".py"))
         self._tops = {os.path.splitext(os.path.basename(p))[0] for p in paths} | {
@@ -24,6 +26,7 @@ class ModuleFinder:
         }
         self._last = {place[place.rfind("/") + 1 :] for place in self._by_place}
         self._found: dict[str, dict[str, str | None]] = {}  # by folder and module
+        self._started: dict[str, bool] = {}  # by folder
 
     def may_be(self, name: str) -> bool:
         """Return True if the first part of a dotted name may be a module of the project."""
@@ -57,26 +60,55 @@ class ModuleFinder:
             return self.inside(folder, parts)
         if not parts or not self.may_be(parts[0]):
             return None
-        own = folder
-        while True:  # the script's own folder, then those above it, which may be on sys.path
+        found = self._frameworks(folder, parts) if parts[0] in _FRAMEWORKS else self._absolute(folder, parts)
+        return next(found, None)
+
+    def _frameworks(self, own: str, parts: list[str]) -> Iterator[str]:
+        """Yield the files that replace a module of a framework, the nearest first.
+
+        A folder of that name in a package, or around the importing file, is another module than the framework. So is a
+        folder without ``__init__.py``: Python prefers the installed package.
+        """
+        for folder in _upwards(own):
+            top = self.inside(folder, parts[:1])
+            if top and folder not in self._by_place and not f"{own}/".startswith(f"{folder.rstrip('/')}/{parts[0]}/"):
+                found = self.inside(folder, parts)
+                if found:
+                    yield found
+
+    def _absolute(self, own: str, parts: list[str]) -> Iterator[str]:
+        """Yield the files of a module, the most likely first.
+
+        Folders may be on ``sys.path``: those without ``__init__.py``, and packages in which a script is started.
+        """
+        inner = []  # in packages, which are as a rule not on sys.path: net/__init__.py imports net.net
+        for folder in _upwards(own):
             found = self.inside(folder, parts)
-            if (
-                found
-                and parts[0] in _FRAMEWORKS
-                and os.path.join(own, "").startswith(os.path.join(folder, parts[0], ""))
-            ):
-                found = None  # a folder of the same name above the file, not the framework
-            above = os.path.dirname(folder)
-            is_here = (
-                len(parts) > 1
-                and parts[0] not in _FRAMEWORKS
-                and folder not in self._by_place  # a package is not on sys.path: net/__init__.py imports net.net
-                and self.inside(folder, parts[:1])
-            )
-            if found or is_here or folder == above:  # the first module of that name is the one that is imported
-                return found
-            folder = above
+            if folder in self._by_place:
+                inner += [(folder, found)] if found else []
+            elif found or len(parts) > 1 and self.inside(folder, parts[:1]):  # the first module of that name
+                yield from (other for package, other in inner if self._starts_script(package))
+                yield from [found] if found else []
+                return
+        yield from (other for _, other in inner)
+
+    def _starts_script(self, folder: str) -> bool:
+        """Return True if a file in a folder is a script that users start."""
+        if folder not in self._started:
+            inside = (path for path in self._by_place.values() if os.path.dirname(path) == folder)
+            self._started[folder] = any(b"__main__" in self._raw(path) for path in inside)
+        return self._started[folder]
 
     def inside(self, folder: str, parts: list[str]) -> str | None:
         """Return the file of a module in a folder, by the parts of its dotted name."""
         return self._by_place.get("/".join([folder.rstrip("/")] + parts))
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    """Yield a folder and those above it."""
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above

@@ -25,7 +25,7 @@ class SourceFiles:
         self._given = {os.path.abspath(path): path for path in paths}
         self._absolute = {given: path for path, given in self._given.items()}
         self._raw: LRU[str, bytes] = LRU(_MOST_BYTES)
-        self.finder = ModuleFinder(self._given)
+        self.finder = ModuleFinder(self._given, self.raw)
 
     @property
     def paths(self) -> KeysView[str]:
