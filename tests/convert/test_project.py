@@ -175,6 +175,15 @@ def test_a_folder_tensorflow_in_a_package_changes_nothing_in_a_second_run(conver
     assert {name: (tmp_path / "twice" / name).read_text() for name in files} == once
 
 
+@pytest.mark.parametrize(("folder", "found"), [("net-main", True), ("owner+net", True), ("nets", False)])
+def test_a_package_in_a_folder_of_another_name(folder, found, tmp_path) -> None:
+    write(tmp_path / folder, {"__init__.py": "", "compat.py": "import tensorflow as tf\n"})
+    write(tmp_path / folder, {"train/main.py": "from net.compat import tf\n" + USE})
+    main(["-i", str(tmp_path / folder), "--in-place", "--no-cache"])
+    after = (tmp_path / folder / "train" / "main.py").read_text()
+    assert ("config=npu_config_proto()" in after) == found
+
+
 def test_a_model_class_of_another_file_is_a_keras_model(convert) -> None:
     files = {
         "net.py": "import tensorflow as tf\nclass Base(tf.keras.Model):\n    pass\n",

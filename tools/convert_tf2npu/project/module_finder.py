@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Callable, Collection, Iterator
 
 _FRAMEWORKS = ("tensorflow", "keras", "horovod")
@@ -24,6 +25,11 @@ class ModuleFinder:
         self._tops = {os.path.splitext(os.path.basename(p))[0] for p in paths} | {
             part for p in paths for part in os.path.dirname(p).split(os.sep)
         }
+        self._root = os.path.commonpath([os.path.dirname(path) for path in paths]) if paths else ""
+        # Checkouts and archives of a package: google+net, net-main. The package is net.
+        name = os.path.basename(self._root)
+        self._root_words = frozenset(re.findall(r"\w+", name)).difference(_FRAMEWORKS, [name])
+        self._tops |= self._root_words
         self._last = {place[place.rfind("/") + 1 :] for place in self._by_place}
         self._found: dict[str, dict[str, str | None]] = {}  # by folder and module
         self._started: dict[str, bool] = {}  # by folder
@@ -60,8 +66,10 @@ class ModuleFinder:
             return self.inside(folder, parts)
         if not parts or not self.may_be(parts[0]):
             return None
-        found = self._frameworks(folder, parts) if parts[0] in _FRAMEWORKS else self._absolute(folder, parts)
-        return next(found, None)
+        found = next(
+            self._frameworks(folder, parts) if parts[0] in _FRAMEWORKS else self._absolute(folder, parts), None
+        )
+        return self.inside(self._root, parts[1:]) if found is None and parts[0] in self._root_words else found
 
     def _frameworks(self, own: str, parts: list[str]) -> Iterator[str]:
         """Yield the files that replace a module of a framework, the nearest first.
