@@ -4,7 +4,7 @@ There is an NPU if the driver shows a device file (``/dev/davinci0`` and so on)
 and a package of the vendor loads: ``npu_bridge`` for TensorFlow 1.15,
 ``npu_device`` for TensorFlow 2.6, whose part ``npu_device.compat.v1`` has the
 modules of npu_bridge for graph mode. ``NPU_SHIM_FALLBACK`` is the policy without
-an NPU: ``warn`` (once), ``error`` or ``silent``. By default, a host without a card
+an NPU: ``warn`` (one line, of rank 0), ``error`` or ``silent``. By default, a host without a card
 warns, and a host whose card no package can use is an error.
 """
 
@@ -15,12 +15,12 @@ import glob
 import importlib
 import os
 import sys
-import warnings
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, TypeVar, cast
 
 from npu_shim._host import host_env, mpirun
+from npu_shim._host.messages import report
 from npu_shim._host.packages import is_alias, is_importable, tensorflow_version
 
 if TYPE_CHECKING:
@@ -143,14 +143,15 @@ def resolve() -> Device:
     if found.is_npu:
         vendor(VENDOR_PACKAGE + ".estimator.npu_ops")  # loading it registers NpuOptimizer with TensorFlow
         return found
-    policy = host_env.read().fallback or "warn"
+    environment = host_env.read()
+    policy = environment.fallback or "warn"
     if policy == "error":
         raise RuntimeError(
             f"There is no NPU here ({found.reason}) and NPU_SHIM_FALLBACK=error forbids the CPU. Install the vendor's "
             f"driver and {_wanted()}, or export NPU_SHIM_FALLBACK=warn (or silent) to run on the CPU."
         )
-    if policy == "warn":
-        _warn_once(found.reason)
+    if policy == "warn" and not environment.rank_id:  # one rank speaks for its job
+        _report_once(f"the NPU is not used: {found.reason}" if found.cards else "no NPU here")
     return found
 
 
@@ -329,9 +330,5 @@ def prefer_vendor(module: str) -> Callable[[_Function], _Function]:
 
 
 @functools.lru_cache(maxsize=None)
-def _warn_once(reason: str) -> None:
-    warnings.warn(
-        f"npu_shim runs on the CPU: {reason}. Set NPU_SHIM_FALLBACK=silent to hide this, =error to forbid it.",
-        RuntimeWarning,
-        stacklevel=3,
-    )
+def _report_once(why: str) -> None:
+    report(f"{why}; running on the CPU. NPU_SHIM_FALLBACK=silent hides this line, =error forbids the CPU.")

@@ -55,6 +55,19 @@ def is_alias(module: ModuleType | None) -> bool:
     return spec is not None and (spec.origin == ALIAS or spec.name.startswith("npu_shim."))
 
 
+def install_command(package: str) -> str:
+    """Return the command that installs a package; of TensorFlow the version for the NPU that this Python can have."""
+    wanted = package
+    if package == "tensorflow":
+        if sys.version_info < (3, 8):
+            wanted = "'tensorflow==1.15.5' 'protobuf<3.21'"
+        elif sys.version_info < (3, 10):
+            wanted = "'tensorflow==2.6.5' 'keras<2.7' 'protobuf<3.21'"
+        elif sys.version_info < (3, 12):
+            wanted = "'tensorflow<2.16'"  # 2.15 is the last with Estimator
+    return f"python -m pip install {wanted}"
+
+
 def tensorflow_version() -> str | None:
     """Return the version of TensorFlow without an import, None if it is not known."""
     loaded = getattr(sys.modules.get("tensorflow"), "__version__", None)

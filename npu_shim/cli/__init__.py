@@ -1,25 +1,35 @@
 """The command ``npu-shim VERB``.
 
 Each module of this package whose name has no leading underscore is a verb. The
-first line of its docstring is its help. ``main(arguments)`` runs it and returns
-the exit code. Nothing here imports TensorFlow at import time.
+first line of its docstring is its help, under the heading ``GROUP``, and ``EXAMPLE``
+ends its own help. ``main(arguments)`` runs it and returns the exit code. An
+exception of ``main`` ends in one line (``_guard.py``). A verb that sets ``IS_SCRIPT``
+becomes the script of the user, whose exceptions go on to Python. Nothing here
+imports TensorFlow at import time.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 import pkgutil
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import npu_shim
+from npu_shim.cli._guard import PIPE_CLOSED, close_output, guarded
 
 if TYPE_CHECKING:
-    import argparse
+    from npu_shim.cli._parser import Parser
 
 USAGE_ERROR = 2
+GROUPS = MIGRATE, RANKS, NUMBERS, EXPORT, LOOK_UP = (
+    "migrate a script",
+    "train on several devices",
+    "find wrong numbers and slow steps",
+    "export a model",
+    "look up machine and options",
+)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -31,15 +41,23 @@ def main(argv: list[str] | None = None) -> int:
         The exit code of the verb, or 2 if there is no such verb.
     """
     arguments = sys.argv[1:] if argv is None else argv
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
+    name = arguments[0] if arguments else "--help"
+    if name not in verb_names():
+        return guarded("npu-shim", lambda: _about(name))
+    module = verb(name)
+    if getattr(module, "IS_SCRIPT", False):
+        return module.main(arguments[1:])
+    return guarded(f"npu-shim {name}", lambda: module.main(arguments[1:]))
+
+
+def _about(name: str) -> int:
+    """Print what the first argument asks for if it is no verb, or that it is wrong."""
+    if name in ("-h", "--help", "help"):
         return show(_help())
-    if arguments[0] == "--version":
-        print(f"npu_shim {npu_shim.__version__}")
-        return 0
-    if arguments[0] not in verb_names():
-        print(f"npu-shim: error: {_unknown(arguments[0])}", file=sys.stderr)
-        return USAGE_ERROR
-    return verb(arguments[0]).main(arguments[1:])
+    if name == "--version":
+        return show(f"npu_shim {npu_shim.__version__}")
+    print(f"npu-shim: error: {_unknown(name)}", file=sys.stderr)
+    return USAGE_ERROR
 
 
 def verb_names() -> list[str]:
@@ -52,24 +70,12 @@ def verb(name: str) -> ModuleType:
     return importlib.import_module(f"{__name__}.{name}")
 
 
-def parser(verb: str, description: str, usage: str | None = None) -> argparse.ArgumentParser:
-    """Return a parser of the arguments of a verb, which takes no abbreviations."""
-    import argparse
+def parser(verb_name: str, description: str, usage: str | None = None) -> Parser:
+    """Return a parser of the arguments of a verb."""
+    from npu_shim.cli._parser import Parser
 
-    return argparse.ArgumentParser(prog=f"npu-shim {verb}", usage=usage, allow_abbrev=False, description=description)
-
-
-def above_zero(text: str, what: str = "a positive number") -> float:
-    """Return a finite number above 0 that an argument holds, or raise an error that names it."""
-    import argparse
-
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it must be {what}")
-    return value
+    example = f"example: {verb(verb_name).EXAMPLE}"
+    return Parser(prog=f"npu-shim {verb_name}", usage=usage, description=description, epilog=example)
 
 
 def show(text: str, code: int = 0) -> int:
@@ -84,17 +90,24 @@ def show(text: str, code: int = 0) -> int:
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        close_output()
+        return PIPE_CLOSED
     return code
 
 
 def _help() -> str:
-    titles: dict[str, str] = {name: (verb(name).__doc__ or "").split("\n")[0] for name in verb_names()}
-    width = max(len(name) for name in titles)
-    lines = ["usage: npu-shim VERB ...", ""]
-    lines += [f"  {name.ljust(width)}  {title}" for name, title in titles.items()]
-    return "\n".join(lines + ["", "npu-shim VERB --help explains a verb; npu-shim --version names the release."])
+    modules = {name: verb(name) for name in verb_names()}
+    width = max(map(len, modules))
+    lines = ["usage: npu-shim VERB ..."]
+    for group in GROUPS:
+        lines += ["", f"{group}:"]
+        lines += [
+            f"  {name.ljust(width)}  {(module.__doc__ or '').splitlines()[0]}"
+            for name, module in modules.items()
+            if module.GROUP == group
+        ]
+    lines += ["", "npu-shim VERB --help explains a verb and gives an example; npu-shim --version names the release."]
+    return "\n".join(lines)
 
 
 def _unknown(name: str) -> str:

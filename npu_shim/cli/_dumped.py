@@ -12,6 +12,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from npu_shim._host import host_device, host_env
+from npu_shim.cli._paths import unwritable_folder
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def problem(args: argparse.Namespace) -> str | None:
         return "--dump-overflow looks at every step, so it excludes --dump-steps. Give one of the two."
     if args.dump_overflow and not host_device.look().is_npu:
         return "--dump-overflow needs an NPU. On the CPU, npu-shim run --numerics DIR names the op that overflows."
-    wrong = folder_problem("--dump", args.dump)
+    wrong = unwritable_folder("--dump", args.dump, empty=True)
     if wrong:
         return wrong
     if args.precision:
@@ -75,15 +76,6 @@ def problem(args: argparse.Namespace) -> str | None:
             check_session_options({"precision_mode": args.precision})
         except ValueError as error:
             return str(error)
-    return None
-
-
-def folder_problem(option: str, folder: str | None) -> str | None:
-    """Return why an option cannot have a folder that is to be written, None if it can."""
-    if folder and os.path.isdir(folder) and os.listdir(folder):
-        return f"{option} {folder}: the folder is not empty. Give another one, or remove it."
-    if folder and os.path.exists(folder) and not os.path.isdir(folder):
-        return f"{option} {folder}: it is a file. Give a folder."
     return None
 
 

@@ -16,6 +16,7 @@ from npu_shim._host import host_device, host_env
 from npu_shim._host.messages import report
 from npu_shim._tensorflow.types import JsonObject, OptionValue
 from npu_shim.cli import _dumped
+from npu_shim.cli._paths import unwritable_folder
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 
 _STEPS = 10, 19
@@ -40,7 +41,7 @@ def problem(args: argparse.Namespace) -> str | None:
     steps = args.profile_steps or [1]
     if not 1 <= steps[0] <= steps[-1] < steps[0] + len(steps):
         return "--profile-steps takes steps one after another from 1 on, like 20-30: step 0 compiles."
-    return _dumped.folder_problem("--profile", args.profile)
+    return unwritable_folder("--profile", args.profile, empty=True)
 
 
 def settings(args: argparse.Namespace) -> JsonObject | None:

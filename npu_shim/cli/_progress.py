@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import atexit
-import os
-import tempfile
 
 from npu_shim.launching.progress.display import Display
 
@@ -24,18 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write losses, logs, summaries, fetched scalars, learning rates, speed and memory of each rank to "
         "DIR/rank_0, DIR/rank_1 ...",
     )
-
-
-def folder_problem(folder: str | None) -> str | None:
-    """Make the folder of event files. Return why it cannot be written; None if it can, or there is none."""
-    if folder is None:
-        return None
-    try:
-        os.makedirs(folder, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return None
-    except OSError as error:
-        return f"--tensorboard {folder} cannot be written: {error.strerror}. Name a writable folder."
 
 
 def watch(shows: bool, folder: str | None) -> None:

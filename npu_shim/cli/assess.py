@@ -14,11 +14,17 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from npu_shim.cli import USAGE_ERROR, parser, show
+from npu_shim.cli import MIGRATE, USAGE_ERROR, parser, show
+from npu_shim.cli._guard import leave, need_tensorflow
+from npu_shim.cli._paths import missing_file, unwritable_file
+from npu_shim.cli._values import ranks
 from npu_shim.import_hook import tool
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.assess.capture import Capture
+
+GROUP = MIGRATE
+EXAMPLE = "npu-shim assess train.py -- --batch_size 64"
 
 _OF_RANK = "rank_{}.json"  # the assessment of a rank
 
@@ -36,14 +42,20 @@ def main(arguments: list[str]) -> int:
     own, rest = arguments[:at], arguments[at + 1 :]
     made = _parser()
     args = made.parse_args(own)
-    if not os.path.isfile(args.script):
-        made.error(f"can't open file {args.script!r}. Give a Python script")
+    wrong = (
+        missing_file(args.script, "Give a Python script.")
+        or unwritable_file("--json", args.json)
+        or unwritable_file("--html", args.html)
+    )
+    if wrong:
+        made.error(wrong)
+    need_tensorflow()
     try:
         tool.load()
         settings = _settings(args)
-    except (ValueError, tool.ToolMissing) as error:
+    except ValueError as error:
         return _error(str(error))
-    if args.ranks:
+    if args.ranks and not args.of_rank:
         return _on_ranks(args, own, rest)
     from npu_shim.rehearsal.assess import until_stop
     from npu_shim.rehearsal.assess.capture import Capture
@@ -68,7 +80,7 @@ def _on_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> int:
 
     with tempfile.TemporaryDirectory(prefix="npu_shim_assess_") as folder:
         launch = ["-m", "npu_shim", "launch", "--ranks", str(args.ranks), "--log-dir", folder]
-        command = [sys.executable, *launch, "-m", "npu_shim", "assess", "--of-rank", folder, *own, "--ranks", "0", "--"]
+        command = [sys.executable, *launch, "-m", "npu_shim", "assess", *own, "--of-rank", folder, "--"]
         code = subprocess.run([*command, *rest], stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode
         paths = [os.path.join(folder, _OF_RANK.format(rank)) for rank in range(args.ranks)]
         if code or not all(map(os.path.exists, paths)):
@@ -113,17 +125,11 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--html", metavar="FILE", help="write it as one HTML page")
     made.add_argument("--strict", action="store_true", help="return 1 if something would not run on the card")
     made.add_argument(
-        "--ranks", type=_ranks, default=0, metavar="N", help="run the script on N ranks and report rank 0's step"
+        "--ranks", type=ranks(2), default=0, metavar="N", help="run the script on N ranks and report rank 0's step"
     )
     made.add_argument("--of-rank", metavar="FOLDER", help=argparse.SUPPRESS)
     made.add_argument("--alias", action="store_true", help="serve npu_bridge, npu_device and horovod from npu_shim")
     return made
-
-
-def _ranks(text: str) -> int:
-    if not text.isdigit() or text == "1":
-        raise argparse.ArgumentTypeError(f"{text} is not allowed: it must be an integer of at least 2")
-    return int(text)
 
 
 def _settings(args: argparse.Namespace) -> Any:
@@ -170,9 +176,7 @@ def _report(found: dict[str, Any], args: argparse.Namespace) -> str:
 
 
 def _finish(text: str, found: dict[str, Any], strict: bool) -> int:
-    from npu_shim.rehearsal.assess import until_stop
-
-    return until_stop.leave(show(text, 1 if strict and found["problems"] else 0))
+    return leave(show(text, 1 if strict and found["problems"] else 0))
 
 
 def _error(text: str) -> int:

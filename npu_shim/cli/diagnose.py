@@ -12,8 +12,13 @@ import re
 import sys
 
 from npu_shim._host import host_device
-from npu_shim.cli import USAGE_ERROR, above_zero, parser, run, show, verify
+from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, run, show, verify
+from npu_shim.cli._paths import missing_folder, unwritable_folder
+from npu_shim.cli._values import above_zero, ranks
 from npu_shim.import_hook import tool
+
+GROUP = NUMBERS
+EXAMPLE = "npu-shim diagnose --against recording train_npu.py"
 
 _CODES = {"agrees": 0, "cause found": 1, "no cause found": 3}  # by verdict
 _LOSS_SCALE = re.compile(r"loss_?scale", re.IGNORECASE)
@@ -29,10 +34,7 @@ def main(arguments: list[str]) -> int:
         0 if the card agrees with the recording, 1 if a cause was found, 2 without a card, for a script that could not
         run, or for wrong usage, 3 if no stage found the cause.
     """
-    try:
-        tool.load()
-    except tool.ToolMissing as error:
-        return _error(str(error))
+    tool.load()
     from convert_tf2npu.cli.config import ConfigError
 
     from npu_shim.dumps.diagnosis import ladder, reports, stages
@@ -69,8 +71,6 @@ def main(arguments: list[str]) -> int:
         _progress(f"wrote {', '.join(write_all(made, args.report, reports.WRITERS))}")
     except (ConfigError, portable.RecordingError) as error:
         return _error(str(error))
-    except OSError as error:
-        return _error(f"{error.filename}: {error.strerror}")
     except KeyboardInterrupt:
         _progress("interrupted. Give the same command to go on")
         return 130
@@ -100,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="CPU_DIR",
         help="what TensorFlow computes, of verify --record --dump; by default the CPU of this machine computes it",
     )
-    made.add_argument("--ranks", type=int, metavar="N", help="run the script on N ranks, and then on one")
+    made.add_argument("--ranks", type=ranks(2), metavar="N", help="run the script on N ranks, and then on one")
     made.add_argument(
         "--tolerance",
         type=above_zero,
@@ -115,10 +115,11 @@ def _problem(args: argparse.Namespace) -> str | None:
     """Return why the arguments cannot be used, None if they can."""
     from npu_shim.dumps.diagnosis.ladder import RESULT
 
-    if args.ranks is not None and args.ranks < 2:
-        return f"--ranks {args.ranks} is not allowed: it must be an integer of at least 2."
-    if args.dumps and not os.path.isdir(args.dumps):
-        return f"--dumps {args.dumps} is no folder. Give the one of verify --record --dump."
+    wrong = (args.dumps and missing_folder(args.dumps, "Give the one of verify --record --dump.")) or unwritable_folder(
+        "--report", args.report
+    )
+    if wrong:
+        return wrong
     if os.path.isdir(args.report) and os.listdir(args.report):
         if not os.path.isfile(os.path.join(args.report, RESULT)):
             return f"--report {args.report} has other files in it. Name a new folder."

@@ -13,10 +13,13 @@ import collections
 import json
 from typing import Iterator
 
-from npu_shim.cli import parser, show
+from npu_shim.cli import LOOK_UP, parser, show
 from npu_shim.cli._diagnostics.card_check import Outcome, check_card, lines
 from npu_shim.cli._diagnostics.diagnosis import Diagnosis, diagnose
 from npu_shim.distributed.ranktable.model import counted
+
+GROUP = LOOK_UP
+EXAMPLE = "npu-shim doctor"
 
 _WIDTH = 16
 

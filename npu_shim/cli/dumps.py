@@ -7,10 +7,14 @@ normal.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
-from npu_shim.cli import USAGE_ERROR, above_zero, parser, show
+from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, show
+from npu_shim.cli._paths import missing_folder, unwritable_folder
+from npu_shim.cli._values import above_zero
+
+GROUP = NUMBERS
+EXAMPLE = "npu-shim dumps compare card_dumps cpu_dumps"
 
 _DEPARTS = 1
 
@@ -26,8 +30,12 @@ def main(arguments: list[str]) -> int:
     made = _parser()
     args = made.parse_args(arguments)
     for folder in [args.device, *args.graph, *([args.reference] if args.verb == "compare" else [])]:
-        if not os.path.isdir(folder):
-            made.error(f"can't find folder {folder!r}. Give the dump_path of the run")
+        wrong = missing_folder(folder, "Give the dump_path of the run.")
+        if wrong:
+            made.error(wrong)
+    wrong = unwritable_folder("--report", args.report)
+    if wrong:
+        made.error(wrong)
     try:
         return _compare(args) if args.verb == "compare" else _overflow(args)
     except ValueError as error:
@@ -41,7 +49,6 @@ def _parser() -> argparse.ArgumentParser:
     verbs.required = True
     compare = verbs.add_parser(
         "compare",
-        allow_abbrev=False,
         help="compare dumps with a reference",
         description="Compares dumps with what TensorFlow computes, or with dumps of another run. "
         "Exit code: 0 all pairs agree, 1 one departs, 2 nothing comparable.",
@@ -56,7 +63,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     overflow = verbs.add_parser(
         "overflow",
-        allow_abbrev=False,
         help="explain overflow dumps",
         description="Explains overflow dumps. Exit code: 0 no overflow or all are normal, 1 one is not, 2 not read.",
     )

@@ -14,12 +14,17 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from npu_shim._host.host_env import process_environ
-from npu_shim.cli import USAGE_ERROR, parser, show
+from npu_shim.cli import EXPORT, USAGE_ERROR, parser, show
+from npu_shim.cli._guard import leave, need_tensorflow
+from npu_shim.cli._paths import missing_file, unwritable_folder
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Graph
     from npu_shim.exporting.ports import Port
     from npu_shim.exporting.sources import Source
+
+GROUP = EXPORT
+EXAMPLE = "npu-shim export checkpoints -o exported --for serving"
 
 TARGETS = ("tensorflow", "onnx", "serving", "npu", "atc")
 _SOURCE = "a SavedModel, checkpoint, Keras file or frozen graph"
@@ -40,10 +45,16 @@ def main(arguments: list[str]) -> int:
     args.arguments = arguments[at + 1 :]
     missing = args.source and not os.path.exists(args.source) and not os.path.exists(args.source + ".index")
     batches, (low, high) = args.dynamic_batch, args.range
+    wrong = (
+        (args.script and missing_file(args.script, "Give a Python script."))
+        or (args.data and missing_file(args.data, "Give a file with an array for each input."))
+        or unwritable_folder("-o", args.out)
+    )
+    if wrong:
+        made.error(wrong)
     for is_wrong, text in (
-        (args.script and not os.path.isfile(args.script), f"can't open file {args.script!r}. Give a Python script"),
         (not args.script and not args.source, f"missing source. Give {_SOURCE}, or --script"),
-        (missing, f"can't find {args.source!r}. Give {_SOURCE}"),
+        (missing, f"file not found: {args.source}. Give {_SOURCE}"),
         (not args.list and not args.out, "missing folder for the exported model. Give -o OUT, or --list"),
         (low >= high, f"--range {low:g} {high:g} is empty. Give the lower bound first"),
         (args.target == "atc" and not args.soc_version, "--for atc needs the processor. Give --soc-version NAME"),
@@ -51,19 +62,17 @@ def main(arguments: list[str]) -> int:
     ):
         if is_wrong:
             made.error(text)
+    need_tensorflow()
     process_environ().setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow warns of attributes that it has set itself
     from npu_shim._tensorflow import tf_api, tf_capture
     from npu_shim.exporting.graphs import ExportError
-    from npu_shim.import_hook.tool import ToolMissing
 
     tf_api.logging.set_verbosity(tf_api.logging.ERROR)
-    from npu_shim.rehearsal.assess.until_stop import leave
-
     try:
         source = _source(args)
         graph = tf_capture.import_alone(source.graph)
         return leave(_list(source, graph) if args.list else _export(args, source, graph))
-    except (ExportError, ToolMissing, tf_api.tf.errors.NotFoundError) as error:
+    except (ExportError, tf_api.tf.errors.NotFoundError) as error:
         print(f"npu-shim export: error: {error}", file=sys.stderr)
         return USAGE_ERROR
 

@@ -16,8 +16,10 @@ import sys
 import time
 
 from npu_shim._host import host_device, host_env
-from npu_shim.cli import USAGE_ERROR, _profiled, _progress, above_zero, parser, show
+from npu_shim.cli import RANKS, USAGE_ERROR, _profiled, _progress, parser, show
+from npu_shim.cli._paths import unwritable_folder
 from npu_shim.cli._preload import preload_environment
+from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, integer, ranks
 from npu_shim.distributed.ranktable import hostfile, writer
 from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_text
@@ -37,7 +39,9 @@ from npu_shim.launching.plan import RankProcess, processes, share_threads
 from npu_shim.launching.progress.display import Display
 from npu_shim.launching.table_wait import TABLE_TIMEOUT_S, TableTimeout, wait_for_table
 
-_INTERRUPTED = 130  # 128 + the signal's number, as when ranks run
+GROUP = RANKS
+EXAMPLE = "npu-shim launch --ranks 4 train.py --batch_size 64"
+
 _PYTHON = re.compile(r"^(.*/)?python[0-9.]*$")  # the command of horovodrun and mpirun begins with it
 
 
@@ -55,7 +59,7 @@ def main(arguments: list[str]) -> int:
         _report(f"ModelArts has started this command for device {device}, too; the one for device 0 starts all ranks")
         return 0
     try:
-        problem = _profiled.problem(args)
+        problem = _profiled.problem(args) or unwritable_folder("--tensorboard", args.tensorboard)
         if problem:
             raise ValueError(problem)
         command = _command(args)
@@ -63,6 +67,9 @@ def main(arguments: list[str]) -> int:
         job_id = given or f"launch-{int(time.time())}-{os.getpid()}"
         host_env.read({"JOB_ID": job_id})
         log_dir = args.log_dir or os.path.join("npu_shim_logs", job_id)
+        problem = unwritable_folder("--log-dir", log_dir)
+        if problem:
+            raise ValueError(problem)
         assignment = _assign(args, log_dir)
         if not given and len(assignment.slots) < assignment.world_size:
             job_id = _job_of_table(assignment)
@@ -72,14 +79,12 @@ def main(arguments: list[str]) -> int:
         devices = [slot.device for slot in assignment.slots]
         shares = cores.shares(available, devices) if args.bind_cores else None
         threads = None if host_device.look().is_npu else share_threads(available, len(assignment.slots))
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         _report(f"error: {error}")
         return USAGE_ERROR
     except TableTimeout as error:
         _report(f"error: {error}")
         return TIMED_OUT
-    except KeyboardInterrupt:  # while it waited for the rank table
-        return _INTERRUPTED
     environ = {**host_env.process_environ()}
     if args.max_restarts:
         environ["NPU_SHIM_COMMITS"] = os.path.join(os.path.abspath(log_dir), "commits")
@@ -113,19 +118,9 @@ def _job_of_table(assignment: JobRanks) -> str:
 def _run(
     plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assignment: JobRanks, environ: dict[str, str]
 ) -> int:
-    try:
-        os.makedirs(log_dir, exist_ok=True)
-        if assignment.text is not None:
-            writer.write(assignment.text, str(assignment.table))
-        problem = _progress.folder_problem(args.tensorboard)
-        if problem:
-            raise ValueError(problem)
-    except ValueError as error:
-        _report(f"error: {error}")
-        return USAGE_ERROR
-    except OSError as error:
-        _report(f"error: --log-dir {log_dir} cannot be created: {error.strerror}. Name a writable folder.")
-        return USAGE_ERROR
+    os.makedirs(log_dir, exist_ok=True)
+    if assignment.text is not None:
+        writer.write(assignment.text, str(assignment.table))
     warning = None if assignment.hosts else memory_warning(len(plan))
     if warning:
         _report(warning)
@@ -181,7 +176,11 @@ def _parser() -> argparse.ArgumentParser:
         usage="%(prog)s (--ranks N | -H HOSTS | --ranktable FILE) [options] (script.py | -m module) ...",
     )
     made.add_argument(
-        "--ranks", "-np", type=_positive, metavar="N", help="number of ranks, all on this host unless -H names others"
+        "--ranks",
+        "-np",
+        type=ranks(1, MOST_RANKS_OF_JOB),
+        metavar="N",
+        help="number of ranks, all on this host unless -H names others",
     )
     made.add_argument(
         "-H",
@@ -201,7 +200,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--server-index",
-        type=_not_negative,
+        type=integer(0),
         metavar="K",
         help="index of this host in the rank table, from 0; by default found by its address",
     )
@@ -238,7 +237,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time")
     made.add_argument(
         "--max-restarts",
-        type=_not_negative,
+        type=integer(0),
         default=0,
         metavar="N",
         help="restart all ranks after a failure, at most N times; a script that restores its last checkpoint continues "
@@ -270,7 +269,7 @@ def _target(args: argparse.Namespace) -> list[str]:
     if not args.script:
         raise ValueError("no script is given. Pass a script, or -m and a module, after the options.")
     if not os.path.exists(args.script[0]):
-        raise ValueError(f"{args.script[0]!r} does not exist. Pass the path of a script, or -m and a module.")
+        raise ValueError(f"file not found: {args.script[0]}. Pass the path of a script, or -m and a module.")
     return list(args.script)
 
 
@@ -310,6 +309,8 @@ def _assign(args: argparse.Namespace, log_dir: str) -> JobRanks:
             raise ValueError("--rehearse needs --ranktable or -H: with --ranks all ranks are on this host.")
         if args.server_index is not None:
             raise ValueError("--server-index needs --ranktable: with --ranks all ranks are on this host.")
+        if args.ranks > MOST_RANKS:
+            raise ValueError(f"--ranks {args.ranks} is not allowed: this host starts at most {MOST_RANKS} ranks.")
         return ranks_here(args.ranks, args.devices, log_dir)
     path = args.ranktable or modelarts.rank_table(host_env.process_environ())
     if not path:
@@ -330,21 +331,8 @@ def _variable(name: str) -> str:
     return host_env.process_environ().get(name, "").strip()
 
 
-def _positive(text: str) -> int:
-    value = _not_negative(text)
-    if value == 0:
-        raise argparse.ArgumentTypeError("'0' is not allowed: it must be at least 1")
-    return value
-
-
-def _not_negative(text: str) -> int:
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it must be an integer of at least 0")
-    return int(text)
-
-
 def _devices(text: str) -> list[int]:
-    return [_not_negative(part) for part in text.split(",")]
+    return [integer(0)(part) for part in text.split(",")]
 
 
 def _seconds(text: str) -> float:

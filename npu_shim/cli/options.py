@@ -10,11 +10,14 @@ import json
 import sys
 from typing import Sequence
 
-from npu_shim.cli import USAGE_ERROR, parser, show
+from npu_shim.cli import LOOK_UP, USAGE_ERROR, parser, show
 from npu_shim.options import page
 from npu_shim.options.near import closest
 from npu_shim.options.option import Option
 from npu_shim.options.table import TABLE
+
+GROUP = LOOK_UP
+EXAMPLE = "npu-shim options precision_mode"
 
 
 def main(arguments: list[str]) -> int:

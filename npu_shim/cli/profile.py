@@ -6,11 +6,14 @@ With two profiles it says what became faster or slower.
 from __future__ import annotations
 
 import argparse
-import os
 import pathlib
 import sys
 
-from npu_shim.cli import USAGE_ERROR, parser, show
+from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, show
+from npu_shim.cli._paths import missing_folder, unwritable_file
+
+GROUP = NUMBERS
+EXAMPLE = "npu-shim profile prof --html profile.html"
 
 
 def main(arguments: list[str]) -> int:
@@ -24,8 +27,12 @@ def main(arguments: list[str]) -> int:
     made = _parser()
     args = made.parse_args(arguments)
     for folder in (args.folder, args.new, *args.graph):
-        if folder is not None and not os.path.isdir(folder):
-            made.error(f"can't find folder {folder!r}. Give the folder of a profile")
+        wrong = folder and missing_folder(folder, "Give the folder of a profile.")
+        if wrong:
+            made.error(wrong)
+    wrong = unwritable_file("--json", args.json) or unwritable_file("--html", args.html)
+    if wrong:
+        made.error(wrong)
     if args.new and (args.html or args.rank_by_gain or args.product):
         made.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
     from npu_shim.profiles import profile, reports, result
@@ -41,7 +48,7 @@ def main(arguments: list[str]) -> int:
         for path, write in ((args.json, to_json), (args.html, reports.to_html)):
             if path:
                 pathlib.Path(path).write_text(write(shown), encoding="utf-8")
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         print(f"npu-shim profile: error: {error}", file=sys.stderr)
         return USAGE_ERROR
     slower = bool(args.new) and shown["step"]["verdict"] == result.SLOWER

@@ -15,7 +15,8 @@ from typing import Any, Callable, Mapping, Sequence
 
 from npu_shim._host import host_env
 from npu_shim._host.host_device import ASCEND_A5
-from npu_shim.cli import USAGE_ERROR, parser, show
+from npu_shim.cli import RANKS, USAGE_ERROR, parser, show
+from npu_shim.cli._paths import unwritable_file
 from npu_shim.distributed.addresses import is_this_host
 from npu_shim.distributed.ranktable import allocation, conversion, generate, hostfile, rootinfo, writer
 from npu_shim.distributed.ranktable.model import (
@@ -30,6 +31,9 @@ from npu_shim.distributed.ranktable.model import (
 )
 from npu_shim.distributed.ranktable.products import BY_VERSION, PRODUCTS, dialect_of
 from npu_shim.distributed.ranktable.reader import examine, read, read_text
+
+GROUP = RANKS
+EXAMPLE = "npu-shim ranktable make --hosts 10.0.0.1:8,10.0.0.2:8 -o ranktable.json"
 
 PROBLEMS_FOUND = 1
 _THIS_HOST = "127.0.0.1"
@@ -47,8 +51,6 @@ def main(arguments: list[str]) -> int:
     args = _parser().parse_args(arguments)
     try:
         return args.run(args)
-    except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except ValueError as error:
         return _fail(str(error))
 
@@ -168,6 +170,9 @@ def _summary(table: RankTable) -> str:
 
 def _output(table: RankTable, args: argparse.Namespace) -> int:
     """Print a table, or write the whole file or nothing."""
+    wrong = unwritable_file("-o", args.output)
+    if wrong:
+        return _fail(wrong)
     text = writer.render(table)
     if args.output is None:
         return show(text.rstrip("\n"))
@@ -268,7 +273,7 @@ def _verb(
     verbs: argparse._SubParsersAction, name: str, run: Callable[[argparse.Namespace], int], summary: str
 ) -> argparse.ArgumentParser:
     made: argparse.ArgumentParser = verbs.add_parser(
-        name, help=summary, description=summary[0].upper() + summary[1:] + ".", allow_abbrev=False
+        name, help=summary, description=summary[0].upper() + summary[1:] + "."
     )
     made.set_defaults(run=run)
     return made

@@ -16,7 +16,9 @@ from importlib.util import MAGIC_NUMBER
 from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._host import host_env
-from npu_shim.cli import USAGE_ERROR, _dumped, _half, _profiled, _progress, parser
+from npu_shim.cli import MIGRATE, USAGE_ERROR, _dumped, _half, _profiled, _progress, parser
+from npu_shim.cli._guard import exit_code
+from npu_shim.cli._paths import missing_file, unwritable_folder
 from npu_shim.import_hook import children, hook, reachable, script, tool
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.import_hook.conversions import Conversions, Results
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
     from convert_tf2npu.engine.results import FileResult
     from convert_tf2npu.report.terminal import Terminal
 
-_INTERRUPTED = 130
+GROUP = MIGRATE
+EXAMPLE = "npu-shim run train.py --batch_size 64"
+IS_SCRIPT = True
 
 
 def main(arguments: list[str]) -> int:
@@ -41,7 +45,7 @@ def main(arguments: list[str]) -> int:
     try:
         tool.load()
     except tool.ToolMissing as error:
-        return _error(str(error))
+        return exit_code("npu-shim run", error)
     from convert_tf2npu.cli.config import ConfigError
 
     made = _parser()
@@ -52,7 +56,14 @@ def main(arguments: list[str]) -> int:
     if not target:
         made.error("missing script: give a script, or -m and a module")
     problem = None if args.module else _not_a_script(target[0])
-    problem = problem or _half.problem(args) or _dumped.problem(args) or _profiled.problem(args)
+    problem = (
+        problem
+        or _half.problem(args)
+        or _dumped.problem(args)
+        or _profiled.problem(args)
+        or unwritable_folder("--numerics", args.numerics)
+        or unwritable_folder("--tensorboard", args.tensorboard)
+    )
     if problem:
         made.error(problem)
     if args.half:
@@ -60,9 +71,6 @@ def main(arguments: list[str]) -> int:
     if args.numerics:
         _watch(args.numerics)
     finder: Finder | None = None
-    problem = _progress.folder_problem(args.tensorboard)
-    if problem:
-        return _error(problem)
     try:
         after_tensorflow(_use_forms)
         if args.progress or args.tensorboard:
@@ -79,9 +87,8 @@ def main(arguments: list[str]) -> int:
             children.follow(finder)
     except (ConfigError, ValueError) as error:
         return _error(str(error))
-    except KeyboardInterrupt:
-        print("npu-shim run: interrupted", file=sys.stderr)
-        return _INTERRUPTED
+    except (KeyboardInterrupt, OSError, ImportError) as error:  # before the script begins
+        return exit_code("npu-shim run", error)
     if args.module:
         script.run_module(target[0], target[1:])
     else:
@@ -167,11 +174,11 @@ def _error(text: str) -> int:
 def _not_a_script(path: str) -> str | None:
     """Return why a path cannot be run, None if it can."""
     file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
-    try:
-        with open(file, "rb") as stream:
-            compiled = stream.read(len(MAGIC_NUMBER)) == MAGIC_NUMBER
-    except OSError as error:
-        return f"can't open file {file!r}: {error.strerror}"
+    wrong = missing_file(file, "Give a Python script, or a folder with __main__.py.")
+    if wrong:
+        return wrong
+    with open(file, "rb") as stream:
+        compiled = stream.read(len(MAGIC_NUMBER)) == MAGIC_NUMBER
     if compiled or path.endswith(".pyc") or zipfile.is_zipfile(file):
         return f"{path} is not source text, so it cannot be migrated. Give the script, or run {path} with python"
     return None

@@ -13,11 +13,14 @@ import shutil
 import sys
 import tempfile
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
 from npu_shim._host import host_device
 from npu_shim._host.packages import tensorflow_version
-from npu_shim.cli import USAGE_ERROR, _dumped, _half, above_zero, parser, run, show
+from npu_shim.cli import MIGRATE, USAGE_ERROR, _dumped, _half, parser, run, show
+from npu_shim.cli._guard import need_tensorflow
+from npu_shim.cli._paths import missing_file, unwritable_folder
+from npu_shim.cli._values import above_zero, integer, ranks
 from npu_shim.import_hook import tool
 from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
 from npu_shim.rehearsal.running import Run
@@ -25,6 +28,9 @@ from npu_shim.rehearsal.running import Run
 if TYPE_CHECKING:
     from npu_shim.rehearsal import portable
     from npu_shim.rehearsal.result import Result
+
+GROUP = MIGRATE
+EXAMPLE = "npu-shim verify train.py -- --batch_size 64"
 
 # Rules about the data of ranks and the averaging of gradients.
 _RANK_CODES = ("NPU252", "NPU303", "NPU304", "NPU305", "NPU307", "NPU308", "NPU309")
@@ -40,10 +46,7 @@ def main(arguments: list[str]) -> int:
         0 if the two agree, 1 if they differ, 2 if a script could not run to its end, or for wrong usage, 3 if the
         original departs from itself.
     """
-    try:
-        tool.load()
-    except tool.ToolMissing as error:
-        return _error(str(error))
+    tool.load()
     from convert_tf2npu.cli.config import ConfigError
 
     from npu_shim.rehearsal import portable
@@ -55,6 +58,7 @@ def main(arguments: list[str]) -> int:
     wrong = problem(args)
     if wrong:
         return _error(wrong)
+    need_tensorflow()
     folder = args.report or tempfile.mkdtemp(prefix="npu_shim_verify_")
     try:
         for part in ("original", "migrated"):
@@ -67,11 +71,6 @@ def main(arguments: list[str]) -> int:
             _progress(f"the output of the scripts is in {folder}")
     except (ConfigError, portable.RecordingError) as error:
         return _error(str(error))
-    except OSError as error:
-        return _error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    except KeyboardInterrupt:
-        _progress("interrupted")
-        return 130
     if not args.report and code != 2:
         shutil.rmtree(folder, ignore_errors=True)
     return show(to_text(found).rstrip("\n"), code)
@@ -166,11 +165,11 @@ def made_parser() -> argparse.ArgumentParser:
     )
     random.add_argument(
         "--seeds",
-        type=_at_least(2),
+        type=integer(2),
         metavar="N",
         help="run N pairs with TensorFlow's own seeds instead, and compare means with a statistical band",
     )
-    made.add_argument("--seed", type=_at_least(0), default=1, metavar="S", help="first seed; by default 1")
+    made.add_argument("--seed", type=integer(0), default=1, metavar="S", help="first seed; by default 1")
     made.add_argument(
         "--tolerance",
         type=above_zero,
@@ -180,14 +179,14 @@ def made_parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--every",
-        type=_at_least(1),
+        type=integer(1),
         default=1,
         metavar="N",
         help="after step 10, record gradients and variables at every N-th step only",
     )
     made.add_argument(
         "--steps",
-        type=_at_least(1),
+        type=integer(1),
         metavar="N",
         help="end both scripts after N training steps like an early stop: finally blocks, hooks and checkpoints run",
     )
@@ -198,7 +197,7 @@ def made_parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--ranks",
-        type=_at_least(2),
+        type=ranks(2),
         metavar="N",
         help="run the migrated script on N ranks, the original on one process",
     )
@@ -214,7 +213,7 @@ def made_parser() -> argparse.ArgumentParser:
     _dumped.add_arguments(made)
     made.add_argument(
         "--perturbed",
-        type=_at_least(2),
+        type=integer(2),
         metavar="N",
         help="with --half or --record: the number of perturbed float32 runs from which the band follows; by default 4",
     )
@@ -229,18 +228,8 @@ def made_parser() -> argparse.ArgumentParser:
     return made
 
 
-def _at_least(low: int) -> Callable[[str], int]:
-    def integer(text: str) -> int:
-        value = int(text)
-        if value < low:
-            raise argparse.ArgumentTypeError(f"{text} is not allowed: it must be an integer of at least {low}")
-        return value
-
-    return integer
-
-
 def _steps(text: str) -> list[int]:
-    return [_at_least(1)(each) for each in text.split(",")]
+    return [integer(1)(each) for each in text.split(",")]
 
 
 def _problem_of_recording(args: argparse.Namespace) -> str | None:
@@ -291,8 +280,12 @@ def problem(args: argparse.Namespace) -> str | None:
     if wrong:
         return wrong
     for path in filter(None, (args.original, args.migrated)):
-        if not os.path.isfile(path):
-            return f"{path} is not a file. Give the script that trains."
+        wrong = missing_file(path, "Give the script that trains.")
+        if wrong:
+            return wrong
+    wrong = unwritable_folder("--report", args.report) or unwritable_folder("--record", args.record)
+    if wrong:
+        return wrong
     if args.copy and _is_outside(args.original):
         return (
             f"--copy copies the current folder, and {args.original} is not in it. Change to a folder above the script."

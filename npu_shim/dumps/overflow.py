@@ -65,7 +65,9 @@ def read_loss_scale(text: str) -> dict[int, float] | float:
         try:
             return float(text)
         except ValueError as error:
-            raise ValueError(f"can't find {text!r}. Give a number, or a file with STEP,SCALE on each line") from error
+            raise ValueError(
+                f"file not found: {text}. Give a number, or a file with STEP,SCALE on each line"
+            ) from error
     found: dict[int, float] = {}
     with open(text, encoding="utf-8") as stream:
         for number, line in enumerate(stream, 1):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping
 import numpy as np
 
 import npu_shim
+from npu_shim._host.messages import of_error
 from npu_shim.rehearsal.comparing.recording import Recording
 from npu_shim.rehearsal.recording.writer import FILE, SMALLER, TENSORS, gigabytes
 from npu_shim.rehearsal.reproducing import AGAIN
@@ -126,7 +127,7 @@ def load(folder: str) -> Recorded:
         with open(path, encoding="utf-8") as file:
             manifest = json.load(file)
     except OSError as error:
-        raise RecordingError(f"{path} cannot be read: {error.strerror}. Name a folder of verify --record.") from None
+        raise RecordingError(f"{of_error(error)}. Name a folder of verify --record.") from None
     except ValueError:
         raise RecordingError(f"{path} is no JSON. Record again.") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
@@ -169,7 +170,7 @@ def _check(folder: str, name: str, digest: str) -> None:
     try:
         found = digest_of(path)
     except OSError as error:
-        raise RecordingError(f"{path} cannot be read: {error.strerror}. Copy the recording again.") from None
+        raise RecordingError(f"{of_error(error)}. Copy the recording again.") from None
     if found != digest:
         raise RecordingError(f"{path} is damaged: its SHA-256 differs from the manifest. Copy the recording again.")
 

@@ -12,6 +12,7 @@ from npu_shim import cli
 
 VERBS = [
     "assess",
+    "convert",
     "diagnose",
     "doctor",
     "dumps",
@@ -29,7 +30,8 @@ VERBS = [
 def test_help_lists_the_verbs(arguments: list[str], capsys: Any) -> None:
     assert cli.main(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines if line.startswith("  ")] == VERBS
+    assert sorted(line.split()[0] for line in lines if line.startswith("  ")) == VERBS
+    assert [line[:-1] for line in lines if line.endswith(":")] == list(cli.GROUPS)
     assert all(line.rstrip().endswith(".") for line in lines if line.startswith("  "))
 
 
@@ -57,7 +59,8 @@ def test_each_verb_has_help(verb: str, capsys: Any) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main([verb, "--help"])
     assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith(f"usage: npu-shim {verb} ")
+    name = "convert_tf2npu" if verb == "convert" else f"npu-shim {verb}"
+    assert capsys.readouterr().out.startswith(f"usage: {name} ")
 
 
 def test_listing_verbs_and_explaining_them_loads_neither_tensorflow_nor_numpy(repo_root: Any) -> None:

@@ -15,15 +15,15 @@ from npu_shim.rehearsal.assess import of_ranks, operators, products
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["absent.py"], "can't open file 'absent.py'. Give a Python script"),
+        (["absent.py"], "file not found: absent.py. Give a Python script"),
         ([__file__, "--product", "ascend91"], "There are ascend910, atlas-a3. For another one, give the TFLOPS"),
         ([__file__, "--product", "0,5"], "--product 0,5: no such product."),
         (
             [__file__, "--opp", "absent.json"],
-            "absent.json: No such file or directory. Give a file of CANN's folder opp.",
+            "file not found: absent.json. Give a file of CANN's folder opp.",
         ),
-        ([__file__, "--mixlist", "absent.json"], "absent.json: No such file or directory."),
-        ([__file__, "--ranks", "1"], "1 is not allowed: it must be an integer of at least 2"),
+        ([__file__, "--mixlist", "absent.json"], "file not found: absent.json."),
+        ([__file__, "--ranks", "1"], "'1' is not allowed: it must be an integer from 2 to 1024"),
     ],
     ids=["script", "product", "figures", "opp", "mixlist", "ranks"],
 )

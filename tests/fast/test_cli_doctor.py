@@ -12,7 +12,7 @@ import pytest
 
 from npu_shim import cli
 from npu_shim._host import host_device, host_env, mpirun
-from npu_shim._host.packages import version_of
+from npu_shim._host.packages import install_command, version_of
 from npu_shim.cli._diagnostics import diagnosis
 from npu_shim.cli._diagnostics.environment import HIDDEN, rank_table, variables, visibility
 from npu_shim.cli._diagnostics.host import host
@@ -453,7 +453,7 @@ def test_a_version_is_read_from_metadata() -> None:
         (
             "raise ModuleNotFoundError(\"No module named 'tensorflow'\")",
             "importing TensorFlow failed: ModuleNotFoundError: No "
-            "module named 'tensorflow'; install it with: pip install 'tensorflow<2.16' (2.15 is the last with Estimator)",
+            f"module named 'tensorflow'; install it with: {install_command('tensorflow')}",
         ),
         ("import sys; sys.exit(3)", "importing TensorFlow failed: exit code 3"),
         (

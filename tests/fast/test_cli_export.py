@@ -15,8 +15,8 @@ pytestmark = pytest.mark.once
     ("arguments", "message"),
     [
         ([], "missing source. Give a SavedModel"),
-        (["--script", "missing.py"], "can't open file 'missing.py'"),
-        (["missing"], "can't find 'missing'. Give a SavedModel"),
+        (["--script", "missing.py"], "file not found: missing.py"),
+        (["missing"], "file not found: missing. Give a SavedModel"),
         (["{folder}"], "missing folder for the exported model. Give -o OUT"),
         (["{folder}", "-o", "out", "--range", "1", "1"], "--range 1 1 is empty"),
         (["{folder}", "-o", "out", "--for", "paper"], "invalid choice: 'paper'"),

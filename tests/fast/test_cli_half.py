@@ -25,7 +25,7 @@ def test_half_without_a_type_does_not_take_the_script() -> None:
         (["--precision-mode", "force_fp16"], "--precision-mode needs --half. Add it."),
         (["--half=float8"], "invalid choice: 'float8'"),
         (["--half", "--precision-mode", "fast"], "invalid choice: 'fast'"),
-        (["--half", "--mixlist", "missing.json"], "missing.json: No such file or directory."),
+        (["--half", "--mixlist", "missing.json"], "file not found: missing.json."),
     ],
 )
 def test_wrong_options_are_errors(

@@ -15,9 +15,9 @@ pytestmark = pytest.mark.once
     ("arguments", "message"),
     [
         ([], "the following arguments are required: DIR"),
-        (["missing"], "can't find folder 'missing'. Give the folder of a profile"),
-        (["{folder}", "missing"], "can't find folder 'missing'"),
-        (["{folder}", "--graph", "missing"], "can't find folder 'missing'"),
+        (["missing"], "folder not found: missing. Give the folder of a profile"),
+        (["{folder}", "missing"], "folder not found: missing"),
+        (["{folder}", "--graph", "missing"], "folder not found: missing"),
         (["{folder}"], "{folder} has no op_summary*.csv, msprof*.db or msprof*.json. Run msprof --export=on"),
         (["{folder}", "{folder}", "--html", "page.html"], "are for one profile. Give one folder"),
         (["{folder}/bad"], "its first line has no column 'op name', 'task start time'. Export the profile again"),

@@ -332,7 +332,7 @@ WRONG = [
         ("make", "--hosts", "a:1", "--hccn", "b=good.conf"),
         "--hccn b=good.conf: b is not one of the hosts a. Name one of --hosts.",
     ),
-    (("make", "--hosts", "a:1", "--hccn", "no.conf"), "no.conf: No such file or directory"),
+    (("make", "--hosts", "a:1", "--hccn", "no.conf"), "file not found: no.conf"),
     (
         ("make", "--hosts", "a:1", "--hccn", "empty.conf"),
         "empty.conf has no line address_N=..., so the devices of this host are unknown. Set the addresses with "
@@ -343,7 +343,10 @@ WRONG = [
         "twice.conf, line 2: address_0 is 10.0.0.2, but 10.0.0.1 in an earlier line. Keep the one that hccn_tool "
         "shows.",
     ),
-    (("make", "--hosts", "a:1", "-o", "no/such/folder.json"), "no/such/folder.json.part: No such file or directory"),
+    (
+        ("make", "--hosts", "a:1", "-o", "no/such/folder.json"),
+        "-o no/such/folder.json cannot be written: folder not found: ",
+    ),
     (
         ("make", "--hosts", "a:1", "-o", "twice.conf"),
         "twice.conf already exists and differs. Write another file, or use --force.",
@@ -385,9 +388,9 @@ WRONG = [
         ("convert", "mixed.json", "--to", "1.2"),
         "version '1.2' needs a super_pod_list and the super_device_id of each device, which this table does not have.",
     ),
-    (("show", "none.json"), "none.json: No such file or directory"),
+    (("show", "none.json"), "file not found: none.json"),
     (("show", "good.conf"), "good.conf: line 1, column 1: is not JSON: expecting value"),
-    (("check", "none.json"), "none.json: No such file or directory"),
+    (("check", "none.json"), "file not found: none.json"),
     (("convert", "broken.json"), "broken.json: $: has none of server_list, rank_list and group_list."),
     (
         ("convert", "mixed.json", "--to", "pod"),
@@ -505,7 +508,9 @@ def test_failed_write_leaves_no_file(run: Run, tmp_path: pathlib.Path, monkeypat
 
     monkeypatch.setattr(verb.os, "replace", full)
     code, _, errors = run("make", "--hosts", "a:1", "-o", "t.json")
-    assert code == 2 and errors[-1] == "error: t.json.part: No space left on device" and os.listdir(str(tmp_path)) == []
+    assert (
+        code == 2 and errors[-1] == "error: t.json.part: No space left on device." and os.listdir(str(tmp_path)) == []
+    )
 
 
 # --- samples/ranktables --------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import types
-import warnings
 
 import pytest
 
@@ -16,7 +15,7 @@ from npu_shim._host import host_device
 def clean(monkeypatch):
     for name in ("NPU_SHIM_FALLBACK", "RANK_ID", "RANK_SIZE"):
         monkeypatch.delenv(name, raising=False)
-    for cache in (host_device._warn_once, host_device._import_failure):
+    for cache in (host_device._report_once, host_device._import_failure):
         cache.cache_clear()
     for package in ("npu_bridge", "npu_device"):
         monkeypatch.setitem(sys.modules, package, None)
@@ -112,32 +111,35 @@ def test_a_card_that_no_package_uses_is_an_error(policy, version, source, text, 
 
 
 @pytest.mark.parametrize("policy", ["warn", "silent"])
-def test_a_card_may_stay_unused_on_purpose(policy, card, package, monkeypatch):
+def test_a_card_may_stay_unused_on_purpose(policy, card, package, monkeypatch, capsys):
     package("npu_bridge", "raise ImportError('no library')")
     monkeypatch.setenv("NPU_SHIM_FALLBACK", policy)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("ignore")  # such as the ResourceWarning of what an earlier test left
-        warnings.simplefilter("always", RuntimeWarning)
-        assert host_device.resolve().kind == "cpu" and not host_device.is_npu()
-    assert [w.category for w in told] == ([RuntimeWarning] if policy == "warn" else [])
-    assert all("npu_bridge does not load (ImportError: no library)" in str(w.message) for w in told)
+    assert host_device.resolve().kind == "cpu" and not host_device.is_npu()
+    shown = capsys.readouterr().err
+    assert shown.count("\n") == (policy == "warn")
+    assert policy == "silent" or "npu_bridge does not load (ImportError: no library); running on the CPU." in shown
 
 
-def test_by_default_a_warning_is_shown_once():
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("ignore")  # such as the ResourceWarning of what an earlier test left
-        warnings.simplefilter("always", RuntimeWarning)
-        host_device.resolve()
-        host_device.resolve()
-    assert [w.category for w in told] == [RuntimeWarning]
-    assert "npu_shim runs on the CPU" in str(told[0].message) and "NPU_SHIM_FALLBACK=silent" in str(told[0].message)
+def test_by_default_one_plain_line_is_shown_once(capsys):
+    host_device.resolve()
+    host_device.resolve()
+    assert capsys.readouterr().err == (
+        "npu_shim: no NPU here; running on the CPU. NPU_SHIM_FALLBACK=silent hides this line, =error forbids the CPU.\n"
+    )
 
 
-def test_silent_does_not_warn(monkeypatch):
+@pytest.mark.parametrize("rank, shown", [("0", 1), ("1", 0), ("3", 0)])
+def test_one_rank_speaks_for_its_job(rank, shown, monkeypatch, capsys):
+    monkeypatch.setenv("RANK_SIZE", "4")
+    monkeypatch.setenv("RANK_ID", rank)
+    host_device.resolve()
+    assert capsys.readouterr().err.count("no NPU here") == shown
+
+
+def test_silent_shows_nothing(monkeypatch, capsys):
     monkeypatch.setenv("NPU_SHIM_FALLBACK", "silent")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert host_device.resolve().kind == "cpu"
+    assert host_device.resolve().kind == "cpu"
+    assert capsys.readouterr().err == ""
 
 
 def test_error_forbids_the_cpu(monkeypatch):

@@ -84,11 +84,12 @@ def test_private_tensorflow_modules_are_imported_in_one_package_only(repo_root):
 # Private attributes of other packages outside _tensorflow. docs/architecture.md has the reasons.
 PRIVATE = {
     "cli/_fork_server.py": {"_exit"},
+    "cli/_parser.py": {"_option_string_actions"},  # the options of a parser
     "cli/ranktable.py": {"_SubParsersAction"},  # the type of argparse.add_subparsers, for an annotation
     "estimator/static_batches.py": {"_extract_batch_length"},  # of its parent class, which predict() replaces
     "launching/host_rank.py": {"_exit"},
     "launching/progress/display.py": {"_exit"},
-    "rehearsal/assess/until_stop.py": {"_exit"},
+    "cli/_guard.py": {"_exit"},
     "rehearsal/recording/entropy.py": {"_urandom"},  # of random, from which SystemRandom, secrets and NumPy draw
     "rehearsal/recording/limit.py": {"_exit"},
     "rehearsal/recording/writer.py": {"_exit"},

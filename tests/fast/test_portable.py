@@ -71,10 +71,10 @@ def cut(folder: pathlib.Path) -> None:
     "damage, text",
     [
         (cut, "recording.jsonl is damaged: its SHA-256 differs from the manifest. Copy the recording again."),
-        (lambda folder: (folder / "output.log").unlink(), "output.log cannot be read: No such file or directory. Copy"),
+        (lambda folder: (folder / "output.log").unlink(), "output.log. Copy the recording again."),
         (
             lambda folder: (folder / "manifest.json").unlink(),
-            "cannot be read: No such file or directory. Name a folder",
+            "manifest.json. Name a folder",
         ),
         (lambda folder: (folder / "manifest.json").write_text("{"), "manifest.json is no JSON. Record again."),
         (lambda folder: (folder / "manifest.json").write_bytes(b"\xff\xfe{}"), "manifest.json is no JSON."),

@@ -235,12 +235,12 @@ def test_processes_of_child_processes_convert_too(project: Make) -> None:
     "arguments, text",
     [
         ([], "missing script: give a script, or -m and a module"),
-        (["no.py"], "can't open file 'no.py': No such file or directory"),
-        (["empty"], "can't open file 'empty/__main__.py': No such file or directory"),
+        (["no.py"], "file not found: no.py. Give a Python script"),
+        (["empty"], "file not found: empty/__main__.py."),
         (["train.zip"], "train.zip is not source text, so it cannot be migrated"),
         (["train.pyc"], "train.pyc is not source text"),
         (["--select", "NPU9", "train.py"], "there is no rule NPU9"),
-        (["--verbos", "train.py"], "unrecognized arguments: --verbos"),
+        (["--verbos", "train.py"], "unknown option '--verbos'. Did you mean --verbose?"),
     ],
 )
 def test_wrong_usage_is_an_error_with_exit_code_2(arguments: Any, text: str, project: Make) -> None:

@@ -32,13 +32,15 @@ def main(argv: list[str] | None = None) -> int:
     Returns:
         the exit code.
     """
-    if argv is not None:
-        return _run(argv)
+    collected = gc.isenabled()
     gc.disable()  # half of the CPU time otherwise; dropped modules leave no reference cycles
     try:
-        return _run(None)
+        return _run(argv)
     finally:
-        gc.freeze()  # the last collection at exit would cost a fifth of a run
+        if argv is None:
+            gc.freeze()  # the last collection at exit would cost a fifth of a run
+        elif collected:
+            gc.enable()
 
 
 def _run(argv: list[str] | None) -> int:

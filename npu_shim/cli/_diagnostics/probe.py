@@ -12,12 +12,13 @@ import time
 from typing import Any, Mapping
 
 from npu_shim._host import host_env
+from npu_shim._host.packages import install_command
 from npu_shim.import_hook.tool import package_root
 
 TIMEOUT_S = 600.0  # the NPU compiles the graph first
 _MARK = "npu_shim probe: "
 _HINTS = {
-    "No module named 'tensorflow'": "install it with: pip install 'tensorflow<2.16' (2.15 is the last with Estimator)",
+    "No module named 'tensorflow'": f"install it with: {install_command('tensorflow')}",
     "Descriptors cannot": "install 'protobuf<3.21', which this TensorFlow needs",
 }
 _ERROR = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b")

@@ -13,6 +13,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Iterable, NamedTuple
 
+from npu_shim._host.messages import of_error
 from npu_shim.import_hook import tool
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _read(path: str) -> dict[str, JsonObject]:
         with open(path, encoding="utf-8") as stream:
             content = json.load(stream)
     except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}. Give a file of CANN's folder opp.") from error
+        raise ValueError(f"{of_error(error)}. Give a file of CANN's folder opp.") from error
     except ValueError as error:
         raise ValueError(
             f"{path} is not JSON: {error}. Give npu_supported_ops.json or aic-*-ops-info*.json."

@@ -6,7 +6,6 @@ import contextlib
 import importlib
 import os
 import sys
-import threading
 from typing import TYPE_CHECKING, Iterator
 
 from npu_shim._host import host_env
@@ -49,21 +48,12 @@ def stopped(capture: Capture, path: str, arguments: list[str], alias: bool) -> I
                 capture.failure = f"it ended with exit code {error.code}" if error.code else None
             except Exception as error:
                 if not capture.graphs:
-                    raise
+                    sys.excepthook(type(error), error, error.__traceback__)
                 capture.failure = f"{type(error).__name__}: {error}"
         yield
     finally:
         restore_all()
         written.undo()
-
-
-def leave(code: int) -> int:
-    """Return the exit code, or end the process at once if threads of the script wait for a step that never comes."""
-    if any(each is not threading.current_thread() and not each.daemon for each in threading.enumerate()):
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    return code
 
 
 @contextlib.contextmanager

@@ -1,0 +1,71 @@
+"""The parser of all verbs: no abbreviations, one line for an error, the closest name for a wrong one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn, Sequence
+
+from npu_shim.cli._guard import guarded
+from npu_shim.options.near import closest
+
+_REQUIRED = "the following arguments are required"  # argparse's own words
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser of the arguments of a verb, or of a part of it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["allow_abbrev"] = False
+        super().__init__(*args, **kwargs)
+        self._given: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse all arguments. An unknown one is an error of this parser, also where it is that of a part of a verb."""
+        self._given = [] if args is None else list(args)
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(self._unknown(rest))
+        return found, []
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help, which may be longer than its reader wants."""
+
+        def show() -> int:
+            print(self.format_help(), end="", file=file)  # argparse's own ignores a full disk
+            return 0
+
+        code = guarded(self.prog, show)
+        if code:
+            self.exit(code)
+
+    def error(self, message: str) -> NoReturn:
+        """End with exit code 2 and one line. --help prints the usage."""
+        if message.startswith(_REQUIRED):
+            options = self._unknown_options(self._given)
+            message = self._unknown(options) if options else f"{message}. See {self.prog} --help."
+        self.exit(2, f"{self.prog}: error: {message}\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            names = [str(each) for each in action.choices]
+            raise argparse.ArgumentError(
+                action, f"invalid choice: {value!r}.{closest(str(value), names)} The choices are {', '.join(names)}."
+            )
+
+    def _unknown(self, rest: Sequence[str]) -> str:
+        options = self._unknown_options(rest)
+        if not options:
+            return f"unexpected argument {rest[0]!r}. See {self.prog} --help."
+        name = options[0].partition("=")[0]
+        near = closest(name, (each for each in self._option_string_actions if each.startswith("--")))
+        return f"unknown option {name!r}.{near or f' List the options with {self.prog} --help.'}"
+
+    def _unknown_options(self, arguments: Sequence[str]) -> list[str]:
+        """Return the arguments before ``--`` that have the form of an option, and are none."""
+        known = self._option_string_actions
+        before = arguments[: arguments.index("--")] if "--" in arguments else arguments
+        return [each for each in before if each.startswith("--") and each.partition("=")[0] not in known] or [
+            each
+            for each in before
+            if each[:1] == "-" and not each[1:2].isdigit() and each[:2] not in known and each[1:]
+        ]

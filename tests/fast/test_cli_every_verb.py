@@ -1,0 +1,232 @@
+"""What all verbs of ``npu-shim`` do with wrong usage, files, streams and packages. A new verb is tested by being there."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+from typing import Any, Sequence
+
+import pytest
+
+from npu_shim import cli
+
+VERBS = cli.verb_names()
+WITHOUT_INPUT = {"doctor", "options", "ranktable"}  # no file is needed for their examples
+SCRIPT = "import tensorflow as tf\n"
+
+# The options that write a file or a folder, with what else the verb needs. {bad} cannot be written.
+OUTPUTS = {
+    "assess": ["--json {bad} train.py", "--html {bad} train.py"],
+    "convert": ["-i train.py -o {bad}", "-i train.py -r {bad}"],
+    "diagnose": ["--report {bad} --against d train.py"],
+    "doctor": [],
+    "dumps": ["compare d d --report {bad}", "overflow d --report {bad}"],
+    "export": ["d --out {bad}"],
+    "launch": [
+        "--ranks 2 --log-dir {bad} train.py",
+        "--ranks 2 --tensorboard {bad} train.py",
+        "--ranks 2 --profile {bad} train.py",
+    ],
+    "options": [],
+    "profile": ["d --json {bad}", "d --html {bad}"],
+    "ranktable": ["make --hosts 127.0.0.1:2 --output {bad}"],
+    "run": [
+        "--dump {bad} train.py",
+        "--profile {bad} train.py",
+        "--numerics {bad} train.py",
+        "--tensorboard {bad} train.py",
+    ],
+    "verify": ["--report {bad} train.py", "--record {bad} train.py", "--record r --dump {bad} train.py"],
+}
+WRITING = re.compile(
+    r"^ +(?:-\w[^,\n]*, )*--(json (?=FILE)|html|report|out|output|log-dir|tensorboard|profile|dump|numerics|record)\b",
+    re.M,
+)
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """The current folder, which is empty."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RANK_TABLE_FILE", raising=False)
+    return tmp_path
+
+
+def run(arguments: Sequence[str]) -> int:
+    try:
+        return cli.main(list(arguments))
+    except SystemExit as ended:
+        return int(ended.code or 0)
+
+
+def one_line(text: str) -> str:
+    assert text.count("\n") == 1 and text.endswith("\n"), text
+    return text
+
+
+def example(verb: str) -> list[str]:
+    words = shlex.split(cli.verb(verb).EXAMPLE)
+    assert words[:2] == ["npu-shim", verb]
+    return words[1:]
+
+
+def test_each_verb_is_in_a_group() -> None:
+    assert {cli.verb(verb).GROUP for verb in VERBS} == set(cli.GROUPS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_ends_with_an_example(verb: str, capsys: Any) -> None:
+    assert run([verb, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert verb == "convert" or "example: " + cli.verb(verb).EXAMPLE in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_unknown_option_is_one_line(verb: str, folder: pathlib.Path, capsys: Any) -> None:
+    parts = {"dumps": ["compare"], "ranktable": ["make"]}.get(verb, [])
+    assert run([verb, *parts, "--nonsense"]) == 2
+    assert "unknown option '--nonsense'" in one_line(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ("verify --rank=2 a.py", "unknown option '--rank'. Did you mean --ranks?"),
+        ("launch --rnaks 2 a.py", "unknown option '--rnaks'. Did you mean --ranks?"),
+        ("run --half=flot16 a.py", "invalid choice: 'flot16'. Did you mean float16 or bfloat16?"),
+        ("dumps compar", "invalid choice: 'compar'. Did you mean compare? The choices are compare, overflow."),
+        ("dumps compare d d --stpe 1", "npu-shim dumps compare: error: unknown option '--stpe'. Did you mean --step?"),
+        ("options -x", "unknown option '-x'. List the options with npu-shim options --help."),
+        ("doctor now", "unexpected argument 'now'. See npu-shim doctor --help."),
+        ("assess", "the following arguments are required: script. See npu-shim assess --help."),
+        ("convert -i a.py --outptu b", "unknown option '--outptu'. Did you mean --output?"),
+        ("convert -i a.py -d horovd", "Did you mean horovod?"),
+    ],
+)
+def test_the_closest_name_is_named(arguments: str, words: str, folder: pathlib.Path, capsys: Any) -> None:
+    assert run(arguments.split()) == 2
+    assert words in one_line(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("verb", sorted(set(VERBS) - WITHOUT_INPUT))
+def test_a_missing_file_has_one_wording(verb: str, folder: pathlib.Path, capsys: Any) -> None:
+    assert run(example(verb)) == 2
+    shown = one_line(capsys.readouterr().err)
+    assert re.search(r"error: (file|folder|file or folder) not found: [\w.]+", shown), shown
+    assert list(folder.iterdir()) == []
+
+
+def test_each_option_that_writes_is_in_the_table(capsys: Any) -> None:
+    for verb in VERBS:
+        parts: list[list[str]] = {"dumps": [["compare"], ["overflow"]], "ranktable": [["make"]]}.get(verb, [[]])
+        for part in parts:
+            run([verb, *part, "--help"])
+            found = {each.group(1).strip() for each in WRITING.finditer(capsys.readouterr().out)}
+            known = {name for line in OUTPUTS[verb] for name in re.findall(r"--([\w-]+) \{bad\}", line)}
+            assert verb == "convert" or found <= known, (verb, found - known)
+
+
+@pytest.mark.parametrize("verb, line", [(verb, line) for verb, lines in OUTPUTS.items() for line in lines])
+@pytest.mark.parametrize("bad", ["train.py/x", "/proc/x", "/proc/no/x"])
+def test_what_cannot_be_written_is_said_before_the_run(
+    verb: str, line: str, bad: str, folder: pathlib.Path, capsys: Any
+) -> None:
+    (folder / "train.py").write_text("raise AssertionError('the script has run')\n")
+    (folder / "d").mkdir()
+    assert run([verb, *line.format(bad=bad).split()]) == 2
+    assert bad in one_line(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_full_disk_behind_the_output_is_one_line(verb: str, repo_root: pathlib.Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "npu_shim", verb, "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(repo_root),
+        )
+    assert done.returncode == 2
+    assert "No space left on device" in one_line(done.stderr)
+
+
+def test_the_list_of_verbs_on_a_full_disk(repo_root: pathlib.Path) -> None:
+    with open("/dev/full", "wb") as full:
+        for arguments in ([], ["--version"], ["options"]):
+            done = subprocess.run(
+                [sys.executable, "-m", "npu_shim", *arguments],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment(repo_root),
+            )
+            assert done.returncode == 2 and "cannot write the output" in one_line(done.stderr)
+
+
+@pytest.mark.parametrize("verb", sorted(set(VERBS) - {"run"}))
+@pytest.mark.parametrize(
+    "error, code, words",
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (FileNotFoundError(2, "No such file or directory", "data.csv"), 2, "error: file not found: data.csv."),
+        (PermissionError(13, "Permission denied", "data.csv"), 2, "error: data.csv: Permission denied."),
+        (ModuleNotFoundError("No module", name="numpy"), 2, "error: NumPy is missing for "),
+        (ModuleNotFoundError("No module", name="tensorflow.python"), 2, "error: TensorFlow is missing for "),
+    ],
+    ids=["Ctrl-C", "file", "permission", "NumPy", "TensorFlow"],
+)
+def test_an_exception_ends_a_verb_in_one_line(
+    verb: str, error: BaseException, code: int, words: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def fail(arguments: list[str]) -> int:
+        raise error
+
+    monkeypatch.setattr(cli.verb(verb), "main", fail)
+    assert run([verb]) == code
+    assert one_line(capsys.readouterr().err).startswith(f"npu-shim {verb}: {words}")
+
+
+@pytest.mark.parametrize("verb", sorted(set(VERBS) - {"run"}))
+def test_a_fault_of_npu_shim_is_2_with_its_traceback(verb: str, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(cli.verb(verb), "main", lambda arguments: 1 // 0)
+    assert run([verb]) == 2
+    shown = capsys.readouterr().err
+    assert "ZeroDivisionError" in shown and shown.splitlines()[-1].startswith(f"npu-shim {verb}: error: internal error")
+
+
+@pytest.mark.parametrize("hidden", ["tensorflow", "numpy"])
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_missing_package_is_no_traceback(
+    verb: str, hidden: str, folder: pathlib.Path, repo_root: pathlib.Path
+) -> None:
+    for name in ("train.py", "train_npu.py"):
+        (folder / name).write_text(SCRIPT)
+    for name in ("checkpoints", "prof", "card_dumps", "cpu_dumps", "recording", "src"):
+        (folder / name).mkdir()
+    code = (
+        f"import sys\nsys.modules[{hidden!r}] = None\nfrom npu_shim.cli import main\nsys.exit(main({example(verb)!r}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=str(folder),
+        env={**environment(repo_root), "NPU_SHIM_FALLBACK": "silent"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if verb in ("run", "launch"):  # the traceback is the script's own, as with Python
+        assert hidden == "numpy" or "import of tensorflow halted" in done.stdout or done.returncode == 0
+        return
+    assert "Traceback" not in done.stdout, done.stdout
+    if hidden == "tensorflow" and verb in ("assess", "export", "verify"):
+        assert done.returncode == 2 and "error: TensorFlow is missing for " in one_line(done.stdout)
+        assert "Install it with python -m pip install 'tensorflow" in done.stdout
+
+
+def environment(repo_root: pathlib.Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(repo_root), str(repo_root / "tools")])}
