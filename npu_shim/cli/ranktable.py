@@ -49,6 +49,9 @@ def main(arguments: list[str]) -> int:
         0; 1 if ``check`` finds a problem; 2 for wrong usage, or a file that cannot be read, parsed or written.
     """
     args = _parser().parse_args(arguments)
+    wrong = unwritable_file("-o", getattr(args, "output", None))
+    if wrong:
+        return _fail(wrong)
     try:
         return args.run(args)
     except ValueError as error:
@@ -170,9 +173,6 @@ def _summary(table: RankTable) -> str:
 
 def _output(table: RankTable, args: argparse.Namespace) -> int:
     """Print a table, or write the whole file or nothing."""
-    wrong = unwritable_file("-o", args.output)
-    if wrong:
-        return _fail(wrong)
     text = writer.render(table)
     if args.output is None:
         return show(text.rstrip("\n"))

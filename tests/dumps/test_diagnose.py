@@ -287,7 +287,6 @@ def test_dumps_of_the_recording_count(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "more, words",
     [
-        (["--ranks", "1"], "--ranks 1 is not allowed: it must be an integer of at least 2."),
         (["--dumps", "missing"], "folder not found: missing. Give the one of verify --record --dump."),
         (["--report", "."], "--report . has other files in it. Name a new folder."),
     ],

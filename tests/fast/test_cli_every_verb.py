@@ -1,4 +1,4 @@
-"""What all verbs of ``npu-shim`` do with wrong usage, files, streams and packages. A new verb is tested by being there."""
+"""All verbs of ``npu-shim`` with wrong usage, files, streams and packages. A new verb is tested by being there."""
 
 from __future__ import annotations
 
@@ -112,6 +112,24 @@ def test_the_closest_name_is_named(arguments: str, words: str, folder: pathlib.P
     assert words in one_line(capsys.readouterr().err)
 
 
+@pytest.mark.parametrize("value", ["0", "-3", "two", "1.5", "", "100000"])
+def test_the_number_of_ranks_is_checked_in_the_same_way(value: str, folder: pathlib.Path, capsys: Any) -> None:
+    (folder / "train.py").write_text(SCRIPT)
+    checked = 0
+    for verb in VERBS:
+        run([verb, "--help"])
+        if "--ranks" in capsys.readouterr().out:
+            checked += 1
+            assert run([verb, f"--ranks={value}", "train.py"]) == 2
+            allowed = "1 to 65536" if verb == "launch" else "2 to 1024"
+            assert f"{value!r} is not allowed: it must be an integer from {allowed}" in one_line(
+                capsys.readouterr().err
+            )
+    assert checked >= 4
+    assert run(["launch", "--ranks", "2000", "train.py"]) == 2  # on one host
+    assert "this host starts at most 1024 ranks." in one_line(capsys.readouterr().err)
+
+
 @pytest.mark.parametrize("verb", sorted(set(VERBS) - WITHOUT_INPUT))
 def test_a_missing_file_has_one_wording(verb: str, folder: pathlib.Path, capsys: Any) -> None:
     assert run(example(verb)) == 2
@@ -132,7 +150,7 @@ def test_each_option_that_writes_is_in_the_table(capsys: Any) -> None:
 
 @pytest.mark.parametrize("verb, line", [(verb, line) for verb, lines in OUTPUTS.items() for line in lines])
 @pytest.mark.parametrize("bad", ["train.py/x", "/proc/x", "/proc/no/x"])
-def test_what_cannot_be_written_is_said_before_the_run(
+def test_an_output_that_cannot_be_written_ends_before_the_run(
     verb: str, line: str, bad: str, folder: pathlib.Path, capsys: Any
 ) -> None:
     (folder / "train.py").write_text("raise AssertionError('the script has run')\n")

@@ -11,6 +11,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 from typing import Any
 
 if not __package__:  # run by its path: sys.path has this folder instead of the one above
@@ -21,6 +22,7 @@ from convert_tf2npu.cli.config import ConfigError  # noqa: E402
 from convert_tf2npu.cli.language_option import language, make_writable  # noqa: E402
 from convert_tf2npu.files.errors import UsageError  # noqa: E402
 from convert_tf2npu.files.signals import ENDING  # noqa: E402
+from convert_tf2npu.report.language import Language  # noqa: E402
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -46,48 +48,52 @@ def main(argv: list[str] | None = None) -> int:
 def _run(argv: list[str] | None) -> int:
     say = language(sys.argv[1:] if argv is None else argv, os.environ)
     make_writable(say, sys.stdout, sys.stderr)
-    made = parser(say)
-    args = made.parse_args(argv)
-    from convert_tf2npu.cli import commands as command  # only here: --help needs none of it
-
-    shows = args.list_rules or args.explain
-    problem = None if shows else conflict(args)
-    if problem:
-        made.error(problem)
-    args.input = args.source or args.input
-    before = {}
     try:
-        for number in ENDING[1:]:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
-                before[number] = signal.signal(number, _end)
-    except ValueError:
-        pass  # only the main thread may set handlers
-    try:
-        if args.list_rules:
-            code = command.list_rules(say)
-        elif args.explain:
-            code = command.explain(args.explain, say)
-        else:
-            code = command.convert_standard_input(args, say) if args.input == "-" else command.migrate(args, say)
+        code = _command(argv, say)
         sys.stdout.flush()
         return code
     except (UsageError, ConfigError) as error:
-        print(f"convert_tf2npu: {say('error')}: {say(str(error))}", file=sys.stderr)
-        return 2
+        return _error(say, say(str(error)))
     except KeyboardInterrupt:
         print(f"convert_tf2npu: {say('interrupted')}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of the output, such as head, has ended
         _close_output()
         return 141
-    except OSError as error:  # a full disk behind standard output, or a file that has vanished
+    except FileNotFoundError as error:  # it has vanished
+        return _error(say, say("file not found: {0}").format(error.filename))
+    except OSError as error:  # a full disk behind standard output, or a file that cannot be read any more
         _close_output()
-        reason = say(error.strerror or str(error))
-        print(f"convert_tf2npu: {say('error')}: {error.filename or say('output')}: {reason}", file=sys.stderr)
-        return 2
+        return _error(say, f"{error.filename or say('output')}: {say(error.strerror or str(error))}")
+
+
+def _command(argv: list[str] | None, say: Language) -> int:
+    made = parser(say)
+    args = made.parse_args(argv)
+    from convert_tf2npu.cli import commands as command  # only here: --help needs none of it
+
+    problem = None if args.list_rules or args.explain else conflict(args)
+    if problem:
+        made.error(problem)
+    args.input = args.source or args.input
+    before = {}
+    try:
+        for number in ENDING[1:] if threading.current_thread() is threading.main_thread() else ():
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
+                before[number] = signal.signal(number, _end)
+        if args.list_rules:
+            return command.list_rules(say)
+        if args.explain:
+            return command.explain(args.explain, say)
+        return command.convert_standard_input(args, say) if args.input == "-" else command.migrate(args, say)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _error(say: Language, text: str) -> int:
+    print(f"convert_tf2npu: {say('error')}: {text}", file=sys.stderr)
+    return 2
 
 
 def _close_output() -> None:
