@@ -127,7 +127,8 @@ def add_rule_arguments(made: argparse.ArgumentParser) -> None:
         "--distributed",
         choices=("horovod", "tf_strategy"),
         default="",
-        help="convert distributed training: the import of Horovod, or tf.distribute strategies",
+        help="convert distributed training. horovod: the import of Horovod. tf_strategy: strategies of tf.distribute; "
+        "without a strategy, make the script of one device train on all ranks, which average gradients",
     )
     made.add_argument(
         "--compat-v1",

@@ -12,7 +12,7 @@ from typing import Iterator, NamedTuple
 from ..syntax.expressions import element, is_none
 from .call_sites import handed, handed_to_method
 from .model import Binding, Where
-from .module_index import HeldBinding, Names
+from .module_index import Definition, HeldBinding, Names
 from .scopes import own_returns
 from .signatures import bind
 
@@ -163,22 +163,30 @@ class _Search:
         self, node: ast.Call, part: str, where: Where, names: Names, use: ast.AST | None = None
     ) -> Iterator[Origin]:
         """Yield the origins of the result of a function of the project, or of a part of it; else the call itself."""
-        found = names.definition(node.func, where)
-        function = found[0] if found else None
-        returns = own_returns(function) if isinstance(function, ast.FunctionDef) else []
-        if not (returns and found):
+        defined = names.definition(node.func, where)
+        functions = [defined] if defined is not None else self._held_functions(node.func, where, names)
+        if not functions:
             yield Origin(use or node, where, names)
-            return
-        for returned in returns:
-            value = element(returned.value, part)
-            place = found[1].places[returned]
-            own = self._argument(node, function, value, place, found[1])
-            if own is not None:
-                yield from self.of(own, where, names)
-            elif value is not None:
-                yield from self.of(value, place, found[1])
-            elif returned.value is not None:
+        for function, its_names in functions:
+            results = list(_results(function, its_names))
+            if not results:
                 yield Origin(use or node, where, names)
+            for result, place in results:
+                value = element(result, part)
+                own = self._argument(node, function, value, place, its_names)
+                if own is not None:
+                    yield from self.of(own, where, names)
+                elif value is not None:
+                    yield from self.of(value, place, its_names)
+                else:
+                    yield Origin(use or node, where, names)
+
+    def _held_functions(self, node: ast.expr, where: Where, names: Names) -> list[Definition]:
+        """Return what a variable or an attribute of an object of a class of the project may hold, if it is called."""
+        held = isinstance(node, ast.Attribute) and names.owner(node.value, where) is not None
+        if not (held or isinstance(node, ast.Name)) or names.resolve(node, where) is not None:
+            return []
+        return [Definition(each.node, each.names) for each in self.of(node, where, names)]
 
     def _argument(
         self, node: ast.Call, function: ast.AST | None, value: ast.AST | None, place: Where, names: Names
@@ -190,3 +198,13 @@ class _Search:
         if len(bindings) != 1 or bindings[0].kind != "arg" or bindings[0].where.scope.node is not function:
             return None
         return bind(node, tuple(a.arg for a in function.args.args)).args.get(value.id)
+
+
+def _results(function: ast.AST, names: Names) -> Iterator[tuple[ast.expr, Where]]:
+    """Yield the expressions that a function returns, with their places; none for what is no function."""
+    if isinstance(function, ast.FunctionDef):
+        for returned in own_returns(function):
+            if returned.value is not None:
+                yield returned.value, names.places[returned]
+    elif isinstance(function, ast.Lambda):
+        yield function.body, names.place(function.body)
