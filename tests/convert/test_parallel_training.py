@@ -172,6 +172,53 @@ def test_an_optimizer_as_an_argument_of_a_tf_function(decorator: str, known: int
     assert f"sgd = {OPTIMIZER}" in new and codes == ["NPU308"] * (1 - known)
 
 
+@pytest.mark.parametrize(
+    "maker, made, known",
+    [
+        ("", "make=tf.keras.optimizers.SGD", True),
+        ("def sgd(rate):\n    return tf.keras.optimizers.SGD(rate)\n", "make=sgd", True),
+        ("", "make=lambda rate: tf.keras.optimizers.SGD(rate)", True),
+        ("", "make", False),
+    ],
+    ids=["a class by default", "a factory by default", "a lambda by default", "a parameter"],
+)
+def test_an_optimizer_that_a_method_makes_with_an_argument(maker: str, made: str, known: bool) -> None:
+    trainer = TRAINER.replace("net, name", f"net, {made}").replace("self.optimizer = MADE(0.1)", "self.make = make")
+    trainer += "    def build(self):\n        self.optimizer = self.make(0.1)\n"
+    end = "t = Trainer(net)\nt.build()\nt.fit(data)\n"
+    new, findings = converted(HEAD + DATASET + maker + trainer + end)
+    assert new.count("npu.distribute.distributed_optimizer(") == known
+    assert findings == ([] if known else ["NPU308"])
+    assert converted(HEAD + DATASET + maker + trainer + end.replace("net", "net, settings.make"))[1] == ["NPU308"]
+
+
+def test_a_step_that_gets_its_optimizer_from_a_factory_that_the_caller_passes() -> None:
+    step = STEP.replace("(x, y)", "(optimizer, x, y)")
+    text = HEAD + DATASET + "def make(n):\n    return tf.keras.optimizers.SGD(0.1), n\n" + step
+    text += "def learn(make_optimizer, data):\n    optimizer, _ = make_optimizer(3)\n    for x, y in data:\n"
+    new, findings = converted(text + "        train_step(optimizer, x, y)\nlearn(make, data)\n")
+    assert f"return {OPTIMIZER}, n" in new and findings == []
+
+
+def test_an_optimizer_that_calls_its_base_is_known() -> None:
+    own = "class Own(tf.keras.optimizers.SGD):\n    def apply_gradients(self, pairs):\n        return {}(pairs)\n"
+    for base in ("super().apply_gradients", "super(Own, self).apply_gradients"):
+        made = START.replace("tf.keras.optimizers.SGD(0.1)", "Own(0.1)")
+        new, findings = converted(made.replace("optimizer =", own.format(base) + "optimizer ="))
+        assert "optimizer = npu.distribute.distributed_optimizer(Own(0.1))" in new and findings == []
+
+
+def test_an_optimizer_that_averages_with_mpi_stays() -> None:
+    own = "from mpi4py import MPI\ndef mean(g):\n    return MPI.COMM_WORLD.{}(g) / MPI.COMM_WORLD.Get_size()\n"
+    own += "class Own(tf.keras.optimizers.SGD):\n    def apply_gradients(self, pairs):\n"
+    own += "        return super().apply_gradients([(mean(g), v) for g, v in pairs])\n"
+    text = START.replace("tf.keras.optimizers.SGD(0.1)", "Own(0.1)").replace("optimizer =", own + "optimizer =")
+    new, findings = converted(text.replace("{}", "allreduce"))
+    assert "optimizer = Own(0.1)\n" in new and findings == ["NPU308"]
+    new, findings = converted(text.replace("{}", "bcast"))
+    assert "optimizer = npu.distribute.distributed_optimizer(Own(0.1))" in new and findings == []
+
+
 def test_a_step_in_the_loop_itself() -> None:
     loop = "for x, y in data:\n    with tf.GradientTape() as tape:\n        loss = loss_of(model(x), y)\n"
     loop += "    optimizer.apply_gradients(zip(tape.gradient(loss, v), v))\n"

@@ -301,6 +301,47 @@ def test_an_optimizer_that_is_averaged_or_none_stays(text: str) -> None:
     assert convert(text, "NPU303") == ("\n".join(x for x in text.split("\n") if "npu_shim" not in x), [])
 
 
+MAKING = "class T:\n    def __init__(self, {}):\n        self.make, self.other = make, other\n"
+MAKING += "        if self.other is None:\n            self.other = make\n"
+MAKING += "    def one(self):\n        return self.make(0.1)\n    def two(self):\n        return self.other(0.1)\n"
+MAKING += "    def build(self):\n        return self.one().minimize(a), self.two().minimize(b)\n"
+
+
+@pytest.mark.parametrize(
+    "parameters, wrapped, codes",
+    [
+        ("make=tf.train.AdamOptimizer, other=None", 2, []),
+        ("make, other=None", 0, ["NPU303"] * 2),
+    ],
+    ids=["a class by default", "unknown"],
+)
+def test_an_optimizer_that_a_parameter_makes(parameters: str, wrapped: int, codes: list[str]) -> None:
+    new, findings = convert("@configurable\n" + MAKING.format(parameters), "NPU303")
+    assert new.count(WRAPPED.partition("%")[0]) == wrapped and findings == codes
+
+
+@pytest.mark.parametrize(
+    "text, codes",
+    [
+        (f"def f(o, x):\n    o.minimize(x)\ng = functools.partial(f, o={ADAM})\n", []),
+        (f"def f(o, x):\n    o.minimize(x)\ng = functools.partial(f, {ADAM})\n", []),
+        ("def f(o, x):\n    o.minimize(x)\ng = functools.partial(f, x=1)\n", ["NPU303"]),
+        ("def f(o, x):\n    o.minimize(x)\n    o.minimize(2 * x)\n", ["NPU303"]),
+        ("from lib import make\nmake(0.1).minimize(x, global_step=step)\n", ["NPU303"]),
+        ("from lib import make\nmake(0.1).minimize(x)\n", []),
+        ("from scipy import optimize\noptimize.minimize(f, x, global_step=step)\n", []),
+        ("class T:\n    def minimize(self, x):\n        return 2 * x\nT().minimize(3)\n", []),
+        ("class O(tf.train.Optimizer):\n    def compute_gradients(self, x):\n"
+         "        return self.o.compute_gradients(x)\n", []),
+        ("def f(mesh: trimesh.Mesh):\n    o = tf.contrib.opt.ScipyOptimizerInterface(x)\n    o.minimize(s)\n", []),
+    ],
+    ids=["by partial", "by partial, first", "not by partial", "once", "a library", "another one", "SciPy", "own method",
+         "inside an optimizer", "SciPy's of TensorFlow"],
+)  # fmt: skip
+def test_an_unknown_optimizer_that_computes_gradients_is_reported(text: str, codes: list[str]) -> None:
+    assert convert("import functools\n" + text, "NPU303")[1] == codes
+
+
 COMPILE = "m = tf.keras.Sequential()\nm.compile(%s)\n"
 
 

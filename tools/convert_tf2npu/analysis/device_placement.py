@@ -156,12 +156,12 @@ def _calls(names: Names, methods: frozenset[str]) -> bool:
     return any(
         isinstance(call.node.func, ast.Attribute)
         and call.node.func.attr in methods
-        and not _is_of_others(call.node.func, call.where, names)
+        and not is_of_other_library(call.node.func, call.where, names)
         for call in names.calls
     )
 
 
-def _is_of_others(function: ast.Attribute, where: Where, names: Names) -> bool:
+def is_of_other_library(function: ast.Attribute, where: Where, names: Names) -> bool:
     """Return True for a function of such a library, and a method of an object that it makes."""
     found = [names.resolve(function, where), *(each.resolve() for each in origins(function.value, where, names))]
     return any(name is not None and name.split(".")[0] in _OTHERS for name in found)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import NamedTuple, Tuple
+from typing import Iterator, NamedTuple, Tuple
 
-from ..semantics.model import Where
+from ..semantics.call_sites import default_of
+from ..semantics.model import Binding, Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.signatures import bind
 from ..semantics.tf_types import Type, inherited, made_by
 from ..semantics.value_flow import Origin, origins
-from ..syntax.expressions import constant, last_part
+from ..syntax.expressions import constant, is_none, last_part
 from ..tf_api.canonical_names import canonical
+from .mpi_collectives import AVERAGES, calls_mpi
 
 NPU = "npu_shim.npu_init."
 WRAPPER = "npu_distributed_optimizer_wrapper"
@@ -64,6 +66,7 @@ _HOMES = frozenset({"tensorflow.keras.optimizers.", *_MORE})
 _NO_CLASSES = frozenset({"Optimizer", "OptimizerV2"})
 _FACTORIES = frozenset({"tensorflow.keras.optimizers.get", "tensorflow.keras.optimizers.deserialize"})
 _ASKED = frozenset({"compute_gradients", "minimize", "get_gradients", "get_updates", "_compute_gradients"})
+_AVERAGES_IN = _ASKED | {"apply_gradients", "apply"}
 
 MADE, AROUND, AVERAGING = "makes an optimizer", "takes one", "averages the gradients of one"
 Key = Tuple[str, int]
@@ -85,8 +88,29 @@ def role(call: ast.Call, where: Where, names: Names) -> str | None:
         homes = {origin.resolve() for origin in origins(call.func.value, where, names)}
         found = {_role_of_name(canonical(f"{home}.{call.func.attr}"), call) for home in homes if home} - {None}
     else:
-        found = {_role_of_callee(origin, call) for origin in origins(call.func, where, names)}
+        found = {_role_of_callee(origin, call) for origin in _callees(call.func, where, names)}
     return found.pop() if len(found) == 1 else None
+
+
+def _callees(function: ast.expr, where: Where, names: Names) -> Iterator[Origin]:
+    """Yield the origins of a called expression. A parameter of unknown value is what its default is, if it has one."""
+    for origin in origins(function, where, names):
+        parameter = _parameter(origin)
+        if parameter is None:
+            yield origin
+            continue
+        default = default_of(parameter)
+        if default is not None and not is_none(default):
+            place = origin.names.places[parameter.where.scope.node]
+            yield from origins(default, place, origin.names)
+
+
+def _parameter(origin: Origin) -> Binding | None:
+    """Return the parameter of a function of the project that an origin names, if it names one."""
+    node = origin.node
+    bindings = origin.names.lookup(node.id, origin.where) or [] if isinstance(node, ast.Name) else []
+    is_parameter = len(bindings) == 1 and bindings[0].kind == "arg"
+    return bindings[0] if is_parameter and isinstance(bindings[0].where.scope.node, ast.FunctionDef) else None
 
 
 def is_keras(call: ast.Call, where: Where, names: Names) -> bool:
@@ -131,7 +155,7 @@ def _role_of_callee(origin: Origin, call: ast.Call) -> str | None:
         its_class = Class(origin.node, origin.names)
         if not is_subclass(its_class):
             return None
-        return AROUND if passes_on(its_class) else MADE
+        return AVERAGING if averages_with_mpi(its_class) else AROUND if passes_on(its_class) else MADE
     name = origin.resolve()
     if isinstance(origin.node, ast.Call):
         if _gets_class(origin.node, origin):
@@ -173,6 +197,21 @@ def passes_on(its_class: Class) -> bool:
                 ):
                     return True  # self._optimizer.compute_gradients, not that of a base class
     return False
+
+
+def averages_with_mpi(its_class: Class) -> bool:
+    """Return True if a class of the project averages gradients over the ranks itself, with MPI."""
+    return any(
+        binding.node is not None and calls_mpi(binding.node, names, AVERAGES)
+        for name in _AVERAGES_IN
+        for binding, names in its_class.names.held(its_class.node, name)
+    )
+
+
+def made_with_mpi(call: ast.Call, where: Where, names: Names) -> bool:
+    """Return True if a call creates an optimizer of such a class."""
+    made = names.definition(call.func, where)
+    return made is not None and isinstance(made.node, ast.ClassDef) and role(call, where, names) == AVERAGING
 
 
 def already_wrapped(names: Names) -> dict[Key, str]:

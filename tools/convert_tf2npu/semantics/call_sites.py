@@ -157,7 +157,7 @@ def _values(parameter: Binding, called: Called, user: Names, method: bool = Fals
     values: list[Handed] = []
     for node in user.mentions(called.target.name):
         call = user.parents.get(node)
-        is_called = isinstance(call, ast.Call) and call.func is node
+        is_called = isinstance(call, ast.Call) and (call.func is node or _is_partial(call, node, user))
         where = user.place(call if is_called and call is not None else node)
         if not (_may_be_method(node, where, user, called) if method else means(node, where, user, called)):
             continue
@@ -170,15 +170,21 @@ def _values(parameter: Binding, called: Called, user: Names, method: bool = Fals
             or any(k.arg is None for k in call.keywords)
         ):
             return None
-        given = dict(zip(parameters, call.args))
+        is_whole = call.func is node
+        given = dict(zip(parameters, call.args if is_whole else call.args[1:]))
         given.update((k.arg, k.value) for k in call.keywords if k.arg)
         if name in given:
             values.append(Handed(given[name], where, user))
-        elif default is not None:
+        elif default is not None and is_whole:
             values.append(Handed(default, called.names.places[function], called.names))
         else:
             return None
     return values
+
+
+def _is_partial(call: ast.Call, node: ast.AST, user: Names) -> bool:
+    """Return True for ``functools.partial(f, ...)`` with a mention of f."""
+    return bool(call.args) and call.args[0] is node and user.resolve(call.func, user.place(call)) == "functools.partial"
 
 
 def means(node: ast.AST, where: Where, user: Names, called: Called) -> bool:

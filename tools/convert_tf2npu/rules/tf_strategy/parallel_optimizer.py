@@ -12,7 +12,8 @@ Batch normalization uses the statistics of all ranks, as one process with the wh
 ``npu.distribute.sync_batch_norm`` goes around layers that normalize batches and around the models of
 ``tf.keras.applications``. With a strategy it stays as the strategy has it.
 
-The rule reports calls that apply gradients with an optimizer of unknown origin.
+The rule reports calls that apply gradients with an optimizer of unknown origin, and optimizers of the script that
+average their gradients with MPI. The latter stay as they are. MPI only has ranks that ``mpirun`` starts.
 
 The loss must be the mean over the batch. If it is a sum, multiply the learning rate by the number of ranks.
 
@@ -132,13 +133,12 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ...analysis.applied_optimizers import MPI, is_known
 from ...analysis.device_placement import in_test
-from ...analysis.optimizers import AROUND, MADE, Key, already_wrapped, is_keras, role
+from ...analysis.optimizers import AROUND, MADE, Key, already_wrapped, is_keras, made_with_mpi, role
 from ...analysis.parallel_training import applies, has_loop, has_own_strategy, is_parallel, of_keras_fit
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
-from ...semantics.model import Call, Where
-from ...semantics.signatures import bind
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
 from ..base import Change, Context, Finding, Result
@@ -169,6 +169,8 @@ def check_file(context: Context) -> Iterator[Result]:
                 wrap(context.source, call.node, f"{name}.distribute.distributed_optimizer(", ")"),
                 (name,),
             )
+        elif made_with_mpi(call.node, call.where, context.names):
+            yield Finding(call.node, MPI)
         elif _normalizes(context.resolve(call.node.func, call.where) or ""):
             yield Change(
                 call.node,
@@ -177,7 +179,7 @@ def check_file(context: Context) -> Iterator[Result]:
                 (name,),
             )
 
-        elif applies(call.node) and not of_keras_fit(context.names, call.node) and not _is_known(context, call):
+        elif applies(call.node) and not of_keras_fit(context.names, call.node) and not is_known(context, call):
             yield Finding(
                 call.node,
                 f"the gradients belong to one rank. Write {name}.distribute.distributed_optimizer(...) where the "
@@ -188,45 +190,6 @@ def check_file(context: Context) -> Iterator[Result]:
 def _clips(call: ast.Call) -> bool:
     """Return True if a call passes an argument with which a Keras optimizer clips gradients."""
     return any((keyword.arg or "").startswith(("clip", "global_clip")) for keyword in call.keywords)
-
-
-def _is_known(context: Context, call: Call) -> bool:
-    """Return True if the file or project creates the optimizer, or has the method, that applies gradients."""
-    if context.names.definition(call.node.func, call.where) is not None:
-        return True
-    assert isinstance(call.node.func, ast.Attribute)
-    optimizer = call.node.func.value
-    values = [(optimizer, call.where), *_compiled_with(context, optimizer), *_passed_as(context, optimizer, call.where)]
-    return any(
-        isinstance(origin.node, ast.Call) and role(origin.node, origin.where, origin.names) is not None
-        for value, where in values
-        for origin in origins(value, where, context.names, methods=True)
-    )
-
-
-def _compiled_with(context: Context, optimizer: ast.expr) -> Iterator[tuple[ast.expr, Where]]:
-    """Yield the optimizers with which the file compiles a model, of which an expression is the attribute optimizer."""
-    if not isinstance(optimizer, ast.Attribute) or optimizer.attr != "optimizer":
-        return
-    model = ast.dump(optimizer.value)
-    for call in context.names.calls:
-        function = call.node.func
-        if isinstance(function, ast.Attribute) and function.attr == "compile" and ast.dump(function.value) == model:
-            given = bind(call.node, ("optimizer",)).args.get("optimizer")
-            if given is not None:
-                yield given, call.where
-
-
-def _passed_as(context: Context, optimizer: ast.expr, where: Where) -> Iterator[tuple[ast.expr, Where]]:
-    """Yield the keyword arguments of a class that takes any, of which an expression may be the attribute."""
-    owner = context.names.owner(optimizer.value, where) if isinstance(optimizer, ast.Attribute) else None
-    if owner is None or owner.names.held(owner.node, optimizer.attr):  # type: ignore[attr-defined]
-        return
-    for call in context.names.calls:
-        given = [k.value for k in call.node.keywords if k.arg == optimizer.attr]  # type: ignore[attr-defined]
-        made = context.names.definition(call.node.func, call.where) if given else None
-        if made is not None and made.node is owner.node:
-            yield given[0], call.where
 
 
 def _normalizes(name: str) -> bool:

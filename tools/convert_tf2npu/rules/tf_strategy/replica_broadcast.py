@@ -10,6 +10,7 @@ Estimators, monitored sessions and Keras get a hook that broadcasts the variable
 * With ``slim.learning.train``, build this list before the call and pass ``init_fn=lambda sess: sess.run(broadcast)``.
 * In a session of a Supervisor or SessionManager, call ``sess.graph._unsafe_unfinalize()`` before you build the list.
 * With ``train_on_batch`` of Keras, run the list with ``tf.keras.backend.get_session().run`` before the loop.
+* A script that broadcasts its variables with MPI is not reported.
 * If an object of unknown type is a Keras model, pass ``callbacks=npu_callbacks_append()`` to its ``fit``.
 
 Options: -d tf_strategy
@@ -71,6 +72,19 @@ Untouched::
 Untouched::
 
     import tensorflow as tf
+    from mpi4py import MPI
+    from npu_shim.npu_init import *
+
+    train_op = optimizer.minimize(loss)
+    with tf.Session(config=npu_config_proto()) as sess:
+        sess.run(tf.global_variables_initializer())
+        for variable in tf.global_variables():
+            variable.load(MPI.COMM_WORLD.bcast(sess.run(variable)), sess)
+        sess.run(train_op)
+
+Untouched::
+
+    import tensorflow as tf
 
     def predict(sess):
         sess.run(tf.global_variables_initializer())
@@ -85,6 +99,7 @@ from typing import Iterator
 from ...analysis.device_placement import in_test, one_updates, trains
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.keras_training import TRAINING_METHODS
+from ...analysis.mpi_collectives import BROADCASTS as MPI, calls_mpi
 from ...analysis.parallel_training import is_eager
 from ...analysis.tensorflow_evidence import trains_as_keras
 from ...rewrite.npu_imports import name_of_tensorflow
@@ -139,7 +154,7 @@ def _belongs_to_training(context: Context) -> bool:
 
 
 def _broadcasts(context: Context) -> bool:
-    return not _BROADCASTS.isdisjoint(context.called.values())
+    return not _BROADCASTS.isdisjoint(context.called.values()) or calls_mpi(context.names.tree, context.names, MPI)
 
 
 def _fix(context: Context, call: Call, updates: bool) -> str | None:

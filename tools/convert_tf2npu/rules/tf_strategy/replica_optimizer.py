@@ -5,6 +5,9 @@ gradients. An optimizer around another one asks the inner optimizer for its grad
 one. An optimizer that only applies gradients of the script is not wrapped (see NPU305). An optimizer inside a loss
 scale optimizer is wrapped inside it.
 
+The rule reports calls that compute gradients with an optimizer of unknown origin. It also reports optimizers of the
+script that average their gradients with MPI. They stay as they are. MPI only has ranks that ``mpirun`` starts.
+
 Options: -d tf_strategy
 
 Before::
@@ -52,6 +55,59 @@ After::
         if name == 'decayed':
             return tf.contrib.opt.MovingAverageOptimizer(npu_distributed_optimizer_wrapper(Decayed(rate)))
         return npu_distributed_optimizer_wrapper(OPTIMIZERS[name](rate))
+
+Before::
+
+    import tensorflow as tf
+
+    class Trainer:
+        def __init__(self, loss, make_optimizer=tf.train.AdamOptimizer):
+            self.loss = loss
+            self.make_optimizer = make_optimizer
+
+        def optimizer(self):
+            return self.make_optimizer(0.1)
+
+        def train_op(self):
+            return self.optimizer().minimize(self.loss)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    class Trainer:
+        def __init__(self, loss, make_optimizer=tf.train.AdamOptimizer):
+            self.loss = loss
+            self.make_optimizer = make_optimizer
+
+        def optimizer(self):
+            return npu_distributed_optimizer_wrapper(self.make_optimizer(0.1))
+
+        def train_op(self):
+            return self.optimizer().minimize(self.loss)
+
+Reported::
+
+    import tensorflow as tf
+
+    def train_op(loss, optimizer):
+        return optimizer.minimize(loss, global_step=tf.train.get_global_step())
+
+Reported::
+
+    import tensorflow as tf
+    from mpi4py import MPI
+
+    class MpiOptimizer(tf.train.AdamOptimizer):
+        def compute_gradients(self, loss, variables):
+            pairs = super().compute_gradients(loss, variables)
+            return [(tf.py_func(self.mean, [g], g.dtype), v) for g, v in pairs]
+
+        def mean(self, gradient):
+            return MPI.COMM_WORLD.allreduce(gradient) / MPI.COMM_WORLD.Get_size()
+
+    train_op = MpiOptimizer(0.1).minimize(loss)
 
 Untouched::
 
@@ -109,13 +165,14 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ...analysis.applied_optimizers import MPI, unknown_optimizers
 from ...analysis.device_placement import in_test, only_predicts
 from ...analysis.gradients import only_applies
-from ...analysis.optimizers import MADE, WRAPPER, Class, already_wrapped, is_subclass, passes_on, role
+from ...analysis.optimizers import MADE, WRAPPER, Class, already_wrapped, is_subclass, made_with_mpi, passes_on, role
 from ...analysis.parallel_training import is_eager
 from ...rewrite.call_edits import wrap
 from ...semantics.model import Call
-from ..base import Change, Context, Result
+from ..base import Change, Context, Finding, Result
 
 CODE = "NPU303"
 NEEDS = {"distributed": "tf_strategy"}
@@ -127,6 +184,15 @@ def check_file(context: Context) -> Iterator[Result]:
     names = context.names
     made = [call for call in names.calls if role(call.node, call.where, names) == MADE]
     already = already_wrapped(names) if made else {}
+    for call in names.calls:
+        if made_with_mpi(call.node, call.where, names) and not in_test(context, call.node):
+            yield Finding(call.node, MPI)
+    for call in unknown_optimizers(context):
+        if not in_test(context, call.node):
+            yield Finding(
+                call.node,
+                f"the gradients may belong to one rank. Write {WRAPPER}(...) where the optimizer is created",
+            )
     for call in made:
         key = names.key(call.node)
         if key in already or in_test(context, call.node) or _is_part(context, call) or only_applies(context, call.node):
