@@ -18,7 +18,7 @@ except ImportError:  # TF 1.15
     from tensorflow.python.framework.ops import _gradient_registry as _gradients
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Operation, Tensor
+    from npu_shim._tensorflow.types import Function, GradientTape, Operation, Tensor
 
 
 def with_gradient(y: Tensor, inputs: Sequence[Tensor], gradient: str) -> Tensor:
@@ -84,6 +84,14 @@ def gradients(
 def stop_recording() -> ContextManager[None]:
     """Return a context manager inside which no gradient tape records; the caller gives the gradient."""
     return _tape.stop_recording()
+
+
+def is_recorded(tape: GradientTape) -> bool:
+    """Return True if another tape than this one records what is computed now."""
+    if tape._recording:
+        with tape.stop_recording():
+            return bool(_tape.could_possibly_record())
+    return bool(_tape.could_possibly_record())
 
 
 def record(

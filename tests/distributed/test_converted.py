@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 from typing import Any, Sequence
 
@@ -37,6 +38,9 @@ MORE_PLAIN = [
 ]
 STRATEGY = ["fit_adam_clip_sync_scale", "loop_sgd_clip_sync"]
 MORE_STRATEGY = ["fit_sgd", "fit_adam", "fit_sgd_scale", "loop_adam", "loop_sgd_sync", "fit_sgd_clip", "fit_adam_sync"]
+# What reads gradients before an optimizer applies them, in all orders; those by day have each before each other once.
+READERS = ["fit_clip", "loop_log_clip_unscale_add", "eager_add_unscale_clip_log", "loop_clip_log_add_unscale"]
+MORE_READERS = ["loop_" + "_".join(order) for order in itertools.permutations(("log", "clip", "unscale", "add"))]
 HOROVOD = ["sgd_norm", "adam_clip_scale"]
 MORE_HOROVOD = ["sgd", "adam", "sgd_clip", "sgd_scale", "adam_norm", "adam_clip_norm_scale"]
 
@@ -111,6 +115,7 @@ if tf.__version__ >= "2":
             pytest.param(
                 "strategy_training.py", "tf_strategy", STRATEGY + IS_NIGHTLY * MORE_STRATEGY, marks=pytest.mark.nightly
             ),
+            ("gradient_readers.py", "tf_strategy", READERS + IS_NIGHTLY * MORE_READERS),
             ("horovod_fit.py", "horovod", HOROVOD + IS_NIGHTLY * MORE_HOROVOD),
         ],
     )

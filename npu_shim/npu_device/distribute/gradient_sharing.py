@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, Sequence
 
-from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_keras
 from npu_shim._tensorflow.tf_api import tf
-from npu_shim.npu_device.distribute.global_batches import weight_of_rows
-from npu_shim.npu_device.distribute.hccl import all_reduce, broadcast, is_worker
+from npu_shim.npu_device.distribute.averaging_tapes import average_tapes, averaged, take_averaged
+from npu_shim.npu_device.distribute.hccl import broadcast, is_worker
 from npu_shim.npu_device.utils.scope import npu_optimizer_scope
 from npu_shim.optimizer.distributed import npu_allreduce
-from npu_shim.optimizer.gradient_averaging import (
-    gradients_are_reduced,
-    is_sparse,
-    reduce_all,
-    strategy_reduces,
-)
+from npu_shim.optimizer.gradient_averaging import gradients_are_reduced, strategy_reduces
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure, Tensor, Variable
+    from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
 def distributed_optimizer(optimizer: Optimizer | str) -> Optimizer:
-    """Make a Keras optimizer average its gradients over the ranks before it clips and applies them.
+    """Make a Keras optimizer train with the averages of the gradients over the ranks.
+
+    Gradients are averaged where a tf.GradientTape computes them, so that the script clips, logs and accumulates
+    those of one process (see average_tapes), or else where the optimizer gets them, before it clips and applies them.
 
     Before its first update the variables that it updates get the values of rank 0. A loss scale optimizer is given
     itself, not its inner optimizer: all ranks then see the same overflow. In replicas of NPUStrategy gradients are
@@ -38,6 +35,7 @@ def distributed_optimizer(optimizer: Optimizer | str) -> Optimizer:
     optimizer = tf.keras.optimizers.get(optimizer)
     if is_worker("npu.distribute.distributed_optimizer") and sharing_of(optimizer) is None:
         tf_keras.create_variables_eagerly()
+        average_tapes()
         name = "apply" if hasattr(optimizer, "apply") else "apply_gradients"  # apply_gradients of Keras 3 calls apply
         sharing = _Sharing(getattr(optimizer, name))
         inner = sharing_of(getattr(optimizer, "inner_optimizer", None))
@@ -89,20 +87,11 @@ class _Sharing:
             return gradients
         if strategy_reduces():  # in a replica of NPUStrategy, whose losses are divided by the number of replicas
             return list(npu_allreduce(gradients, "sum"))
-        if not self._is_broadcast and variables:
+        own = [tf_keras.tensorflow_variable(variable) for variable in variables]
+        if not self._is_broadcast and own:
             self._is_broadcast = True
             with tf.init_scope():  # once: while a tf.function is traced, before it runs
-                broadcast([tf_keras.tensorflow_variable(variable) for variable in variables])
-        weight = weight_of_rows()
-        if weight is not None:
-            gradients = [_weighted(gradient, weight) for gradient in gradients]
-        return all_reduce(gradients) if host_device.is_npu() else reduce_all(gradients, "mean")
-
-
-def _weighted(gradient: Gradient, weight: Tensor) -> Gradient:
-    if gradient is None:
-        return None
-    if is_sparse(gradient):
-        values = gradient.values * tf.cast(weight, gradient.values.dtype)
-        return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
-    return gradient * tf.cast(weight, gradient.dtype)
+                broadcast(own)
+        if take_averaged([variable for gradient, variable in zip(gradients, own) if gradient is not None]):
+            return gradients
+        return averaged(gradients)

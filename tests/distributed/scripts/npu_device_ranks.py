@@ -280,6 +280,44 @@ def weights_of_rows() -> None:
     equal(variable, [[1.0], [1 - 2 * np.mean(ranks + 1)]])
 
 
+def tapes() -> None:
+    """After distributed_optimizer() tapes average the gradients of variables, and of nothing else."""
+    distributed_optimizer(tf.keras.optimizers.SGD(1.0))
+    w, unused, x = tf.Variable([2.0]), tf.Variable([1.0]), tf.constant([rank + 1.0])
+    mean = np.mean(ranks + 1)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * w**2
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            z = x * w**2
+        first = inner.gradient(z, [w, x])  # recorded by the outer tape
+        own = tape.gradient(y, w)  # recorded by no other tape
+    found = tape.gradient(y, {"w": w, "x": x, "none": unused})
+    equal([found["w"], own, found["x"]], [[4 * mean], [4 * mean], [4.0]])
+    assert found["none"] is None
+    equal(first, [[4 * (rank + 1.0)], [4.0]])
+    equal(tape.gradient(first[0], w), [2 * mean])
+    equal(tape.jacobian(y, w), [[4 * (rank + 1.0)]])
+
+
+def averages_are_applied_once() -> None:
+    """What a tape has averaged is not averaged again; what another way computes is, also after a tape."""
+    x = tf.constant([rank + 1.0])
+    optimizer = distributed_optimizer(tf.keras.optimizers.SGD(1.0))
+    w = tf.Variable([0.0])
+    for _ in range(2):
+        with tf.GradientTape() as tape:
+            y = w * x
+        gradient = tape.gradient(y, w) * (rank + 1.0)  # differs by rank, and shows if it is averaged again
+        optimizer.apply_gradients([(gradient, w)])
+        equal(w, [-np.mean(ranks + 1) * (rank + 1)])
+        w.assign([0.0])
+        optimizer.apply_gradients([(x, w)])
+        equal(w, [-np.mean(ranks + 1)])
+        w.assign([0.0])
+
+
 def random_numbers() -> None:
     random.seed(rank)
     np.random.seed(rank)
@@ -315,6 +353,8 @@ CASES = [
     loss_scales,
     an_overflow_of_one_rank,
     weights_of_rows,
+    averages_are_applied_once,
+    tapes,
 ]
 
 

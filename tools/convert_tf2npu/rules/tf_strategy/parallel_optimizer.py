@@ -1,9 +1,9 @@
 """Average the gradients of training loops of TensorFlow 2 (with ``-d tf_strategy``).
 
 In programs that apply gradients themselves, ``npu.distribute.distributed_optimizer`` goes around
-each Keras optimizer where the script creates it. It averages the gradients over the ranks before they are clipped and
-applied, and gives all ranks the first values of rank 0. A loss scale optimizer is wrapped itself, not the optimizer
-inside. Models that ``fit`` trains see NPU307.
+each Keras optimizer where the script creates it. From then on tapes average the gradients of variables over the ranks,
+so that the script clips and logs those of one process. All ranks get the first values of rank 0. A loss scale optimizer
+is wrapped itself, not the optimizer inside. Models that ``fit`` trains see NPU307.
 
 In programs with a strategy only optimizers with ``clipnorm``, ``clipvalue`` or ``global_clipnorm`` are wrapped: Keras 3
 clips the gradients of each replica, not their sum.

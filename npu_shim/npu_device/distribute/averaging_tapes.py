@@ -1,0 +1,102 @@
+"""Gradient tapes whose gradients of variables are averages over the ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Sequence
+
+from npu_shim._host import host_device, patches
+from npu_shim._tensorflow import tf_gradients, tf_keras
+from npu_shim._tensorflow.tf_api import tf
+from npu_shim.npu_device.distribute.global_batches import weight_of_rows
+from npu_shim.npu_device.distribute.hccl import all_reduce
+from npu_shim.npu_device.npu_device import global_npu_ctx
+from npu_shim.optimizer.gradient_averaging import is_sparse, reduce_all, strategy_reduces
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Gradient, GradientTape, Result, Structure, Tensor, Variable
+
+_MARK = "_npu_shim_has_averaged_gradient"
+_OF_THIS_RANK = "_npu_shim_gradients_of_this_rank"
+
+
+def average_tapes() -> None:
+    """Let every tf.GradientTape of this process average the gradients of variables over the ranks.
+
+    Whatever reads them then sees those of one process: clipping, logged norms, histograms, accumulators, loss scales.
+    Averages of averages are the same, so an optimizer that averages once more changes nothing.
+
+    A tape leaves the gradients of this rank
+
+    * for tensors, as in a gradient penalty;
+    * while a tape records them, for a second gradient (meta-learning takes a first one for each task);
+    * in a Jacobian, which has the gradient of each row;
+    * in a replica of NPUStrategy, which adds up applied gradients as tf.distribute does.
+    """
+    patches.replace_attribute(tf.GradientTape, "gradient", _averaging)
+    patches.replace_attribute(tf.GradientTape, "jacobian", _of_this_rank)
+
+
+def take_averaged(variables: Sequence[Variable]) -> bool:
+    """Return True if tapes averaged the last gradients of all these variables, and forget it."""
+    found = [variable for variable in variables if getattr(variable, _MARK, False)]
+    for variable in found:
+        delattr(variable, _MARK)
+    return 0 < len(found) == len(variables)
+
+
+def averaged(gradients: Sequence[Gradient]) -> list[Gradient]:
+    """Return the averages over the rows of all ranks.
+
+    Args:
+        gradients: those of this rank: tensors, tf.IndexedSlices or None.
+    """
+    weight = weight_of_rows()
+    given = list(gradients) if weight is None else [_weighted(gradient, weight) for gradient in gradients]
+    return all_reduce(given) if host_device.is_npu() else reduce_all(given, "mean")
+
+
+def _weighted(gradient: Gradient, weight: Tensor) -> Gradient:
+    if gradient is None:
+        return None
+    if is_sparse(gradient):
+        values = gradient.values * tf.cast(weight, gradient.values.dtype)
+        return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
+    return gradient * tf.cast(weight, gradient.dtype)
+
+
+def _averaging(original: Function) -> Function:
+    def gradient(tape: GradientTape, target: Structure, sources: Structure, *args: object, **kwargs: object) -> Result:
+        found = original(tape, target, sources, *args, **kwargs)
+        flat = tf.nest.flatten(found)
+        variables = [tf_keras.tensorflow_variable(source) for source in tf.nest.flatten(sources)]
+        places = [
+            index
+            for index, variable in enumerate(variables)
+            if isinstance(variable, tf.Variable) and flat[index] is not None
+        ]
+        stays = (
+            hasattr(tape, _OF_THIS_RANK)
+            or tf_gradients.is_recorded(tape)
+            or strategy_reduces()
+            or global_npu_ctx() is None
+        )
+        for index in places:
+            setattr(variables[index], _MARK, not stays)
+        if stays or not places:
+            return found
+        for index, average in zip(places, averaged([flat[index] for index in places])):
+            flat[index] = average
+        return tf.nest.pack_sequence_as(sources, flat)
+
+    return gradient
+
+
+def _of_this_rank(original: Function) -> Function:
+    def jacobian(tape: GradientTape, *args: object, **kwargs: object) -> Result:
+        setattr(tape, _OF_THIS_RANK, True)  # it calls gradient() for each row
+        try:
+            return original(tape, *args, **kwargs)
+        finally:
+            delattr(tape, _OF_THIS_RANK)
+
+    return jacobian
