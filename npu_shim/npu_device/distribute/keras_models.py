@@ -32,7 +32,8 @@ def data_parallel(model: KerasModel) -> KerasModel:
 
     * fit() and train_on_batch() get the batches of one process, and each rank trains on its slice. All ranks must
       read the same batches in the same order: shuffled data needs a seed (tf.random.set_seed, or that of shuffle).
-    * Gradients are averaged over all rows before the training step or the optimizer clips them. The variables start with those of rank 0.
+    * Gradients are averaged over all rows before the training step or the optimizer clips them. The variables start
+      with those of rank 0.
     * Batch normalization uses the statistics of all ranks.
     * Metrics of an epoch are those of all rows before callbacks see them, and training stops on all ranks if it stops
       on one. train_on_batch() returns those of all rows, too.

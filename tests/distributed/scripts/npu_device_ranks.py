@@ -302,7 +302,7 @@ def tapes() -> None:
 
 
 def averages_are_applied_once() -> None:
-    """What a tape has averaged is not averaged again; what another way computes is, also after a tape."""
+    """Optimizers leave averages of a tape as they are, and average other gradients, also after a tape."""
     x = tf.constant([rank + 1.0])
     optimizer = distributed_optimizer(tf.keras.optimizers.SGD(1.0))
     w = tf.Variable([0.0])
