@@ -57,7 +57,7 @@ class Parser(argparse.ArgumentParser):
         if not options:
             return f"unexpected argument {rest[0]!r}. See {self.prog} --help."
         name = options[0].partition("=")[0]
-        near = closest(name, (each for each in self._option_string_actions if each.startswith("--")))
+        near = closest(name, (each for each in self._option_string_actions if each.startswith("--")), "--")
         return f"unknown option {name!r}.{near or f' List the options with {self.prog} --help.'}"
 
     def _unknown_options(self, arguments: Sequence[str]) -> list[str]:

@@ -102,7 +102,7 @@ def test_modes_and_links_survive(project, tmp_path) -> None:
 @pytest.mark.parametrize(
     "arguments,words",
     [
-        (["-i", "missing"], "missing: no such file or folder"),
+        (["-i", "missing"], "file or folder not found: missing"),
         (["-i", "src", "-o", "."], "contains the source"),
         (["--explain", "NPU999"], "no rule NPU999"),
     ],
@@ -128,7 +128,12 @@ def test_bad_input_gets_one_clear_error_and_exit_code_2(
         (["-i", "a", "b"], "two inputs, b and -i a. Give one"),
         (["-i", "a", "--select", "NPU9"], "there is no rule NPU9. Did you mean NPU109, NPU119, NPU209?"),
         (["-i", "a", "--ignore", "gelu"], "there is no rule GELU. List the rules with --list-rules"),
-        (["-i", "a", "--nonsense"], "nonsense"),
+        (["-i", "a", "--nonsense"], "unknown option '--nonsense'. List the options with --help"),
+        (["-i", "a", "--outptu=b"], "unknown option '--outptu'. Did you mean --output?"),
+        (["-i", "a", "-d", "horovd"], "invalid choice: 'horovd'. Did you mean horovod?"),
+        (["-i", "a", "-d", "x"], "invalid choice: 'x' (choose from 'horovod', 'tf_strategy')"),
+        (["a", "b"], "unexpected argument 'b'. Give one script, notebook or folder"),
+        (["-i", "a", "-q", "-v"], "-q and -v exclude each other"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
@@ -193,6 +198,40 @@ def test_rules_can_be_chosen_and_places_excepted(tmp_path, capsys) -> None:
     assert main(["-i", str(script), "--ignore", "npu110"]) == 0
     out = capsys.readouterr().out
     assert "/cpu:0" not in out and out.count("npu_config_proto()") == 1
+
+
+def test_an_empty_folder_says_so(tmp_path, capsys) -> None:
+    (tmp_path / "src").mkdir()
+    for arguments in ([], ["--check"], ["-q"], ["-o", str(tmp_path / "out")]):
+        assert main(["-i", str(tmp_path / "src"), *arguments]) == 0
+        out, err = capsys.readouterr()
+        assert out + err == f"no Python file or notebook in {tmp_path / 'src'}. Give the folder of the scripts.\n"
+
+
+def test_quiet_prints_findings_only(project, tmp_path, capsys) -> None:
+    assert main(["-i", str(project), "-o", str(tmp_path / "out"), "-r", str(tmp_path / "r"), "-q", "-c"]) == 0
+    assert capsys.readouterr() == ("", "")
+    make(project, {"found.py": "import tensorflow as tf\ntf.Session(*options)\n"})
+    assert main(["-i", str(project), "-q"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("--- a/train.py\n") and err.startswith(str(project / "found.py:2:1: NPU101"))
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("bad", ["file", "file/new", "/proc/new"])
+@pytest.mark.parametrize("option", ["-o", "-r"])
+def test_an_output_that_cannot_be_written_ends_before_the_conversion(
+    option, bad, project, tmp_path, monkeypatch, capsys
+) -> None:
+    def convert(*arguments: Any, **options: Any) -> None:
+        raise AssertionError("it converts")
+
+    monkeypatch.setattr("convert_tf2npu.cli.commands.convert_source", convert)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    assert main(["-i", "src", option, bad]) == 2
+    error = capsys.readouterr().err
+    assert bad in error and error.count("\n") == 1
 
 
 def test_source_without_a_flag(project, tmp_path, capsys) -> None:
@@ -333,7 +372,7 @@ def test_command_lines_of_the_vendors_tool_work(project, tmp_path, capsys) -> No
 @pytest.mark.parametrize(
     "arguments,words",
     [
-        (["-m", "nowhere.py"], "no such file"),
+        (["-m", "nowhere.py"], "file not found: nowhere.py. Give the entry script of src to -m"),
         (["-m", "other.py"], "the file is not in"),
         (["-d", "nccl"], "invalid choice"),
         (["-i", "-", "-o", "x"], "-o cannot be combined with -i -"),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import sys
+import termios
 from typing import Any
 
 import pytest
 from convert_tf2npu.engine.results import CHANGE, FINDING, Calls, Diagnostic, FileResult, failed
 from convert_tf2npu.main import main
+from convert_tf2npu.report.code_frame import Code
 from convert_tf2npu.report.text import calls_sentence, printable, statistics, summary
 from convert_tf2npu.rules.registry import Registry
 
@@ -26,10 +30,11 @@ def project(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path / "src"
 
 
-def on_terminal(arguments: list[str], **changes: str) -> str:
+def on_terminal(arguments: list[str], columns: int = 200, **changes: str) -> str:
     """Return the output of the command where both streams are a terminal."""
-    environment: dict[str, str] = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+    environment: dict[str, str] = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
     ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen(
         [sys.executable, str(TOOL)] + arguments,
         stdout=theirs,
@@ -73,6 +78,99 @@ def test_a_pipe_gets_neither_colours_nor_a_bar(project: pathlib.Path) -> None:
         env=dict(os.environ, TERM="xterm"),
     )
     assert b"\x1b" not in done.stdout and b"\r" not in done.stdout and done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    "changes, coloured",
+    [
+        ({}, False),
+        ({"FORCE_COLOR": ""}, False),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+    ids=str,
+)
+def test_a_pipe_gets_colours_if_it_is_asked_for(
+    changes: dict[str, str], coloured: bool, project: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    for name, value in changes.items():
+        monkeypatch.setenv(name, value)
+    assert main(["-i", str(project), "--check"]) == 1
+    assert ("\x1b[33mNPU101\x1b[0m" in capsys.readouterr().out) is coloured
+
+
+# --- the code of a finding ---------------------------------------------------------
+
+
+def test_the_code_of_a_finding_is_shown_on_a_terminal(project: pathlib.Path) -> None:
+    path = project / "a.py"
+    shown = "    4 | tf.Session(**kw)\n      | ^^^^^^^^^^\n"
+    assert shown in on_terminal(["-i", str(project)], NO_COLOR="1")
+    assert shown in on_terminal(["-i", str(project), "--in-place"], NO_COLOR="1")  # as it was before
+    assert "from npu_shim" in path.read_text()
+    assert "^" not in on_terminal(["-i", str(project), "--no-show-source"], NO_COLOR="1")
+
+
+def test_the_code_of_a_finding_is_shown_in_a_pipe_if_it_is_asked_for(project: pathlib.Path, capsys: Any) -> None:
+    main(["-i", str(project), "--check"])
+    assert "^" not in capsys.readouterr().out
+    main(["-i", str(project), "--check", "--show-source"])
+    assert "\n    4 | tf.Session(**kw)\n      | ^^^^^^^^^^\n" in capsys.readouterr().out
+
+
+LONG = "value = first_name_of_all + second_name_of_all + tf.Session(**kw) + third_name_of_all + fourth_name"
+
+
+@pytest.mark.parametrize(
+    "line, name, columns, code, mark",
+    [
+        ("\ttf.Session(x)", "tf.Session", None, "tf.Session(x)", "^" * 10),
+        ("a\t= tf.Session(x)", "tf.Session", None, "a       = tf.Session(x)", " " * 10 + "^" * 10),
+        (
+            "t = '\u6587\u5b57', tf.Session(x)",
+            "tf.Session",
+            None,
+            "t = '\u6587\u5b57', tf.Session(x)",
+            " " * 12 + "^" * 10,
+        ),
+        ("a = '\x1b[2J', tf.x", "tf.x", None, "a = '\\x1b[2J', tf.x", " " * 15 + "^" * 4),
+        (LONG, "tf.Session", None, LONG, " " * 49 + "^" * 10),
+        (LONG, "tf.Session", 48, "...e_of_all + second_name_of_all + tf.Session(**kw) + t..."[22:], None),
+    ],
+    ids=["tab", "inner tab", "wide letters", "controls", "long in a pipe", "narrow"],
+)
+def test_the_mark_is_below_the_name(
+    line: str, name: str, columns: int | None, code: str, mark: str | None, tmp_path: pathlib.Path
+) -> None:
+    path = str(tmp_path / "a.py")
+    one = Diagnostic(1, line.index(name) + 1, "NPU101", FINDING, "")
+    frame = Code([(path, FileResult(None, (one,), Calls()))], {path: line.encode()}).frame(path, one, columns)
+    assert frame is not None
+    shown, below = (text.split(" | ", 1)[1] for text in frame)
+    if mark is not None:
+        assert (shown, below) == (code, mark)
+    else:
+        assert shown[below.index("^") : below.rindex("^") + 1] == name
+        assert shown.startswith("...") and shown.endswith("...") and len(frame[0]) < (columns or 0)
+
+
+@pytest.mark.parametrize("columns", [1, 20, 28, 40, 60, 80, 100])
+def test_no_line_of_code_is_wider_than_the_terminal(columns: int, tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "a.py")
+    for place in range(1, len(LONG) + 1):
+        one = Diagnostic(1, place, "NPU101", FINDING, "")
+        frame = Code([(path, FileResult(None, (one,), Calls()))], {path: LONG.encode()}).frame(path, one, columns)
+        assert frame is not None and "^" in frame[1]
+        assert all(len(text) <= max(columns, 28) for text in frame), (place, frame)
+
+
+def test_a_place_without_code_has_no_frame(tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "gone.py")
+    for one in (Diagnostic(3, 1, "NPU101", FINDING, ""), Diagnostic(0, 0, "NPU101", FINDING, "")):
+        assert Code([(path, FileResult(None, (one,), Calls()))]).frame(path, one, 80) is None
 
 
 def test_names_cannot_steer_the_terminal(project: pathlib.Path, capsys: Any) -> None:

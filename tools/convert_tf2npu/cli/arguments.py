@@ -5,31 +5,13 @@ from __future__ import annotations
 import argparse
 import functools
 import os
-import sys
-from typing import NoReturn
 
 from .. import __version__
 from ..engine.settings import Settings
 from ..report.language import ENGLISH, Language
 from .config import Config, check_codes, check_jobs
 from .language_option import NAMES
-
-
-class _Parser(argparse.ArgumentParser):
-    say = ENGLISH
-
-    def error(self, message: str) -> NoReturn:
-        """Exit with one line, without the usage, which --help prints."""
-        self.exit(2, f"{self.prog}: {self.say('error')}: {self.say(message)}\n")
-
-    def speak(self, say: Language) -> None:
-        """Translate the help."""
-        from .wide_help import WideHelp  # only here: English needs none of it
-
-        self.say = say
-        self.formatter_class = functools.partial(WideHelp, width=_width(), say=say)
-        for action in self._actions:
-            action.help = say(action.help or "")
+from .usage import Parser, help_width
 
 
 def parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
@@ -38,13 +20,13 @@ def parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
     Args:
         say: the language of the help and the errors.
     """
-    made = _Parser(
+    made = Parser(
         prog="convert_tf2npu",
-        formatter_class=functools.partial(argparse.HelpFormatter, width=_width()),
+        formatter_class=functools.partial(argparse.HelpFormatter, width=help_width()),
         description="Migrate TensorFlow training scripts to Ascend NPUs. Without -o or --in-place the command writes "
         "nothing and prints a unified diff.",
         epilog="Exit codes: 0 done; 1 --check found changes or findings; 2 wrong usage, or some files are not readable "
-        "as Python 3 (the others are converted).",
+        "as Python 3 (the others are converted). Example: convert_tf2npu -i src -o migrated -r reports",
     )
     made.add_argument(
         "source", metavar="SRC", nargs="?", help="the script, notebook or folder to migrate; - for standard input"
@@ -81,6 +63,18 @@ def parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
         help="files and folders of SRC to exclude, as in tests,*_pb2.py",
     )
     made.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each place of a finding")
+    made.add_argument(
+        "-q", "--quiet", action="store_true", help="print findings and errors only: no counts, notes and progress"
+    )
+    made.add_argument(
+        "--show-source",
+        action="store_true",
+        default=None,
+        help="print the line of code below each finding; by default on a terminal only",
+    )
+    made.add_argument(
+        "--no-show-source", dest="show_source", action="store_false", default=None, help="do not print lines of code"
+    )
     made.add_argument("--statistics", action="store_true", help="count findings and rewrites per rule")
     made.add_argument(
         "--language",
@@ -107,17 +101,6 @@ def parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
     if say is not ENGLISH:
         made.speak(say)
     return made
-
-
-def _width() -> int:
-    """Return the width of the help. argparse would load shutil to find it, for each argument."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdigit() and int(columns):
-        return int(columns) - 2
-    try:
-        return (os.get_terminal_size(sys.__stdout__.fileno()).columns or 80) - 2  # type: ignore[union-attr]
-    except (AttributeError, ValueError, OSError):
-        return 78
 
 
 def add_rule_arguments(made: argparse.ArgumentParser) -> None:
@@ -180,6 +163,8 @@ def conflict(args: argparse.Namespace) -> str | None:
     """Return the reason why the arguments cannot be combined, or None."""
     if args.source and args.input:
         return f"two inputs, {args.source} and -i {args.input}. Give one, or the folder that contains both"
+    if args.quiet and args.verbose:
+        return "-q and -v exclude each other. Give one of them"
     source = args.source or args.input
     if not source:
         return "missing input. Give a script, a notebook or a folder"
@@ -201,7 +186,7 @@ def entry_script(main: str, source: str) -> str | None:
 def _wrong_main(main: str, source: str) -> str | None:
     found = entry_script(main, source)
     if found is None:
-        return f"-m {main}: no such file. Give the entry script of {source}"
+        return f"file not found: {main}. Give the entry script of {source} to -m"
     inside, path = os.path.realpath(source), os.path.realpath(found)
     if path == inside or path.startswith(os.path.join(inside, "")):
         return None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..engine.remembered import Memory, cache_folder
 from ..engine.run import Exclude, Run, convert_source, recover_in_place, replace, write
+from ..files.targets import check_output, check_reports
 from ..report import text
 from ..report.language import Language
 from ..report.terminal import Terminal
@@ -17,6 +18,7 @@ from .config import find_config, no_rule
 from .progress import Progress
 
 if TYPE_CHECKING:
+    from ..report.code_frame import Code
     from ..report.writers import Reports
     from ..rules.registry import Registry
 
@@ -50,10 +52,14 @@ def migrate(args: argparse.Namespace, say: Language) -> int:
     """Migrate a file or folder, and print the results."""
     config = find_config(args.input)
     exclude = Exclude(config.exclude or (), config.folder) if args.exclude is None else Exclude(args.exclude)
-    if args.in_place:
+    if args.output:
+        check_output(args.input, args.output)
+    elif args.in_place:
         recover_in_place(args.input)
+    if args.report:
+        check_reports(args.report)
     settings = rule_settings(args, config)
-    progress = Progress(sys.stderr, say)
+    progress = Progress(sys.stderr, say, quiet=args.quiet)
     try:
         run = convert_source(
             args.input,
@@ -69,6 +75,10 @@ def migrate(args: argparse.Namespace, say: Language) -> int:
     # Written now, because --in-place replaces the files that the reports show; published last.
     code = 2 if run.unreadable else 1 if args.check and run.said else 0
     reports = _reports(run, args.report, code, settings.compat_v1, say) if args.report else None
+    written = bool(args.output or args.in_place)
+    terminal = Terminal(sys.stdout if written or args.check else sys.stderr, say)
+    named = [(entry.path, result) for entry, result in run.results]
+    lines = _code(args, terminal, named)
     try:
         missing: list[str] = []
         if args.output:
@@ -81,11 +91,9 @@ def migrate(args: argparse.Namespace, say: Language) -> int:
     finally:
         if reports:
             reports.discard()
-    written = bool(args.output or args.in_place)
     if not written and not args.check:
         _print_diff(run)
-    terminal = Terminal(sys.stdout if written or args.check else sys.stderr, say)
-    _print_report(run, args, terminal, say)
+    _print_report(run, args, terminal, lines, say)
     for relative in missing:
         Terminal(sys.stderr).say(say("{0}: unreadable, and missing in {1}").format(relative, args.output))
     return code
@@ -112,7 +120,8 @@ def convert_standard_input(args: argparse.Namespace, say: Language) -> int:
     if not args.check:
         sys.stdout.buffer.write(raw if result.new is None else result.new)
         sys.stdout.buffer.flush()
-    _print_results([("<stdin>", result)], args, Terminal(sys.stderr, say), say)
+    terminal, named = Terminal(sys.stderr, say), [("<stdin>", result)]
+    _print_results(named, args, terminal, _code(args, terminal, named, {"<stdin>": raw}), say)
     return 2 if result.unreadable else 1 if args.check and result.diagnostics else 0
 
 
@@ -124,23 +133,38 @@ def _print_diff(run: Run) -> None:
                 terminal.write_diff(text.diff(entry.relative, stream.read(), result.new))
 
 
-def _print_report(run: Run, args: argparse.Namespace, terminal: Terminal, say: Language) -> None:
-    if run.tree.left_out:
+def _code(
+    args: argparse.Namespace, terminal: Terminal, named: list[text.Named], texts: dict[str, bytes] | None = None
+) -> Code | None:
+    """Return the lines of code to print, None to print none."""
+    if not (terminal.is_terminal if args.show_source is None else args.show_source):
+        return None
+    from ..report.code_frame import Code  # only here: a run in a pipe needs none of it
+
+    return Code(named, texts)
+
+
+def _print_report(run: Run, args: argparse.Namespace, terminal: Terminal, code: Code | None, say: Language) -> None:
+    if run.tree.left_out and not args.quiet:
         terminal.say(say("not part of the migration: {0}").format(", ".join(run.tree.left_out)))
-    if run.excluded:
+    if run.excluded and not args.quiet:
         terminal.say(say("excluded from the migration: {0}").format(text.count(len(run.excluded), "file", say)))
-    _print_results([(entry.path, result) for entry, result in run.results], args, terminal, say)
-    if args.report:
+    _print_results([(entry.path, result) for entry, result in run.results], args, terminal, code, say)
+    if not run.results and not run.excluded:
+        terminal.say(say("no Python file or notebook in {0}. Give the folder of the scripts.").format(args.input))
+    if args.report and not args.quiet:
         page = os.path.join(args.report, "report.html")
         terminal.say(say("Reports: {0}, also as .json, .sarif and .txt.").format(page))
 
 
-def _print_results(results: list[text.Named], args: argparse.Namespace, terminal: Terminal, say: Language) -> None:
-    for note in notes(args):
+def _print_results(
+    results: list[text.Named], args: argparse.Namespace, terminal: Terminal, code: Code | None, say: Language
+) -> None:
+    for note in [] if args.quiet else notes(args):
         terminal.say(say(note))
-    terminal.say_results(results, args.verbose or args.check)
+    terminal.say_results(results, args.verbose or args.check, code)
     if args.statistics:
         for line in text.statistics(results, _rules(), say):
             terminal.say(line)
-    for line in text.summary(results, say):
+    for line in text.on_cpu(results, say) if args.quiet or not results else text.summary(results, say):
         terminal.say(line)

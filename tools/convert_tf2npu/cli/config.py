@@ -10,6 +10,8 @@ import os
 import sys
 from typing import Any, Iterable, NamedTuple, Sequence
 
+from .usage import closest
+
 _FILE = "pyproject.toml"
 _TABLE = "tool", "convert_tf2npu"
 
@@ -116,10 +118,8 @@ def _checked(path: str, table: dict[str, Any]) -> Config:
     for key, value in table.items():
         where = f"{path}: [{'.'.join(_TABLE)}] {key}"
         if key not in known:
-            import difflib  # only for this error
-
-            close = difflib.get_close_matches(key, known, 1)
-            hint = f"Did you mean {close[0]}?" if close else f"The keys are {', '.join(sorted(known))}"
+            close = closest(key, known)
+            hint = f"Did you mean {close}?" if close else f"The keys are {', '.join(sorted(known))}"
             raise ConfigError(f"{where}: unknown key. {hint}")
         try:
             found[key.replace("-", "_")] = known[key](value)

@@ -19,13 +19,14 @@ class Progress:
     Args:
         stream: where to draw, usually standard error.
         say: the language.
+        quiet: True to draw nothing.
     """
 
-    def __init__(self, stream: TextIO, say: Language = ENGLISH) -> None:
+    def __init__(self, stream: TextIO, say: Language = ENGLISH, quiet: bool = False) -> None:
         self._stream = stream
         self._language = say
         self._shown = False
-        self._active = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._active = not quiet and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._next_s = time.monotonic() + _WAIT_S
 
     def show(self, done: int, total: int) -> None:

@@ -7,9 +7,10 @@ from contextlib import closing
 from typing import Callable, NamedTuple, Sequence
 
 from ..files.globs import matches
+from ..files.targets import check_target
 from ..files.texts import has_findings, is_text
 from ..files.tree import Entry, Tree, read_tree
-from ..files.writer import check_target, staging_in_place, write_in_place, write_tree
+from ..files.writer import staging_in_place, write_in_place, write_tree
 from .remembered import Memory, Question, question
 from .results import FileResult
 from .settings import Settings

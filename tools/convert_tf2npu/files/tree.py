@@ -43,7 +43,7 @@ def read_tree(source: str) -> Tree:
         UsageError: there is no such file or folder.
     """
     if not os.path.lexists(source):
-        raise UsageError(f"{source}: no such file or folder")
+        raise UsageError(f"file or folder not found: {source}")
     try:
         mode = os.stat(source).st_mode
     except OSError as error:

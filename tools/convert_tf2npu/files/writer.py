@@ -14,24 +14,6 @@ from .transaction import put_in_place
 from .tree import Tree
 
 
-def check_target(source: str, target: str) -> None:
-    """Refuse a target that is the source, contains it, or is inside it.
-
-    Raises:
-        UsageError: it is.
-    """
-    real_source, real_target = os.path.realpath(source), os.path.realpath(target)
-    single = not os.path.isdir(real_source)
-    if real_source == real_target or single and real_source == os.path.join(real_target, os.path.basename(source)):
-        raise UsageError(f"{target} is the source itself. Use --in-place to change it")
-    if single:
-        return
-    if (real_target + os.sep).startswith(real_source + os.sep):
-        raise UsageError(f"{target} is inside the source {source}. Choose a folder outside")
-    if (real_source + os.sep).startswith(real_target + os.sep):
-        raise UsageError(f"{target} contains the source {source}. Choose another folder")
-
-
 def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, force: bool) -> list[str]:
     """Write a copy of a source with some of its files replaced, all of it or nothing.
 

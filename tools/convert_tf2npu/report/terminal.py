@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import Iterable, TextIO
+from typing import TYPE_CHECKING, Iterable, TextIO
 
 from ..engine.results import CHANGE, ERROR, FINDING, Diagnostic
 from . import text
 from .language import ENGLISH, Language
+
+if TYPE_CHECKING:
+    from .code_frame import Code
 
 _COLOURS: dict[str, str] = {CHANGE: "32", FINDING: "33", ERROR: "31", "place": "1"}
 _DIFF_COLOURS = ((b"+++", b"1"), (b"---", b"1"), (b"@@", b"36"), (b"+", b"32"), (b"-", b"31"))
@@ -17,7 +20,7 @@ _DIFF_COLOURS = ((b"+++", b"1"), (b"---", b"1"), (b"@@", b"36"), (b"+", b"32"), 
 class Terminal:
     """A stream of text.
 
-    It has colours on a terminal that supports them, unless NO_COLOR is set.
+    It has colours on a terminal that supports them. FORCE_COLOR asks for them anywhere, NO_COLOR forbids them.
 
     Args:
         stream: usually standard output or standard error.
@@ -27,31 +30,35 @@ class Terminal:
     def __init__(self, stream: TextIO, say: Language = ENGLISH) -> None:
         self._stream = stream
         self._language = say
-        self._coloured = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
+        self.is_terminal = stream.isatty()
+        self._coloured = not os.environ.get("NO_COLOR") and (
+            bool(os.environ.get("FORCE_COLOR")) or self.is_terminal and os.environ.get("TERM", "dumb") != "dumb"
+        )
 
     def say(self, line: str) -> None:
         """Print a line. Characters that the stream's encoding lacks are printed as escapes."""
         self._print(text.printable(line))
 
-    def say_results(self, results: Iterable[text.Named], changes: bool) -> None:
+    def say_results(self, results: Iterable[text.Named], changes: bool, code: Code | None = None) -> None:
         """Print the diagnostics of files.
 
         Args:
             results: paths and their results.
             changes: also print rewrites, and each finding at its place. Otherwise print findings and errors, and those
                 with the same message in a file as one.
+            code: the lines of code, to print each below its finding or error.
         """
         for path, result in results:
             if changes:
                 for diagnostic in result.diagnostics:
-                    self._say_diagnostic(path, diagnostic, 0)
+                    self._say_diagnostic(path, diagnostic, 0, code)
                 continue
             same = Counter((d.code, d.message) for d in result.diagnostics if d.kind != CHANGE)
             for diagnostic in result.diagnostics:
                 if diagnostic.kind != CHANGE:
-                    self._say_diagnostic(path, diagnostic, same.pop((diagnostic.code, diagnostic.message), 0) - 1)
+                    self._say_diagnostic(path, diagnostic, same.pop((diagnostic.code, diagnostic.message), 0) - 1, code)
 
-    def _say_diagnostic(self, path: str, diagnostic: Diagnostic, others: int) -> None:
+    def _say_diagnostic(self, path: str, diagnostic: Diagnostic, others: int, code: Code | None) -> None:
         """Print a diagnostic and the number of others with the same message, which is negative if it was printed."""
         if others < 0:
             return
@@ -68,6 +75,18 @@ class Terminal:
                 else "",
             )
         )
+
+        frame = code.frame(path, diagnostic, self._columns()) if code and diagnostic.kind != CHANGE else None
+        if frame:
+            self._print(frame[0])
+            self._print(self._paint(diagnostic.kind, frame[1]))
+
+    def _columns(self) -> int | None:
+        """Return the columns of the terminal, None if the stream is none."""
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or 80
+        except OSError:
+            return None
 
     def write_diff(self, diff: bytes) -> None:
         """Print a unified diff. Only colours are added to its bytes."""

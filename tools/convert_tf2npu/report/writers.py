@@ -8,6 +8,7 @@ from typing import Callable, Iterator
 from ..engine.run import Run
 from ..files.errors import UsageError
 from ..files.staging import SUFFIX, Staging
+from ..files.targets import folder_above
 from ..files.transaction import put_in_place
 from .html.page import to_html
 from .json_report import to_json
@@ -44,9 +45,7 @@ class Reports:
         self._waiting: Staging | None = None
         self._report = report_of(run, compat_v1, exit_code, say)
         try:
-            above = self._folder
-            while not os.path.lexists(above):
-                above = os.path.dirname(above)
+            above = folder_above(self._folder)
             if not os.path.isdir(above):
                 raise UsageError(f"-r {folder}: {above} is not a folder")
             if above == self._folder:

@@ -1,0 +1,80 @@
+"""The parser of the command: one line for an error, the closest name for a wrong one, help in the user's language."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import sys
+from typing import Any, Iterable, NoReturn, Sequence
+
+from ..report.language import ENGLISH, Language
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that speaks a language."""
+
+    say = ENGLISH
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse all arguments; an unknown one is an error."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(self._unknown(rest))
+        return found, []
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help. argparse's own ignores a full disk."""
+        print(self.format_help(), end="", file=file)
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with one line, without the usage, which --help prints."""
+        self.exit(2, f"{self.prog}: {self.say('error')}: {self.say(message)}\n")
+
+    def speak(self, say: Language) -> None:
+        """Translate the help."""
+        from .wide_help import WideHelp  # only here: English needs none of it
+
+        self.say = say
+        self.formatter_class = functools.partial(WideHelp, width=help_width(), say=say)
+        for action in self._actions:
+            action.help = say(action.help or "")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            near = closest(str(value), map(str, action.choices))
+            choices = ", ".join(map(repr, action.choices))
+            raise argparse.ArgumentError(
+                action,
+                self.say(f"invalid choice: {value!r}. Did you mean {near}?")
+                if near
+                else self.say(f"invalid choice: {value!r} (choose from {choices})"),
+            )
+
+    def _unknown(self, rest: Sequence[str]) -> str:
+        options = [each.partition("=")[0] for each in rest if each.startswith("-")]
+        if not options:
+            return f"unexpected argument {rest[0]!r}. Give one script, notebook or folder"
+        names = [each[2:] for each in self._option_string_actions if each.startswith("--")]
+        near = closest(options[0].lstrip("-"), names)
+        if near:
+            return f"unknown option {options[0]!r}. Did you mean --{near}?"
+        return f"unknown option {options[0]!r}. List the options with --help"
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """Return the closest of the known names; an empty string if none is close."""
+    import difflib  # only for an error: it takes longer to load than the rest of the arguments
+
+    return "".join(difflib.get_close_matches(name, list(known), 1))
+
+
+def help_width() -> int:
+    """Return the width of the help. argparse would load shutil to find it, for each argument."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns):
+        return int(columns) - 2
+    try:
+        return (os.get_terminal_size(sys.__stdout__.fileno()).columns or 80) - 2  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        return 78

@@ -1,0 +1,79 @@
+"""Checks of the folders that a run will write, made before it converts anything."""
+
+from __future__ import annotations
+
+import os
+
+from .errors import UsageError
+from .extensions import NOTEBOOK
+
+
+def check_target(source: str, target: str) -> None:
+    """Refuse a target that is the source, contains it, or is inside it.
+
+    Raises:
+        UsageError: it is.
+    """
+    real_source, real_target = os.path.realpath(source), os.path.realpath(target)
+    single = not os.path.isdir(real_source)
+    if real_source == real_target or single and real_source == os.path.join(real_target, os.path.basename(source)):
+        raise UsageError(f"{target} is the source itself. Use --in-place to change it")
+    if single:
+        return
+    if (real_target + os.sep).startswith(real_source + os.sep):
+        raise UsageError(f"{target} is inside the source {source}. Choose a folder outside")
+    if (real_source + os.sep).startswith(real_target + os.sep):
+        raise UsageError(f"{target} contains the source {source}. Choose another folder")
+
+
+def check_output(source: str, target: str) -> None:
+    """Refuse a target that cannot be written, or that check_target() refuses.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    check_target(source, target)
+    if os.path.isdir(target):
+        return  # it may have all files already
+    if os.path.lexists(target):
+        if os.path.isdir(source) or not target.endswith((".py", NOTEBOOK)):
+            raise UsageError(f"{target} exists and is not a folder")
+        target = os.path.dirname(os.path.abspath(target))
+    try:
+        _write_nothing(folder_above(target))
+    except OSError as error:
+        raise UsageError(f"cannot write {target}: {error.strerror or error}. Nothing was changed there")
+
+
+def check_reports(folder: str) -> None:
+    """Refuse a folder of reports that cannot be written.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    above = folder_above(folder)
+    if not os.path.isdir(above):
+        raise UsageError(f"-r {folder}: {above} is not a folder")
+    try:
+        _write_nothing(above)
+    except OSError as error:
+        raise UsageError(f"-r {folder}: cannot write the reports: {error.strerror or error}. Nothing was written")
+
+
+def folder_above(path: str) -> str:
+    """Return a path, or the nearest one above it that exists."""
+    path = os.path.abspath(path)
+    while not os.path.lexists(path):
+        path = os.path.dirname(path)
+    return path
+
+
+def _write_nothing(folder: str) -> None:
+    """Make a file in a folder, and remove it.
+
+    Raises:
+        OSError: the folder takes no file.
+    """
+    path = os.path.join(folder, f".convert_tf2npu-{os.getpid()}")
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    os.remove(path)
