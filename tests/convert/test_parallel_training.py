@@ -242,6 +242,33 @@ def test_an_optimizer_that_the_script_averages_stays() -> None:
     assert f"optimizer = {by_hand}\n" in new
 
 
+NORM = "class Norm(tf.keras.layers.{}):\n    def call(self, x, training=False):\n        return {}\n"
+OF_BASE = "super().call(x, training=training and self.trainable)"
+
+
+@pytest.mark.parametrize(
+    "own, made, synchronized, codes",
+    [
+        ("", "tf.keras.layers.BatchNormalization()", True, []),
+        (NORM.format("BatchNormalization", OF_BASE), "Norm()", True, []),
+        (NORM.format("BatchNormalization", OF_BASE) + "class More(Norm):\n    pass\n", "More()", True, []),
+        (NORM.format("BatchNormalization", "(x - tf.reduce_mean(x, 0)) * self.gamma"), "Norm()", False, ["NPU308"]),
+        (NORM.format("LayerNormalization", OF_BASE), "Norm()", False, []),
+        ("", "tf.keras.applications.ResNet50()", True, []),
+        ("", "tf.keras.applications.vgg19.VGG19()", False, []),
+        ("", "tf.keras.applications.VGG16(weights=None)", False, []),
+        ("", "tf.keras.applications.vgg16.preprocess_input(images)", False, []),
+    ],
+    ids="Keras subclass derived own_statistics other ResNet VGG19 VGG16 function".split(),
+)
+def test_batch_normalization_uses_the_rows_of_all_ranks(
+    own: str, made: str, synchronized: bool, codes: list[str]
+) -> None:
+    new, findings = converted(START + own + f"layer = {made}\n")
+    assert (f"layer = npu.distribute.sync_batch_norm({made})\n" in new) == synchronized and findings == codes
+    assert synchronized or f"layer = {made}\n" in new
+
+
 def test_the_step_of_a_keras_model_belongs_to_fit() -> None:
     text = HEAD + "tf.random.set_seed(1)\nclass Net(tf.keras.Model):\n    def train_step(self, data):\n"
     text += "        with tf.GradientTape() as tape:\n            loss = self.loss_of(data)\n"

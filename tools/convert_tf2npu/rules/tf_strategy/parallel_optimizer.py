@@ -9,8 +9,9 @@ In programs with a strategy only optimizers with ``clipnorm``, ``clipvalue`` or 
 clips the gradients of each replica, not their sum.
 
 Batch normalization uses the statistics of all ranks, as one process with the whole batch does:
-``npu.distribute.sync_batch_norm`` goes around layers that normalize batches and around the models of
-``tf.keras.applications``. With a strategy it stays as the strategy has it.
+``npu.distribute.sync_batch_norm`` goes around layers that normalize batches, also those of classes of the script, and
+around the models of ``tf.keras.applications`` with such layers. With a strategy it stays as the strategy has it. The rule
+reports a class that computes the statistics itself.
 
 The rule reports calls that apply gradients with an optimizer of unknown origin, and optimizers of the script that
 average their gradients with MPI. The latter stay as they are. MPI only has ranks that ``mpirun`` starts.
@@ -147,6 +148,7 @@ CODE = "NPU308"
 NEEDS = {"distributed": "tf_strategy"}
 _NORMALIZATIONS = frozenset({"tensorflow.keras.layers.BatchNormalization", "tensorflow.BatchNormalization"})
 _APPLICATIONS = "tensorflow.keras.applications."
+_WITHOUT = ("VGG", "ConvNeXt")  # applications without batch normalization
 _SYNCHRONIZED = "npu_shim.npu_device.distribute.sync_batch_norm"
 
 
@@ -171,7 +173,14 @@ def check_file(context: Context) -> Iterator[Result]:
             )
         elif made_with_mpi(call.node, call.where, context.names):
             yield Finding(call.node, MPI)
-        elif _normalizes(context.resolve(call.node.func, call.where) or ""):
+        elif _normalizes(context, call):
+            if not _has_statistics_of_keras(context, call):
+                yield Finding(
+                    call.node,
+                    "this layer computes the statistics of one rank. Average them in its method call with "
+                    f"{name}.distribute.all_reduce",
+                )
+                continue
             yield Change(
                 call.node,
                 "batch normalization with the statistics of all ranks",
@@ -192,8 +201,25 @@ def _clips(call: ast.Call) -> bool:
     return any((keyword.arg or "").startswith(("clip", "global_clip")) for keyword in call.keywords)
 
 
-def _normalizes(name: str) -> bool:
-    return name in _NORMALIZATIONS or name.startswith(_APPLICATIONS) and last_part(name)[:1].isupper()
+def _normalizes(context: Context, call: Call) -> bool:
+    """Return True if a call makes a layer or a model of Keras that normalizes batches."""
+    made = context.names.definition(call.node.func, call.where)
+    if made is not None:
+        return isinstance(made.node, ast.ClassDef) and not _NORMALIZATIONS.isdisjoint(made.names.ancestry(made.node))
+    name = context.resolve(call.node.func, call.where) or ""
+    word = last_part(name) if name.startswith(_APPLICATIONS) else ""
+    return name in _NORMALIZATIONS or word[:1].isupper() and not word.startswith(_WITHOUT)
+
+
+def _has_statistics_of_keras(context: Context, call: Call) -> bool:
+    """Return False for a class of the project whose method call does not call that of its base."""
+    made = context.names.definition(call.node.func, call.where)
+    own = made.names.held(made.node, "call") if made is not None and isinstance(made.node, ast.ClassDef) else []
+    return all(
+        each.binding.node is None
+        or any(isinstance(node, ast.Attribute) and node.attr == "call" for node in ast.walk(each.binding.node))
+        for each in own
+    )
 
 
 def _inner(context: Context) -> set[Key]:
