@@ -46,6 +46,10 @@ PROJECTS: dict[str, tuple[dict[str, str], str]] = {
         {"a.py": TF + 'import b\nb.train(tf.data.TFRecordDataset("x"))\n', "b.py": "import c\n" + TRAINS, "c.py": ""},
         "a b",
     ),
+    "a dataset that is handed to a file without imports of the project": (
+        {"a.py": TF + 'import b\nb.train(tf.data.TFRecordDataset("x"))\n', "b.py": "import os\n" + TRAINS},
+        "a b",
+    ),
     "nothing that is handed to it": (
         {
             "a.py": TF + 'import b\nb.train(tf.data.TFRecordDataset("x"))\n',

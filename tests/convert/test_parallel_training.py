@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 from convert_tf2npu.engine.converter import FINDING, Converter
+from convert_tf2npu.engine.run import convert_source
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
 
@@ -314,6 +315,58 @@ def test_an_attribute_that_the_class_compiles_is_reported() -> None:
         HEAD + trainer + train + other + train + "import zoo\nTrainer(zoo.make()).train(x, y)\n" + STEP
     )
     assert findings.count("NPU307") == 1
+
+
+OTHER = HEAD + "import nets\nm = tf.keras.Sequential([])\nm.compile('sgd', 'mse')\nm.fit(x, y)\n"
+PREPARE = "def prepare(net):\n    net.compile(tf.keras.optimizers.SGD(0.1), 'mse')\n"
+
+
+@pytest.mark.parametrize(
+    "text, codes",
+    [
+        ("def go(model):\n    model.compile(tf.keras.optimizers.SGD(0.1), 'mse')\n    model.fit(x)\n", ["NPU307"]),
+        ("def go(model):\n    model.compile('sgd', 'mse')\n    model.fit(x)\n", ["NPU307"]),
+        ("def go(model, sgd):\n    model.compile(sgd, 'mse')\n    model.fit(x)\n", ["NPU307"]),
+        (PREPARE + "def go(model):\n    prepare(model)\n    model.fit(x)\n", ["NPU307"]),
+        (PREPARE + "def go(model):\n    prepare(net=model)\n    model.fit(x)\n", ["NPU307"]),
+        (PREPARE + "def go(model):\n    model.fit(x)\nnet = nets.net()\nprepare(net)\ngo(net)\n", ["NPU307"]),
+        (PREPARE + "def made():\n    net = nets.net()\n    prepare(net)\n    return net\nmade().fit(x)\n", ["NPU307"]),
+        (PREPARE + "class T:\n    def __init__(self, net):\n        self.net = net\n        prepare(self.net)\n"
+         "    def go(self):\n        self.net.fit(x)\n", ["NPU307"]),
+        ("def go(model):\n    model.fit(x, epochs=3)\n", ["NPU307"]),
+        ("def go(model):\n    model.fit(x)\n", []),
+        ("def prepare(net):\n    pass\ndef go(model):\n    prepare(model)\n    model.fit(x)\n", []),
+        ("import re\ndef go(model):\n    re.compile('sgd')\n    model.fit(x)\n", []),
+    ],
+    ids="positional name variable function keyword caller returned attribute epochs unknown other re".split(),
+)  # fmt: skip
+def test_fit_of_a_model_of_unknown_type_is_reported(text: str, codes: list[str]) -> None:
+    assert converted(OTHER + text)[1] == codes
+
+
+def test_models_that_another_file_trains_and_saves(tmp_path: pathlib.Path) -> None:
+    train = OTHER + "import helper\nhelper.train(m, x)\nhelper.save(m, 'w.h5')\n"
+    helper = "import os\ndef train(net, x):\n    net.fit(x)\ndef save(net, path):\n    net.save(path)\n"
+    (tmp_path / "train.py").write_text(train)
+    (tmp_path / "helper.py").write_text(helper)
+    result = convert_source(str(tmp_path), Settings(distributed="tf_strategy"))
+    assert "    npu.distribute.data_parallel(net).fit(x)\n" in result.new["helper.py"].decode()
+    assert "    if npu.distribute.is_root(): net.save(path)\n" in result.new["helper.py"].decode()
+
+
+@pytest.mark.parametrize(
+    "text, codes",
+    [
+        ("def save(model, path):\n    model.save_weights(path)\n", ["NPU311"]),
+        ("def save(model, path):\n    model.save(path)\n", []),
+        (PREPARE + "def save(model, path):\n    prepare(model)\n    model.save(path)\n", ["NPU311"]),
+        ("class Net(tf.keras.Model):\n    def save_weights(self, path):\n        super().save_weights(path)\n", []),
+        ("def save(model, path, rank):\n    if rank == 0:\n        model.save_weights(path)\n", []),
+    ],
+    ids="weights anything compiled super rank".split(),
+)
+def test_saving_of_a_model_of_unknown_type_is_reported(text: str, codes: list[str]) -> None:
+    assert converted(OTHER + text)[1] == codes
 
 
 def test_random_numbers_are_shared_where_no_seed_is_set() -> None:

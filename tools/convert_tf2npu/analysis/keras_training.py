@@ -7,9 +7,9 @@ from typing import Iterator
 
 from ..project.context import Context
 from ..rewrite.insertion import is_main_guard
-from ..semantics.model import Call, Where
-from ..semantics.module_index import Names
+from ..semantics.model import Call
 from ..semantics.tf_types import Type
+from .compiled_models import is_compiled
 from .device_placement import in_test
 from .tensorflow_evidence import trains_as_keras
 
@@ -37,39 +37,17 @@ def first_training(context: Context) -> Call | None:
 def first_possible_training(context: Context) -> Call | None:
     """Return the first training call of an object of unknown type that is compiled or trained as only Keras does."""
     calls_keras = any(name.startswith("tensorflow.keras.") for name in context.called.values())
-    compiled = context.names.once(_compiled) if calls_keras else frozenset()
     for call in _training_calls(context):
         model = call.node.func.value  # type: ignore[attr-defined]
         may_be_keras = (
-            isinstance(model, ast.Name)
-            and _key(context.names, model, call.where) in compiled
+            calls_keras
+            and isinstance(model, ast.Name)
             and context.types.of(model, call.where) is None
+            and is_compiled(context.names, model, call.where)
         )
         if (may_be_keras or trains_as_keras(context.names, call)) and not in_test(context, call.node):
             return call
     return None
-
-
-def is_compiled(names: Names, model: ast.expr, where: Where) -> bool:
-    """Return True if the file compiles what an expression holds, a variable or an attribute, as a Keras model."""
-    return isinstance(model, (ast.Name, ast.Attribute)) and _key(names, model, where) in names.once(_compiled)
-
-
-def _compiled(names: Names) -> frozenset[tuple[str, int]]:
-    return frozenset(
-        _key(names, c.node.func.value, c.where)
-        for c in names.calls
-        if isinstance(c.node.func, ast.Attribute)
-        and c.node.func.attr == "compile"
-        and isinstance(c.node.func.value, (ast.Name, ast.Attribute))
-        and {"loss", "optimizer"} & {k.arg for k in c.node.keywords}
-    )
-
-
-def _key(names: Names, value: ast.Name | ast.Attribute, where: Where) -> tuple[str, int]:
-    """Return a variable with its scope, or an attribute with the class or the scope that has it."""
-    owner = names.owner(value.value, where) if isinstance(value, ast.Attribute) else None
-    return ast.dump(value), id(owner.node if owner else where.scope)
 
 
 def sets_session(context: Context) -> bool:

@@ -101,10 +101,8 @@ class Project(ModuleIndex):
         path = self.files.absolute(path)
         if path in self.paths:
             concerned = self.imports.concerned
-            if path not in concerned.reaching and not (
-                path in concerned.handed and (on_objects is None or on_objects.search(raw))
-            ):
-                return False
+            if path not in concerned.reaching:
+                return path in concerned.handed and (on_objects is None or on_objects.search(raw) is not None)
         finder = self.files.finder
         return any(name == b"." or finder.may_be(name.decode("utf-8", "replace")) for name in _IMPORTED.findall(raw))
 

@@ -194,8 +194,21 @@ def means(node: ast.AST, where: Where, user: Names, called: Called) -> bool:
     found = user.named(node, where)
     if found is None:
         defined = user.definition(node, where)
-        return defined is None or defined[0] is called.target
+        return defined[0] is called.target if defined is not None else not _is_of_object(node, where, user)
     return found == ResolvedName(called.target.name, called.names.path)
+
+
+def _is_of_object(node: ast.AST, where: Where, user: Names) -> bool:
+    """Return True for an attribute of a parameter or of an object that a library makes, which is no module."""
+    value = getattr(node, "value", None)
+    bindings = user.lookup(value.id, where) if isinstance(value, ast.Name) else None
+    return bool(bindings) and all(
+        each.kind == "arg"
+        or each.kind == "value"
+        and isinstance(each.node, ast.Call)
+        and not (user.resolve(each.node.func, each.where) or "importlib").startswith("importlib")
+        for each in bindings or ()
+    )
 
 
 def _may_be_method(node: ast.AST, where: Where, user: Names, called: Called) -> bool:

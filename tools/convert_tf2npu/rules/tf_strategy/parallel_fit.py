@@ -82,10 +82,12 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ...analysis.compiled_models import is_compiled
 from ...analysis.device_placement import in_test
 from ...analysis.keras_methods import is_keras_method
-from ...analysis.keras_training import TRAINING_METHODS, is_compiled
+from ...analysis.keras_training import TRAINING_METHODS
 from ...analysis.parallel_training import DISTRIBUTE, is_parallel
+from ...analysis.tensorflow_evidence import trains_as_keras
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
@@ -112,7 +114,9 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
             wrap(context.source, model, f"{name}.distribute.data_parallel(", ")"),
             (name,),
         )
-    elif is_compiled(context.names, model, call.where) and context.types.of(model, call.where) is None:
+    elif context.types.of(model, call.where) is None and (
+        trains_as_keras(context.names, call) or is_compiled(context.names, model, call.where)
+    ):
         text = context.source.segment(model)
         yield Finding(
             call.node,

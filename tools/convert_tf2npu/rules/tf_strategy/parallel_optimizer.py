@@ -140,6 +140,7 @@ from ...analysis.optimizers import AROUND, MADE, Key, already_wrapped, is_keras,
 from ...analysis.parallel_training import applies, has_loop, has_own_strategy, is_parallel, of_keras_fit
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
+from ...semantics.model import Call
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
 from ..base import Change, Context, Finding, Result

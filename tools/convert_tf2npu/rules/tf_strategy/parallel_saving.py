@@ -4,7 +4,8 @@ Each rank runs the whole script, so all of them write the same files. The rule l
 ``npu.distribute.is_root()`` is true there, and on one process. It converts ``save``, ``save_weights`` and ``export`` of
 Keras models, ``save`` and ``write`` of ``tf.train.Checkpoint`` and ``CheckpointManager``, ``tf.saved_model.save`` and
 ``tf.keras.models.save_model``. A call whose result the script uses is reported unless it is assigned to a variable, which
-is None on the other ranks. A path that depends on the task of a worker stays: the script gives each rank its own folder.
+is None on the other ranks. ``save_weights`` of an object of unknown type, and ``save`` of one that is compiled as a model,
+are reported. A path that depends on the task of a worker stays: the script gives each rank its own folder.
 Callbacks see NPU307. ``tf.summary.create_file_writer`` writes on rank 0, too.
 
 Options: -d tf_strategy
@@ -80,12 +81,65 @@ Untouched::
     if task_id != 0:
         tf.io.gfile.rmtree(path)
 
+Before::
+
+    import tensorflow as tf
+
+    def save(model, path):
+        model.save_weights(path)
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    model.fit(dataset)
+    save(model, 'model.h5')
+
+After::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    def save(model, path):
+        if npu.distribute.is_root(): model.save_weights(path)
+
+    npu.open().as_default()
+    npu.distribute.share_random_state()
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    npu.distribute.data_parallel(model).fit(dataset)
+    save(model, 'model.h5')
+
+Reported::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    def train(model, dataset: tf.data.Dataset):
+        npu.distribute.data_parallel(model).fit(dataset, epochs=3)
+        model.save_weights('model.h5')
+
+    npu.open().as_default()
+    npu.distribute.share_random_state()
+    train(models.build(), dataset)
+
 Untouched::
 
     import tensorflow as tf
 
     def convert(model: tf.keras.Model):
         model.save('model.h5')
+
+Untouched::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+    from PIL import Image
+
+    npu.open().as_default()
+    npu.distribute.share_random_state()
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    npu.distribute.data_parallel(model).fit(dataset)
+    Image.fromarray(model.predict(images)[0]).save('image.png')
 """
 
 from __future__ import annotations
@@ -94,6 +148,7 @@ import ast
 import re
 from typing import Iterator
 
+from ...analysis.compiled_models import is_compiled
 from ...analysis.device_placement import in_test
 from ...analysis.parallel_training import is_parallel
 from ...analysis.tensorflow_version import verdict
@@ -107,6 +162,7 @@ from ..base import Change, Context, Finding, Result
 
 CODE = "NPU311"
 NEEDS = {"distributed": "tf_strategy"}
+ON_OBJECTS = (".save", ".save_weights", ".export")
 _FUNCTIONS = frozenset({"tensorflow.saved_model.save", "tensorflow.keras.models.save_model"})
 _WRITER = "tensorflow.summary.create_file_writer"
 _OF_MODELS = frozenset({"save", "save_weights", "export"})
@@ -122,9 +178,16 @@ def check_file(context: Context) -> Iterator[Result]:
     if not is_parallel(context) or not verdict(context).is_trained:
         return
     for call in context.names.calls:
-        if _saves(context, call) and not in_test(context, call.node) and not _depends_on_rank(context, call.node):
-            if not _has_path_of_rank(context, call):
-                yield _on_root(context, call)
+        saves = _saves(context, call)
+        if not (saves or _may_save(context, call)) or in_test(context, call.node):
+            continue
+        if not _depends_on_rank(context, call.node) and not _has_path_of_rank(context, call):
+            is_root = f"{device_name(context.names)}.distribute.is_root()"
+            yield (
+                _on_root(context, call)
+                if saves
+                else Finding(call.node, f"all ranks may save to the same path. Call this only if {is_root}")
+            )
 
 
 def _saves(context: Context, call: Call) -> bool:
@@ -138,6 +201,20 @@ def _saves(context: Context, call: Call) -> bool:
         return function.attr in _OF_MODELS
     made = [o.resolve() for o in origins(function.value, call.where, context.names) if isinstance(o.node, ast.Call)]
     return bool(made) and all(function.attr in _CHECKPOINTS.get(each or "", ()) for each in made)
+
+
+def _may_save(context: Context, call: Call) -> bool:
+    """Return True for the saving method of an object of unknown type that is a Keras model by its name or use."""
+    function = call.node.func
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr in _OF_MODELS
+        and context.resolve(function, call.where) is None
+        and context.names.definition(function, call.where) is None
+        and context.types.of(function.value, call.where) is None
+        and not isinstance(getattr(function.value, "func", None), ast.Name)  # super().save_weights()
+        and (function.attr == "save_weights" or is_compiled(context.names, function.value, call.where))
+    )
 
 
 def _on_root(context: Context, call: Call) -> Result:

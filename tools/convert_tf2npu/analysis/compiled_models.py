@@ -1,0 +1,145 @@
+"""Find objects of unknown type that are compiled as Keras models, also in other functions and files."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator, NamedTuple, Tuple
+
+from ..semantics.call_sites import handed, handed_to_method
+from ..semantics.model import Binding, Where
+from ..semantics.module_index import Names
+from ..semantics.scopes import own_returns
+from ..syntax.expressions import constant
+from .optimizers import role
+
+_ARGUMENTS = frozenset({"loss", "optimizer"})
+_NAMES = frozenset("adadelta adagrad adam adamax adamw ftrl lion nadam rmsprop sgd".split())  # of optimizers
+_DEEPEST = 4  # functions that the object passes on its way
+_Variable = Tuple[str, int]  # with the id of its scope, or an attribute with that of its class
+
+
+class _Use(NamedTuple):
+    """An argument of a call: its position, or its keyword."""
+
+    call: ast.Call
+    where: Where
+    position: int
+    keyword: str
+
+
+def is_compiled(names: Names, model: ast.expr, where: Where, deepest: int = _DEEPEST) -> bool:
+    """Return True if the project compiles what an expression holds as a Keras model.
+
+    Args:
+        names: of the module.
+        model: a variable, an attribute or a call.
+        where: its place.
+        deepest: the number of functions to follow that get, pass or return the object.
+    """
+    if isinstance(model, ast.Call):
+        made = names.definition(model.func, where) if deepest else None
+        returns = own_returns(made.node) if made is not None and isinstance(made.node, ast.FunctionDef) else []
+        return made is not None and any(
+            each.value is not None and is_compiled(made.names, each.value, made.names.places[each], deepest - 1)
+            for each in returns
+        )
+    if not isinstance(model, (ast.Name, ast.Attribute)):
+        return False
+    if _gets_compiled(names, _variable(names, model, where), deepest):
+        return True
+    return deepest > 0 and any(
+        _comes_compiled(its_names, each, deepest - 1) for each, its_names in _bindings(names, model, where)
+    )
+
+
+def _gets_compiled(names: Names, variable: _Variable, deepest: int) -> bool:
+    """Return True if a module compiles what a variable holds, or passes it to a function that does."""
+    if variable in names.once(_compiled):
+        return True
+    return deepest > 0 and any(
+        _gets_compiled(its_names, parameter, deepest - 1)
+        for use in names.once(_uses).get(variable, ())
+        for parameter, its_names in _parameter(names, use)
+    )
+
+
+def _comes_compiled(names: Names, binding: Binding, deepest: int) -> bool:
+    """Return True if the object that a binding binds is compiled before."""
+    if binding.kind == "value" and isinstance(binding.node, ast.expr):
+        return is_compiled(names, binding.node, binding.where, deepest)
+    values = handed(binding, names) if binding.kind == "arg" else None
+    if values is None and binding.kind == "arg":
+        values = handed_to_method(binding, names)
+    return any(is_compiled(each.names, each.value, each.where, deepest) for each in values or ())
+
+
+def _bindings(names: Names, model: ast.Name | ast.Attribute, where: Where) -> Iterator[tuple[Binding, Names]]:
+    if isinstance(model, ast.Name):
+        yield from ((binding, names) for binding in names.lookup(model.id, where) or ())
+        return
+    owner = names.owner(model.value, where)
+    if owner is not None:
+        yield from ((held.binding, held.names) for held in owner.names.held(owner.node, model.attr))
+
+
+def _parameter(names: Names, use: _Use) -> Iterator[tuple[_Variable, Names]]:
+    """Yield the parameter of a function of the project that gets an argument."""
+    found = names.definition(use.call.func, use.where)
+    function = found.node if found is not None else None
+    if found is None or not isinstance(function, ast.FunctionDef):
+        return
+    given = [each.arg for each in function.args.args]
+    position = use.position + isinstance(found.names.parents.get(function), ast.ClassDef)  # self
+    name = use.keyword or (given[position] if position < len(given) else "")
+    for each in found.names.functions:
+        if each.node is function and name in each.scope.bindings:
+            yield (ast.dump(ast.Name(name, ast.Load())), id(each.scope)), found.names
+
+
+def _uses(names: Names) -> dict[_Variable, list[_Use]]:
+    """Return the calls that pass a variable or an attribute."""
+    found: dict[_Variable, list[_Use]] = {}
+    for call in names.calls:
+        for position, value in enumerate(call.node.args):
+            if isinstance(value, (ast.Name, ast.Attribute)):
+                use = _Use(call.node, call.where, position, "")
+                found.setdefault(_variable(names, value, call.where), []).append(use)
+        for keyword in call.node.keywords:
+            if keyword.arg and isinstance(keyword.value, (ast.Name, ast.Attribute)):
+                use = _Use(call.node, call.where, -1, keyword.arg)
+                found.setdefault(_variable(names, keyword.value, call.where), []).append(use)
+    return found
+
+
+def _compiled(names: Names) -> frozenset[_Variable]:
+    """Return the variables and attributes that a module compiles with a loss or an optimizer."""
+    return frozenset(
+        _variable(names, call.node.func.value, call.where)
+        for call in names.calls
+        if isinstance(call.node.func, ast.Attribute)
+        and call.node.func.attr == "compile"
+        and isinstance(call.node.func.value, (ast.Name, ast.Attribute))
+        and (_ARGUMENTS & {k.arg for k in call.node.keywords} or _begins_with_optimizer(names, call.node, call.where))
+    )
+
+
+def _begins_with_optimizer(names: Names, call: ast.Call, where: Where) -> bool:
+    """Return True if the first of some arguments is an optimizer, or the name of one."""
+    first = call.args[0] if call.args else None
+    if isinstance(first, ast.Call):
+        return role(first, where, names) is not None
+    value = (constant(first) or (None,))[0] if first is not None else None
+    if isinstance(value, str):
+        return value.lower() in _NAMES and names.resolve(call.func, where) is None
+    return (
+        isinstance(first, (ast.Name, ast.Attribute)) and len(call.args) > 1 and names.resolve(call.func, where) is None
+    )
+
+
+def _variable(names: Names, value: ast.Name | ast.Attribute, where: Where) -> _Variable:
+    """Return a variable with its scope, or an attribute with the class or the scope that has it."""
+    if isinstance(value, ast.Attribute):
+        owner = names.owner(value.value, where)
+        return ast.dump(value), id(owner.node if owner else where.scope)
+    bound = names.lookup(value.id, where)
+    return ast.dump(value), id(bound[0].where.scope if bound else where.scope)
