@@ -25,6 +25,7 @@ from npu_shim.distributed.ranktable.generate import parse_hosts
 from npu_shim.distributed.ranktable.reader import read_text
 from npu_shim.launching import cores, modelarts
 from npu_shim.launching.across_hosts import mpirun_process
+from npu_shim.launching.follow import ALL, FIRST
 from npu_shim.launching.host_memory import memory_warning
 from npu_shim.launching.job import TIMED_OUT, Job
 from npu_shim.launching.job_ranks import (
@@ -92,7 +93,7 @@ def main(arguments: list[str]) -> int:
         try:
             table = str(assignment.table)
             plan = [
-                mpirun_process(assignment.hosts, command, job_id, log_dir, table, environ, bind_cores=args.bind_cores)
+                mpirun_process(assignment.hosts, command, job_id, log_dir, table, environ, args.bind_cores, args.output)
             ]
         except ValueError as error:
             _report(f"error: {error}")
@@ -124,12 +125,11 @@ def _run(
     warning = None if assignment.hosts else memory_warning(len(plan))
     if warning:
         _report(warning)
-    _report(
-        f"job {plan[0].environment['JOB_ID']}: {_ranks_here(plan, assignment)}, logs in {log_dir}; "
-        f"showing rank {plan[0].rank}"
-    )
+    note = _nothing if args.quiet else _report
+    shown = "all ranks" if args.output == ALL else f"rank {plan[0].rank}"
+    note(f"job {plan[0].environment['JOB_ID']}: {_ranks_here(plan, assignment)}, logs in {log_dir}; showing {shown}")
     begin = time.monotonic()
-    preload = None if args.no_preload else preload_environment(_target(args), plan, environ, _report)
+    preload = None if args.no_preload else preload_environment(_target(args), plan, environ, note)
     display = Display("npu-shim launch") if args.progress else None
     code = Job(
         plan,
@@ -140,9 +140,10 @@ def _run(
         environ=environ,
         display=display,
         preload=preload,
+        shows=args.output,
     ).run()
     if not code:
-        _report(f"all {len(assignment.slots)} ranks finished after {time.monotonic() - begin:.0f} s")
+        note(f"all {len(assignment.slots)} ranks finished after {time.monotonic() - begin:.0f} s")
     return code
 
 
@@ -156,6 +157,10 @@ def _ranks_here(plan: list[RankProcess], assignment: JobRanks) -> str:
     if not servers:
         return f"{len(plan)} ranks"
     return f"rehearsal of {len(plan)} ranks of {len(servers)} server{'s' if len(servers) > 1 else ''} on this host"
+
+
+def _nothing(line: str) -> None:
+    """Report nothing, for --quiet."""
 
 
 def _report(line: str) -> None:
@@ -225,6 +230,13 @@ def _parser() -> argparse.ArgumentParser:
         help="folder for the logs rank_0.log and so on (server_0_rank_0.log with --rehearse), which grow with each "
         "run; by default npu_shim_logs/JOB_ID",
     )
+    made.add_argument(
+        "--output",
+        choices=(FIRST, ALL),
+        default=FIRST,
+        help="the ranks whose output is shown: the first, or all, each line with the number of its rank",
+    )
+    made.add_argument("-q", "--quiet", action="store_true", help="print the output of ranks and errors only")
     made.add_argument("--job-id", metavar="ID", help="name of the job; by default JOB_ID or a new name")
     text = "bind each rank to processors and memory near its device, by npu-smi or the PCI bus, else to even shares"
     made.add_argument("--bind-cores", action="store_true", help=text)

@@ -10,6 +10,7 @@ from npu_shim._host import host_env
 from npu_shim.distributed.ranktable import allocation
 from npu_shim.distributed.ranktable.generate import Host
 from npu_shim.launching import host_rank
+from npu_shim.launching.follow import FIRST
 from npu_shim.launching.job import RESTART_VARIABLE
 from npu_shim.launching.plan import RankProcess, RankSlot, Share, processes
 
@@ -24,6 +25,7 @@ def mpirun_process(
     rank_table: str,
     environ: Mapping[str, str] | None = None,
     bind_cores: bool = False,
+    shows: str = FIRST,
 ) -> RankProcess:
     """Return the process that starts all ranks of a job and ends with them.
 
@@ -35,6 +37,7 @@ def mpirun_process(
         rank_table: path of the rank table, on each host.
         environ: the variables of the launcher; those of this process when None.
         bind_cores: True to bind each rank to its own processors.
+        shows: "first" or "all", as for Job.
     Raises:
         ValueError: there is no mpirun, or it is neither that of Open MPI nor that of MPICH.
     """
@@ -52,7 +55,7 @@ def mpirun_process(
     # env works in the same way with each mpirun, whose options for variables differ
     words = ["env", *(f"{name}={value}" for name, value in {**forwarded, **own}.items())]
     processors = host_rank.BOUND if bind_cores else host_rank.SHARED
-    words += [sys.executable, "-m", host_rank.__name__, os.path.abspath(log_dir), processors, *command]
+    words += [sys.executable, "-m", host_rank.__name__, os.path.abspath(log_dir), processors, shows, *command]
     mpirun = allocation.find_mpirun()
     removed = ("RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID", "DEVICE_ID", *rank.removed)
     return RankProcess(

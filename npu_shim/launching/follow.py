@@ -1,9 +1,11 @@
-"""Show the growth of a log file on the terminal."""
+"""Show the growth of log files on the terminal."""
 
 from __future__ import annotations
 
 import os
-from typing import BinaryIO
+from typing import BinaryIO, Sequence
+
+FIRST, ALL = "first", "all"  # the ranks whose output is shown
 
 
 class Follower:
@@ -13,22 +15,66 @@ class Follower:
         path: of the file.
         begin: number of bytes to skip.
         stream: the destination.
+        prefix: begins each line; lines are then copied whole. An empty one copies bytes as they come.
     """
 
-    def __init__(self, path: str, begin: int, stream: BinaryIO) -> None:
+    def __init__(self, path: str, begin: int, stream: BinaryIO, prefix: str = "") -> None:
         self._path = path
         self._position = begin
         self._stream = stream
+        self._prefix = prefix.encode()
+        self._part = b""  # of a line that has not ended
 
     def copy(self) -> None:
         """Copy the new bytes."""
         with open(self._path, "rb") as log:
             log.seek(self._position)
             new = log.read()
-        if new:
-            self._position += len(new)
-            try:
-                self._stream.write(new)
-                self._stream.flush()
-            except BrokenPipeError:  # the reader has closed the pipe; training continues, and the log is complete
-                self._stream = open(os.devnull, "wb")
+        self._position += len(new)
+        if self._prefix and new:
+            *lines, self._part = (self._part + new).split(b"\n")
+            new = b"".join(self._prefix + _shown(line) + b"\n" for line in lines)
+        self._write(new)
+
+    def finish(self) -> None:
+        """Copy the new bytes, and what is left of a line that has not ended."""
+        self.copy()
+        last, self._part = self._part, b""
+        if last:
+            self._write(self._prefix + _shown(last) + b"\n")
+
+    def _write(self, new: bytes) -> None:
+        if not new:
+            return
+        try:
+            self._stream.write(new)
+            self._stream.flush()
+        except BrokenPipeError:  # the reader has closed the pipe; training continues, and the log is complete
+            self._stream = open(os.devnull, "wb")
+
+
+class Followers:
+    """The followers of several files. See Follower."""
+
+    def __init__(self, followers: Sequence[Follower]) -> None:
+        self._followers = followers
+
+    def copy(self) -> None:
+        """Copy the new bytes of each file."""
+        for follower in self._followers:
+            follower.copy()
+
+    def finish(self) -> None:
+        """Copy what is left of each file."""
+        for follower in self._followers:
+            follower.finish()
+
+
+def prefix_of(rank: int) -> str:
+    """Return the beginning of each line of a rank where the output of all is shown."""
+    return f"[rank {rank}] "
+
+
+def _shown(line: bytes) -> bytes:
+    """Return the last form of a line: a bar that draws itself again begins after a carriage return."""
+    return line.rstrip(b"\r").rpartition(b"\r")[2]

@@ -1,6 +1,6 @@
-"""Run one rank that mpirun started on any host: write its log, show the output of rank 0, and name a failure once.
+"""Run one rank that mpirun started on any host: write its log, show its output, and name a failure once.
 
-python -m npu_shim.launching.host_rank LOG_DIR shared|bound COMMAND ...
+python -m npu_shim.launching.host_rank LOG_DIR shared|bound first|all COMMAND ...
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from npu_shim._host import host_env
 from npu_shim.distributed.world import world
 from npu_shim.launching import cores
 from npu_shim.launching.failure import CAUSE_WAIT_S, failure_lines, finished, lost_rank, reported_failure
-from npu_shim.launching.follow import Follower
+from npu_shim.launching.follow import ALL, Follower, prefix_of
 from npu_shim.launching.plan import OP_THREADS, share_threads
 
 _POLL_INTERVAL_S = 0.05
@@ -27,13 +27,14 @@ SHARED, BOUND = "shared", "bound"  # the processors of a host
 _STARTERS = ("mpirun", "mpiexec", "mpiexec.hydra", "prterun", "prted", "orterun", "orted", "hydra_pmi_proxy")
 
 
-def main(log_dir: str, command: list[str], bind_cores: bool = False) -> int:
+def main(log_dir: str, command: list[str], bind_cores: bool = False, shows_all: bool = False) -> int:
     """Run the command as the rank that the variables of mpirun and the rank table give.
 
     Args:
         log_dir: the folder for the log.
         command: program and arguments.
         bind_cores: True to bind the rank to its own share of the processors of its host.
+        shows_all: True to show the output of each rank, not of rank 0 only.
     Returns:
         The exit code of the command, 128 + N if signal N ended it. The command ends with the daemon that started this
         process.
@@ -64,7 +65,8 @@ def main(log_dir: str, command: list[str], bind_cores: bool = False) -> int:
         begin = log.tell()
         # MPICH connects its processes by an open file, which the command needs.
         process = subprocess.Popen(command, env=environ, stdout=log, stderr=subprocess.STDOUT, close_fds=False)
-    follower = Follower(path, begin, sys.stdout.buffer) if here.rank == 0 else None
+    prefix = prefix_of(here.rank) if shows_all else ""
+    follower = Follower(path, begin, sys.stdout.buffer, prefix) if here.rank == 0 or shows_all else None
     code, kill_at = None, None
     while code is None:
         is_ended = bool(ended)
@@ -77,6 +79,8 @@ def main(log_dir: str, command: list[str], bind_cores: bool = False) -> int:
         elif kill_at is not None and time.monotonic() > kill_at:
             process.kill()
         time.sleep(_POLL_INTERVAL_S)
+    if follower is not None:
+        follower.finish()
     if os.getppid() != daemon:
         with open(path, "ab") as log:
             log.write(f"npu-shim launch: rank {here.rank} ended with the process of mpirun that started it\n".encode())
@@ -153,4 +157,4 @@ def _status(pid: int) -> tuple[str, int, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[3:], sys.argv[2] == BOUND))
+    sys.exit(main(sys.argv[1], sys.argv[4:], sys.argv[2] == BOUND, sys.argv[3] == ALL))

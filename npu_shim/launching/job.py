@@ -11,7 +11,7 @@ from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
 
 from npu_shim._host import host_env
 from npu_shim.launching import failure, guardian
-from npu_shim.launching.follow import Follower
+from npu_shim.launching.follow import ALL, FIRST, Follower, Followers, prefix_of
 from npu_shim.launching.fork_server import ForkServer
 from npu_shim.launching.plan import RankProcess
 from npu_shim.launching.progress.display import Display
@@ -30,7 +30,8 @@ class Job:
     Args:
         processes: the processes to start.
         report: prints a line for the user.
-        output: receives the output of the first rank, in addition to its log.
+        output: receives the output of the first rank, or of all, in addition to their logs.
+        shows: "first", or "all" for each line of all ranks with the number of its rank.
         timeout: seconds for the job, restarts included; None for no limit.
         max_restarts: maximum number of restarts after a rank has failed.
         grace: seconds between terminating and killing a rank.
@@ -51,7 +52,9 @@ class Job:
         environ: Mapping[str, str] | None = None,
         display: Display | None = None,
         preload: Mapping[str, str] | None = None,
+        shows: str = FIRST,
     ) -> None:
+        self._shows = shows
         self._preload = preload
         self._display = display
         self._processes = processes
@@ -128,12 +131,24 @@ class Job:
                     f"{time.strftime('%Y-%m-%d %H:%M:%S')}" + (f", restart {restarts}" if restarts else "")
                 )
                 self._ranks.append(Rank(process, environ, pipe, header, progress, fork_server))
-            return self._watch(Follower(self._ranks[0].process.log, self._ranks[0].begin, self._output))
+            follower = self._follower()
+            try:
+                return self._watch(follower)
+            finally:
+                follower.finish()
         except (OSError, subprocess.SubprocessError) as error:
             self._report(f"rank {process.rank} cannot start: {error}")
             return NOT_STARTED, False
         finally:
             self._end_all(signal.SIGTERM)
+
+    def _follower(self) -> Followers:
+        """Return what shows the output of the ranks. mpirun is one process, which prefixes the lines of its ranks."""
+        if self._shows == ALL and not self._ranks[0].process.name:
+            shown = [(rank, prefix_of(rank.process.rank)) for rank in self._ranks]
+        else:
+            shown = [(self._ranks[0], "")]
+        return Followers([Follower(rank.process.log, rank.begin, self._output, prefix) for rank, prefix in shown])
 
     def _end_early(self) -> int:
         """Report the end of a job before its ranks have started. Return the exit code."""
@@ -142,7 +157,7 @@ class Job:
         self._report(f"{how}: the ranks have not started")
         return TIMED_OUT if number is None else 128 + number
 
-    def _watch(self, follower: Follower) -> tuple[int, bool]:
+    def _watch(self, follower: Followers) -> tuple[int, bool]:
         while True:
             follower.copy()
             if self._signals:
@@ -207,7 +222,9 @@ class Job:
         lines = failure.failure_lines(output)
         # mpirun has shown what its ranks report
         shown = (
-            bool(rank.process.name) or rank is self._ranks[0] and output.rstrip().endswith("\n".join(lines))
+            bool(rank.process.name)
+            or (rank is self._ranks[0] or self._shows == ALL)
+            and output.rstrip().endswith("\n".join(lines))
         )  # and nothing was left out
         self._report(
             f"{rank.process.name or _ranks([rank.process.rank])} {failure.ending(code)} after "

@@ -456,6 +456,29 @@ def test_all_ranks_succeed(launch: Any, tmp_path: pathlib.Path) -> None:
         assert line == f"I am {rank} of 3 [] True"
 
 
+def test_all_ranks_are_shown_with_their_numbers(launch: Any) -> None:
+    script = 'print("a\\nb"); sys.stdout.write("1/2 \\r2/2\\r\\nno end"); sys.stdout.flush()\n'
+    done = launch(script, "--ranks", "3", "--output", "all").end()
+    assert done.returncode == 0 and "; showing all ranks" in done.stderr
+    assert sorted(done.stdout.splitlines()) == sorted(
+        f"[rank {rank}] {line}" for rank in range(3) for line in ("a", "b", "2/2", "no end")
+    )
+
+
+def test_a_failure_that_all_have_seen_is_not_shown_again(launch: Any) -> None:
+    done = launch('if rank == "1": raise ValueError("deep")\n', "--ranks", "2", "--output", "all").end()
+    assert done.returncode == 1
+    assert "[rank 1] ValueError: deep\n" in done.stdout and "ValueError" not in done.stderr
+    assert "rank 1 failed with exit code 1" in done.stderr
+
+
+def test_quiet_shows_the_ranks_and_errors_only(launch: Any) -> None:
+    done = launch('print("once")', "--ranks", "2", "--quiet").end()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "once\n", "")
+    done = launch("sys.exit(int(rank) * 3)", "--ranks", "2", "-q").end()
+    assert done.returncode == 3 and "rank 1 failed with exit code 3" in done.stderr
+
+
 def test_a_module_with_arguments(launch: Any) -> None:
     done = launch("print(sys.argv[1:], __name__)", "--ranks", "1", "-m", "a", "--ranks", "8", "x y").end()
     assert (done.returncode, done.stdout) == (0, "['--ranks', '8', 'x y'] __main__\n")

@@ -83,6 +83,9 @@ def test_mpirun_starts_the_ranks_of_several_hosts(
     assert "mpirun failed with exit code 7" in capsys.readouterr().err
     said = (tmp_path / "logs" / "mpirun.log").read_text()
     assert "npu-shim launch: rank 2 on 192.0.2.9 failed with exit code 7. Its log is" in said
+    assert "'j', '2', '3'" not in said  # only rank 0 is shown
+    assert cli.main([*line, "--output", "all", "a.py", "0"]) == 0
+    assert "[rank 2] ['j', '2', '3', '0', 'silent']\n" in (tmp_path / "logs" / "mpirun.log").read_text()
 
 
 def test_restarts_of_several_hosts_with_bound_ranks(tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any) -> None:
