@@ -18,6 +18,7 @@ from npu_shim import cli
 from npu_shim.distributed.ranktable import allocation
 from npu_shim.launching import host_rank
 from npu_shim.launching.failure import finished
+from npu_shim.launching.follow import FIRST
 from npu_shim.launching.plan import share_cores
 
 pytestmark = pytest.mark.once
@@ -83,7 +84,7 @@ def test_mpirun_starts_the_ranks_of_several_hosts(
     assert "mpirun failed with exit code 7" in capsys.readouterr().err
     said = (tmp_path / "logs" / "mpirun.log").read_text()
     assert "npu-shim launch: rank 2 on 192.0.2.9 failed with exit code 7. Its log is" in said
-    assert "'j', '2', '3'" not in said  # only rank 0 is shown
+    assert "\n['j', '2', '3'" not in said  # only rank 0 is shown
     assert cli.main([*line, "--output", "all", "a.py", "0"]) == 0
     assert "[rank 2] ['j', '2', '3', '0', 'silent']\n" in (tmp_path / "logs" / "mpirun.log").read_text()
 
@@ -157,7 +158,7 @@ def test_only_processes_of_mpi_are_ended_with_a_failed_rank(tmp_path: pathlib.Pa
 
 def test_a_rank_ends_with_the_daemon_that_started_it(tmp_path: pathlib.Path) -> None:
     environ = {**os.environ, "JOB_ID": "j", "NPU_SHIM_FALLBACK": "silent"}
-    rank = f'"{sys.executable}" -m {host_rank.__name__} "{tmp_path}" {host_rank.SHARED} sleep 60'
+    rank = f'"{sys.executable}" -m {host_rank.__name__} "{tmp_path}" {host_rank.SHARED} {FIRST} sleep 60'
     body = f"{open_mpi(1, 2, 1, 2)} {rank} &\nwait"
     with subprocess.Popen([program(tmp_path / "orted", body)], env=environ, start_new_session=True) as daemon:
         log = tmp_path / "rank_1.log"
