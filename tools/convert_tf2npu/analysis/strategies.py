@@ -27,6 +27,7 @@ _KINDS = {
     "TPUStrategyV2": TPU,
 }
 NAMES: dict[str, str] = {home + word: kind for home in _HOMES for word, kind in _KINDS.items()}
+ONE_DEVICE = frozenset(home + "OneDeviceStrategy" for home in _HOMES)
 _MADE = frozenset(name for name, kind in NAMES.items() if kind == REPLICAS) | {NPU_STRATEGY}
 _CONFIGS = frozenset({"tensorflow.estimator.RunConfig", "npu_shim.npu_init.NPURunConfig"})
 _TAKES = frozenset({"train_distribute", "eval_distribute", "experimental_distribute"})

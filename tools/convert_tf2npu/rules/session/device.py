@@ -7,6 +7,9 @@ GPU.
 In a program of TensorFlow 2, operations on the CPU device would stay on the host. There the device becomes
 ``'/device:NPU:0'``; each process has one.
 
+The same holds for the device of ``tf.distribute.OneDeviceStrategy``. If it is the CPU, a program of TensorFlow 2 trains
+on the host, which the rule reports. With ``-d tf_strategy`` NPU302 replaces the strategy.
+
 The rule reports devices that the script chooses at run time. Make sure that such a device never names a GPU. ``'/cpu:0'`` works on the NPU.
 
 Before::
@@ -26,6 +29,42 @@ After::
     def step(x):
         with tf.device('/device:NPU:0'):
             return model(x)
+
+Before::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    strategy = tf.distribute.OneDeviceStrategy('/gpu:0')
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile('adam', 'mse')
+    model.fit(images[:n], labels[:n])
+
+After::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    strategy = tf.distribute.OneDeviceStrategy('/device:NPU:0')
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile('adam', 'mse')
+    model.fit(images[:n], labels[:n])
+
+Reported::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    strategy = tf.distribute.OneDeviceStrategy('/cpu:0')
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile('adam', 'mse')
+    model.fit(images[:n], labels[:n])
 
 Before::
 
@@ -76,10 +115,17 @@ Untouched::
 
     import tensorflow as tf
 
+    x = tf.placeholder(tf.float32, [8, 4])
+    strategy = tf.contrib.distribute.OneDeviceStrategy('/cpu:0')
+
+Reported::
+
+    import tensorflow as tf
+
     with tf.device(tf.train.replica_device_setter(cluster=cluster)):
         build()
 
-Untouched::
+Reported::
 
     import tensorflow as tf
 
@@ -119,6 +165,14 @@ Untouched::
 
 Untouched::
 
+    import tensorflow as tf
+    from mycompany.games import OneDeviceStrategy
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    strategy = OneDeviceStrategy('/gpu:0')
+
+Untouched::
+
     import torch
 
     with torch.device('gpu:0'):
@@ -131,17 +185,19 @@ import ast
 import re
 from typing import Iterator
 
+from ...analysis.device_placement import in_test
 from ...analysis.gpu_names import cpu, literal_without_gpu
-from ...analysis.tensorflow_version import is_two
+from ...analysis.strategies import ONE_DEVICE
+from ...analysis.tensorflow_version import is_two, verdict
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
-from ...syntax.expressions import constant
+from ...syntax.expressions import constant, last_part
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU110"
-CALLS = frozenset({"tensorflow.device"})
+CALLS = frozenset({"tensorflow.device", *ONE_DEVICE})
 METHODS = frozenset({"device"})
 _NPU = "/device:NPU:0"  # each process has one
 _GPU = re.compile(r'(?P<name>gpu)(?P<index>:(?:\d+|\*))?(?=["\'/]|\Z)', re.IGNORECASE)
@@ -156,11 +212,23 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     source = context.source
     device = _device(call)
+    of_strategy = name in ONE_DEVICE
+    if of_strategy and (context.distributed == "tf_strategy" or in_test(context, call.node)):
+        return
     if device is None:
         yield Finding(call.node, "the device is not visible. Make sure it never names a GPU; '/cpu:0' works on the NPU")
         return
     value = constant(device)
     if is_two(context):
+        if of_strategy and not verdict(context).on_npu:
+            return
+        if (
+            of_strategy
+            and value is not None
+            and "gpu" not in str(value[0]).lower()
+            and "npu" not in str(value[0]).lower()
+        ):
+            yield Finding(call.node, f"the model trains on the host. Write {last_part(name)}('{_NPU}')")
         yield from _of_npu(context, call, device, value)
         return
     if value is None:
