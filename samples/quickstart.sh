@@ -69,9 +69,8 @@ Python $version with pip. Move it away and run this again."
   (cd "$root" && for name in setup.py pyproject.toml README.md LICENSE npu_shim tools; do
     [ ! -e "$name" ] || cp -R "$name" "$copy"
   done)
-  # The extra asks for this TensorFlow too; unless pip hears it first, it downloads the newest as well.
   "$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar off \
-    --upgrade-strategy only-if-needed "$copy[samples]" 'tensorflow<2.16' 2>&1 | tee "$venv/install.log" |
+    --upgrade-strategy only-if-needed "$copy" 'tensorflow>=1.15.5,<2.16' 'scikit-learn>=0.24' 2>&1 | tee "$venv/install.log" |
     sed -un 's/^ *Downloading /  downloading /p' || {
     tail -n 15 "$venv/install.log" >&2
     fail "could not install the package into $venv; all of pip's output is in $venv/install.log.

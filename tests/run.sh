@@ -80,6 +80,7 @@ suites=(
   "assess      no      -                        tf215,tf115             tests/rehearsal/test_assess_memory.py"
   "vendor      no      -                        vendor                  tests/vendor"
   "once        no      -                        tf215                   tests/once"
+  "install     no      -                        tf215                   tests/install"
 )
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"

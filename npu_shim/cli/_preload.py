@@ -28,7 +28,7 @@ def preload_environment(
     """
     if len(plan) < 2 or host_device.look().is_npu:
         return None
-    before = before_tensorflow(*_files(target))
+    before = before_tensorflow(*files_of(target))
     if not before.imports_tensorflow:
         return None
     problem = before.problem and f"{before.problem} sets environment variables before TensorFlow is imported"
@@ -46,7 +46,7 @@ def preload_environment(
     return before.environment(common)
 
 
-def _files(target: Sequence[str]) -> tuple[list[str], list[str]]:
+def files_of(target: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the files that start, and the folders of the script's own modules."""
     if target[0] == "-m":
         folder = os.getcwd()

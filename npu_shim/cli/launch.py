@@ -16,7 +16,7 @@ import sys
 import time
 
 from npu_shim._host import host_device, host_env
-from npu_shim.cli import RANKS, USAGE_ERROR, _profiled, _progress, parser, show
+from npu_shim.cli import RANKS, USAGE_ERROR, _independent, _profiled, _progress, parser, show
 from npu_shim.cli._paths import unwritable_folder
 from npu_shim.cli._preload import preload_environment
 from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, integer, ranks
@@ -122,8 +122,10 @@ def _run(
     os.makedirs(log_dir, exist_ok=True)
     if assignment.text is not None:
         writer.write(assignment.text, str(assignment.table))
-    warning = None if assignment.hosts else memory_warning(len(plan))
-    if warning:
+    warnings = [None if assignment.hosts else memory_warning(len(plan))]
+    if plan[0].rank == 0:
+        warnings.append(_independent.warning(_target(args), assignment.world_size))
+    for warning in filter(None, warnings):
         _report(warning)
     note = _nothing if args.quiet else _report
     shown = "all ranks" if args.output == ALL else f"rank {plan[0].rank}"

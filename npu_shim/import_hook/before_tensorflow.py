@@ -64,7 +64,7 @@ class _Reading:
         if file in self._seen:
             return False
         self._seen.add(file)
-        tree = _parse(file)
+        tree = parse(file)
         for statement in _in_order(tree.body if tree else []):
             for module in _modules(statement, file):
                 if module.partition(".")[0] in _PACKAGES or module.startswith("tensorflow"):
@@ -172,7 +172,8 @@ def _text(node: ast.AST | None) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _parse(file: str) -> ast.Module | None:
+def parse(file: str) -> ast.Module | None:
+    """Return the tree of a file; None if it is not Python, cannot be read or is so long that a program has made it."""
     try:
         if os.path.getsize(file) > _MOST_BYTES:
             return None

@@ -170,7 +170,7 @@ def test_run_sh_runs_every_nightly_test_at_night(repo_root: pathlib.Path) -> Non
 def test_run_sh_runs_what_depends_on_tensorflow_in_every_environment(repo_root: pathlib.Path) -> None:
     suites = suites_of(repo_root, "--all", "--nightly")
     reports = {"tests/browser", "tests/schemas", "tests/site"}
-    once = {"tests/types", "tests/once", "tests/convert", "tests/corpus", "tests/robustness"}
+    once = {"tests/types", "tests/once", "tests/install", "tests/convert", "tests/corpus", "tests/robustness"}
     versions = ("tf115", "tf26", "tf215", "tf221")
     ran = {env: {file for e, _, tests in suites if e == env for file in files_of(repo_root, tests)} for env in versions}
     for file in set().union(*ran.values()):

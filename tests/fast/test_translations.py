@@ -121,7 +121,7 @@ def test_all_chinese_pages_are_compared(repo_root: pathlib.Path) -> None:
         ("npu-shim run train.py", "npu-shim run other.py", "block: "),
         ("\n## ", "\n### ", "headings: "),
         ("| `digits_session`", "| `digits`", "row "),
-        ("(docs/zh/start.md)", "(docs/porting.md)", "links: "),
+        ("(docs/zh/assess.md)", "(docs/porting.md)", "links: "),
         ("`npu-shim doctor`", "`npu-shim`", "code in the text"),
     ],
 )

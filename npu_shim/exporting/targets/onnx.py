@@ -5,8 +5,13 @@ from __future__ import annotations
 import importlib
 import logging
 import pathlib
+import shlex
+import sys
 from argparse import Namespace
 from typing import Any
+
+import google.protobuf
+import numpy
 
 from npu_shim._tensorflow import tf_capture
 from npu_shim.exporting.graphs import ExportError
@@ -43,7 +48,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
         return Written([path], [], dict(zip(keys, session.run(keys, values))))
     except Exception as error:  # of many kinds
         reason = str(error).splitlines()[0]
-        instead = "Use onnxruntime 1.11 or later, or try another --opset."
+        instead = "Try another --opset, or onnxruntime 1.11 or later in an environment with NumPy 1.21."
         raise ExportError(f"onnxruntime {runtime.__version__} does not run {path}: {reason} {instead}")
 
 
@@ -51,5 +56,15 @@ def _package(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except Exception as error:  # AttributeError, too: onnx asks ml_dtypes for types of later versions
-        install = "Install what it needs: pip install 'npu_shim[onnx]'."
-        raise ExportError(f"--for onnx cannot import {name}: {type(error).__name__}: {error}. {install}")
+        reason = (str(error).splitlines() or ["it says nothing"])[0].rstrip(".")
+        raise ExportError(
+            f"--for onnx cannot import {name}: {type(error).__name__}: {reason}. Install versions that fit this "
+            f"environment: {install_command()}. If pip finds none, export in an environment of its own."
+        )
+
+
+def install_command() -> str:
+    """Return the command that installs the packages and keeps NumPy and protobuf as TensorFlow needs them."""
+    kept = f"numpy=={numpy.__version__} protobuf=={google.protobuf.__version__}"
+    # onnx 1.19 wants types of ml_dtypes that TensorFlow 2.15's does not have
+    return f"{shlex.quote(sys.executable)} -m pip install 'onnx<1.19' onnxruntime tf2onnx packaging {kept}"

@@ -1,0 +1,31 @@
+"""The warning for a script of one device that is started on several ranks."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import Sequence
+
+from npu_shim.cli._preload import files_of
+from npu_shim.import_hook.project_files import project_root
+from npu_shim.import_hook.rank_names import trains_alone
+
+
+def warning(target: Sequence[str], ranks: int) -> str | None:
+    """Return the warning with the command that converts the script, None for a script that knows ranks.
+
+    Args:
+        target: the script, or ``-m`` and the module, with its arguments.
+        ranks: of the job.
+    """
+    files = trains_alone(*files_of(target)) if ranks > 1 else []
+    if not files:
+        return None
+    source = target[0] if len(files) == 1 and target[0] != "-m" else project_root(files[0])
+    name = os.path.splitext(os.path.basename(os.path.abspath(source)))[0]
+    out = os.path.join(os.path.dirname(os.path.abspath(source)), f"{name}_{ranks}p")
+    command = ["convert_tf2npu", "-i", os.path.relpath(source), "-o", os.path.relpath(out), "-d", "tf_strategy"]
+    return (
+        f"warning: the {ranks} ranks train independent copies: the script neither asks for its rank nor averages "
+        f"gradients. Convert it for several ranks: {' '.join(map(shlex.quote, command))}"
+    )
