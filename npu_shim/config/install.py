@@ -20,13 +20,15 @@ def install() -> None:
     vendor's graph passes fail writes its checkpoints in two runs. On the CPU, sessions run with the graph
     passes that the script asks for (they are off on the NPU), TensorFlow reuses
     the memory of tensors (NPU_SHIM_MEMORY), and ops that only GPUs and NPUs
-    compute run in another form (npu_shim.ops.cpu_kernels). A second call does nothing.
+    compute run in another form (npu_shim.ops.cpu_kernels). On ranks, Keras of TensorFlow 1.15 clips
+    averages. A second call does nothing.
 
     Raises:
         RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK=error.
     """
     from npu_shim._host import host_device
     from npu_shim._tensorflow import allocator, tf_api, tf_session
+    from npu_shim.config.keras_clipping import clip_where_applied
     from npu_shim.config.sharded_checkpoints import in_two_runs
     from npu_shim.ops.cpu_kernels import forms
 
@@ -35,6 +37,7 @@ def install() -> None:
     else:
         patches.set_variables(allocator.variables(host_env.process_environ()))
         forms.use()
+    clip_where_applied()
     for owner in (tf_session.Session, tf_session.InteractiveSession):
         patches.replace_attribute(owner, "__init__", decorator_tf_session)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Callable, Iterator, Sequence, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, Tuple, TypeVar
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.distributed import gradient_buckets, groups
-from npu_shim.distributed.world import WORLD
+from npu_shim.distributed.world import WORLD, world_size
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import DType, Gradient, Optimizer, StrategyExtended, Tensor, Variable
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 tf = tf_api.tf
 _MARK = "_npu_shim_averages"
+_IS_AVERAGED = "_npu_shim_has_averaged_gradient"
 _BYTES_IF_UNKNOWN = 1 << 20  # of a gradient with a dynamic shape
 
 
@@ -146,9 +147,9 @@ def _gather_slices(value: Gradient, reduction: str, group: str, size: int) -> Gr
 def make_averaging(optimizer: Optimizer) -> None:
     """Make an optimizer average its gradients over all ranks. A second call does nothing.
 
-    A tf.compat.v1.train optimizer averages the result of compute_gradients, so
-    that changes to gradients, such as clipping, see the averages. A Keras
-    optimizer averages the argument of apply_gradients.
+    A tf.compat.v1.train optimizer averages the result of compute_gradients, a Keras optimizer that of get_gradients
+    and minimize, so that changes to gradients, such as clipping, see the averages. Other gradients a Keras optimizer
+    averages in apply_gradients.
 
     Raises:
         TypeError: if it is not an optimizer.
@@ -168,17 +169,66 @@ def make_averaging(optimizer: Optimizer) -> None:
             "tf.compat.v1.train or tf.keras.optimizers."
         )
     if not hasattr(apply, _MARK):
-        optimizer.apply_gradients = _marked(apply_averaged(apply), apply)
+        for name, change in KERAS_METHODS.items():
+            if hasattr(optimizer, name):
+                original = getattr(optimizer, name)
+                setattr(optimizer, name, _marked(change(original), original))
 
 
-def apply_averaged(apply: Callable[..., T]) -> Callable[..., T]:
-    """Return a Keras apply_gradients that averages first, unless an NPUStrategy does."""
+def _apply_averaged(apply: Callable[..., T]) -> Callable[..., T]:
+    """Return a Keras apply_gradients that averages first what is not averaged, unless an NPUStrategy does."""
 
     def averaged(grads_and_vars: GradientsAndVariables, *args: object, **kwargs: object) -> T:
-        pairs = grads_and_vars if strategy_reduces() else average_gradients(list(grads_and_vars))
+        pairs = list(grads_and_vars)
+        if world_size() > 1 and not strategy_reduces():
+            if not take_averaged([variable for gradient, variable in pairs if gradient is not None]):
+                pairs = average_gradients(pairs)
         return apply(pairs, *args, **kwargs)
 
     return averaged
+
+
+def _get_averaged(get: Callable[..., list[Gradient]]) -> Callable[..., list[Gradient]]:
+    """Return a Keras get_gradients with averages."""
+
+    def averaged(loss: Tensor, params: Sequence[Variable]) -> list[Gradient]:
+        return [gradient for gradient, _ in _averages(zip(get(loss, params), tf.nest.flatten(params)))]
+
+    return averaged
+
+
+def _compute_averaged(compute: Callable[..., GradientsAndVariables]) -> Callable[..., GradientsAndVariables]:
+    """Return the part of a Keras minimize that computes gradients, with averages."""
+    return lambda *args, **kwargs: _averages(compute(*args, **kwargs))
+
+
+def _averages(computed: Iterable[GradientAndVariable]) -> list[GradientAndVariable]:
+    pairs = list(computed)
+    if world_size() == 1 or strategy_reduces():
+        return pairs
+    mark_averaged([variable for _, variable in pairs], True)
+    return average_gradients(pairs)
+
+
+# The methods of Keras optimizers that average: the vendor's wrappers change the first two
+KERAS_METHODS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "get_gradients": _get_averaged,
+    "_compute_gradients": _compute_averaged,
+    "apply_gradients": _apply_averaged,
+}
+
+
+def mark_averaged(variables: Iterable[Variable], is_averaged: bool) -> None:
+    """Remember if the last gradients of variables are averages."""
+    for variable in variables:
+        setattr(variable, _IS_AVERAGED, is_averaged)
+
+
+def take_averaged(variables: Sequence[Variable]) -> bool:
+    """Return True if the last gradients of all these variables are averages, and forget it."""
+    found = [variable for variable in variables if getattr(variable, _IS_AVERAGED, False)]
+    mark_averaged(found, False)
+    return 0 < len(found) == len(variables)
 
 
 def strategy_reduces() -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device
-from npu_shim.distributed.world import world_size
-from npu_shim.optimizer.gradient_averaging import average_gradients, strategy_reduces
+from npu_shim.optimizer.gradient_averaging import KERAS_METHODS
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Optimizer, OptimizerClass, Tensor, Variable
-    from npu_shim.optimizer.gradient_averaging import GradientsAndVariables
+    from npu_shim._tensorflow.types import Function, Optimizer, OptimizerClass, Result
 
 _MARK = "_npu_shim_distributed"
 
@@ -54,25 +52,15 @@ class KerasDistributeOptimizer(metaclass=_OptimizerFactory):
 def _averaging_class(original: OptimizerClass) -> OptimizerClass:
     """Return a subclass of an optimizer's class that averages gradients."""
 
-    def apply_gradients(
-        self: Optimizer, grads_and_vars: GradientsAndVariables, *args: object, **kwargs: object
-    ) -> Operation | None:
-        averages = world_size() > 1 and not strategy_reduces()
-        pairs = average_gradients(list(grads_and_vars)) if averages else grads_and_vars
-        return super(averaging, self).apply_gradients(pairs, *args, **kwargs)
+    def method(name: str) -> Function:
+        def changed(self: Optimizer, *args: object, **kwargs: object) -> Result:
+            return KERAS_METHODS[name](getattr(super(averaging, self), name))(*args, **kwargs)
 
-    def get_gradients(self: Optimizer, loss: Tensor, params: Sequence[Variable]) -> list[Tensor]:
-        gradients = super(averaging, self).get_gradients(loss, params)
-        if world_size() == 1:
-            return gradients
-        return [gradient for gradient, _ in average_gradients(list(zip(gradients, params)))]
+        return changed
 
-    # The optimizers of the package keras for TensorFlow 1 apply what their get_gradients returns
-    method = apply_gradients if hasattr(original, "apply_gradients") else get_gradients
+    methods = {name: method(name) for name in KERAS_METHODS if hasattr(original, name)}
     averaging: OptimizerClass = type(
-        original.__name__,
-        (original,),
-        {_MARK: True, "__module__": original.__module__, method.__name__: method},
+        original.__name__, (original,), {_MARK: True, "__module__": original.__module__, **methods}
     )
     return averaging
 

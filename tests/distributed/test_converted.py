@@ -122,6 +122,20 @@ if tf.__version__ >= "2":
     def test_training_of_tensorflow_2(script: str, mode: str, cases: list[str], tmp_path: pathlib.Path) -> None:
         compare(SCRIPTS / script, mode, cases, (2, 4) if IS_NIGHTLY else (2,), tmp_path)
 
+    @pytest.mark.nightly
+    def test_gradients_of_a_tape_of_horovod(tmp_path: pathlib.Path) -> None:
+        text = (SCRIPTS / "gradient_readers.py").read_text()
+        for before, after in (
+            ("import tensorflow as tf\n", "import horovod.tensorflow as hvd\nimport tensorflow as tf\n\nhvd.init()\n"),
+            ("        gradients = tape.grad", "        gradients = hvd.DistributedGradientTape(tape).grad"),
+            ("seed=3).batch(16)", "seed=3).shard(hvd.size(), hvd.rank()).batch(16 // hvd.size())"),
+        ):
+            assert text.count(before) == 1
+            text = text.replace(before, after)
+        original = tmp_path / "gradient_readers.py"
+        original.write_text(text)
+        compare(original, "horovod", [case for case in READERS + MORE_READERS if case != "fit_clip"], (2,), tmp_path)
+
     def test_noise_of_the_global_batch(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
         script = SCRIPTS / "noise_training.py"
         assert main(["-i", str(script), "-d", "tf_strategy", "--no-cache", "-v"]) == 0

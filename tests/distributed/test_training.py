@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pathlib
@@ -20,7 +21,16 @@ from tests.marks import OF_VERSION_1
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "scripts"
 WAYS = ["wrapper", "class", "npu_optimizer", "npu_optimizer_scale", "sharding", "by_hand", "split", "loss_scale"]
-KERAS_WAYS = ["wrapper", "class", "name_adam"] + IS_NIGHTLY * ["name", "wrapper_adam", "class_adam"]
+# What reads gradients before an optimizer applies them, in all orders
+ORDERS = ["_".join(order) for order in itertools.permutations(("log", "clip", "unscale", "add"))]
+READERS = ["wrapper_log_clip_unscale_add", "class_add_unscale_clip_log", "horovod_clip_log_add_unscale"]
+READERS += IS_NIGHTLY * [f"{kind}_{order}" for kind in ("wrapper", "class", "horovod") for order in ORDERS]
+KERAS_WAYS = ["wrapper", "class_clip", "wrapper_clip", "name_adam"] + IS_NIGHTLY * [
+    "class",
+    "name",
+    "wrapper_adam",
+    "class_adam",
+]
 
 
 def environment() -> dict[str, str]:
@@ -85,6 +95,12 @@ def trained_keras(tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
     return results("keras_ranks.py", KERAS_WAYS, tmp_path_factory)
 
 
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
+    """The same for what reads gradients."""
+    return results("gradient_readers_v1.py", READERS, tmp_path_factory)
+
+
 def results(script: str, ways: list[str], tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
     """Return the results of one process under 1, and of two ranks under 2."""
     found: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
@@ -115,6 +131,15 @@ def test_keras_trains_on_ranks_like_on_one_process(way: str, trained_keras: dict
         np.testing.assert_allclose(several, alone, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(np.mean([rank["loss"] for rank in two], axis=0), one["loss"], rtol=1e-4)
     assert one["loss"][-1] < one["loss"][0]
+
+
+@pytest.mark.parametrize("way", [pytest.param(way, marks=OF_VERSION_1) for way in READERS])
+def test_readers_of_gradients_see_those_of_one_process(way: str, readers: dict[int, list[dict[str, Any]]]) -> None:
+    (one,), two = ([found[way] for found in readers[ranks]] for ranks in (1, 2))
+    for rank in two:
+        np.testing.assert_allclose(rank["logs"], one["logs"], rtol=1e-4)
+        for several, alone in zip(rank["weights"], one["weights"]):
+            np.testing.assert_allclose(several, alone, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.once

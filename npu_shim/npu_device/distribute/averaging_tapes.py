@@ -10,12 +10,11 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device.distribute.global_batches import weight_of_rows
 from npu_shim.npu_device.distribute.hccl import all_reduce
 from npu_shim.npu_device.npu_device import global_npu_ctx
-from npu_shim.optimizer.gradient_averaging import is_sparse, reduce_all, strategy_reduces
+from npu_shim.optimizer.gradient_averaging import is_sparse, mark_averaged, reduce_all, strategy_reduces
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Gradient, GradientTape, Result, Structure, Tensor, Variable
+    from npu_shim._tensorflow.types import Function, Gradient, GradientTape, Result, Structure, Tensor
 
-_MARK = "_npu_shim_has_averaged_gradient"
 _OF_THIS_RANK = "_npu_shim_gradients_of_this_rank"
 
 
@@ -34,14 +33,6 @@ def average_tapes() -> None:
     """
     patches.replace_attribute(tf.GradientTape, "gradient", _averaging)
     patches.replace_attribute(tf.GradientTape, "jacobian", _of_this_rank)
-
-
-def take_averaged(variables: Sequence[Variable]) -> bool:
-    """Return True if tapes averaged the last gradients of all these variables, and forget it."""
-    found = [variable for variable in variables if getattr(variable, _MARK, False)]
-    for variable in found:
-        delattr(variable, _MARK)
-    return 0 < len(found) == len(variables)
 
 
 def averaged(gradients: Sequence[Gradient]) -> list[Gradient]:
@@ -80,8 +71,7 @@ def _averaging(original: Function) -> Function:
             or strategy_reduces()
             or global_npu_ctx() is None
         )
-        for index in places:
-            setattr(variables[index], _MARK, not stays)
+        mark_averaged([variables[index] for index in places], not stays)
         if stays or not places:
             return found
         for index, average in zip(places, averaged([flat[index] for index in places])):

@@ -2,7 +2,7 @@
 
     python keras_ranks.py FOLDER WAY ...
 
-WAY is wrapper, class or name; with _adam behind it Adam is averaged, else SGD.
+WAY is wrapper, class or name; with _adam behind it Adam is averaged, else SGD, with _clip and clipnorm.
 """
 import json
 import os
@@ -22,7 +22,7 @@ if HAS_SESSIONS:
 
 def optimizer(way):
     kinds = tf.compat.v1.keras.optimizers if HAS_SESSIONS else tf.keras.optimizers
-    inner = kinds.Adam(0.02) if way.endswith('_adam') else kinds.SGD(0.05, momentum=0.9)
+    inner = kinds.Adam(0.02) if way.endswith('_adam') else kinds.SGD(0.05, momentum=0.9, **({'clipnorm': 0.3} if 'clip' in way else {}))
     return {'wrapper': lambda: npu_distributed_optimizer_wrapper(inner), 'class': lambda: KerasDistributeOptimizer(inner),
             'name': lambda: npu_distributed_optimizer_wrapper('adam' if way.endswith('_adam') else 'sgd')}[way.split('_')[0]]()
 
