@@ -25,12 +25,8 @@ WAYS = ["wrapper", "class", "npu_optimizer", "npu_optimizer_scale", "sharding", 
 ORDERS = ["_".join(order) for order in itertools.permutations(("log", "clip", "unscale", "add"))]
 READERS = ["wrapper_log_clip_unscale_add", "class_add_unscale_clip_log", "horovod_clip_log_add_unscale"]
 READERS += IS_NIGHTLY * [f"{kind}_{order}" for kind in ("wrapper", "class", "horovod") for order in ORDERS]
-KERAS_WAYS = ["wrapper", "class_clip", "wrapper_clip", "name_adam"] + IS_NIGHTLY * [
-    "class",
-    "name",
-    "wrapper_adam",
-    "class_adam",
-]
+KERAS_WAYS = ["wrapper", "class", "class_clip", "wrapper_clip", "name_adam"]
+KERAS_WAYS += IS_NIGHTLY * ["name", "wrapper_adam", "class_adam"]
 
 
 def environment() -> dict[str, str]:

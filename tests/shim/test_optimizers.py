@@ -259,6 +259,10 @@ class _eager:
         return False
 
 
+class Param(int):
+    """A variable, which takes attributes."""
+
+
 class OptimizerOfKeras:
     """The shape of the optimizers of the package keras for TensorFlow 1: no name, no apply_gradients."""
 
@@ -279,9 +283,9 @@ class OptimizerOfKeras:
 def test_an_optimizer_of_the_package_keras_is_averaged_where_it_computes_gradients(monkeypatch):
     made = npu_keras_optimizer(OptimizerOfKeras(lr=0.5))
     assert isinstance(made, OptimizerOfKeras) and made.lr == 0.5
-    assert made.get_gradients(2, [3, 4]) == [6, 8]
-    monkeypatch.setattr("npu_shim.optimizer.keras.world_size", lambda: 2)
-    monkeypatch.setattr(
-        "npu_shim.optimizer.keras.average_gradients", lambda pairs: [(gradient / 2, param) for gradient, param in pairs]
-    )
-    assert made.get_gradients(2, [3, 4]) == [3, 4]
+    params = [Param(3), Param(4)]
+    assert made.get_gradients(2, params) == [6, 8]
+    module = "npu_shim.optimizer.gradient_averaging."
+    monkeypatch.setattr(module + "world_size", lambda: 2)
+    monkeypatch.setattr(module + "average_gradients", lambda pairs: [(each / 2, param) for each, param in pairs])
+    assert made.get_gradients(2, params) == [3, 4]
