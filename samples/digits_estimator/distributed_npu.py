@@ -19,15 +19,12 @@ import tensorflow.compat.v1 as tf
 from npu_shim.npu_init import (
     NPUEstimator,
     NPURunConfig,
-    close_session,
-    get_npu_rank_id,
-    get_npu_rank_size,
-    init_resource,
+    get_rank_id,
+    get_rank_size,
     npu_allreduce,
     npu_distributed_optimizer_wrapper,
     npu_hooks_append,
-    npu_ops,
-    shutdown_resource)
+    npu_ops)
 
 FLAGS = flags.FLAGS
 
@@ -56,7 +53,7 @@ def train_input_fn():
     dataset = tf.data.Dataset.from_tensor_slices(({'images': images}, labels))
     dataset = dataset.shuffle(len(images), seed=FLAGS.seed).repeat()
     # All ranks shuffle alike, so that together they see each image once.
-    dataset = dataset.shard(get_npu_rank_size(), get_npu_rank_id())
+    dataset = dataset.shard(get_rank_size(), get_rank_id())
     dataset = dataset.batch(FLAGS.batch_size, drop_remainder=True)
     return dataset.prefetch(1)
 
@@ -125,8 +122,8 @@ def model_fn(features, labels, mode):
 
 def train_and_test():
     model_dir = FLAGS.model_dir or tempfile.mkdtemp(prefix='digits_estimator_')
-    if get_npu_rank_id() != 0:  # a folder for each rank; that of rank 0 is the job's
-        model_dir = os.path.join(model_dir, 'rank_%d' % get_npu_rank_id())
+    if get_rank_id() != 0:  # a folder for each rank; that of rank 0 is the job's
+        model_dir = os.path.join(model_dir, 'rank_%d' % get_rank_id())
     session_config = tf.ConfigProto(allow_soft_placement=True)
     run_config = NPURunConfig(
         model_dir=model_dir,
@@ -137,7 +134,7 @@ def train_and_test():
     classifier = NPUEstimator(model_fn=model_fn, config=run_config)
 
     classifier.train(input_fn=train_input_fn, hooks=npu_hooks_append(), max_steps=FLAGS.steps)
-    if get_npu_rank_id() != 0:
+    if get_rank_id() != 0:
         return
     metrics = classifier.evaluate(input_fn=eval_input_fn)
 
@@ -153,10 +150,7 @@ def train_and_test():
 
 
 def main(_):
-    npu_sess, npu_shutdown = init_resource()
     train_and_test()
-    shutdown_resource(npu_sess, npu_shutdown)
-    close_session(npu_sess)
 
 
 if __name__ == '__main__':

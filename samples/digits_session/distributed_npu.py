@@ -17,16 +17,13 @@ import numpy as np
 from sklearn.datasets import load_digits
 import tensorflow.compat.v1 as tf
 from npu_shim.npu_init import (
-    close_session,
-    get_npu_rank_id,
-    get_npu_rank_size,
+    get_rank_id,
+    get_rank_size,
     hccl_ops,
-    init_resource,
     npu_allreduce,
     npu_config_proto,
     npu_distributed_optimizer_wrapper,
-    npu_ops,
-    shutdown_resource)
+    npu_ops)
 
 FLAGS = flags.FLAGS
 
@@ -55,7 +52,7 @@ def train_batches(images, labels):
     dataset = tf.data.Dataset.from_tensor_slices((images, labels))
     dataset = dataset.shuffle(len(images), seed=FLAGS.seed).repeat()
     # All ranks shuffle alike, so that together they see each image once.
-    dataset = dataset.shard(get_npu_rank_size(), get_npu_rank_id())
+    dataset = dataset.shard(get_rank_size(), get_rank_id())
     dataset = dataset.batch(FLAGS.batch_size, drop_remainder=True).prefetch(1)
     return tf.data.make_one_shot_iterator(dataset).get_next()
 
@@ -123,11 +120,11 @@ def train_and_test():
         sess.run(broadcast)
         for step in range(1, FLAGS.steps + 1):
             _, loss_value = sess.run([train_op, mean_loss])
-            if get_npu_rank_id() == 0 and (step % FLAGS.log_every == 0 or step == 1):
+            if get_rank_id() == 0 and (step % FLAGS.log_every == 0 or step == 1):
                 print('step %d loss %.8f' % (step, loss_value), flush=True)
-        if get_npu_rank_id() == 0:
+        if get_rank_id() == 0:
             path = saver.save(sess, os.path.join(model_dir, 'model.ckpt'), global_step=FLAGS.steps)
-    if get_npu_rank_id() != 0:
+    if get_rank_id() != 0:
         return
 
     # The test set goes through the saved weights, as it would in a later run.
@@ -145,10 +142,7 @@ def train_and_test():
 
 def main(_):
     tf.disable_v2_behavior()
-    npu_sess, npu_shutdown = init_resource()
     train_and_test()
-    shutdown_resource(npu_sess, npu_shutdown)
-    close_session(npu_sess)
 
 
 if __name__ == '__main__':

@@ -20,14 +20,12 @@ from pydoc_data import topics
 import tensorflow.compat.v1 as tf
 from npu_shim.npu_init import (
     close_session,
-    get_npu_rank_id,
-    get_npu_rank_size,
-    init_resource,
+    get_rank_id,
+    get_rank_size,
     npu_callbacks_append,
     npu_keras_optimizer,
     npu_unary_ops,
-    set_keras_session_npu_config,
-    shutdown_resource)
+    set_keras_session_npu_config)
 
 FLAGS = flags.FLAGS
 
@@ -99,15 +97,15 @@ def train_and_test():
     codes, alphabet_size = load_text()
     split = len(codes) * 9 // 10
     train_starts = random.randint(0, split - FLAGS.window - 1,
-                                  size=FLAGS.steps * FLAGS.batch_size * get_npu_rank_size())
-    train_starts = train_starts[get_npu_rank_id()::get_npu_rank_size()]
+                                  size=FLAGS.steps * FLAGS.batch_size * get_rank_size())
+    train_starts = train_starts[get_rank_id()::get_rank_size()]
     train_inputs, train_labels = windows(codes, train_starts)
     test_inputs, test_labels = windows(codes, np.arange(split, len(codes) - FLAGS.window))
 
     model = build_model(alphabet_size)
     model.fit(train_inputs, train_labels, batch_size=FLAGS.batch_size, epochs=1,
               shuffle=False, verbose=0, callbacks=npu_callbacks_append([LossLogger()]))
-    if get_npu_rank_id() != 0:
+    if get_rank_id() != 0:
         return
     loss, accuracy = model.evaluate(test_inputs, test_labels,
                                     batch_size=FLAGS.batch_size, verbose=0)
@@ -122,13 +120,10 @@ def train_and_test():
 
 def main(_):
     tf.disable_v2_behavior()
-    npu_sess, npu_shutdown = init_resource()
-    tf.set_random_seed(FLAGS.seed + get_npu_rank_id())  # each rank drops other units
+    tf.set_random_seed(FLAGS.seed + get_rank_id())  # each rank drops other units
     npu_keras_sess = set_keras_session_npu_config()
     train_and_test()
     close_session(npu_keras_sess)
-    shutdown_resource(npu_sess, npu_shutdown)
-    close_session(npu_sess)
 
 
 if __name__ == '__main__':

@@ -280,7 +280,7 @@ RANK_MUTANTS = (  # of the samples for several ranks
     Mutant(
         "the share of rank 0 on all ranks",
         "digits_session",
-        [("dataset.shard(get_npu_rank_size(), get_npu_rank_id())", "dataset.shard(get_npu_rank_size(), 0)")],
+        [("dataset.shard(get_rank_size(), get_rank_id())", "dataset.shard(get_rank_size(), 0)")],
         1,
         "loss loss",
     ),
