@@ -15,6 +15,8 @@ from npu_shim.cli import _dumped, run
 from npu_shim.import_hook import script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.comparing.recording import initial_variables
+from npu_shim.rehearsal.files.kept import Kept
+from npu_shim.rehearsal.files.watch import Watch
 from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.install import install_hooks
 from npu_shim.rehearsal.recording.random_seeds import Apart
@@ -55,6 +57,7 @@ def main(arguments: list[str]) -> int:
     install_hooks(recorder, seed, by_call_site, deliberate, initial is not None, given, apart)
     begun = _rehearse(settings["half"], writer, folder) if settings.get("half") else []
     ended = "error"
+    _watch_files(settings)
     if host_env.alias():
         importlib.import_module("npu_shim.alias")
     try:
@@ -73,6 +76,15 @@ def main(arguments: list[str]) -> int:
         last = {"peak_bytes": peak, "half": half, "reduced": recorder.reduced}
         writer.event("end", ended=ended, steps=recorder.steps, seconds=writer.seconds(), **last)
     return 0
+
+
+def _watch_files(settings: dict[str, Any]) -> None:
+    """Note what the script writes, so that the command can take it back. The runs after this one see no file of it."""
+    sys.dont_write_bytecode = True
+    dump = (settings.get("dump") or {}).get("folder")
+    watch = Watch(Kept(settings["store"], [settings["folder"], *([dump] if dump else [])]))
+    watch.start()
+    after_tensorflow(watch.follow_tensorflow)
 
 
 def _at_end(recorder: Recorder, rank: int | None) -> str:

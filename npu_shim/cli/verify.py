@@ -11,7 +11,6 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +33,7 @@ EXAMPLE = "npu-shim verify train.py -- --batch_size 64"
 
 # Rules about the data of ranks and the averaging of gradients.
 _RANK_CODES = ("NPU252", "NPU303", "NPU304", "NPU305", "NPU307", "NPU308", "NPU309")
+_MOVE = "Move them back to the places that files.jsonl there names, or remove this folder."
 _CODES = {"agree": 0, "differ": 1, "not reproducible": 3}  # by verdict
 
 
@@ -50,6 +50,8 @@ def main(arguments: list[str]) -> int:
     from convert_tf2npu.cli.config import ConfigError
 
     from npu_shim.rehearsal import portable
+    from npu_shim.rehearsal.files import temporary
+    from npu_shim.rehearsal.files.kept import kept_copies
     from npu_shim.rehearsal.reports import write_all
     from npu_shim.rehearsal.reports.text import to_text
 
@@ -59,16 +61,21 @@ def main(arguments: list[str]) -> int:
     if wrong:
         return _error(wrong)
     need_tensorflow()
-    folder = args.report or tempfile.mkdtemp(prefix="npu_shim_verify_")
+    for store in temporary.left_copies():
+        _progress(f"a command that was killed left copies of your files in {store}. {_MOVE}")
+    for store in kept_copies(args.report or ""):
+        return _error(f"{store} has copies of your files, because a command was killed. {_MOVE}")
     try:
-        for part in ("original", "migrated"):
-            shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
-        found = _found(args, scripts_arguments, folder)
-        code = _CODES.get(found["verdict"], 2)
-        if args.report:
-            _progress(f"wrote {', '.join(write_all(found, folder))}")
-        elif code == 2:
-            _progress(f"the output of the scripts is in {folder}")
+        with temporary.ending() if args.report else temporary.temporary("npu_shim_verify_") as new:
+            folder = str(args.report or new)
+            for part in ("original", "migrated"):
+                shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
+            found = _found(args, scripts_arguments, folder)
+            code = _CODES.get(found["verdict"], 2)
+            if args.report:
+                _progress(f"wrote {', '.join(write_all(found, folder))}")
+            elif code == 2:
+                _progress(f"the output of the scripts is in {folder}")
     except (ConfigError, portable.RecordingError) as error:
         return _error(str(error))
     if not args.report and code != 2:

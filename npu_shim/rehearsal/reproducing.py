@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 AGAIN = "again"  # the folder of the second run, in that of the first
 _SHARE = 0.1  # of the difference of the two scripts: what the original alone must depart by to explain it
-_UNKNOWN = "The cause is unknown. If the script continues from a checkpoint, use {run} or --copy."
+_UNKNOWN = "The cause is unknown."
+_OWN_FOLDER = "Give each run a folder of its own, as in -- --model_dir={run}."
 _ADVICE = "Change that line, or compare means with --seeds 5."
 
 
@@ -125,7 +126,8 @@ def sentences(itself: JsonObject) -> list[str]:
         f"The original departs from itself at step {itself['step']}: {itself['kind']} {itself['name']!r}, "
         f"{itself['values']}{place}."
     )
-    return [text, f"{itself['cause'] or _UNKNOWN} {_ADVICE}"]
+    cause = itself["cause"] or _UNKNOWN
+    return [text, cause if cause.endswith(_OWN_FOLDER) else f"{cause} {_ADVICE}"]
 
 
 def _parts(itself: Comparison, first: Departure) -> list[Departure]:
@@ -146,6 +148,9 @@ def may_vary(recorded: Recording, again: Recording) -> bool:
 
 def _cause(recorded: Recording, again: Recording, kind: str) -> str | None:
     """Return a sentence about the cause, where it is known."""
+    for path in again.restored:
+        if path not in recorded.restored:
+            return f"The second run starts from the checkpoint {path}, which the first one wrote. {_OWN_FOLDER}"
     for (call, value, line), (_, other, _) in zip(recorded.seeds, again.seeds):
         if value != other:
             return f"{call} gets {value} and {other} at {line}, from the clock or the system."

@@ -48,6 +48,7 @@ def run_part(run: Run, code: int, recordings: Sequence[Recording]) -> JsonObject
         "python": recordings[0].start.get("python") if recordings else None,
         "tensorflow": recordings[0].notes.get("tensorflow") if recordings else None,
         "log": run.log,
+        "restored": list(recordings[0].restored) if recordings else [],
     }
 
 

@@ -16,6 +16,7 @@ from typing import Any, Iterator, Mapping, Sequence
 from npu_shim._host import host_device, host_env
 from npu_shim.import_hook.tool import package_root
 from npu_shim.launching.fork_server import ForkServer
+from npu_shim.rehearsal.files.kept import take_back
 
 PROCESS = "npu_shim.cli._recorded"  # the module that runs a script and records it
 DEFAULTS = {  # what a user sets has precedence
@@ -111,6 +112,11 @@ class Run:
         return os.path.join(self.folder, "output.log")
 
     @property
+    def _store(self) -> str:
+        """Folder with copies of the files that the script changes."""
+        return os.path.abspath(os.path.join(self.folder, "kept"))
+
+    @property
     def can_repeat(self) -> bool:
         """False for the recording of a run elsewhere that has no second run."""
         return True
@@ -129,7 +135,7 @@ class Run:
     def command(self) -> list[str]:
         """Return program and arguments of the process."""
         settings = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _NOT_OF_PROCESS}
-        settings.update(folder=os.path.abspath(self.folder), ranks=self.ranks is not None)
+        settings.update(folder=os.path.abspath(self.folder), ranks=self.ranks is not None, store=self._store)
         files = os.path.abspath(os.path.join(self.folder, FILES))
         arguments = [each.replace(RUN, files).replace(SEED, str(self.seed)) for each in self.arguments]
         launch: list[str] = []
@@ -139,10 +145,12 @@ class Run:
         return [sys.executable, "-m", *launch, PROCESS, json.dumps(settings), self.script, *arguments]
 
     def start(self) -> int:
-        """Run the script to its end. An earlier run in the same folder leaves nothing to it.
+        """Run the script to its end. It sees no file that an earlier run wrote, and leaves none outside its folder.
 
         Returns:
             The exit code; TIMED_OUT after the timeout; -N if signal N ended it.
+        Raises:
+            OSError: a file that the script changed cannot be restored.
         """
         from npu_shim.rehearsal.progress.recorded import shown  # needs NumPy, which the list of commands does not
         from npu_shim.rehearsal.recording.writer import FILE, KEPT
@@ -156,7 +164,10 @@ class Run:
                 os.remove(path)
         steps = self.steps if self.until is None else self.until
         with shown(self.name, self.recordings(), steps) as end, self._directory() as directory:
-            code = self._run(directory)
+            try:
+                code = self._run(directory)
+            finally:
+                take_back(self._store)
             end(code)
         return code
 

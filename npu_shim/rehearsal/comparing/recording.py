@@ -77,6 +77,7 @@ class Recording:
         skips: number of the optimizer, from 0, and its step, from 1, of each step that the loss scale skipped.
         deliberate: the events of recording.deliberate.
         saved: path and line of each checkpoint that a rank writes.
+        restored: path and line of each checkpoint from which the script starts.
     """
 
     streams: dict[tuple[str, str], Stream]
@@ -88,6 +89,7 @@ class Recording:
     lines: dict[tuple[str, str], str] = field(default_factory=dict)
     deliberate: list[JsonObject] = field(default_factory=list)
     saved: dict[str, str] = field(default_factory=dict)
+    restored: dict[str, str] = field(default_factory=dict)
 
     def of_kind(self, kind: str) -> list[Stream]:
         """Return the streams of a kind in the order of the run."""
@@ -144,6 +146,8 @@ def read(folder: str) -> Recording:
                 found.lines[event["kind"], event["name"]] = event["line"]
             elif kind == "saved":
                 found.saved.setdefault(event["path"], event["line"])
+            elif kind == "restored":
+                found.restored.setdefault(event["path"], event["line"])
             elif kind == "deliberate":
                 found.deliberate.append(event)
             elif kind == "start":

@@ -24,6 +24,7 @@ from npu_shim.rehearsal.recording.order_of_data import order_data
 from npu_shim.rehearsal.recording.prints import watch_prints
 from npu_shim.rehearsal.recording.queues import order_queues
 from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.restored import watch_restores
 from npu_shim.rehearsal.recording.sessions import variables_of, watch_sessions
 from npu_shim.rehearsal.recording.sharing import watch_checkpoints, watch_collectives
 from npu_shim.rehearsal.recording.summaries import watch_summaries
@@ -54,7 +55,7 @@ def install_all(
     on_device = host_device.look().is_npu
     recorder.writer.event("note", tensorflow=tf.__version__, on_device=on_device)
     recorder.script_line = tf_recording.script_line
-    watches = [watch_prints, watch_summaries, watch_keras_models, watch_estimators]
+    watches = [watch_prints, watch_summaries, watch_keras_models, watch_estimators, watch_restores]
     if not on_device:
         _control(recorder, seed, by_call_site, apart)
         watches.insert(0, watch_metrics)

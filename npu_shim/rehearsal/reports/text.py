@@ -37,8 +37,17 @@ def verdict(result: Result) -> str:
         text = _HALF_VERDICTS[result["verdict"]].format(**half)
     else:
         text = _VERDICTS.get(result["verdict"], NOT_RUN_TEXT)
+    text += _start(*(part.get("restored", []) for part in (result["original"], result["migrated"])))
     changes = ". ".join(map(_change, result.get("deliberate", ())))  # results before this field have none
     return f"{text} Deliberate: {changes}." if changes else text
+
+
+def _start(original: list[str], migrated: list[str]) -> str:
+    """Return a sentence about the checkpoints from which the scripts start, if any."""
+    ours, theirs = (f"the checkpoint {_listed(each)}" if each else "no checkpoint" for each in (original, migrated))
+    if original == migrated:
+        return f" Both start from {ours}." if original else ""
+    return f" The original starts from {ours}, the migrated script from {theirs}."
 
 
 def _change(change: JsonObject) -> str:

@@ -1,0 +1,129 @@
+"""Private parts of TensorFlow that write files: its file system, savers, event files and records."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Callable
+
+import tensorflow as tf
+from tensorflow.python.framework import tensor_util as _tensor_util
+from tensorflow.python.lib.io import file_io as _file_io
+from tensorflow.python.ops import gen_summary_ops as _gen_summary_ops
+from tensorflow.python.summary.writer import event_file_writer as _event_file_writer
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Result, Value
+
+_EVENTS = "events.out.tfevents"  # a writer adds the time and the host
+
+
+class _FileSystem:
+    """The file system of TensorFlow, which notes what it is about to write."""
+
+    def __init__(self, module: ModuleType, notes: Value) -> None:
+        self._module = module
+        calls: dict[str, Function] = {
+            "DeleteFile": lambda path, *rest: notes.replace(path, creates=False),
+            "DeleteRecursively": lambda path, *rest: notes.replace(path, creates=False),
+            "CreateDir": lambda path, *rest: notes.folder(path),
+            "RecursivelyCreateDir": lambda path, *rest: notes.folder(path),
+            "CopyFile": lambda source, target, *rest: notes.write(target),
+            "EventsWriter": lambda path, *rest: _note_events(notes, os.path.dirname(os.fsdecode(path))),
+        }
+        for name in ("WritableFile", "CreateWritableFile"):
+            calls[name] = lambda path, *rest: notes.write(path)
+
+        def rename(source: Any, target: Any, *rest: object) -> None:
+            notes.replace(source, creates=False)
+            notes.replace(target)
+
+        calls["RenameFile"] = rename
+        for name, note in calls.items():
+            if hasattr(module, name):
+                setattr(self, name, _noted(getattr(module, name), note))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+
+def watch(notes: Value) -> list[Callable[[], None]]:
+    """Note the files that TensorFlow and HDF5 write from now on, before they are written.
+
+    Args:
+        notes: rehearsal.files.kept.Kept.
+    Returns:
+        functions that end it.
+    """
+    undo: list[Callable[[], None]] = []
+
+    def replace(owner: Any, name: str, value: Any) -> None:
+        original = vars(owner)[name]
+        setattr(owner, name, value)
+        undo.append(lambda: setattr(owner, name, original))
+
+    def around(owner: Any, name: str, note: Function) -> None:
+        replace(owner, name, _noted(vars(owner)[name], note))
+
+    for module in (_file_io, _event_file_writer):
+        for name in ("_pywrap_file_io", "_pywrap_events_writer", "pywrap_tensorflow"):
+            if name in vars(module):
+                replace(module, name, _FileSystem(vars(module)[name], notes))
+    around(tf.io.TFRecordWriter, "__init__", lambda writer, path, *args, **kwargs: notes.write(path))
+    for owner in savers():
+        around(owner, "save", lambda saver, *args, **kwargs: _note_save(notes, *args, **kwargs))
+    around(
+        _gen_summary_ops,
+        "create_summary_file_writer",
+        lambda writer, logdir, *args, **kwargs: _note_events(notes, path_of(logdir)),
+    )
+    try:
+        h5py = importlib.import_module("h5py")
+    except ImportError:
+        return undo
+    around(h5py.File, "__init__", lambda *args, **kwargs: _note_h5(notes, *args, **kwargs))
+    return undo
+
+
+def savers() -> list[Any]:
+    """Return the class that sessions and Estimator save with, and that of tf.train.Checkpoint and Keras."""
+    is_old = importlib.util.find_spec("tensorflow.python.checkpoint") is None
+    module = "tensorflow.python.training.tracking.util" if is_old else "tensorflow.python.checkpoint.checkpoint"
+    return [tf.compat.v1.train.Saver, importlib.import_module(module).TrackableSaver]
+
+
+def _noted(original: Function, note: Function) -> Function:
+    def noted(*args: Any, **kwargs: Any) -> Result:
+        note(*args, **kwargs)
+        return original(*args, **kwargs)
+
+    return noted
+
+
+def _note_save(notes: Value, *args: Any, save_path: Any = None, file_prefix: Any = None, **kwargs: Any) -> None:
+    """Note the prefix that ``save`` is given by name, or else at the first place after a session, if any."""
+    given = [save_path, file_prefix, *args[:2]]
+    path = next((text for text in map(path_of, given) if text), None)
+    if path:
+        notes.prefix(path, is_checkpoint=True)
+
+
+def _note_events(notes: Value, folder: Any) -> None:
+    if folder:
+        notes.folder(folder)
+        notes.prefix(os.path.join(folder, _EVENTS))
+
+
+def _note_h5(notes: Value, file: Any, name: Any, mode: Any = None, *args: object, **kwargs: object) -> None:
+    if mode != "r" and (mode is not None or importlib.import_module("h5py").version.version_tuple < (3,)):
+        notes.write(name)
+
+
+def path_of(value: Any) -> str | None:
+    """Return a path, also from a tensor that is known; None for anything else."""
+    if isinstance(value, tf.Tensor):
+        found = _tensor_util.constant_value(value)
+        value = None if found is None else found.item() if hasattr(found, "item") else found
+    return os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else None

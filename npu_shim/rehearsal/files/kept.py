@@ -1,0 +1,245 @@
+"""Take back what a run of a script writes: what it creates is removed, what it changes or deletes is restored.
+
+A process notes a file before it writes it, in a journal beside the copies. So the changes of others in the same folders
+stay, and a process that is killed loses nothing: its copies and the journal are still there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import threading
+from typing import Any, Iterator, Sequence
+
+from npu_shim._host import host_env
+
+JOURNAL = "files.jsonl"
+_SYSTEM = ("/dev/", "/proc/", "/sys/")
+_OPEN = os.open  # the functions of this module as they are before files are watched
+
+
+class Kept:
+    """The files that this process changes, and copies of those that were there before.
+
+    Downloads in the usual caches are not noted, because the next run needs them, too.
+
+    Args:
+        store: a folder for the journal and the copies. Several processes may share it.
+        apart: folders whose files are not noted.
+    """
+
+    def __init__(self, store: str, apart: Sequence[str] = ()) -> None:
+        os.makedirs(store, exist_ok=True)
+        self._store = os.path.realpath(store)
+        self._apart = (*_SYSTEM, *(os.path.realpath(each) + os.sep for each in (store, *apart, *_caches())))
+        self._created: set[str] = set()
+        self._copies: dict[str, str] = {}  # path -> copy
+        self._prefixes: dict[str, set[str]] = {}  # prefix -> the files that had it before
+        self._lock = threading.RLock()
+        self._count = 0
+
+    def write(self, path: object) -> None:
+        """Note a file that is about to be opened for writing."""
+        with self._lock:
+            full = self._full(path, follows=True)
+            if full is None:
+                return
+            if not os.path.lexists(full):
+                self._create(full)
+            elif os.path.isfile(full) and (full not in self._copies or _same(full, self._copies[full])):
+                self._keep(full, is_replaced=False)
+
+    def replace(self, path: object, creates: bool = True) -> None:
+        """Note a file or folder that is about to be replaced or made, or deleted with ``creates=False``."""
+        with self._lock:
+            full = self._full(path)
+            if full is None:
+                return
+            if not os.path.lexists(full):
+                if creates:
+                    self._create(full)
+            elif os.path.isdir(full) and not os.path.islink(full):
+                self._tree(full)
+            elif full not in self._copies:
+                self._keep(full, is_replaced=True)
+
+    def folder(self, path: object) -> None:
+        """Note a folder that is about to be made with its parents."""
+        with self._lock:
+            full = self._full(path)
+            missing = []
+            while full and not os.path.exists(full) and os.path.dirname(full) != full:
+                missing.append(full)
+                full = os.path.dirname(full)
+            if missing:
+                self._create(missing[-1])
+
+    def prefix(self, path: object, is_checkpoint: bool = False) -> None:
+        """Note the files whose paths begin so, which a kernel of TensorFlow adds, or changes if it is a checkpoint."""
+        with self._lock:
+            full = self._full(path)
+            if full is None:
+                return
+            if not os.path.isdir(os.path.dirname(full)):
+                self.folder(os.path.dirname(full))
+                return
+            before = [each for each in _with_prefix(full) if not self._is_created(each)]
+            if full not in self._prefixes:
+                self._prefixes[full] = set(before)
+                self._note(prefix=full, before=before)
+            for each in before if is_checkpoint else ():
+                if ".data-" in each:  # TensorFlow renames a new file, but opens the index and those of other forms
+                    self.replace(each)
+                else:
+                    self.write(each)
+
+    # ---
+
+    def _full(self, path: object, follows: bool = False) -> str | None:
+        """Return the full path; None if it is not to be noted. Links in the folders of the path are followed."""
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            return None  # a file descriptor
+        text = os.fsdecode(path)
+        text = text[len("file://") :] if text.startswith("file://") else text
+        if "://" in text:
+            return None  # no file of this machine
+        full = os.path.abspath(text)
+        folder, name = os.path.split(full)
+        full = os.path.realpath(full) if follows else os.path.join(os.path.realpath(folder), name)
+        return None if (full + os.sep).startswith(self._apart) or self._is_created(full) else full
+
+    def _is_created(self, full: str) -> bool:
+        """Return True for what is below a folder, or has a prefix, that this process has created."""
+        above = full
+        while above not in self._created:
+            if os.path.dirname(above) == above:
+                return any(full.startswith(each) and full not in old for each, old in self._prefixes.items())
+            above = os.path.dirname(above)
+        return True
+
+    def _create(self, full: str) -> None:
+        self._created.add(full)
+        self._note(created=full)
+
+    def _keep(self, full: str, is_replaced: bool) -> None:
+        """Keep a file or link. A link of the file system is enough if the file itself is not changed."""
+        self._count += 1
+        copy = os.path.join(self._store, f"{os.getpid()}_{self._count}")
+        if os.path.islink(full):
+            os.symlink(os.readlink(full), copy)
+        elif is_replaced:
+            _link(full, copy)
+        else:
+            shutil.copy2(full, copy)
+        self._copies[full] = copy
+        self._note(path=full, copy=os.path.basename(copy))
+
+    def _tree(self, full: str) -> None:
+        for folder, folders, names in os.walk(full):
+            self._note(path=folder, mode=stat.S_IMODE(os.stat(folder).st_mode))
+            for name in names + [each for each in folders if os.path.islink(os.path.join(folder, each))]:
+                self.replace(os.path.join(folder, name))
+
+    def _note(self, **fields: Any) -> None:
+        """Write a line at once. Other processes write to the same file."""
+        line = json.dumps(fields).encode("ascii") + b"\n"
+        file = _OPEN(os.path.join(self._store, JOURNAL), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(file, line)
+        finally:
+            os.close(file)
+
+
+def take_back(store: str) -> None:
+    """Remove what the processes of a store have created, restore what they have changed or deleted, remove the store.
+
+    Raises:
+        OSError: if a file cannot be restored. The store stays.
+    """
+    created: list[str] = []
+    before: dict[str, dict[str, Any]] = {}  # by path, the last note of what was there before
+    for note in _notes(store):
+        if "prefix" in note:
+            created += [each for each in _with_prefix(note["prefix"]) if each not in note["before"]]
+        elif "created" in note:
+            created.append(note["created"])
+        elif not (note["path"] + os.sep).startswith(tuple(each + os.sep for each in created)):
+            before[note["path"]] = note  # else another process has created it
+    for path in reversed(created):
+        _remove(path)
+    for path, note in before.items():
+        if "mode" in note:
+            os.makedirs(path, exist_ok=True)
+            os.chmod(path, note["mode"])
+        else:
+            _restore(path, os.path.join(store, note["copy"]))
+    shutil.rmtree(store, ignore_errors=True)
+
+
+def kept_copies(folder: str) -> list[str]:
+    """Return the stores below a folder that still have copies of the user's files, because a run was killed."""
+    return [
+        path for path, _, names in os.walk(folder) if JOURNAL in names and any("copy" in note for note in _notes(path))
+    ]
+
+
+def _notes(store: str) -> Iterator[dict[str, Any]]:
+    path = os.path.join(store, JOURNAL)
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="ascii") as file:
+        for line in file:
+            if line.endswith("\n"):
+                yield json.loads(line)
+
+
+def _restore(path: str, copy: str) -> None:
+    if os.path.lexists(path) and (_same(path, copy) or _stamp(path) == _stamp(copy)):
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    new = f"{path}.npu_shim_restored"
+    if os.path.islink(copy):
+        os.symlink(os.readlink(copy), new)
+    else:
+        _link(copy, new)
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    os.replace(new, path)
+
+
+def _with_prefix(prefix: str) -> list[str]:
+    folder, start = os.path.split(prefix)
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return [os.path.join(folder, name) for name in names if name.startswith(start)]
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.remove(path)
+
+
+def _link(path: str, new: str) -> None:
+    try:
+        os.link(path, new)
+    except OSError:  # another file system, or one without links
+        shutil.copy2(path, new)
+
+
+def _same(path: str, other: str) -> bool:
+    one, two = os.lstat(path), os.lstat(other)
+    return (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)
+
+
+def _stamp(path: str) -> tuple[int, int, int]:
+    found = os.lstat(path)
+    return stat.S_IFMT(found.st_mode), found.st_mtime_ns, found.st_size
+
+
+def _caches() -> list[str]:
+    environ = host_env.process_environ()
+    keras, cache = environ.get("KERAS_HOME") or "~/.keras", environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return [os.path.expanduser(each) for each in (keras, cache, "~/tensorflow_datasets")]

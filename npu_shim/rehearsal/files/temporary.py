@@ -1,0 +1,76 @@
+"""Temporary folders of commands. Old ones are removed, but for copies of the user's files."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from typing import Iterator
+
+from npu_shim.rehearsal.files.kept import kept_copies
+
+_PREFIXES = "npu_shim_verify_", "npu_shim_assess_"
+_LOCK = "lock"
+_OLD_S = 24 * 3600.0  # the output of a script that fails stays so long
+
+
+@contextlib.contextmanager
+def temporary(prefix: str) -> Iterator[str]:
+    """Remove old folders of commands, and yield a new one, which stays.
+
+    A process that is asked to end leaves the block, so that what a script has written is taken back.
+    """
+    for path in _left(before=time.time() - _OLD_S):
+        if not kept_copies(path):
+            shutil.rmtree(path, ignore_errors=True)
+    folder = tempfile.mkdtemp(prefix=prefix)
+    with open(os.path.join(folder, _LOCK), "w") as lock, ending():
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
+def left_copies() -> list[str]:
+    """Return the folders with copies of the user's files that killed commands have left."""
+    return [store for path in _left(before=time.time()) for store in kept_copies(path)]
+
+
+@contextlib.contextmanager
+def ending() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the block as sys.exit() does."""
+    numbers = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
+    for number in numbers:  # nohup ignores SIGHUP
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _left(before: float) -> list[str]:
+    """Return the folders of commands of this user that have ended, and that are older than a time."""
+    above = tempfile.gettempdir()
+    found = []
+    for path in [os.path.join(above, name) for name in os.listdir(above) if name.startswith(_PREFIXES)]:
+        with contextlib.suppress(FileNotFoundError):  # another command removes it now
+            about = os.stat(path)
+            if about.st_uid == os.getuid() and about.st_mtime < before and not _is_locked(path):
+                found.append(path)
+    return found
+
+
+def _is_locked(folder: str) -> bool:
+    path = os.path.join(folder, _LOCK)
+    if not os.path.exists(path):
+        return False
+    with open(path) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False

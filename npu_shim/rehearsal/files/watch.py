@@ -1,0 +1,125 @@
+"""Note the files that this process writes through Python and TensorFlow, before it writes them."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import pathlib
+import shutil
+from typing import TYPE_CHECKING, Any, Callable, Iterator
+
+from npu_shim.rehearsal.files.kept import Kept
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Result
+
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+class Watch:
+    """Functions around those that write files.
+
+    Args:
+        kept: notes the files.
+    """
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        self._undo: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        """Watch what Python writes, programs that it starts excepted."""
+        for owner in (builtins, io):
+            self._around(owner, "open", self._open)
+        self._around(os, "open", self._open_file)
+        for names, note in (
+            (("mkdir",), self._folder),
+            (("rmdir", "remove", "unlink"), self._deleted),
+            (("truncate",), self._truncated),
+            (("rename", "replace"), self._both),
+            (("symlink", "link"), self._second),
+        ):
+            for name in names:
+                self._around(os, name, note)
+        self._around(shutil, "rmtree", self._deleted)
+
+    def follow_tensorflow(self) -> None:
+        """Watch what TensorFlow writes, which is imported now."""
+        from npu_shim._tensorflow import tf_files
+
+        self._undo += tf_files.watch(self._kept)
+
+    def stop(self) -> None:
+        """Restore the functions."""
+        while self._undo:
+            self._undo.pop()()
+
+    # --- called with the arguments of the functions
+
+    def _open(self, file: Any, mode: Any = "r", *args: object, **kwargs: object) -> None:
+        if isinstance(mode, str) and set(mode) & set("wax+"):
+            self._kept.write(file)
+
+    def _open_file(self, path: Any, flags: int, *args: object, dir_fd: object = None, **kwargs: object) -> None:
+        if flags & _WRITES and dir_fd is None:
+            self._kept.write(path)
+
+    def _folder(self, path: Any, *args: object, dir_fd: object = None, **kwargs: object) -> None:
+        if dir_fd is None:
+            self._kept.folder(path)
+
+    def _deleted(self, path: Any, *args: object, dir_fd: object = None, **kwargs: object) -> None:
+        if dir_fd is None:
+            self._kept.replace(path, creates=False)
+
+    def _truncated(self, path: Any, *args: object) -> None:
+        self._kept.write(path)
+
+    def _both(self, src: Any, dst: Any, **kwargs: object) -> None:
+        if not any(each is not None for each in kwargs.values()):
+            self._kept.replace(src, creates=False)
+            self._kept.replace(dst)
+
+    def _second(self, src: Any, dst: Any, *args: object, **kwargs: object) -> None:
+        self._kept.replace(dst)
+
+    # ---
+
+    def _around(self, owner: Any, name: str, note: Function) -> None:
+        original = getattr(owner, name)
+        noted = _Noted(original, note)
+        for place in (owner, *_copies_of_functions()):
+            for attribute, value in list(vars(place).items()):
+                if value is original and (place is not owner or attribute == name):
+                    setattr(place, attribute, noted)
+                    self._undo.append(_setting(place, attribute, value))
+
+
+class _Noted:
+    """A function that notes what it is about to write. As a builtin one, it is no method of a class that has it."""
+
+    def __init__(self, original: Function, note: Function) -> None:
+        self._original, self._note = original, note
+        self.__name__, self.__doc__ = original.__name__, original.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Result:
+        try:
+            self._note(*args, **kwargs)
+        except TypeError:
+            pass  # of wrong arguments: the function itself raises the error
+        return self._original(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)  # shutil.rmtree.avoids_symlink_attacks
+
+
+def _copies_of_functions() -> Iterator[Any]:
+    """Yield the classes of Python that have functions of ``os`` as attributes, before Python 3.11."""
+    accessor = getattr(pathlib, "_NormalAccessor", None)
+    if accessor is not None:
+        yield accessor
+
+
+def _setting(owner: Any, name: str, value: Any) -> Callable[[], None]:
+    return lambda: setattr(owner, name, value)
