@@ -14,8 +14,9 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from npu_shim.cli import MIGRATE, USAGE_ERROR, parser, show
+from npu_shim.cli import MIGRATE, parser, show
 from npu_shim.cli._guard import leave, need_tensorflow
+from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_file, unwritable_file
 from npu_shim.cli._values import ranks
 from npu_shim.import_hook import tool
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 GROUP = MIGRATE
 EXAMPLE = "npu-shim assess train.py -- --batch_size 64"
 
+_COMMAND = "npu-shim assess"
 _OF_RANK = "rank_{}.json"  # the assessment of a rank
 
 
@@ -54,7 +56,7 @@ def main(arguments: list[str]) -> int:
         tool.load()
         settings = _settings(args)
     except ValueError as error:
-        return _error(str(error))
+        return fail(_COMMAND, str(error))
     if args.ranks and not args.of_rank:
         return _on_ranks(args, own, rest)
     from npu_shim.rehearsal.assess import until_stop
@@ -63,7 +65,7 @@ def main(arguments: list[str]) -> int:
     capture = Capture(os.path.dirname(os.path.abspath(args.script)))
     with until_stop.stopped(capture, args.script, rest, args.alias):
         if not capture.graphs:
-            return _error(_no_step(capture, args.script))
+            return fail(_COMMAND, _no_step(capture, args.script))
         from npu_shim.rehearsal.assess import assessment
 
         found = assessment.assess(capture, settings, args.script, rest)
@@ -84,7 +86,7 @@ def _on_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> int:
         code = subprocess.run([*command, *rest], stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode
         paths = [os.path.join(folder, _OF_RANK.format(rank)) for rank in range(args.ranks)]
         if code or not all(map(os.path.exists, paths)):
-            return _error(f"not all of the {args.ranks} ranks reached a training step. Their output is above")
+            return fail(_COMMAND, f"not all of the {args.ranks} ranks reached a training step. Their output is above")
         ranks = []
         for path in paths:
             with open(path, encoding="utf-8") as stream:
@@ -177,8 +179,3 @@ def _report(found: dict[str, Any], args: argparse.Namespace) -> str:
 
 def _finish(text: str, found: dict[str, Any], strict: bool) -> int:
     return leave(show(text, 1 if strict and found["problems"] else 0))
-
-
-def _error(text: str) -> int:
-    print(f"npu-shim assess: error: {text}", file=sys.stderr)
-    return USAGE_ERROR

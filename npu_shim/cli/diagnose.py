@@ -13,6 +13,7 @@ import sys
 
 from npu_shim._host import host_device
 from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, run, show, verify
+from npu_shim.cli._lines import add_quiet, fail, progress
 from npu_shim.cli._paths import missing_folder, unwritable_folder
 from npu_shim.cli._values import above_zero, ranks
 from npu_shim.import_hook import tool
@@ -20,6 +21,7 @@ from npu_shim.import_hook import tool
 GROUP = NUMBERS
 EXAMPLE = "npu-shim diagnose --against recording train_npu.py"
 
+_COMMAND = "npu-shim diagnose"
 _CODES = {"agrees": 0, "cause found": 1, "no cause found": 3}  # by verdict
 _LOSS_SCALE = re.compile(r"loss_?scale", re.IGNORECASE)
 _MOST_FINDINGS = 50
@@ -47,7 +49,8 @@ def main(arguments: list[str]) -> int:
     as_verify.ranks, as_verify.timeout = args.ranks, args.timeout
     problem = verify.problem(as_verify) or _problem(args)
     if problem:
-        return _error(problem)
+        return fail(_COMMAND, problem)
+    note = progress(_COMMAND, args.quiet)
     try:
         reference = portable.load(args.against)
         base = verify.against(as_verify, of_script, args.report, reference)
@@ -62,17 +65,17 @@ def main(arguments: list[str]) -> int:
             _LOSS_SCALE.search(source) is not None,
             hashlib.sha256(repr(parts).encode()).hexdigest(),
             lambda on_host: args.tolerance or verify.tolerance(reference, not on_host),
-            _progress,
+            note,
         )
         for stage in stages.STAGES:
-            _progress(f"stage {stage.name}: {stage.title}")
-        _progress(f"keeps all runs in {args.report}, ends at the first cause, and goes on after an interruption")
+            note(f"stage {stage.name}: {stage.title}")
+        note(f"keeps all runs in {args.report}, ends at the first cause, and goes on after an interruption")
         made = ladder.Ladder(given).walk(stages.STAGES)
-        _progress(f"wrote {', '.join(write_all(made, args.report, reports.WRITERS))}")
+        note(f"wrote {', '.join(write_all(made, args.report, reports.WRITERS))}")
     except (ConfigError, portable.RecordingError) as error:
-        return _error(str(error))
+        return fail(_COMMAND, str(error))
     except KeyboardInterrupt:
-        _progress("interrupted. Give the same command to go on")
+        progress(_COMMAND)("interrupted. Give the same command to go on")
         return 130
     return show(reports.to_text(made).rstrip("\n"), _CODES.get(made["verdict"], USAGE_ERROR))
 
@@ -108,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         help="as for npu-shim verify: relative difference at the first step",
     )
     made.add_argument("--timeout", type=above_zero, metavar="SECONDS", help="end a run that takes longer")
+    add_quiet(made)
     return made
 
 
@@ -147,12 +151,3 @@ def _about_script(args: argparse.Namespace) -> tuple[list[tuple[str, str, str]],
             if each.kind == FINDING and len(findings) < _MOST_FINDINGS:
                 findings.append((each.code, f"{os.path.relpath(name)}:{each.line}", each.message))
     return findings, "\n".join(texts)
-
-
-def _progress(line: str) -> None:
-    print(f"npu-shim diagnose: {line}", file=sys.stderr, flush=True)
-
-
-def _error(text: str) -> int:
-    _progress(f"error: {text}")
-    return USAGE_ERROR

@@ -7,9 +7,9 @@ normal.
 from __future__ import annotations
 
 import argparse
-import sys
 
 from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, show
+from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_folder, unwritable_folder
 from npu_shim.cli._values import above_zero
 
@@ -39,8 +39,7 @@ def main(arguments: list[str]) -> int:
     try:
         return _compare(args) if args.verb == "compare" else _overflow(args)
     except ValueError as error:
-        print(f"npu-shim dumps {args.verb}: error: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return fail(f"npu-shim dumps {args.verb}", str(error))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -10,12 +10,12 @@ import argparse
 import ast
 import importlib
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 from npu_shim._host.host_env import process_environ
-from npu_shim.cli import EXPORT, USAGE_ERROR, parser, show
+from npu_shim.cli import EXPORT, parser, show
 from npu_shim.cli._guard import leave, need_tensorflow
+from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_file, unwritable_folder
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def main(arguments: list[str]) -> int:
         graph = tf_capture.import_alone(source.graph)
         return leave(_list(source, graph) if args.list else _export(args, source, graph))
     except (ExportError, tf_api.tf.errors.NotFoundError) as error:
-        print(f"npu-shim export: error: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return fail("npu-shim export", str(error))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -16,7 +16,8 @@ import sys
 import time
 
 from npu_shim._host import host_device, host_env
-from npu_shim.cli import RANKS, USAGE_ERROR, _independent, _profiled, _progress, parser, show
+from npu_shim.cli import RANKS, _independent, _profiled, _progress, parser, show
+from npu_shim.cli._lines import add_quiet, fail, progress
 from npu_shim.cli._paths import unwritable_folder
 from npu_shim.cli._preload import preload_environment
 from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, integer, ranks
@@ -43,6 +44,8 @@ from npu_shim.launching.table_wait import TABLE_TIMEOUT_S, TableTimeout, wait_fo
 GROUP = RANKS
 EXAMPLE = "npu-shim launch --ranks 4 train.py --batch_size 64"
 
+_COMMAND = "npu-shim launch"
+_report = progress(_COMMAND)
 _PYTHON = re.compile(r"^(.*/)?python[0-9.]*$")  # the command of horovodrun and mpirun begins with it
 
 
@@ -81,8 +84,7 @@ def main(arguments: list[str]) -> int:
         shares = cores.shares(available, devices) if args.bind_cores else None
         threads = None if host_device.look().is_npu else share_threads(available, len(assignment.slots))
     except ValueError as error:
-        _report(f"error: {error}")
-        return USAGE_ERROR
+        return fail(_COMMAND, str(error))
     except TableTimeout as error:
         _report(f"error: {error}")
         return TIMED_OUT
@@ -96,8 +98,7 @@ def main(arguments: list[str]) -> int:
                 mpirun_process(assignment.hosts, command, job_id, log_dir, table, environ, args.bind_cores, args.output)
             ]
         except ValueError as error:
-            _report(f"error: {error}")
-            return USAGE_ERROR
+            return fail(_COMMAND, str(error))
     else:
         plan = processes(
             assignment.slots, assignment.world_size, command, job_id, log_dir, assignment.table, shares, threads=threads
@@ -127,7 +128,7 @@ def _run(
         warnings.append(_independent.warning(_target(args), assignment.world_size))
     for warning in filter(None, warnings):
         _report(warning)
-    note = _nothing if args.quiet else _report
+    note = progress(_COMMAND, args.quiet)
     shown = "all ranks" if args.output == ALL else f"rank {plan[0].rank}"
     note(f"job {plan[0].environment['JOB_ID']}: {_ranks_here(plan, assignment)}, logs in {log_dir}; showing {shown}")
     begin = time.monotonic()
@@ -159,14 +160,6 @@ def _ranks_here(plan: list[RankProcess], assignment: JobRanks) -> str:
     if not servers:
         return f"{len(plan)} ranks"
     return f"rehearsal of {len(plan)} ranks of {len(servers)} server{'s' if len(servers) > 1 else ''} on this host"
-
-
-def _nothing(line: str) -> None:
-    """Report nothing, for --quiet."""
-
-
-def _report(line: str) -> None:
-    print(f"npu-shim launch: {line}", file=sys.stderr, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -238,7 +231,7 @@ def _parser() -> argparse.ArgumentParser:
         default=FIRST,
         help="the ranks whose output is shown: the first, or all, each line with the number of its rank",
     )
-    made.add_argument("-q", "--quiet", action="store_true", help="print the output of ranks and errors only")
+    add_quiet(made)
     made.add_argument("--job-id", metavar="ID", help="name of the job; by default JOB_ID or a new name")
     text = "bind each rank to processors and memory near its device, by npu-smi or the PCI bus, else to even shares"
     made.add_argument("--bind-cores", action="store_true", help=text)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-import sys
 
-from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, show
+from npu_shim.cli import NUMBERS, parser, show
+from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_folder, unwritable_file
 
 GROUP = NUMBERS
@@ -49,8 +49,7 @@ def main(arguments: list[str]) -> int:
             if path:
                 pathlib.Path(path).write_text(write(shown), encoding="utf-8")
     except ValueError as error:
-        print(f"npu-shim profile: error: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return fail("npu-shim profile", str(error))
     slower = bool(args.new) and shown["step"]["verdict"] == result.SLOWER
     return show(reports.to_text(shown).rstrip("\n"), int(slower))
 

@@ -10,12 +10,12 @@ import argparse
 import dataclasses
 import json
 import os
-import sys
 from typing import Any, Callable, Mapping, Sequence
 
 from npu_shim._host import host_env
 from npu_shim._host.host_device import ASCEND_A5
 from npu_shim.cli import RANKS, USAGE_ERROR, parser, show
+from npu_shim.cli._lines import fail, progress
 from npu_shim.cli._paths import unwritable_file
 from npu_shim.distributed.addresses import is_this_host
 from npu_shim.distributed.ranktable import allocation, conversion, generate, hostfile, rootinfo, writer
@@ -35,6 +35,8 @@ from npu_shim.distributed.ranktable.reader import examine, read, read_text
 GROUP = RANKS
 EXAMPLE = "npu-shim ranktable make --hosts 10.0.0.1:8,10.0.0.2:8 -o ranktable.json"
 
+_COMMAND = "npu-shim ranktable"
+_report = progress(_COMMAND)
 PROBLEMS_FOUND = 1
 _THIS_HOST = "127.0.0.1"
 _CPU = "cpu"  # instead of a product: no device rules
@@ -51,11 +53,11 @@ def main(arguments: list[str]) -> int:
     args = _parser().parse_args(arguments)
     wrong = unwritable_file("-o", getattr(args, "output", None))
     if wrong:
-        return _fail(wrong)
+        return fail(_COMMAND, wrong)
     try:
         return args.run(args)
     except ValueError as error:
-        return _fail(str(error))
+        return fail(_COMMAND, str(error))
 
 
 def _make(args: argparse.Namespace) -> int:
@@ -177,18 +179,9 @@ def _output(table: RankTable, args: argparse.Namespace) -> int:
     if args.output is None:
         return show(text.rstrip("\n"))
     if os.path.exists(args.output) and not args.force and read_text(args.output) != text:
-        return _fail(f"{args.output} already exists and differs. Write another file, or use --force.")
+        return fail(_COMMAND, f"{args.output} already exists and differs. Write another file, or use --force.")
     writer.write(text, args.output)
     return 0
-
-
-def _fail(text: str) -> int:
-    print(f"npu-shim ranktable: error: {text}", file=sys.stderr)
-    return USAGE_ERROR
-
-
-def _report(text: str) -> None:
-    print(f"npu-shim ranktable: {text}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:

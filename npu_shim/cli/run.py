@@ -16,8 +16,9 @@ from importlib.util import MAGIC_NUMBER
 from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._host import host_env
-from npu_shim.cli import MIGRATE, USAGE_ERROR, _dumped, _half, _profiled, _progress, parser
+from npu_shim.cli import MIGRATE, _dumped, _half, _profiled, _progress, parser
 from npu_shim.cli._guard import exit_code
+from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_file, unwritable_folder
 from npu_shim.import_hook import children, hook, reachable, script, tool
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
@@ -86,7 +87,7 @@ def main(arguments: list[str]) -> int:
             finder = hook.install(_convert(files, args), not args.no_shape_watch)
             children.follow(finder)
     except (ConfigError, ValueError) as error:
-        return _error(str(error))
+        return fail("npu-shim run", str(error))
     except (KeyboardInterrupt, OSError, ImportError) as error:  # before the script begins
         return exit_code("npu-shim run", error)
     if args.module:
@@ -144,7 +145,9 @@ def _parser() -> argparse.ArgumentParser:
         help="run the script without conversion, and serve the packages npu_bridge, hccl, npu_device and horovod where "
         "they are not installed",
     )
-    made.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each finding")
+    amount = made.add_mutually_exclusive_group()
+    amount.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each finding")
+    amount.add_argument("-q", "--quiet", action="store_true", help="print no line about the conversion")
     made.add_argument(
         "--no-shape-watch",
         action="store_true",
@@ -164,11 +167,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_rule_arguments(made)
     return made
-
-
-def _error(text: str) -> int:
-    print(f"npu-shim run: error: {text}", file=sys.stderr)
-    return USAGE_ERROR
 
 
 def _not_a_script(path: str) -> str | None:
@@ -198,7 +196,7 @@ def _enter(target: str, is_module: bool) -> list[str]:
 
 def _convert(files: Sequence[str], args: argparse.Namespace) -> Conversions:
     """Convert the files that the script may import, and report the result in one line."""
-    report = Report(args.verbose)
+    report = Report(args.verbose, args.quiet)
     made = conversions(files, args, args.input, sys.path, report.late)
     report.all(made.convert_all())
     return made
@@ -236,10 +234,12 @@ class Report:
 
     Args:
         verbose: True to list each rewrite and each finding, not only their numbers.
+        quiet: True to report unreadable files only.
     """
 
-    def __init__(self, verbose: bool) -> None:
+    def __init__(self, verbose: bool, quiet: bool = False) -> None:
         self._verbose = verbose
+        self._quiet = quiet
 
     def all(self, results: Results) -> None:
         """Report the files that are converted before the script starts."""
@@ -257,19 +257,24 @@ class Report:
             parts.append(
                 f"{_count(unreadable, 'file')} cannot be read and {'is' if unreadable == 1 else 'are'} not converted"
             )
+        if self._quiet and not unreadable:
+            return
         more = "" if self._verbose or not (rewrites or findings or unreadable) else ". List them with npu-shim run -v"
         _print(", ".join(parts) + more)
 
     def late(self, path: str, result: FileResult) -> None:
         """Report a file that is converted only when the script imports it."""
         rewrites, findings, _ = _counts([(path, result)])
-        if rewrites or findings:
+        if (rewrites or findings) and not self._quiet:
             self._list([(path, result)])
             _print(f"{_count(rewrites, 'rewrite')}, {_count(findings, 'finding')} in {path}, converted at its import")
 
     def _list(self, results: Results) -> None:
         if self._verbose:
-            _terminal().say_results([(os.path.relpath(path), result) for path, result in results], changes=True)
+            from convert_tf2npu.report.code_frame import Code
+
+            named, terminal = [(os.path.relpath(path), result) for path, result in results], _terminal()
+            terminal.say_results(named, changes=True, code=Code(named) if terminal.is_terminal else None)
 
 
 def _terminal() -> Terminal:

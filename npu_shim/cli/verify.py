@@ -12,12 +12,13 @@ import shlex
 import shutil
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from npu_shim._host import host_device
 from npu_shim._host.packages import tensorflow_version
-from npu_shim.cli import MIGRATE, USAGE_ERROR, _dumped, _half, parser, run, show
+from npu_shim.cli import MIGRATE, _dumped, _half, parser, run, show
 from npu_shim.cli._guard import need_tensorflow
+from npu_shim.cli._lines import add_quiet, fail, progress
 from npu_shim.cli._paths import missing_file, unwritable_folder
 from npu_shim.cli._values import above_zero, integer, ranks
 from npu_shim.import_hook import tool
@@ -34,6 +35,7 @@ EXAMPLE = "npu-shim verify train.py -- --batch_size 64"
 # Rules about the data of ranks and the averaging of gradients.
 _RANK_CODES = ("NPU252", "NPU303", "NPU304", "NPU305", "NPU307", "NPU308", "NPU309")
 _MOVE = "Move them back to the places that files.jsonl there names, or remove this folder."
+_COMMAND = "npu-shim verify"
 _CODES = {"agree": 0, "differ": 1, "not reproducible": 3}  # by verdict
 
 
@@ -59,31 +61,32 @@ def main(arguments: list[str]) -> int:
     args = made_parser().parse_args(_half.spelled_out(own))
     wrong = problem(args)
     if wrong:
-        return _error(wrong)
+        return fail(_COMMAND, wrong)
     need_tensorflow()
+    note = progress(_COMMAND, args.quiet)
     for store in temporary.left_copies():
-        _progress(f"a command that was killed left copies of your files in {store}. {_MOVE}")
+        progress(_COMMAND)(f"a command that was killed left copies of your files in {store}. {_MOVE}")
     for store in kept_copies(args.report or ""):
-        return _error(f"{store} has copies of your files, because a command was killed. {_MOVE}")
+        return fail(_COMMAND, f"{store} has copies of your files, because a command was killed. {_MOVE}")
     try:
         with temporary.ending() if args.report else temporary.temporary("npu_shim_verify_") as new:
             folder = str(args.report or new)
             for part in ("original", "migrated"):
                 shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
-            found = _found(args, scripts_arguments, folder)
+            found = _found(args, scripts_arguments, folder, note)
             code = _CODES.get(found["verdict"], 2)
             if args.report:
-                _progress(f"wrote {', '.join(write_all(found, folder))}")
+                note(f"wrote {', '.join(write_all(found, folder))}")
             elif code == 2:
-                _progress(f"the output of the scripts is in {folder}")
+                note(f"the output of the scripts is in {folder}")
     except (ConfigError, portable.RecordingError) as error:
-        return _error(str(error))
+        return fail(_COMMAND, str(error))
     if not args.report and code != 2:
         shutil.rmtree(folder, ignore_errors=True)
     return show(to_text(found).rstrip("\n"), code)
 
 
-def _found(args: argparse.Namespace, arguments: list[str], folder: str) -> Result:
+def _found(args: argparse.Namespace, arguments: list[str], folder: str, note: Callable[[str], None]) -> Result:
     """Run the scripts. Return the result of their comparison."""
     from npu_shim.rehearsal import portable, recorded, verifying, verifying_half
     from npu_shim.rehearsal.preloaded_runs import preloaded
@@ -96,11 +99,11 @@ def _found(args: argparse.Namespace, arguments: list[str], folder: str) -> Resul
         migrated = against(args, arguments, folder, reference)
         is_npu = host_device.look().is_npu
         settings = replace(settings, tolerance=args.tolerance or tolerance(reference, is_npu))
-        return recorded.against(reference, migrated, settings, _progress, is_npu)
+        return recorded.against(reference, migrated, settings, note, is_npu)
     with preloaded(_runs(args, arguments, folder)) as (original, migrated):
         if args.record:
             runs = args.perturbed or verifying_half.RUNS
-            found = recorded.record(args.record, original, migrated, settings, half, runs, _progress)
+            found = recorded.record(args.record, original, migrated, settings, half, runs, note)
             if args.dump and half:
                 from npu_shim.dumps import bands
 
@@ -108,8 +111,8 @@ def _found(args: argparse.Namespace, arguments: list[str], folder: str) -> Resul
                 bands.add(args.dump, [os.path.join(args.dump, name) for name in names], half.dtype)
             return found
         if half:
-            return verifying_half.verify(original, migrated, settings, half, _progress)
-        return verifying.verify(original, migrated, settings, _progress)
+            return verifying_half.verify(original, migrated, settings, half, note)
+        return verifying.verify(original, migrated, settings, note)
 
 
 def split(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -231,6 +234,7 @@ def made_parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--copy", action="store_true", help="run each script in its own copy of the current folder")
     made.add_argument("--timeout", type=above_zero, metavar="SECONDS", help="end a script that takes longer")
+    add_quiet(made)
     add_rule_arguments(made)
     return made
 
@@ -421,12 +425,3 @@ def _rule_options(args: argparse.Namespace) -> list[str]:
     from convert_tf2npu.cli.arguments import rule_options
 
     return ["--no-shape-watch", *rule_options(args)]
-
-
-def _progress(line: str) -> None:
-    print(f"npu-shim verify: {line}", file=sys.stderr, flush=True)
-
-
-def _error(text: str) -> int:
-    _progress(f"error: {text}")
-    return USAGE_ERROR

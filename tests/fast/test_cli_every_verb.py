@@ -6,8 +6,11 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import threading
+import time
 from typing import Any, Sequence
 
 import pytest
@@ -215,6 +218,49 @@ def test_a_fault_of_npu_shim_is_2_with_its_traceback(verb: str, monkeypatch: pyt
     assert run([verb]) == 2
     shown = capsys.readouterr().err
     assert "ZeroDivisionError" in shown and shown.splitlines()[-1].startswith(f"npu-shim {verb}: error: internal error")
+
+
+@pytest.mark.parametrize(
+    "arguments, waits",
+    [
+        (["doctor"], "import time; open('ready', 'w').close(); time.sleep(600)"),
+        (["launch", "--ranks", "2", "train.py"], ""),
+        (["verify", "train.py"], ""),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_ctrl_c_is_one_line(arguments: list[str], waits: str, folder: pathlib.Path, repo_root: pathlib.Path) -> None:
+    (folder / "train.py").write_text("import time\nopen('ready', 'w').close()\ntime.sleep(600)\n")
+    (folder / "tensorflow.py").write_text(waits)  # doctor imports it in another process
+    environ = environment(repo_root)
+    environ["PYTHONPATH"] = os.pathsep.join([str(folder), environ["PYTHONPATH"]])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "npu_shim", *arguments],
+        cwd=str(folder),
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    last = threading.Timer(120, process.kill)
+    last.start()
+    while not (folder / "ready").exists() and process.poll() is None:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, err = process.communicate()
+    last.cancel()
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    words = "SIGINT: forwarding it to all ranks" if arguments[0] == "launch" else "interrupted"
+    assert f"npu-shim {arguments[0]}: {words}" in err
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_verbs_with_progress_are_quiet_if_they_are_asked(verb: str, capsys: Any) -> None:
+    run([verb, "--help"])
+    assert ("-q, --quiet" in capsys.readouterr().out) == (verb in {"convert", "diagnose", "launch", "run", "verify"})
 
 
 @pytest.mark.parametrize("hidden", ["tensorflow", "numpy"])

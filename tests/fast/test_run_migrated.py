@@ -31,6 +31,12 @@ def test_the_script_and_its_imports_run_migrated(project: Make) -> None:
     assert done.said == ["npu-shim run: 3 rewrites in 3 files. List them with npu-shim run -v"]
 
 
+def test_quiet_prints_no_line_about_the_conversion(project: Make) -> None:
+    made = project({"train.py": PRINTS, "bad.py": 'print "x"\n'})
+    done = made.run("-q", "train.py")
+    assert (done.out, done.said) == ("__main__ /cpu:0\n", [])
+
+
 def test_the_type_of_a_name_can_depend_on_another_file(project: Make) -> None:
     done = project(
         {
