@@ -47,11 +47,11 @@ def main(arguments: list[str]) -> int:
     batches, (low, high) = args.dynamic_batch, args.range
     wrong = (
         (args.script and missing_file(args.script, "Give a Python script."))
-        or (args.data and missing_file(args.data, "Give a file with an array for each input."))
+        or (args.data and missing_file(args.data, "Give a file that numpy.savez wrote."))
         or unwritable_folder("-o", args.out)
     )
     if wrong:
-        made.error(wrong)
+        return fail("npu-shim export", wrong)
     for is_wrong, text in (
         (not args.script and not args.source, f"missing source. Give {_SOURCE}, or --script"),
         (missing, f"file not found: {args.source}. Give {_SOURCE}"),
