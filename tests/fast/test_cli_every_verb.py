@@ -46,7 +46,7 @@ OUTPUTS = {
     "verify": ["--report {bad} train.py", "--record {bad} train.py", "--record r --dump {bad} train.py"],
 }
 WRITING = re.compile(
-    r"^ +(?:-\w[^,\n]*, )*--(json (?=FILE)|html|report|out|output|log-dir|tensorboard|profile|dump|numerics|record)\b",
+    r"^ +(?:-\w[^,\n]*, )*--(json (?=FILE)|html|report|out|output(?! \{)|log-dir|tensorboard|profile|dump|numerics|record)\b",
     re.M,
 )
 
