@@ -374,6 +374,9 @@ def test_random_numbers_are_shared_where_no_seed_is_set() -> None:
         ("tf.random.set_seed(1)\n", False),
         ("", True),
         ("tf.random.set_seed(1)\nnp.random.rand(3)\n", True),
+        ("if seed is not None:\n    tf.random.set_seed(seed)\n", True),
+        ("if seed: tf.random.set_seed(seed)\n", True),
+        ("if __name__ == '__main__':\n    if n:\n        print(n)\n    tf.random.set_seed(1)\n", False),
     ):
         new, _ = converted(START.replace("tf.random.set_seed(1)\n", seed))
         assert ("npu.distribute.share_random_state()" in new) == shares

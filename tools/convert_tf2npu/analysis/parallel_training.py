@@ -42,14 +42,32 @@ def is_parallel(context: Context) -> bool:
 def shuffles_apart(context: Context) -> bool:
     """Return True if ranks train a program together that sets no seed of TensorFlow, or none of NumPy but uses it.
 
-    A program that calls npu.distribute itself decides about its random numbers.
+    A seed that is set under a condition counts as none. A program that calls npu.distribute itself decides about its random numbers.
     """
     if not is_parallel(context) or any(name.startswith(DISTRIBUTE) for name in context.called.values()):
         return False
     text = b"\n".join(_texts(context))
     return not _BY_HAND.search(text) and (
-        not _SEED.search(text) or bool(_NUMPY.search(text)) and not _NUMPY_SEED.search(text)
+        not _always_calls(text, _SEED) or bool(_NUMPY.search(text)) and not _always_calls(text, _NUMPY_SEED)
     )
+
+
+def _always_calls(text: bytes, function: re.Pattern[bytes]) -> bool:
+    """Return True if a call of a function stands under no ``if``, but that of the main program."""
+    lines = text.split(b"\n")
+    return any(function.search(line) and not _is_conditional(lines, place) for place, line in enumerate(lines))
+
+
+def _is_conditional(lines: list[bytes], place: int) -> bool:
+    indentation: int | None = None
+    for line in reversed(lines[: place + 1]):
+        code = line.lstrip()
+        own = len(line) - len(code)
+        if code and (indentation is None or own < indentation):
+            indentation = own
+            if code.startswith((b"if ", b"elif ", b"else:")) and b"__main__" not in code:
+                return True
+    return False
 
 
 def _texts(context: Context) -> Iterator[bytes]:
