@@ -42,7 +42,8 @@ def is_parallel(context: Context) -> bool:
 def shuffles_apart(context: Context) -> bool:
     """Return True if ranks train a program together that sets no seed of TensorFlow, or none of NumPy but uses it.
 
-    A seed that is set under a condition counts as none. A program that calls npu.distribute itself decides about its random numbers.
+    A seed that is set under a condition counts as none. A program that calls npu.distribute itself decides about its
+    random numbers.
     """
     if not is_parallel(context) or any(name.startswith(DISTRIBUTE) for name in context.called.values()):
         return False
