@@ -3,6 +3,7 @@
 #
 #   bash docs/build.sh [FOLDER]     into FOLDER, or else build/site
 #   bash docs/build.sh serve        show it at http://127.0.0.1:8000, and anew after each change
+#   bash docs/build.sh serve 8001   the same with another port
 #
 # The environment "reports" of the tests has mkdocs, and the Chromium that takes the screenshots.
 set -euo pipefail
@@ -12,6 +13,10 @@ dir="$(make_env reports)" || { say "$dir" >&2; exit 1; }
 cd "$root"
 export NO_MKDOCS_2_WARNING=1 # an advertisement
 case "${1:-build/site}" in
-  serve) exec "$dir/bin/mkdocs" serve ;;
+  serve)
+    port="${2:-8000}"
+    "$dir/bin/python" -c 'import socket, sys; socket.create_server(("127.0.0.1", int(sys.argv[1])))' "$port" 2> /dev/null ||
+      { say "docs/build.sh: port $port is not free. Name another one, as in: bash docs/build.sh serve 8001" >&2; exit 1; }
+    exec "$dir/bin/mkdocs" serve --dev-addr "127.0.0.1:$port" ;;
   *) exec "$dir/bin/mkdocs" build --strict --site-dir "$(realpath -m "${1:-build/site}")" ;;
 esac

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import posixpath
@@ -27,7 +28,9 @@ OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
     "benchmarks/RESULTS.md": "benchmarks.md",
 }
+LANGUAGES = {"en": "English", "zh": "中文"}  # the Chinese pages are those below zh/, and the last section of the menu
 _log = logging.getLogger("mkdocs.plugins.site_hooks")  # its warnings fail a strict build
+_HOMES = {"en": "index.html", "zh": "zh/index.html"}
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)#:\s]*)(#[^)\s]*)?\)")
 _CODE_OF_RULE = re.compile(r"(?<![\w/\[`#])NPU[123]\d\d(?!\w|\.md)")
 
@@ -59,6 +62,27 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
                 line = _link_rules(line, name)
         made.append(line)
     return "\n".join(made)
+
+
+def on_page_context(context: dict[str, Any], page: Any, config: Any, nav: Any) -> dict[str, Any]:
+    """Give a page the language of its text, the menu of this language, and a switch to the same page in the other one."""
+    language = _language(page.url)
+    config.theme["language"] = language
+    urls = {each.url for each in nav.pages}
+    links = {"en": page.url.replace("zh/", "", 1) if language == "zh" else page.url}
+    links["zh"] = page.url if language == "zh" else "zh/" + page.url
+    config.extra["alternate"] = [
+        {"lang": each, "name": name, "link": links[each] if links[each] in urls else _HOMES[each]}
+        for each, name in LANGUAGES.items()
+    ]
+    chinese = nav.items[-1]
+    context["nav"] = copy.copy(nav)
+    context["nav"].items = chinese.children if language == "zh" else nav.items[:-1]
+    return context
+
+
+def _language(url: str) -> str:
+    return "zh" if url.startswith("zh/") else "en"
 
 
 def _link(match: re.Match[str], source: str, name: str) -> str:

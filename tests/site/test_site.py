@@ -7,6 +7,7 @@ import functools
 import http.server
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import threading
@@ -43,7 +44,42 @@ def test_the_site_has_the_generated_pages_and_images(site: pathlib.Path) -> None
     for image in ("report.png", "verify.png"):
         assert (site / "images" / image).read_bytes().startswith(b"\x89PNG")
     assert '<a href="rules/NPU106.html">NPU106</a>' in (site / "migrate-tf1.html").read_text(encoding="utf-8")
-    assert 'href="../distributed.html"' in (site / "zh" / "migrate-tf1.html").read_text(encoding="utf-8")
+    assert 'href="distributed.html' in (site / "zh" / "migrate-tf1.html").read_text(encoding="utf-8")
+
+
+def test_each_page_has_its_language_and_a_switch_to_the_other_one(site: pathlib.Path) -> None:
+    for name, language, english, chinese in (
+        ("launch.html", "en", "launch.html", "zh/launch.html"),
+        ("zh/launch.html", "zh", "../launch.html", "launch.html"),
+        ("index.html", "en", "index.html", "zh/index.html"),
+        ("zh/index.html", "zh", "../index.html", "index.html"),
+        ("rules/NPU101.html", "en", "../index.html", "../zh/index.html"),  # a page without a translation
+    ):
+        page = (site / name).read_text(encoding="utf-8")
+        assert f'<html lang="{language}"' in page
+        switch = re.findall(r'<a href="(.*?)" hreflang="(\w+)" class="md-select__link">', page)
+        assert switch == [(english, "en"), (chinese, "zh")], name
+
+
+def test_the_menu_has_the_pages_of_one_language_in_one_order(site: pathlib.Path) -> None:
+    menus = {}
+    for language, folder in (("en", site), ("zh", site / "zh")):
+        page = (folder / "start.html").read_text(encoding="utf-8")
+        links = re.findall(r'<a href="([^"#]+)" class="md-nav__link', page.split("md-sidebar--secondary")[0])
+        menus[language] = list(dict.fromkeys(links))
+    assert len(menus["zh"]) > 20 and all("/" not in link for link in menus["zh"])
+    assert not any(link.startswith("zh/") for link in menus["en"])
+    assert [link for link in menus["en"] if link in menus["zh"]] == menus["zh"]
+
+
+def test_a_used_port_is_one_line(repo_root: pathlib.Path, address: str) -> None:
+    port = address.rstrip("/").rpartition(":")[2]
+    command = ["bash", str(repo_root / "docs" / "build.sh"), "serve", port]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 1
+    assert done.stdout == (
+        f"docs/build.sh: port {port} is not free. Name another one, as in: bash docs/build.sh serve 8001\n"
+    )
 
 
 @pytest.fixture(scope="module")
