@@ -365,14 +365,14 @@ PROJECTS: dict[str, tuple[dict[str, str], str]] = {
             "main.py": "import tensorflow as tf, reader\n"
             "def run(flags):\n    spec = tf.estimator.EvalSpec(lambda: reader.input_fn(flags.files, flags.x))\n"
         },
-        "this dataset feeds evaluation (see the calls of input_fn)",
+        "this dataset feeds evaluation (see EvalSpec, line main.py:3)",
     ),
     "handed on to a function of another file": (
         {
             "main.py": "import reader, loop\nloop.run(reader.input_fn)\n",
             "loop.py": "def run(make):\n    train(make(a, is_training=True))\n    test(make(b, is_training=False))\n",
         },
-        "this dataset feeds training and evaluation (see the uses of input_fn)",
+        "this dataset feeds training and evaluation (see test, line loop.py:3). Pass drop_remainder=is_training",
     ),
     "called by nobody": ({"main.py": "import reader\n"}, "this dataset feeds training and evaluation. "),
     "a test does not count": (

@@ -36,6 +36,8 @@ _KEEPS = frozenset(
     }
 )
 _METHODS = frozenset({"astype", "copy"})
+# Methods of a dataset that keep the number of its elements.
+_SAME_ROWS = frozenset({"cache", "enumerate", "map", "prefetch", "shuffle", "with_options"})
 
 
 def rows_of(context: Context, node: ast.AST | None, where: Where) -> int | None:
@@ -70,6 +72,41 @@ def _rows(context: Context, node: ast.AST | None, where: Where, depth: int) -> i
     if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
         return _rows(context, node.func.value, where, depth + 1)
     return None
+
+
+def dataset_rows(context: Context, node: ast.AST, where: Where, depth: int = 20) -> int | None:
+    """Return the number of elements of a dataset of arrays, or None if the script does not show it."""
+    if isinstance(node, ast.Name):
+        bindings = context.names.lookup(node.id, where) or []
+        found = {
+            dataset_rows(context, b.node, b.where, depth - 1) if b.kind == "value" and b.node and depth else None
+            for b in bindings
+        }
+        return found.pop() if len(found) == 1 else None
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    method, value = node.func.attr, node.args[0] if node.args else None
+    if method == "from_tensor_slices" and value is not None:
+        return _parts_rows(context, value, where)
+    if method not in _SAME_ROWS and method not in ("repeat", "skip", "take"):
+        return None
+    rows = dataset_rows(context, node.func.value, where, depth)
+    if rows is None or method in _SAME_ROWS:
+        return rows
+    number = integer_of(context, value, where) if value is not None else None
+    if number is None or number < 0:
+        return None
+    return {"repeat": rows * number, "skip": max(rows - number, 0), "take": min(rows, number)}[method]
+
+
+def _parts_rows(context: Context, value: ast.AST, where: Where) -> int | None:
+    """Return the number of rows of the arrays in a structure, of which one is known."""
+    values = value.values if isinstance(value, ast.Dict) else value.elts if isinstance(value, ast.Tuple) else [value]
+    known = {
+        _parts_rows(context, each, where) if each is not value else rows_of(context, each, where) for each in values
+    }
+    known.discard(None)
+    return known.pop() if len(known) == 1 else None
 
 
 def integer_of(context: Context, node: ast.AST, where: Where) -> int | None:

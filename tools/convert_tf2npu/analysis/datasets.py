@@ -1,9 +1,9 @@
-"""Trace a dataset: does it repeat forever, are its batches taken apart again, and does it feed preprocessing?"""
+"""Trace a dataset: does it repeat forever, and are its batches taken apart again?"""
 
 from __future__ import annotations
 
 import ast
-import re
+import itertools
 
 from ..project.context import Context
 from ..semantics.model import Where
@@ -16,7 +16,6 @@ _KEEPS_ON = frozenset(
     """shuffle map prefetch filter cache with_options interleave flat_map enumerate shard
 map_with_legacy_function""".split()
 )
-_ADAPTS = re.compile(r"\A(adapt|save|\w*vocab\w*)\Z")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -72,6 +71,32 @@ def repeats_forever(context: Context, node: ast.AST, where: Where, depth: int = 
         # A name without other bindings may refer to itself.
         return value is not None and depth > 0 and repeats_forever(context, value, bindings[0].where, depth - 1)
     return False
+
+
+def is_cached(context: Context, node: ast.AST) -> bool:
+    """Return True if the expression around a dataset keeps its elements in a cache."""
+    around = context.names.ancestors(node)
+    return any(getattr(parent, "attr", "") == "cache" for parent in itertools.takewhile(_is_expression, around))
+
+
+def _is_expression(node: ast.AST) -> bool:
+    return isinstance(node, ast.expr)
+
+
+def is_mixed(context: Context, node: ast.AST, where: Where, depth: int = 20) -> bool:
+    """Return True if a dataset may have another order, or another end, in each epoch."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        method = node.func.attr
+        if method == "shuffle":
+            return not any(k.arg == "reshuffle_each_iteration" and constant(k.value) == (False,) for k in node.keywords)
+        if method == "cache" or method not in _KEEPS_ON and method not in ("skip", "take"):
+            return method not in ("cache", "from_tensor_slices")
+        node = node.func.value
+    bindings = context.names.lookup(node.id, where) or [] if isinstance(node, ast.Name) else []
+    return not bindings or any(
+        b.kind != "value" or b.node is None or not depth or is_mixed(context, b.node, b.where, depth - 1)
+        for b in bindings
+    )
 
 
 def _forever(call: ast.Call, place: int = 0) -> bool:
@@ -130,57 +155,6 @@ def _unbatched(context: Context) -> list[tuple[ast.Call, set[ast.AST]]]:
             _before(context, function.value, call.where, before)
             found.append((call.node, before))
     return found
-
-
-def feeds_preprocessing(context: Context, node: ast.AST) -> bool:
-    """Return True if a dataset feeds only preprocessing, as in ``layer.adapt(dataset)``, or is only saved.
-
-    Args:
-        context: the file.
-        node: the dataset.
-    """
-    ends: list[bool] = []
-    waiting = [node]
-    assigned: set[ast.Assign] = set()
-    while waiting:
-        end = _end(context, waiting.pop())
-        if isinstance(end, bool):
-            ends.append(end)
-        elif end not in assigned:
-            assigned.add(end)
-            uses = _uses(context.names, end)
-            waiting += uses
-            ends += [] if uses else [False]  # another file may use it
-    return bool(ends) and all(ends)
-
-
-def _end(context: Context, node: ast.AST) -> ast.Assign | bool:
-    """Return the assignment that gives a dataset a name, or True if preprocessing or saving takes the dataset."""
-    child = node
-    for parent in context.names.ancestors(node):
-        if isinstance(parent, ast.Call) and child is not parent.func:
-            return bool(_ADAPTS.search(last_name(parent.func)))
-        if isinstance(parent, ast.Attribute) and parent.attr == "save":
-            return True
-        if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
-            return parent
-        if isinstance(parent, ast.stmt):
-            return False
-        child = parent
-    return False
-
-
-def _uses(names: Names, statement: ast.Assign) -> list[ast.AST]:
-    """Return the uses of the value that an assignment to a name gives it."""
-    target = statement.targets[0]
-    assert isinstance(target, ast.Name)
-    return [
-        use
-        for use in names.mentions(target.id, names.places[statement].scope.node)
-        if isinstance(use, ast.Name)
-        and isinstance(use.ctx, ast.Load)
-        and any(b.where.statement is statement for b in names.lookup(use.id, names.place(use)) or ())
-    ]
 
 
 def _before(context: Context, node: ast.AST, where: Where, found: set[ast.AST]) -> None:

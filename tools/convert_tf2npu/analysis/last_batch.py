@@ -16,16 +16,27 @@ from ..semantics.signatures import Bound
 from ..semantics.value_flow import origins
 from ..syntax.expressions import constant, last_name
 from ..syntax.source import one_line
-from .datasets import batched_dataset, feeds_preprocessing, in_window, is_unbatched, repeats_forever
+from .array_rows import dataset_rows, integer_of
+from .datasets import batched_dataset, in_window, is_cached, is_mixed, is_unbatched, repeats_forever
 from .device_placement import in_map_function
 from .host_work import is_shown
-from .phase_words import EVAL, PREDICT, TRAIN, branch_phases, mode_parameter, parameters
+from .phase_words import EVAL, OTHER, PREDICT, PREPARE, TRAIN, branch_phases, mode_parameter, parameters
 from .train_phase import Phase, phase_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 BY_MASK = "and its mask"  # part of the messages below on datasets that feed no training
 _STATIC = frozenset({"npu_shim.data.pad_last_batch", "npu_shim.data.enforce_static_batch"})
+
+
+_TOGETHER = {
+    frozenset({TRAIN, EVAL}): "training and evaluation",
+    frozenset({TRAIN, PREDICT}): "training and prediction",
+    frozenset({EVAL, PREDICT}): "evaluation and prediction",
+    frozenset({TRAIN, EVAL, PREDICT}): "training, evaluation and prediction",
+    frozenset({TRAIN, OTHER}): "training and other code",
+    frozenset({TRAIN, PREPARE}): "training and preprocessing",
+}
 
 
 class StaticBatch(NamedTuple):
@@ -40,6 +51,13 @@ class StaticBatch(NamedTuple):
     flag: str | None = "drop_remainder"
     drop: str = "npu_shim.data.enforce_static_batch(%s)"
     pad: str = "npu_shim.data.pad_last_batch(%s)"
+
+
+class Size(NamedTuple):
+    """The number of examples, and that of a batch."""
+
+    rows: int
+    batch: int
 
 
 def check_last_batch(
@@ -61,7 +79,7 @@ def check_last_batch(
     apart = is_unbatched(context, whole)
     if apart or stays_on_host(context, call.node) or _is_static(context, call.node):
         return
-    if feeds_preprocessing(context, whole) or is_shown(context, call.node):
+    if is_shown(context, call.node):
         return
     if in_window(context, call.node):
         yield Finding(
@@ -78,8 +96,15 @@ def check_last_batch(
             f"the arguments of this batch call are hidden behind * or **. Pass {static.flag}=True in training",
         )
         return
-    harmless = _why_no_partial_batch(context, bound, source, call.where)
+    size = _size(context, bound, source, call.where)
+    harmless = _why_no_partial_batch(context, bound, source, call.where, size)
     phase = Phase(frozenset({TRAIN}), harmless) if harmless else phase_of(call.node, context.names, context.source.text)
+    if phase.phases == {PREPARE}:
+        return
+    lost = _what_is_lost(context, call, size, source) if phase.name == TRAIN and not harmless else ""
+    if lost:
+        yield Finding(call.node, lost)
+        return
     edit = (
         add_argument(context.source, call.node, static.flag + "=True")
         if (phase.name == TRAIN and value is None and static.flag and apart is False)
@@ -118,10 +143,40 @@ def _made_static(context: Context) -> frozenset[ast.AST]:
     )
 
 
-def _why_no_partial_batch(context: Context, bound: Bound, source: ast.AST | None, where: Where) -> str:
+def _size(context: Context, bound: Bound, source: ast.AST | None, where: Where) -> Size | None:
+    """Return the number of examples and the batch size, if the script shows both."""
+    size = bound.args.get("batch_size")
+    batch = integer_of(context, size, where) if size is not None else None
+    rows = dataset_rows(context, source, where) if source is not None and batch else None
+    return Size(rows, batch) if rows and batch and batch > 0 else None
+
+
+def _what_is_lost(context: Context, call: Call, size: Size | None, source: ast.AST | None) -> str:
+    """Return a message if no batch is full, or if the same examples would be dropped in each epoch."""
+    if size is None or source is None:
+        return ""
+    rows, batch = size
+    if rows < batch:
+        return (
+            f"the batch size {batch} is larger than this dataset of {rows}, so drop_remainder=True would leave no "
+            f"batch. Write batch({rows}, drop_remainder=True)"
+        )
+    dropped = f"would drop the same {rows % batch} of {rows} examples in each epoch"
+    if is_cached(context, call.node):
+        return f"drop_remainder=True before cache() {dropped}. Cache before shuffle and batch, and pass it"
+    if is_mixed(context, source, call.where):
+        return ""
+    return f"drop_remainder=True {dropped}. Call shuffle({rows}) before batch, and pass it"
+
+
+def _why_no_partial_batch(
+    context: Context, bound: Bound, source: ast.AST | None, where: Where, size: Size | None
+) -> str:
     """Return the reason why no batch can be partial, or the empty string."""
     if constant(bound.args.get("batch_size")) == (1,):
         return "a batch is one example"
+    if size is not None and size.rows % size.batch == 0:
+        return f"{size.batch} divides the {size.rows} examples"
     return "the dataset repeats forever" if source is not None and repeats_forever(context, source, where) else ""
 
 
@@ -142,6 +197,9 @@ def _message(context: Context, node: ast.Call, phase: Phase, given: bool, static
         if phase.name == PREDICT:
             return f"{feeds}. Without NPUEstimator, use {pad} and its mask"
         return f"{feeds}. Use {pad} and its mask"
+    if phase.shared:
+        trained = brief(context, phase.trained) if phase.trained is not None else "dataset"
+        return f"{feeds}. Only in training, use npu_shim.data.enforce_static_batch({trained})"
     flag = training_flag(context, node)
     if flag:
         feeds = "this dataset feeds training and evaluation"
@@ -161,12 +219,8 @@ def _sentence(text: str) -> str:
 
 
 def _listed(phase: Phase) -> str:
-    return {
-        frozenset({TRAIN, EVAL}): "training and evaluation",
-        frozenset({TRAIN, PREDICT}): "training and prediction",
-        frozenset({EVAL, PREDICT}): "evaluation and prediction",
-        frozenset({TRAIN, EVAL, PREDICT}): "training, evaluation and prediction",
-    }.get(phase.phases, "".join(phase.phases))
+    few = phase.phases - {OTHER, PREPARE}
+    return _TOGETHER.get(phase.phases if len(few) < 2 else few, "".join(few or phase.phases))
 
 
 def brief(context: Context, node: ast.AST) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..semantics.mentions import Mention
 from ..semantics.module_index import Names
 from ..syntax.expressions import constant, last_name
-from .phase_words import EVAL, PREDICT, TRAIN, argument_phase, branch_phases, is_switch, parameters, phases_in
+from .phase_words import EVAL, PREDICT, TRAIN, argument_phase, branch_phases, is_switch, parameters
 
 TAKERS = {
     "train": TRAIN,
@@ -26,7 +26,7 @@ TAKERS = {
     "predict_generator": PREDICT,
     "predict_on_batch": PREDICT,
 }
-_STEPS = frozenset({"apply_gradients", "minimize", "train_on_batch", "train_step", "GradientTape"})
+STEPS = frozenset({"apply_gradients", "minimize", "train_on_batch", "train_step", "GradientTape"})
 _OF_NUMBERS = re.compile(r"batch|size|step|epoch|num_|_per_|ratio|rate|buffer", re.IGNORECASE)
 _TEST_FILE = re.compile(r"test_.*|.*_test\.py|.*_test_utils?\.py|conftest\.py")
 
@@ -35,12 +35,15 @@ class Phase(NamedTuple):
     """The phases that code feeds, and the evidence in words.
 
     ``phases`` is empty if they are unknown. With several phases the code serves all of them. ``complete`` is True if
-    all calls that lead to the code were understood.
+    all calls that lead to the code were understood. ``shared`` is True if one dataset feeds training and something
+    else; ``trained`` is then the dataset that training reads, if it is in the same file.
     """
 
     phases: frozenset[str]
     because: str
     complete: bool = True
+    shared: bool = False
+    trained: ast.AST | None = None
 
     @property
     def name(self) -> str | None:
@@ -90,7 +93,8 @@ def argument_pairs(function: ast.AST | None, call: ast.Call) -> list[tuple[str, 
     """Return the arguments of a call with the names of their parameters."""
     names = [p.arg for p in parameters(function)]
     args = call.args[1:] if last_name(call.func) == "partial" else call.args
-    if names[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute):
+    is_made = getattr(function, "name", "") == "__init__"
+    if names[:1] in (["self"], ["cls"]) and (is_made or isinstance(call.func, ast.Attribute)):
         names = names[1:]
     return list(zip(names, args)) + [(k.arg or "", k.value) for k in call.keywords]
 
@@ -102,15 +106,6 @@ def tested_phase(parent: ast.AST, child: ast.AST) -> str | None:
         if any(child is one for one in (part if isinstance(part, list) else [part])):
             return phase
     return None
-
-
-def looped_phase(loop: ast.For) -> Phase:
-    """Return the phase of a loop over data."""
-    called = {last_name(n.func) for statement in loop.body for n in ast.walk(statement) if isinstance(n, ast.Call)}
-    if called & _STEPS:
-        return known(TRAIN, "the loop over it")
-    phases = {phase for word in called for phase in ({TAKERS[word]} if word in TAKERS else phases_in(word))}
-    return Phase(frozenset(phases), "the loop over it") if len(phases) == 1 else OPEN
 
 
 def words_read(node: ast.AST, names: Names) -> list[str]:

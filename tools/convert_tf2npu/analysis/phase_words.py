@@ -10,6 +10,7 @@ from typing import Iterator, NamedTuple
 from ..syntax.expressions import constant, last_name
 
 TRAIN, EVAL, PREDICT = "training", "evaluation", "prediction"
+OTHER, PREPARE = "other code", "preprocessing"  # that reads a dataset
 _WORDS = {
     TRAIN: {"train", "training", "trn"},
     EVAL: {

@@ -12,27 +12,27 @@ from __future__ import annotations
 import ast
 import os
 import re
-from typing import Sequence
 
+from ..files.extensions import NOTEBOOK
 from ..semantics.mentions import Mention, mentions
 from ..semantics.module_index import Names
 from ..syntax.expressions import last_name
+from .dataset_reads import Uses
+from .dataset_uses import uses_of
 from .phase_evidence import (
     OPEN,
     TAKERS,
     Phase,
-    argument_pairs,
     data_words,
     handed_phase,
     hands_on,
     is_call,
     is_in_tests,
     known,
-    looped_phase,
     tested_phase,
     words_read,
 )
-from .phase_words import EVAL, PREDICT, TRAIN, phase_in, phases_after_exits
+from .phase_words import EVAL, OTHER, PREDICT, TRAIN, phase_in, phases_after_exits
 
 __all__ = ["EVAL", "PREDICT", "TRAIN", "Phase", "phase_of"]
 _TRAINS = re.compile(r"\.(minimize|apply_gradients|fit|fit_generator|train|train_and_evaluate)\s*\(")
@@ -52,7 +52,19 @@ def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
         names: the names of its module.
         text: the module's text.
     """
+    uses = uses_of(node, names, _conditional_phase(node, names))
+    if uses.complete and uses.phases != {OTHER}:
+        return _of_uses(uses, names)
     found = _Search().climb(node, names)
+    if uses.phases:
+        used = _of_uses(uses, names)
+        if not found.phases:
+            return used._replace(complete=uses.complete or not any(use.sites for use in uses.found))
+        because = found.because if uses.phases <= found.phases or not found.complete else used.because
+        phases = found.phases | uses.phases
+        return used._replace(
+            phases=phases - {OTHER} if TRAIN not in phases else phases, because=because, complete=found.complete
+        )
     if found.phases and (found.complete or TRAIN in found.phases):
         return found
     if not _TRAINS.search(text):
@@ -61,12 +73,48 @@ def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
     return found if found.phases or _OTHER_PHASE.search(text) else known(TRAIN, "the file, which only trains")
 
 
+def _of_uses(uses: Uses, names: Names) -> Phase:
+    """Return the phase of the reads of a dataset, and where to see it."""
+    shared = uses.beside_training
+    use = shared.other if shared else next((use for use in uses.found if use.phase != TRAIN), uses.found[0])
+    because, line = use.by, getattr(use.node, "lineno", 0)
+    if not use.names.path.endswith(NOTEBOOK):  # its lines are those of cells
+        file = "" if use.names.path == names.path else os.path.basename(use.names.path) + ":"
+        because = f"{because}, line {file}{line}"
+    trained = shared.trains if shared else None
+    is_here = trained is not None and trained.names is names and not trained.by.endswith("run")
+    return Phase(uses.phases, because, True, bool(shared), trained.node if trained and is_here else None)
+
+
+def _conditional_phase(node: ast.AST, names: Names) -> str | None:
+    """Return the phase in which a function runs some code, by the tests in it."""
+    child = node
+    for parent in names.ancestors(node):
+        found = _condition(parent, child).phases
+        if found or isinstance(parent, _FUNCTIONS):
+            return next(iter(found), None)
+        child = parent
+    return None
+
+
+def _condition(parent: ast.AST, child: ast.AST) -> Phase:
+    """Return the phase of the tests of one node for a part of it."""
+    if isinstance(child, ast.stmt):
+        for block in (getattr(parent, "body", None), getattr(parent, "orelse", None)):
+            left = phases_after_exits(child, tuple(block)) if isinstance(block, list) and child in block else ()
+            if len(left) == 1:
+                return known(next(iter(left)), "the condition before it")
+    if isinstance(parent, (ast.If, ast.IfExp)):
+        phase = tested_phase(parent, child)
+        return known(phase, "the condition around it") if phase else OPEN
+    return OPEN
+
+
 class _Search:
     """One search. It searches each function once."""
 
     def __init__(self) -> None:
         self._known: dict[ast.AST, Phase | None] = {}  # None while it is searched
-        self._followed: set[ast.AST] = set()
 
     def climb(self, node: ast.AST, names: Names) -> Phase:
         """Return the result of the evidence around a node, from the inside out."""
@@ -108,82 +156,20 @@ class _Search:
 
     def _beside(self, parent: ast.AST, child: ast.AST, names: Names) -> Phase:
         """Return the evidence of one node for a part of it."""
-        if isinstance(child, ast.stmt):
-            for block in (getattr(parent, "body", None), getattr(parent, "orelse", None)):
-                left = phases_after_exits(child, tuple(block)) if isinstance(block, list) and child in block else ()
-                if len(left) == 1:
-                    return known(next(iter(left)), "the condition before it")
-        if isinstance(parent, (ast.If, ast.IfExp)):
-            phase = tested_phase(parent, child)
-            return known(phase, "the condition around it") if phase else OPEN
+        condition = _condition(parent, child)
+        if condition.phases or isinstance(parent, (ast.If, ast.IfExp)):
+            return condition
         if isinstance(parent, (ast.Assign, ast.AnnAssign)):
             targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
             named = {phase_in(last_name(target)) for target in targets} - {None}
-            if len(named) == 1:
-                return known(named.pop(), "the name it is assigned to")
-            return self._used(targets, parent, names)
+            return known(named.pop(), "the name it is assigned to") if len(named) == 1 else OPEN
         if isinstance(parent, ast.keyword):
             named_by = phase_in(parent.arg or "")
             return known(named_by, f"the argument {parent.arg}") if named_by else OPEN
         if isinstance(parent, ast.Call) and child is not parent.func:
             taker = last_name(parent.func)
             phase = TAKERS.get(taker) or (phase_in(taker) if taker else None)
-            return known(phase, f"the call of {taker}") if phase else self._given_to(parent, child, names)
-        if isinstance(parent, ast.For) and child is parent.iter:
-            return looped_phase(parent)
-        return OPEN
-
-    def _given_to(self, call: ast.Call, value: ast.AST, names: Names) -> Phase:
-        """Return the phase of a function or variable that a call passes to a function of the project."""
-        handed = getattr(value, "value", value) if isinstance(value, ast.keyword) else value
-        definition = (
-            names.definition(call.func, names.place(call)) if isinstance(handed, (ast.Name, ast.Attribute)) else None
-        )
-        if not definition or not isinstance(definition[0], ast.FunctionDef) or call in self._followed:
-            return OPEN
-        self._followed.add(call)
-        function, theirs = definition
-        parameter = next((name for name, one in argument_pairs(function, call) if one is handed), None)
-        return self._uses_of(parameter, function, theirs) if parameter else OPEN
-
-    def _uses_of(self, parameter: str, function: ast.AST, names: Names) -> Phase:
-        found = []
-        for node in names.mentions(parameter, function):
-            bindings = names.lookup(parameter, names.place(names.parents[node])) or ()
-            if function in names.ancestors(node) and any(
-                b.kind == "arg" and b.where.scope.node is function for b in bindings
-            ):
-                found.append(self._at(None, Mention(node, names.place(node), names)))
-        phases = frozenset(phase for one in found for phase in one.phases)
-        return Phase(phases, f"the uses of {parameter}", all(one.complete for one in found)) if phases else OPEN
-
-    def _used(self, targets: Sequence[ast.expr], assignment: ast.stmt, names: Names) -> Phase:
-        """Return the phase of the uses of the variable that holds a value, in the same function."""
-        where = names.places[assignment]
-        found: set[str] = set()
-        because = ""
-        for target in targets:
-            if not isinstance(target, ast.Name) or assignment in self._followed:
-                continue
-            self._followed.add(assignment)
-            for node in names.mentions(target.id, where.scope.node):
-                place = names.place(node)
-                bindings = names.lookup(target.id, place) or ()
-                if place.scope is where.scope and any(b.where.statement is assignment for b in bindings):
-                    use = self._in_statement(node, names)
-                    found |= use.phases
-                    because = use.because if use.phases else because
-        return Phase(frozenset(found), because) if found else OPEN
-
-    def _in_statement(self, node: ast.AST, names: Names) -> Phase:
-        child = node
-        for parent in names.ancestors(node):
-            found = self._beside(parent, child, names)
-            if found.phases:
-                return found
-            if isinstance(parent, ast.stmt):
-                break
-            child = parent
+            return known(phase, f"the call of {taker}") if phase else OPEN
         return OPEN
 
     def _called(self, function: ast.FunctionDef, names: Names) -> Phase:

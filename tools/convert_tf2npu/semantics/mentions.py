@@ -9,7 +9,7 @@ from typing import Iterable, Iterator, NamedTuple
 
 from .call_sites import Called, means, users
 from .model import Where
-from .module_index import Names
+from .module_index import Instance, Names
 
 
 class Mention(NamedTuple):
@@ -54,6 +54,87 @@ def mentions(function: ast.FunctionDef, names: Names) -> list[Mention] | None:
             if exact and means(node, where, user, called):
                 found.append(Mention(node, where, user))
     return found
+
+
+def name_mentions(target: ast.Name, names: Names) -> list[Mention] | None:
+    """Return the reads of a name that may have the value that a statement assigns to it, in all files.
+
+    Args:
+        target: the name in the statement.
+        names: of its module.
+
+    Returns:
+        the reads; None if a file that may read it cannot be read.
+    """
+    where = names.place(target)
+    is_global = where.scope is names.module or target.id in where.scope.elsewhere
+    scope = names.module if is_global else where.scope
+    found = []
+    for node in names.mentions(target.id, scope.node):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            place = _place(node, names)
+            if any(b.where.statement is where.statement for b in names.lookup(target.id, place) or ()):
+                found.append(Mention(node, place, names))
+    others = users(names, target.id) if is_global else ()
+    if others is None:
+        return None
+    for user in others:
+        for node in user.mentions(target.id):
+            place = _place(node, user)
+            if _is_imported(node, place, user, target.id, names.path):
+                found.append(Mention(node, place, user))
+    return found
+
+
+def _is_imported(node: ast.AST, where: Where, names: Names, word: str, path: str) -> bool:
+    """Return True if a name or an attribute is what a module of the project binds a name to."""
+    if isinstance(node, ast.Attribute):
+        base = names.named(node.value, where)
+        return base is not None and base.is_module_of_project and base.path == path
+    bindings = names.lookup(word, where) or ()
+    project = names.project
+    return project is not None and any(
+        b.kind == "import" and project.origin(b.target, names.path) == (path, [word]) for b in bindings
+    )
+
+
+def attribute_mentions(target: ast.Attribute, names: Names) -> Iterator[Mention | None]:
+    """Yield the reads of an attribute that a method assigns to, in all files; None for one of an unknown object."""
+    owner = names.owner(target.value, names.place(target))
+    if owner is None:
+        yield None
+        return
+    for user in chain([names], _that_know(names, target.attr)):
+        if user is None:
+            yield None
+            continue
+        for node in user.mentions(target.attr):
+            if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+                continue
+            place = _place(node, user)
+            known = user.owner(node.value, place)
+            made = user.types.of(node.value, place) if known is None else None
+            if known is None and not isinstance(made, Instance):
+                is_other = made is not None or user.named(node.value, place) is not None
+                yield from () if is_other else [None]
+                continue
+            theirs, holder = (known.names, known.node) if known else (made.names, made.owner)  # type: ignore[union-attr]
+            if any(
+                held.names.path == names.path
+                and getattr(held.binding.where.statement, "lineno", 0) == _line(target, names)
+                for held in theirs.held(holder, target.attr)
+            ):
+                yield Mention(node, place, user)
+
+
+def _line(node: ast.AST, names: Names) -> int:
+    """Return the line of the statement around an expression; a file may be read more than once."""
+    return getattr(names.place(node).statement, "lineno", -1)
+
+
+def _place(node: ast.AST, names: Names) -> Where:
+    parent = names.parents[node]
+    return names.place(parent if isinstance(parent, ast.Call) else node)
 
 
 def _that_know(names: Names, word: str) -> Iterator[Names | None]:

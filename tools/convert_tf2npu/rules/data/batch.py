@@ -4,12 +4,19 @@ The NPU compiles a graph for each new shape, so the last partial batch of a data
 the batch size divides the number of examples. ``drop_remainder=True`` drops this batch and makes the batch dimension
 static.
 
-The rule adds it to datasets that feed training. It looks at the conditions around the call, at names, at the uses of
-the dataset, and at the calls of its function in all files of the project. It also adds it if no example is lost,
-because the dataset repeats forever before it is batched or a batch is one example.
+The rule adds it to datasets that feed training. It follows the dataset to the code that reads it, in all files of the
+project. Otherwise it looks at the conditions around the call, at names, and at the calls of its function. A name never
+counts against a read: a dataset called ``train`` that ``predict`` reads too keeps all rows. The rule also adds it if no
+example is lost, because the dataset repeats forever before it is batched, the batch size divides its rows or a batch is
+one example.
 
 The rule reports all other datasets with a dynamic last batch:
 
+* Training and something else by one dataset: ``model.fit(npu_shim.data.enforce_static_batch(train))`` drops the last
+  partial batch in training only.
+* Fewer rows than one batch: there would be no batch.
+* No ``shuffle`` before ``batch``, or ``cache`` between it and training: the same rows would be dropped in each epoch.
+  The rule reports it if the script shows the number of rows. ``npu-shim run`` reports it otherwise.
 * Evaluation: every example counts, so pad the last batch with ``npu_shim.data.pad_last_batch`` and weight loss and
   metrics by its mask.
 * Prediction: ``NPUEstimator`` pads the last batch itself. In other programs, pad it and keep only the rows of the
@@ -95,6 +102,53 @@ After::
     both = tfds.load('cats_vs_dogs')
     train = train.map(scale).batch(32, drop_remainder=True)
     model.fit(train.concatenate(both['train'].shuffle(100)).batch(8, drop_remainder=True))
+
+Before::
+
+    import numpy as np
+    import tensorflow as tf
+
+    x = np.zeros((80, 3))
+    data = tf.data.Dataset.from_tensor_slices(x).batch(8)
+    model.fit(data)
+    model.predict(data)
+
+After::
+
+    import numpy as np
+    import tensorflow as tf
+
+    x = np.zeros((80, 3))
+    data = tf.data.Dataset.from_tensor_slices(x).batch(8, drop_remainder=True)
+    model.fit(data)
+    model.predict(data)
+
+Reported::
+
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    train = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(100).batch(8)
+    model.fit(train)
+    model.predict(train)
+
+Reported::
+
+    import numpy as np
+    import tensorflow as tf
+
+    x = np.zeros((20, 3))
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.fit(tf.data.Dataset.from_tensor_slices(x).batch(1024))
+
+Reported::
+
+    import numpy as np
+    import tensorflow as tf
+
+    x = np.zeros((20, 3))
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.fit(tf.data.Dataset.from_tensor_slices(x).batch(8), epochs=3)
 
 Reported::
 

@@ -1,0 +1,83 @@
+"""Reads of a dataset: for what, by which function, and the words by which they are known."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from ..semantics.module_index import Names
+from .phase_evidence import TAKERS
+from .phase_words import PREPARE, TRAIN, phase_in
+
+FLOWS_ON = frozenset(
+    """as_numpy_iterator choose_from_datasets concatenate enforce_static_batch enumerate
+experimental_distribute_dataset islice iter padded_batches prefetch_to_device reversed sample_from_datasets
+shard_batches tqdm tuple zip""".split()
+)
+HARMLESS = frozenset(
+    """cardinality debug get_legacy_output_shapes get_legacy_output_types get_output_shapes get_output_types
+get_structure getsizeof hasattr id info isinstance len options print repr str type warning""".split()
+)
+ITERATOR = "make_initializable_iterator"
+SHAPES = frozenset({"element_spec", "output_classes", "output_shapes", "output_types"})
+READS = frozenset({"list", "reduce", "set", "sum"})  # on the host
+_FIT = frozenset({"fit", "fit_generator", "train_on_batch"})
+
+
+class Use(NamedTuple):
+    """A read of a dataset.
+
+    Attributes:
+        phase: what it is read for.
+        node: the expression that is read.
+        names: the names of its module.
+        by: the function that reads it, or the loop.
+        sites: the calls through whose results the dataset came. Each makes one of its own.
+    """
+
+    phase: str
+    node: ast.AST
+    names: Names
+    by: str
+    sites: tuple[ast.AST, ...]
+
+
+class Shared(NamedTuple):
+    """Two reads of one dataset: for training, and for something else."""
+
+    trains: Use
+    other: Use
+
+
+class Uses(NamedTuple):
+    """The reads of a dataset; ``complete`` if no other is possible."""
+
+    found: tuple[Use, ...]
+    complete: bool
+
+    @property
+    def phases(self) -> frozenset[str]:
+        """Return the phases for which the dataset is read."""
+        return frozenset(use.phase for use in self.found)
+
+    @property
+    def beside_training(self) -> Shared | None:
+        """Return a read for training and one for something else, of one dataset, if there are both."""
+        for trains in self.found:
+            for use in self.found:
+                if trains.phase == TRAIN != use.phase and use.sites == trains.sites:
+                    return Shared(trains, use)
+        return None
+
+
+def phase_given(call: ast.Call, word: str, given: ast.AST) -> str | None:
+    """Return the phase of an argument by the name of the function, or of the keyword."""
+    keyword = given.arg or "" if isinstance(given, ast.keyword) else ""
+    named = phase_in(keyword)
+    if named:
+        return named
+    if word in _FIT:
+        return TRAIN if call.args[:1] == [given] or keyword in ("x", "generator") else None
+    if word == "adapt" or "vocab" in word:
+        return PREPARE
+    return TAKERS.get(word) or phase_in(word)

@@ -1,0 +1,267 @@
+"""Follow a dataset to the code that reads it: training, evaluation, prediction, preprocessing or another loop.
+
+The search goes from the call that makes the dataset through names, attributes, tuples and dictionaries, the functions
+and methods that get or return it, in all files. A read counts, whatever the dataset is called.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterable, Tuple, Union
+
+from ..semantics.mentions import Mention, attribute_mentions, mentions, name_mentions
+from ..semantics.module_index import Names
+from ..semantics.tf_types import DATASET_METHODS
+from ..syntax.expressions import constant, last_name
+from .dataset_reads import FLOWS_ON, HARMLESS, ITERATOR, READS, SHAPES, Use, Uses, phase_given
+from .phase_evidence import argument_pairs, handed_phase, is_call, is_in_tests
+from .phase_words import PREPARE, phase_in
+from .reading_loops import PEEK, UNKNOWN, kind_of_loop, kind_of_run, kind_of_step
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_MOST = 400  # expressions of one search
+_Key = Union[int, str, None]  # of a tuple or dictionary; None if it is computed
+Part = Tuple[_Key, ...]
+_OPERATION: Part = ("initializer",)  # the operation that lets an iterator begin
+
+
+def uses_of(node: ast.AST, names: Names, only: str | None = None) -> Uses:
+    """Return the reads of the dataset that an expression makes.
+
+    Args:
+        node: the expression.
+        names: the names of its module.
+        only: the phase in which it runs, because of the tests around it. Calls for other phases do not count.
+    """
+    search = _Search(only, {p for p in names.ancestors(node) if isinstance(p, _FUNCTIONS)})
+    search.follow(node, names, (), ())
+    return Uses(tuple(search.found), search.complete and bool(search.found))
+
+
+class _Search:
+    """One search. It takes each way to an expression once."""
+
+    def __init__(self, only: str | None, makers: set[ast.AST]) -> None:
+        self.found: list[Use] = []
+        self.complete = True
+        self._only = only
+        self._makers = makers  # functions in which the dataset is made
+        self._seen: set[tuple[int, tuple[ast.AST, ...], Part]] = set()
+
+    def follow(self, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
+        """Follow the value of an expression, or the member ``part`` of it, to its reads."""
+        key = id(node), sites, part
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        parent = names.parents.get(node)
+        if parent is None or len(self._seen) > _MOST or len(sites) > 6:
+            self.complete = False
+        elif isinstance(parent, ast.Attribute):
+            self._attribute(parent, names, sites, part)
+        elif isinstance(parent, ast.keyword):
+            self._given(names.parents[parent], parent, names, sites, part)
+        elif isinstance(parent, ast.Starred):
+            self.complete = False
+        elif isinstance(parent, ast.Call):
+            if parent.func is node:
+                self.follow(parent, names, sites + (parent,), part)
+            else:
+                self._given(parent, node, names, sites, part)
+        elif isinstance(parent, (ast.Assign, ast.AnnAssign)):
+            for target in parent.targets if isinstance(parent, ast.Assign) else [parent.target]:
+                self._assigned(target, names, sites, part)
+        elif isinstance(parent, (ast.Return, ast.Yield)):
+            self._returned(parent, names, sites, part)
+        elif isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)):
+            self._looped(parent, node, names, sites, part)
+        else:
+            self._inside(parent, node, names, sites, part)
+
+    def _inside(self, parent: ast.AST, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
+        """Follow a value through an expression that has it as a part."""
+        if isinstance(parent, (ast.Tuple, ast.List)):
+            self.follow(parent, names, sites, (parent.elts.index(node),) + part)  # type: ignore[arg-type]
+        elif isinstance(parent, ast.Dict):
+            keys = [key for key, value in zip(parent.keys, parent.values) if value is node]
+            self.follow(parent, names, sites, ((constant(keys[0]) or (None,))[0] if keys else None,) + part)
+        elif isinstance(parent, ast.Subscript):
+            index = constant(getattr(parent.slice, "value", parent.slice)) or constant(parent.slice)
+            if not part:
+                self.complete = False
+            elif index is None or part[0] is None or index[0] == part[0]:
+                self.follow(parent, names, sites, part[1:])
+        elif isinstance(parent, ast.Lambda):
+            self.follow(parent, names, sites, part)
+        elif isinstance(parent, (ast.IfExp, ast.BoolOp)) and node is not getattr(parent, "test", None):
+            self.follow(parent, names, sites, part)
+        elif type(parent).__name__ == "NamedExpr":
+            self._assigned(parent.target, names, sites, part)  # type: ignore[attr-defined]
+            self.follow(parent, names, sites, part)
+        elif not isinstance(parent, (ast.Expr, ast.Compare, ast.If, ast.IfExp, ast.Assert, ast.Delete, ast.UnaryOp)):
+            self.complete = False
+
+    def _attribute(self, node: ast.Attribute, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
+        call = names.parents.get(node)
+        if node.attr in SHAPES:
+            return
+        if node.attr == "initializer":
+            self.follow(node, names, sites, _OPERATION)
+        elif part or not isinstance(call, ast.Call) or call.func is not node:
+            self.complete = False
+        elif node.attr == "take" and call.args and constant(call.args[0]) == (1,) or node.attr in HARMLESS:
+            return  # a look at the first batch
+        elif node.attr in DATASET_METHODS or node.attr in FLOWS_ON or node.attr == ITERATOR:
+            self.follow(call, names, sites, ())
+        elif node.attr == "save":
+            self._read(PREPARE, call, names, "save", sites)
+        elif node.attr in READS:
+            self._read(PREPARE, call, names, node.attr, sites)
+        else:
+            self.complete = False
+
+    def _read(self, phase: str, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
+        self.found.append(Use(phase, node, names, by, sites))
+
+    def _given(self, call: ast.AST, given: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
+        """Follow a value that a call gets as an argument."""
+        if not isinstance(call, ast.Call):
+            self.complete = False  # a base class
+            return
+        word = last_name(call.func)
+        value = given.value if isinstance(given, ast.keyword) else given
+        if word in HARMLESS:
+            return
+        if word in FLOWS_ON or word in (ITERATOR, "partial"):
+            self.follow(call, names, sites, ())
+        elif word == "make_initializer":
+            self.follow(call, names, sites, _OPERATION)
+        elif word == "run" and part[-1:] == _OPERATION:
+            self._judge(kind_of_run(call, names), call, names, "session.run", sites)
+        elif word == "next":
+            kind = kind_of_step(call, names)
+            self._judge(kind, value, names, "next", sites)
+        elif self._in_function(call, value, names, sites, part):
+            return
+        elif word in READS:
+            self._read(PREPARE, value, names, word, sites)
+        else:
+            phase = phase_given(call, word, given)
+            if phase and not part:
+                by = getattr(given, "arg", "") or ""
+                self._read(phase, value, names, by if phase_in(by) else word, sites)
+            self.complete = self.complete and bool(phase)
+
+    def _in_function(
+        self, call: ast.Call, value: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part
+    ) -> bool:
+        """Follow an argument into a function or class of the project. Return True if it is read there."""
+        definition = names.definition(call.func, names.place(call)) if _is_name(call.func) else None
+        if definition is None:
+            return False
+        function, theirs = definition
+        if isinstance(function, ast.ClassDef):
+            made = [h for h in theirs.held(function, "__init__") if isinstance(h.binding.node, ast.FunctionDef)]
+            if len(made) != 1:
+                return False
+            function, theirs = made[0].binding.node, made[0].names  # type: ignore[assignment]
+        if not isinstance(function, ast.FunctionDef):
+            return False
+        name = next((word for word, one in argument_pairs(function, call) if one is value), None)
+        before = len(self.found)
+        complete, self.complete = self.complete, True
+        for node in theirs.mentions(name, function) if name else ():
+            bindings = theirs.lookup(name or "", theirs.place(theirs.parents[node])) or ()
+            if function in theirs.ancestors(node) and any(
+                b.kind == "arg" and b.where.scope.node is function for b in bindings
+            ):
+                self.follow(node, theirs, sites, part)
+        is_read = bool(name) and (len(self.found) > before or self.complete)
+        self.complete = complete and self.complete and bool(name)
+        return is_read
+
+    def _assigned(self, target: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
+        """Follow a value to the uses of the name or attribute that it is assigned to."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            index = part[0] if part else None
+            if isinstance(index, int) and not any(isinstance(each, ast.Starred) for each in target.elts[: index + 1]):
+                if index < len(target.elts):
+                    self._assigned(target.elts[index], names, sites, part[1:])
+            else:
+                self.complete = False
+        elif isinstance(target, ast.Name):
+            self._each(name_mentions(target, names), sites, part)
+        elif isinstance(target, ast.Attribute):
+            self._each(attribute_mentions(target, names), sites, part)
+        elif isinstance(target, ast.Subscript) and isinstance(target.value, (ast.Name, ast.Attribute)):
+            index_node = getattr(target.slice, "value", target.slice)
+            key = (constant(index_node) or constant(target.slice) or (None,))[0]
+            for use in _same_objects(target.value, names):
+                self.follow(use, names, sites, (key,) + part)
+        else:
+            self.complete = False
+
+    def _each(self, uses: Iterable[Mention | None] | None, sites: tuple[ast.AST, ...], part: Part) -> None:
+        for use in [None] if uses is None else uses:
+            if use is None:
+                self.complete = False
+            elif not is_in_tests(use):
+                self.follow(use.node, use.names, sites, part)
+
+    def _returned(self, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
+        """Follow the result of a function to its calls, and to the code that gets the function."""
+        function = next((p for p in names.ancestors(node) if isinstance(p, _FUNCTIONS)), None)
+        uses = mentions(function, names) if isinstance(function, ast.FunctionDef) else None
+        found = [use for use in uses or () if not is_in_tests(use)]
+        self.complete = self.complete and bool(found)
+        for use in found:
+            call = use.names.parents[use.node]
+            if not (isinstance(call, ast.Call) and is_call(use)):
+                self.follow(use.node, use.names, self._with(sites, use.node, function, use.names), part)
+            elif self._only is None or handed_phase(function, call) == self._only:
+                self.follow(call, use.names, self._with(sites, call, function, use.names), part)
+
+    def _with(
+        self, sites: tuple[ast.AST, ...], site: ast.AST, function: ast.AST | None, names: Names
+    ) -> tuple[ast.AST, ...]:
+        """Return the sites with one more, if the function makes a dataset in each call."""
+        if function not in self._makers:
+            return sites
+        self._makers.update(p for p in names.ancestors(site) if isinstance(p, _FUNCTIONS))
+        return sites + (site,)
+
+    def _looped(self, loop: ast.AST, node: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
+        if node is not loop.iter:  # type: ignore[attr-defined]
+            return
+        if part and isinstance(loop, ast.For) and isinstance(loop.target, ast.Name):  # for dataset in (a, b):
+            self._each(name_mentions(loop.target, names), sites, part[1:])
+        elif part or isinstance(loop, ast.AsyncFor):
+            self.complete = False
+        elif isinstance(loop, ast.For):
+            if any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for s in loop.body for inner in ast.walk(s)):
+                self._returned(loop, names, sites, ())
+            else:
+                self._judge(kind_of_loop(loop, names), node, names, "the loop", sites)
+        else:
+            around = names.parents[loop]
+            self._judge(kind_of_loop(around, names), node, names, "the loop", sites)
+
+    def _judge(self, kind: str, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
+        if kind == UNKNOWN:
+            self.complete = False
+        elif kind != PEEK:
+            self._read(kind, node, names, by, sites)
+
+
+def _is_name(node: ast.AST) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute))
+
+
+def _same_objects(value: ast.AST, names: Names) -> list[ast.AST]:
+    """Return the uses of a dictionary in the function that puts a dataset into it, and in those inside it."""
+    text, where = ast.dump(value), names.place(value)
+    return [
+        use
+        for use in names.mentions(last_name(value), where.scope.node)
+        if use is not value and ast.dump(use) == text and isinstance(getattr(use, "ctx", None), ast.Load)
+    ]
