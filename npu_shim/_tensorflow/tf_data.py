@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 v1 = tf.compat.v1
 MAP_AND_BATCH = _batching._MapAndBatchDataset  # the dataset of tf.data.experimental.map_and_batch
+# Methods of tf.compat.v1.data.Dataset that make iterators.
+ITERATOR_MAKERS = ("_make_initializable_iterator", "_make_one_shot_iterator")
 INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
 
@@ -43,6 +45,29 @@ def dataset_batch_size(dataset: Dataset) -> int | None:
     size = getattr(real, "_batch_size_t", None)
     value = static_value(real._batch_size if size is None else size)
     return None if value is None else int(value)
+
+
+def drops_remainder(dataset: Dataset) -> bool:
+    """Return True if a batching dataset certainly drops partial batches."""
+    real = unwrap_dataset(dataset)
+    flag = getattr(real, "_drop_remainder_t", getattr(real, "_drop_remainder", None))
+    return flag is not None and bool(static_value(flag))
+
+
+def reshuffles(dataset: Dataset) -> bool:
+    """Return True if a ``shuffle`` step may have another order in each pass."""
+    return getattr(unwrap_dataset(dataset), "_reshuffle_each_iteration", None) is not False
+
+
+def number_of_slices(dataset: Dataset) -> int | None:
+    """Return the number of elements of ``from_tensor_slices``, None if its shapes do not show it."""
+    if dataset_kind(dataset) != "TensorSlice":
+        return None
+    found = {
+        tf.compat.dimension_value(tensor.shape[0]) for tensor in unwrap_dataset(dataset)._tensors if tensor.shape.rank
+    }
+    found.discard(None)
+    return int(found.pop()) if len(found) == 1 else None
 
 
 def dataset_num_shards(dataset: Dataset) -> int | None:

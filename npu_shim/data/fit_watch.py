@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import collections
-import os
-import sys
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Counter
 
-from npu_shim._tensorflow import script_frames, tf_api
+from npu_shim._tensorflow import tf_api
+from npu_shim.data.reading_call import reading_call
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Dataset, DType, Result, Structure, TensorShape
 
 tf = tf_api.tf
 _MAX_SHOWN = 4  # signatures of one call, in the summary
-KERAS_MODULES = ("keras.", "tf_keras.", "tensorflow.python.keras.", "tensorflow_core.python.keras.")
-_TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
-_NO_TRAINING = frozenset({"evaluate", "evaluate_generator", "predict", "predict_generator", "test_on_batch"})
 
 
 def most_of(counts: dict[str, int]) -> str:
@@ -107,19 +103,6 @@ def _text(dtype: DType, shape: TensorShape) -> str:
 
 
 def _training_call() -> str | None:
-    """Return the method of Keras that trains now, with the line of the script that calls it; None if none does.
-
-    Keras' iterators do not know for which method they are made, so the call stack is the source.
-    """
-    method: str | None = None
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        name, module = frame.f_code.co_name, frame.f_globals.get("__name__", "")
-        if module.startswith(KERAS_MODULES):
-            if name in _NO_TRAINING:
-                return None
-            method = name if name in _TRAINING else method
-        elif method is not None and not os.path.abspath(frame.f_code.co_filename).startswith(script_frames.LIBRARIES):
-            return f"{method} ({frame.f_code.co_filename}:{frame.f_lineno})"
-        frame = frame.f_back
-    return None
+    """Return the method of Keras that trains now, with the line of the script that calls it; None if none does."""
+    call = reading_call()
+    return str(call) if call is not None and call.trains else None

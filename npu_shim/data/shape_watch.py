@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Counter, NamedTuple, Tuple
 import numpy as np
 
 from npu_shim._host import patches
-from npu_shim._tensorflow import script_frames, tf_api, tf_graph, tf_session
-from npu_shim.data.fit_watch import KERAS_MODULES, FitWatch
+from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_graph, tf_session
+from npu_shim.data.drop_watch import DropWatch, counting
+from npu_shim.data.fit_watch import FitWatch
+from npu_shim.data.reading_call import ITERATOR, KERAS_MODULES, ReadingCall
 from npu_shim.data.retrace_watch import RetraceWatch
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ class ShapeWatch:
     def __init__(self) -> None:
         self.functions = RetraceWatch()
         self.training = FitWatch()
+        self.drops = DropWatch()
         self._counts: dict[_Source, Counter[tuple[Shape, ...]]] = collections.defaultdict(collections.Counter)
         self._lines: dict[_Source, str] = {}
         self._iterator_outputs: dict[tuple[Graph, tuple[str, ...]], list[list[Any]]] = {}
@@ -186,14 +189,30 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
     def iterated(original: Function) -> Function:
         @functools.wraps(original)
         def __iter__(self: Any) -> Result:
+            if tf.executing_eagerly():
+                watch.drops.check(self)
             return watch.training.iterate(self, original)
 
         return __iter__
 
+    def made_iterator(original: Function) -> Function:
+        @functools.wraps(original)
+        def make(self: Any, *args: object, **kwargs: object) -> Result:
+            frame = next(script_frames.running(), None)
+            if frame is not None:
+                watch.drops.check(self, ReadingCall(ITERATOR, f"{frame.f_code.co_filename}:{frame.f_lineno}"))
+            return original(self, *args, **kwargs)
+
+        return make
+
     patches.replace_attribute(tf_session.BaseSession, "run", watched)
+    for name in tf_data.ITERATOR_MAKERS:
+        patches.replace_attribute(tf.compat.v1.data.Dataset, name, made_iterator)
     if not tf.__version__.startswith("1."):
         patches.replace_attribute(tf_session.FUNCTION, "__call__", traced)
         patches.replace_attribute(tf.compat.v2.data.Dataset, "__iter__", iterated)
+        for name in ("batch", "padded_batch"):
+            patches.replace_attribute(tf.compat.v2.data.Dataset, name, counting)
     if summary_at_exit:
         atexit.register(_log_summary, watch)
     return watch

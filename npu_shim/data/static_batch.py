@@ -23,6 +23,7 @@ from npu_shim.data.batching import (
     with_batch_dimension,
 )
 from npu_shim.data.dropped_examples import DroppedExamples
+from npu_shim.data.dropping import dropping_steps, is_mixed, number_of_examples
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Dataset, Structure, Tensor
@@ -55,6 +56,9 @@ def enforce_static_batch(dataset: Dataset) -> Dataset:
     """
     check_dataset(dataset)
     if not has_dynamic_batch(dataset):
+        for step in dropping_steps(dataset):
+            examples = number_of_examples(step.examples)
+            _check_size(-1 if examples is None else examples, step.size)
         return dataset
     batching = find_batching(dataset)
     if batching is None:
@@ -100,15 +104,21 @@ def _report_dropped(batching: Batching) -> None:
     if examples < 0:
         tf_api.logging.info(f"npu_shim: batch size {size} made static; a partial last batch is dropped.")
         return
-    if examples < size:
+    _check_size(examples, size)
+    if examples % size:
+        same = "" if is_mixed(batching.examples) else "the same "
+        tf_api.logging.info(
+            f"npu_shim: batch size {size} made static; drops {same}{'' if batching.all_used else 'up to '}"
+            f"{examples % size:,} of {examples:,} examples per epoch."
+        )
+
+
+def _check_size(examples: int, size: int) -> None:
+    """Raise ValueError if a dataset is known to have fewer examples than one batch."""
+    if 0 <= examples < size:
         raise ValueError(
             f"The training input has {examples:,} examples, fewer than one batch of {size:,}. "
             f"Use a batch size of at most {examples:,}, or repeat() before batch()."
-        )
-    if examples % size:
-        tf_api.logging.info(
-            f"npu_shim: batch size {size} made static; drops {'' if batching.all_used else 'up to '}"
-            f"{examples % size:,} of {examples:,} examples per epoch."
         )
 
 

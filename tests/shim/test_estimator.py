@@ -208,7 +208,7 @@ def test_training_input_gets_a_static_batch(has_estimator, tmp_path, line, log):
     assert [(m, tf.compat.dimension_value(s)) for m, s in shapes] == [("train", 32), ("eval", None)]
     assert job.get_variable_value("global_step") == 2
     assert [m for m in log() if "drops" in m] == [
-        "npu_shim: batch size 32 made static; drops 6 of 70 examples per epoch."
+        "npu_shim: batch size 32 made static; drops the same 6 of 70 examples per epoch."
     ]
 
 

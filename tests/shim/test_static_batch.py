@@ -127,7 +127,7 @@ def test_an_unknown_batch_size_is_reported_and_nothing_is_changed(make, log):
 COUNTS = {
     "a known number": (
         lambda: numbers(1017).batch(100),
-        ["batch size 100 made static; drops 17 of 1,017 examples per epoch."],
+        ["batch size 100 made static; drops the same 17 of 1,017 examples per epoch."],
     ),
     "nothing to drop": (lambda: numbers(96).batch(32), []),
     "endless": (lambda: numbers().repeat().batch(32), ["batch size 32 made static; a partial last batch is dropped."]),

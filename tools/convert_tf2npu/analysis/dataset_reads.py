@@ -78,6 +78,6 @@ def phase_given(call: ast.Call, word: str, given: ast.AST) -> str | None:
         return named
     if word in _FIT:
         return TRAIN if call.args[:1] == [given] or keyword in ("x", "generator") else None
-    if word == "adapt" or "vocab" in word:
+    if word in ("adapt", "save") or "vocab" in word:
         return PREPARE
     return TAKERS.get(word) or phase_in(word)
