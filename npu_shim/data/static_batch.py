@@ -56,9 +56,9 @@ def enforce_static_batch(dataset: Dataset) -> Dataset:
     """
     check_dataset(dataset)
     if not has_dynamic_batch(dataset):
-        for step in dropping_steps(dataset):
-            examples = number_of_examples(step.examples)
-            _check_size(-1 if examples is None else examples, step.size)
+        for dropping in dropping_steps(dataset):
+            examples = number_of_examples(dropping.examples)
+            _check_size(-1 if examples is None else examples, dropping.size)
         return dataset
     batching = find_batching(dataset)
     if batching is None:

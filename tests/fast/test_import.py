@@ -163,7 +163,7 @@ def test_the_environment_is_accessed_by_its_module_only(repo_root):
 # Modules that look at frames. docs/architecture.md has the reasons.
 FRAMES = {
     "_tensorflow/script_frames.py",
-    "data/fit_watch.py",
+    "data/reading_call.py",
     "import_hook/script.py",
     "rehearsal/recording/entropy.py",
     "training/strategy_data.py",
