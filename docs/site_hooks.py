@@ -65,7 +65,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def on_page_context(context: dict[str, Any], page: Any, config: Any, nav: Any) -> dict[str, Any]:
-    """Give a page the language of its text, the menu of this language, and a switch to the same page in the other one."""
+    """Give a page the language of its text, the menu of this language, and a switch to the other language."""
     language = _language(page.url)
     config.theme["language"] = language
     urls = {each.url for each in nav.pages}

@@ -2,10 +2,10 @@
 
 A computation in 16 bits rounds each element to a relative u, and the roundings of an operator and of those before it
 add up. A pair departs if its relative Euclidean distance is above 32u, or one element differs by more than 64u of its
-size plus the root mean square of the reference. A dump does not say in which type an operator computed: of float32, the device computes products
-in 16 bits unless the script forbids it. So float32 has the u of float16. A band of the reference takes the place of
-32u, which is never above one half: floats of 8 bits have a large u. Whole numbers and booleans depart if one element in
-a hundred differs: a comparison of two rounded numbers may turn around.
+size plus the root mean square of the reference. A dump does not say in which type an operator computed: of float32,
+the device computes products in 16 bits unless the script forbids it. So float32 has the u of float16. A band of the
+reference takes the place of 32u, which is never above one half: floats of 8 bits have a large u. Whole numbers and
+booleans depart if one element in a hundred differs: a comparison of two rounded numbers may turn around.
 """
 
 from __future__ import annotations
