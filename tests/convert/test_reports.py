@@ -353,3 +353,43 @@ def test_differences_by_lines_tell_how_one_text_becomes_the_other() -> None:
         assert all(old[a:b] == new[c:d] for kind, a, b, c, d in opcodes if kind == "equal")
     lines = [f"line {number}" for number in range(3000)]
     assert len(_Lines(lines, lines[:1500] + ["new"] + lines[1500:]).get_opcodes()) == 3
+
+
+REPEATED = """import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(a, b, batch_size=32)%s
+model.fit(c, d, batch_size=32)
+model.fit(e, f, batch_size=32)
+"""
+
+
+@pytest.mark.parametrize("comment, line, others", [("", 5, 2), ("  # npu: ignore[NPU248]", 6, 1)])
+def test_all_reports_have_one_finding_that_counts_the_others_of_a_file(
+    comment: str, line: int, others: int, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(REPEATED % comment, encoding="utf-8")
+    assert main(["-i", str(script), "--check", "-r", str(tmp_path / "r"), "--select", "NPU248"]) == 1
+    words = f"such as x[:n] (and {others} more in this file)"
+    assert capsys.readouterr().out.count(f"train.py:{line}:1: NPU248") == 1
+    told = {
+        kind: (tmp_path / "r" / f"report.{kind}").read_text(encoding="utf-8")
+        for kind in ("json", "sarif", "html", "txt")
+    }
+    (found,) = json.loads(told["json"])["files"][0]["diagnostics"]
+    assert (found["line"], found["message"].endswith(words)) == (line, True)
+    (result,) = json.loads(told["sarif"])["runs"][0]["results"]
+    assert (
+        words in result["message"]["text"] and result["locations"][0]["physicalLocation"]["region"]["startLine"] == line
+    )
+    assert told["txt"].count(words) == 1 and words in told["html"]
+
+
+def test_findings_with_a_fix_at_each_place_are_not_counted_as_one(tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "a.py"
+    script.write_text("import tensorflow as tf\n" + "y = tf.boolean_mask(x, m)\n" * 2, encoding="utf-8")
+    main(["-i", str(script), "--check", "-r", str(tmp_path / "r"), "--select", "NPU231"])
+    report = json.loads((tmp_path / "r" / "report.json").read_text(encoding="utf-8"))
+    assert len(report["files"][0]["diagnostics"]) == 2

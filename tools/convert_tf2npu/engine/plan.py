@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -90,7 +91,7 @@ class Planner:
         return Plan(
             context.source,
             tuple(edits),
-            by_place(diagnostics),
+            self._without_repeats(by_place(diagnostics)),
             counts(found),
             tuple(listed),
             bool(listed) and is_two(context),
@@ -114,6 +115,19 @@ class Planner:
         return Context(
             source, names, types, settings.distributed, settings.compat_v1, settings.main, moves, settings.tf
         )
+
+    def _without_repeats(self, diagnostics: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+        """Return diagnostics, with one finding for those that say the same in a file, which counts the others."""
+        once = {rule.code for rule in self._registry.rules if rule.once_a_file}
+        repeated = Counter((d.code, d.message) for d in diagnostics if d.kind == FINDING and d.code in once)
+        kept = []
+        for diagnostic in diagnostics:
+            others = repeated.pop((diagnostic.code, diagnostic.message), 0) - 1 if diagnostic.code in once else 0
+            if others > 0:
+                diagnostic = diagnostic._replace(message=f"{diagnostic.message} (and {others} more in this file)")
+            if others >= 0 or diagnostic.kind != FINDING:
+                kept.append(diagnostic)
+        return tuple(kept)
 
     def _collect(self, context: Context) -> tuple[list[Change], list[Diagnostic], Said]:
         changes: list[Change] = []

@@ -18,6 +18,9 @@ TensorFlow unless it imports TensorFlow or a module that does.
 the original the same changes. ``ROUNDS`` is True if they are within its tolerance at first; then the original gets them
 only if the two runs depart later.
 
+``ONCE_A_FILE`` is True if a finding of the rule says all that others with its message in the file would say. The first
+one counts the others.
+
 Each hook yields :class:`Change` and :class:`Finding` objects and modifies nothing itself; ``check_text`` yields the
 offset and the message of each finding.
 """
@@ -60,6 +63,11 @@ class Rule(NamedTuple):
     def rounds(self) -> bool:
         """True if the rule only rounds differently."""
         return bool(getattr(self.module, "ROUNDS", False))
+
+    @property
+    def once_a_file(self) -> bool:
+        """True if the first finding in a file counts the others with its message."""
+        return bool(getattr(self.module, "ONCE_A_FILE", False))
 
     @property
     def calls(self) -> frozenset[str]:

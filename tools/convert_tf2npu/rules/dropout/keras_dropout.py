@@ -28,6 +28,7 @@ from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
 
 CODE = "NPU201"
+ONCE_A_FILE = True
 CALLS = frozenset(
     {
         "tensorflow.keras.layers.Dropout",

@@ -180,6 +180,7 @@ from ...syntax.expressions import constant, is_none, last_name, last_part
 from ..base import Context, Finding, Result
 
 CODE = "NPU248"
+ONCE_A_FILE = True
 METHODS = frozenset({"fit", "fit_generator"})
 _FLOWS = frozenset({"flow", "flow_from_dataframe", "flow_from_directory"})
 

@@ -41,6 +41,7 @@ from ...analysis.strategies import NAMES, TPU, strategies_by_argument
 from ..base import Context, Finding, Result
 
 CODE = "NPU250"
+ONCE_A_FILE = True
 ON_OBJECTS = ("Strategy", "_distribute")
 _FIX = "Run the tool with -d tf_strategy"
 
