@@ -21,10 +21,13 @@ def warning(target: Sequence[str], ranks: int) -> str | None:
     files = trains_alone(*files_of(target)) if ranks > 1 else []
     if not files:
         return None
-    source = target[0] if len(files) == 1 and target[0] != "-m" else project_root(files[0])
-    name = os.path.splitext(os.path.basename(os.path.abspath(source)))[0]
-    out = os.path.join(os.path.dirname(os.path.abspath(source)), f"{name}_{ranks}p")
-    command = ["convert_tf2npu", "-i", os.path.relpath(source), "-o", os.path.relpath(out), "-d", "tf_strategy"]
+    if len(files) == 1 and target[0] != "-m":
+        source = target[0]
+        out = f"{os.path.splitext(os.path.basename(source))[0]}_{ranks}p"
+    else:
+        source = project_root(files[0])
+        out = os.path.relpath(f"{source}_{ranks}p")
+    command = ["convert_tf2npu", "-i", os.path.relpath(source), "-o", out, "-d", "tf_strategy"]
     return (
         f"warning: the {ranks} ranks train independent copies: the script neither asks for its rank nor averages "
         f"gradients. Convert it for several ranks: {' '.join(map(shlex.quote, command))}"

@@ -69,6 +69,8 @@ def test_the_command_converts_what_the_script_is_made_of(
     monkeypatch.chdir(tmp_path)
     alone = warned(tmp_path, "train.py", train=FIT)
     assert alone is not None and alone.endswith(": convert_tf2npu -i train.py -o train_8p -d tf_strategy")
+    below = warned(tmp_path, "migrated/train.py", migrated__train=FIT)
+    assert below is not None and below.endswith(": convert_tf2npu -i migrated/train.py -o train_8p -d tf_strategy")
     folder = warned(tmp_path, "a/train.py", ranks=2, a__train="import data\n" + FIT, a__data="")
     assert folder is not None and folder.endswith(": convert_tf2npu -i a -o a_2p -d tf_strategy")
     (tmp_path / "b").mkdir()
