@@ -88,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--alias", action="store_true", help="serve npu_bridge, npu_device and horovod to the script")
     made.add_argument("-o", "--out", metavar="OUT", help="folder for the exported model")
     made.add_argument("--for", dest="target", choices=TARGETS, default=TARGETS[0], help="default: %(default)s")
+    made.add_argument("--force", action="store_true", help="overwrite files of this name in OUT")
     made.add_argument("--list", action="store_true", help="print signatures and candidates for inputs and outputs")
     port = "[KEY=]TENSOR[:SHAPE]"
     made.add_argument("--inputs", nargs="+", default=[], metavar=port, help="like images:8,224,224,3; ? for any size")
@@ -151,25 +152,32 @@ def _side(title: str, ports: list[Port]) -> list[str]:
 def _export(args: argparse.Namespace, source: Source, graph: Graph) -> int:
     from npu_shim.exporting import model, ports, proof
     from npu_shim.exporting.graphs import ExportError
+    from npu_shim.rehearsal.files.taken_back import taken_back
 
     asked_in, asked_out = map(ports.asked, args.inputs), [ports.asked_output(each) for each in args.outputs]
     constants = {**source.constants, **_constants(args.set)}
     inputs, outputs = ports.choose(source, graph, args.signature, asked_in, asked_out, constants)
     outputs, dropped = ports.without_strings(outputs, bool(asked_out), args.target)
     try:
-        made = model.make(source, inputs, outputs, constants, args.target == "onnx")
+        made = model.make(source, graph, inputs, outputs, constants, args.target == "onnx")
     except ValueError as error:  # of TensorFlow, which infers shapes
         raise ExportError(f"the graph does not fit the inputs: {str(error).splitlines()[0]} Give other --inputs.")
     values = proof.load(args.data, made.inputs) if args.data else proof.draw(made.inputs, *args.range)
-    os.makedirs(args.out, exist_ok=True)
-    written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(made, args, values)
+    with taken_back() as files:
+        os.makedirs(args.out, exist_ok=True)
+        written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(made, args, values)
+        expected = proof.run_graph(made.reference, made.values, made.inputs, made.outputs, values)
+        found, most = proof.compare(expected, written.outputs), proof.tolerance(made)
+        equal = all(each.largest <= most for each in found)
+        changed = [] if args.force or not equal else files.changed()
+        if changed:
+            there = os.path.relpath(changed[0])
+            raise ExportError(f"{there} is another export. Give --force to overwrite it, or another -o or --name.")
+        files.stays = equal
     lines = [f"{source.path}: {source.kind}, {len(made.graph.node)} nodes", *_side("inputs", made.inputs)]
     lines += [*_side("outputs", made.outputs), *(f"  {note}" for note in dropped + made.notes + written.lines)]
-    lines += [f"  wrote {path}" for path in written.files]
-    expected = proof.run_graph(made.reference, made.values, made.inputs, made.outputs, values)
-    found = proof.compare(expected, written.outputs)
+    lines += [f"  wrote {path}" for path in written.files if equal]
     lines += [f"  {each.text()}" for each in found]
-    most = proof.tolerance(made)
-    equal = all(each.largest <= most for each in found)
-    lines.append("equal to the source" if equal else f"differs from the source by more than {most:g}")
+    differs = f"differs from the source by more than {most:g}: no file was written"
+    lines.append("equal to the source" if equal else differs)
     return show("\n".join(lines), 0 if equal else _DIFFERS)

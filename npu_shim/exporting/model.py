@@ -9,8 +9,8 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_capture, tf_export
-from npu_shim._tensorflow.types import GraphDef
-from npu_shim.exporting import freezing, inference, plain_ops
+from npu_shim._tensorflow.types import Graph, GraphDef
+from npu_shim.exporting import batches, freezing, inference, plain_ops
 from npu_shim.exporting.graphs import ExportError, by_name, rewire, set_identity, split, subgraph, unused, variables_of
 from npu_shim.exporting.ports import Port, shape_of
 from npu_shim.exporting.sources import Source
@@ -43,12 +43,17 @@ class Model(NamedTuple):
 
 
 def make(
-    source: Source, inputs: list[Port], outputs: list[Port], constants: dict[str, Any], for_onnx: bool = False
+    source: Source,
+    graph: Graph,
+    inputs: list[Port],
+    outputs: list[Port],
+    constants: dict[str, Any],
+    for_onnx: bool = False,
 ) -> Model:
     """Bring a source to its form for inference.
 
     Args:
-        source: the source.
+        source, graph: the source and its graph.
         inputs, outputs: of the source.
         constants: values of placeholders that are no inputs.
         for_onnx: True to keep loops of TensorFlow 2 as functions, and to write what tf2onnx does not have otherwise.
@@ -57,11 +62,11 @@ def make(
     needed = [*averages.values(), *(port.tensor for port in outputs)]
     part = subgraph(source.graph, needed, [port.tensor for port in inputs])
     own = {node.name for node in source.graph.node if node.op.startswith("Placeholder")}
-    inputs = [_as_placeholder(part, port, own) for port in inputs]
-    outputs = [_as_node(part, port) for port in outputs]
+    asked, inputs = inputs, [_as_placeholder(part, port, own) for port in inputs]
+    given, outputs = outputs, [_as_node(part, port) for port in outputs]
     kept = [port.tensor for port in outputs]
     needed = [*kept, *averages.values()]
-    notes = inference.bind(part, constants)
+    notes = batches.free_batch(part, graph, asked, given) + inference.bind(part, constants)
     part = subgraph(part, needed)
     if any(node.op in _CALLS for node in part.node):
         loops = not for_onnx or tf.__version__.startswith("1.")
@@ -77,17 +82,17 @@ def make(
     inputs = [port for port in inputs if split(port.tensor)[0] in by_name(part)]
 
     notes += plain_ops.write_plain(part, for_onnx)
-    graph = subgraph(part, kept)
-    if not any(node.op in tf_export.LOOPS for node in graph.node):
-        graph.library.Clear()
-    inference.refuse(graph, {split(port.tensor)[0] for port in inputs})
+    frozen = subgraph(part, kept)
+    if not any(node.op in tf_export.LOOPS for node in frozen.node):
+        frozen.library.Clear()
+    inference.refuse(frozen, {split(port.tensor)[0] for port in inputs})
     kept += [port.tensor for port in inputs]
-    graph = freezing.freeze(graph, values, [split(each)[0] for each in kept])
-    graph = _portable(subgraph(tf_export.optimized(graph, kept, _FOLD), kept))
-    notes += later_than_1_15(graph)
-    made = tf_capture.import_alone(graph)
+    frozen = freezing.freeze(frozen, values, [split(each)[0] for each in kept])
+    frozen = _portable(subgraph(tf_export.optimized(frozen, kept, _FOLD), kept))
+    notes += later_than_1_15(frozen)
+    made = tf_capture.import_alone(frozen)
     outputs = [port._replace(shape=shape_of(made.get_tensor_by_name(port.tensor))) for port in outputs]
-    return Model(graph, inputs, outputs, reference, {name: values[name] for name in names}, notes, source.lines)
+    return Model(frozen, inputs, outputs, reference, {name: values[name] for name in names}, notes, source.lines)
 
 
 def _as_placeholder(part: GraphDef, port: Port, own: set[str]) -> Port:

@@ -176,6 +176,7 @@ def candidate_outputs(graph: Graph) -> list[Port]:
     trained: set[str] = set()
     compared: dict[str, Operation] = {}
     results: dict[str, Operation] = {}
+    of_loss: set[str] = set()
     for op in graph.get_operations():
         before = {tensor.op.name for tensor in op.inputs}
         if op.type in VARIABLES or before & trained:
@@ -183,9 +184,14 @@ def candidate_outputs(graph: Graph) -> list[Port]:
         if _NO_RESULT_TYPES.match(op.type) or not before & from_input or _NO_RESULT.match(op.name):
             continue
         from_input.add(op.name)
+        if before & of_loss:  # a metric or a regularized loss
+            of_loss.add(op.name)
+            continue
         is_distance = op.type == "Sub" and any(each.type in _DISTANCES for each in op.outputs[0].consumers())
         if is_distance and len(before & trained) == 1 or op.type in _LOSSES and "/moments/" not in op.name:
+            of_loss.add(op.name)
             compared.update((_passed(tensor).name, _passed(tensor)) for tensor in op.inputs)
+            continue
         is_likely = op.type in _LIKELY_TYPES or _LIKELY.search(op.name.rpartition("/")[2])
         is_side = op.type in ("Switch", "Enter")  # of a branch, or in a loop
         for tensor in op.outputs[:1] if op.outputs and is_number(op.outputs[0]) and not is_side else ():

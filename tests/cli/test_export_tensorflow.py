@@ -142,6 +142,72 @@ def test_the_export_is_the_graph_built_for_inference(
     assert all("data_format" not in node.attr for node in graph.node), "defaults, which older versions may not know"
 
 
+@pytest.fixture(scope="module")
+def of_one_batch(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A checkpoint as a migrated script writes it: the batch is static, and reshapes have its size."""
+    folder = tmp_path_factory.mktemp("of_one_batch")
+    with tf.Graph().as_default(), v1.Session() as session:
+        values = np.random.RandomState(1).rand(32, 6, 4).astype(np.float32), np.arange(32) % 3
+        data = v1.data.Dataset.from_tensor_slices(values).repeat().batch(16, drop_remainder=True)
+        images, labels = v1.data.make_one_shot_iterator(data).get_next()
+        size = int(images.shape[0])
+        h = tf.matmul(tf.reshape(images, [size, 24]), v1.get_variable("w", [24, 3]))
+        tf.add(h, tf.zeros([size, 3]), "with_zeros")
+        tf.nn.softmax(h, name="prob")
+        loss = v1.losses.sparse_softmax_cross_entropy(labels, h)
+        v1.train.GradientDescentOptimizer(0.05).minimize(loss)
+        session.run(v1.global_variables_initializer())
+        v1.train.Saver().save(session, str(folder / "model.ckpt"))
+    return folder
+
+
+@pytest.mark.parametrize("batch", ["16", "8", "1", "?"])
+def test_a_batch_of_training_may_be_any_other(
+    batch: str, of_one_batch: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--inputs", f"images=IteratorGetNext:0:{batch},6,4", "--outputs", "prob"]
+    assert cli.main(["export", str(of_one_batch), "-o", str(tmp_path), *given]) == 0
+    assert ("reshapes to the batch 16 of training take any batch" in capsys.readouterr().out) == (batch != "16")
+    size = int(batch) if batch.isdigit() else 5
+    assert run(tmp_path, {"images": np.ones([size, 6, 4], "f4")})["prob"].shape == (size, 3)
+
+
+def test_a_batch_that_is_needed_elsewhere_is_named(
+    of_one_batch: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--inputs", "images=IteratorGetNext:0:8,6,4", "--outputs", "with_zeros"]
+    assert cli.main(["export", str(of_one_batch), "-o", str(tmp_path / "out"), *given]) == 2
+    error = capsys.readouterr().err
+    assert "the graph has the batch 16 of training, and does not fit the batch 8: " in error
+    assert error.endswith(" Give --inputs with 16.\n") and not (tmp_path / "out").exists()
+
+
+def test_candidates_are_results_and_their_inputs(
+    of_one_batch: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Labels and losses are of training."""
+    assert cli.main(["export", str(of_one_batch), "--list"]) == 0
+    shown = [line.split()[0] for line in capsys.readouterr().out.splitlines()[3:]]
+    assert shown[:3] == ["inputs", "IteratorGetNext:16,6,4", "outputs"]
+    assert sorted(shown[3:]) == ["MatMul:16,3", "prob:16,3", "with_zeros:16,3"]
+
+
+def test_another_export_is_overwritten_on_demand(
+    trained: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["export", str(trained / "saved"), "-o", str(tmp_path)]
+    assert cli.main([*command, "--inputs", "images:2,6,6,3"]) == 0
+    assert cli.main([*command, "--inputs", "images:2,6,6,3", "--for", "npu"]) == 0, "with the same graph"
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    capsys.readouterr()
+    assert cli.main([*command, "--inputs", "images:3,6,6,3"]) == 2
+    assert "is another export. Give --force to overwrite it, or another -o or --name." in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert cli.main([*command, "--inputs", "images:3,6,6,3", "--force"]) == 0
+    assert cli.main([*command, "--inputs", "images:4,6,6,3", "--name", "other"]) == 0
+    assert json.loads((tmp_path / "model.json").read_text())["inputs"]["images"]["shape"][0] == 3
+
+
 def test_a_keras_model_with_two_inputs_and_a_loop(tmp_path: pathlib.Path) -> None:
     layers = tf.keras.layers
     images, words = tf.keras.Input((6, 6, 3), name="images"), tf.keras.Input((5,), dtype="int32", name="words")
@@ -178,7 +244,7 @@ def test_sixteen_bits_round_more(
         path = tmp_path / f"{dtype.name}.pb"
         path.write_bytes(graph.as_graph_def().SerializeToString())
         source = sources.open_source(str(path))
-        made = model.make(source, *ports.choose(source, graph, None, [], [ports.asked_output("y")]), {})
+        made = model.make(source, graph, *ports.choose(source, graph, None, [], [ports.asked_output("y")]), {})
         assert proof.tolerance(made) == most
 
 
@@ -227,7 +293,7 @@ def test_a_loop_with_variables(tmp_path: pathlib.Path, capsys: pytest.CaptureFix
         tf.identity(loop(lambda h: h + v1.nn.dropout(tf.gather(table, words), keep_prob=keep)), "dropped")
         session.run(v1.global_variables_initializer())
         v1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
-    begun = ["export", str(tmp_path), "-o", str(tmp_path / "out"), "--range", "0", "9", "--outputs"]
+    begun = ["export", str(tmp_path), "-o", str(tmp_path / "out"), "--force", "--range", "0", "9", "--outputs"]
     assert cli.main([*begun, "h", "gelu"]) == 0
     assert cli.main([*begun, "dropped", "--set", "keep_prob=1.0"]) == 0
     assert "1 dropout replaced by the input" in capsys.readouterr().out
@@ -278,7 +344,8 @@ def test_operators_of_libraries(tmp_path: pathlib.Path) -> None:
 def test_the_command_of_atc_names_inputs_shapes_and_outputs(
     trained: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    begin = ["export", str(trained / "saved"), "-o", str(tmp_path), "--for", "atc", "--soc-version", "Ascend310P3"]
+    begin = ["export", str(trained / "saved"), "-o", str(tmp_path), "--force", "--for", "atc"]
+    begin += ["--soc-version", "Ascend310P3"]
     fixed = "--framework=3 --output=model --soc_version=Ascend310P3 --input_format=NHWC"
     end = "--out_nodes=prob:0 --precision_mode=force_fp16 --output_type=FP32"
     assert cli.main([*begin, "--inputs", "images:4,6,6,3"]) == 0
@@ -411,7 +478,7 @@ def export(folder: pathlib.Path, text: str, *arguments: str) -> str:
     """Export the model of a script, and return what the command prints, its exit code in the last line."""
     folder.mkdir(exist_ok=True)
     (folder / "script.py").write_text(text)
-    return command(folder, "--script", "script.py", "-o", str(folder / "out"), *arguments)
+    return command(folder, "--script", "script.py", "-o", str(folder / "out"), "--force", *arguments)
 
 
 def command(folder: pathlib.Path, *arguments: str) -> str:
@@ -523,7 +590,9 @@ def test_the_batch_of_training_may_become_another(
     assert cli.main([*arguments, "x:1,2,3"]) == (2 if fixed else 0)
     shown = capsys.readouterr()
     assert (
-        "does not fit the inputs" in shown.err and "Give other --inputs" in shown.err if fixed else "y:1,6" in shown.out
+        "the graph has the batch 8 of training, and does not fit the batch 1: y:0 keeps 8." in shown.err
+        if fixed
+        else "y:1,6" in shown.out
     )
     assert cli.main([*arguments, "x:8,2,4"]) == 2
     assert "x has the shape (8, 2, 3), not [8, 2, 4]" in capsys.readouterr().err
@@ -537,7 +606,8 @@ def test_a_model_that_computes_something_else_is_reported(
         freezing, "freeze", lambda graph, values, kept: real(graph, {k: v * 1.01 for k, v in values.items()}, kept)
     )
     assert cli.main(["export", str(trained / "saved"), "-o", str(tmp_path)]) == 1
-    assert "differs from the source by more than 1e-05" in capsys.readouterr().out
+    assert "differs from the source by more than 1e-05: no file was written" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
 
 
 def test_ops_without_a_form_for_inference_are_errors(
@@ -579,7 +649,9 @@ def test_ops_without_a_form_for_inference_are_errors(
         (["--outputs", "fed", "--data", str(tmp_path / "none.npz")], "Give a file that numpy.savez wrote"),
     ):
         expected = 0 if message in ("rate", "1 dropout replaced by the input") else 2
-        assert cli.main(["export", str(path), "-o", str(tmp_path / "out"), *arguments]) == expected, arguments
+        assert cli.main(["export", str(path), "-o", str(tmp_path / "out"), "--force", *arguments]) == expected, (
+            arguments
+        )
         shown = capsys.readouterr()
         assert message in shown.out + shown.err
     assert cli.main(["export", str(path), "-o", str(tmp_path), "--outputs", "fed", "--set", "rate=0.5"]) == 0

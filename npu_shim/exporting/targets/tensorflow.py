@@ -17,7 +17,7 @@ from npu_shim.exporting.targets import Written
 def write(model: Model, options: Namespace, values: Values) -> Written:
     """Write NAME.pb, and NAME.json with the names, types and shapes of inputs and outputs."""
     graph, names = (pathlib.Path(options.out, options.name + ending) for ending in (".pb", ".json"))
-    graph.write_bytes(model.graph.SerializeToString())
+    graph.write_bytes(model.graph.SerializeToString(deterministic=True))
     ports = {"inputs": _ports(model.inputs), "outputs": _ports(model.outputs)}
     names.write_text(json.dumps(ports, indent=2) + "\n", encoding="utf-8")
     read = tf_api.GraphDef.FromString(graph.read_bytes())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import shutil
 import sys
 from typing import TYPE_CHECKING, Iterator
 
@@ -13,9 +12,7 @@ from npu_shim._host import host_env
 from npu_shim._host.patches import restore_all, set_variables
 from npu_shim.import_hook import script
 from npu_shim.rehearsal.assess.capture import Stop
-from npu_shim.rehearsal.files.kept import Kept, take_back
-from npu_shim.rehearsal.files.temporary import temporary
-from npu_shim.rehearsal.files.watch import Watch
+from npu_shim.rehearsal.files.taken_back import taken_back
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.assess.capture import Capture
@@ -38,20 +35,13 @@ def stopped(capture: Capture, path: str, arguments: list[str], alias: bool) -> I
         set_variables({"NPU_SHIM_KERNELS": "plain"})  # a card does not run what npu_shim compiles for the CPU
     sys.dont_write_bytecode = True
     script.prepare_path(os.path.dirname(os.path.realpath(path)))
-    with temporary("npu_shim_assess_") as folder:
-        store = os.path.join(folder, "kept")
-        watch = Watch(Kept(store, [folder]))
+    with taken_back():
         try:
-            watch.start()
-            watch.follow_tensorflow()
             with _to_stderr():
                 _run(capture, path, arguments)
             yield
         finally:
-            watch.stop()
             restore_all()
-            take_back(store)
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _run(capture: Capture, path: str, arguments: list[str]) -> None:

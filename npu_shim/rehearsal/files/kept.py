@@ -6,6 +6,7 @@ stay, and a process that is killed loses nothing: its copies and the journal are
 
 from __future__ import annotations
 
+import filecmp
 import json
 import os
 import shutil
@@ -94,6 +95,11 @@ class Kept:
                     self.replace(each)
                 else:
                     self.write(each)
+
+    def changed(self) -> list[str]:
+        """Return the files that were there before and have another content now."""
+        both = [(path, copy) for path, copy in self._copies.items() if os.path.isfile(path)]
+        return [path for path, copy in both if not filecmp.cmp(path, copy, shallow=False)]
 
     # ---
 
