@@ -87,7 +87,8 @@ def test_evidence(text: str, message: str) -> None:
 @pytest.mark.parametrize("graph", ["tf.placeholder(tf.float32)", "tf.get_variable('w', [3])"])
 def test_both_versions(graph: str) -> None:
     said = opened(f"{KERAS}x = {graph}\n{TAPE}")
-    assert said.startswith("this program of TensorFlow 1 and 2, tf.GradientTape in line 5 trains on the CPU in eager")
+    assert said.startswith("this program shows TensorFlow 2, tf.GradientTape in line 5, and 1, tf.")
+    assert "in line 4. Convert it with --tf 2, or with --tf 1 if it builds graphs" in said
 
 
 @pytest.mark.parametrize(
@@ -575,6 +576,107 @@ def test_a_line_with_semicolons(line: str, after: str) -> None:
     assert Converter().convert(new).new is None
 
 
+STEP = "@tf.function\ndef step(x):\n    with tf.GradientTape() as tape:\n        return model(x)\n"
+NET = "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+HELPERS = TF + "def loss(a, b):\n    return tf.reduce_mean(a - b)\ndef old(f):\n    return tf.estimator.Estimator(f)\n"
+HELPERS += "class Old:\n    def run(self, f):\n        return tf.contrib.tpu.TPUEstimator(f)\n"
+MAIN = "if __name__ == '__main__':\n    "
+TIMER = "timer = tf.estimator.SecondOrStepTimer(every_steps=10)\n"
+CONTRIB = TF + "def build():\n    return tf.keras.Sequential(tf.contrib.layers.maxout)\n"
+EAGER = TF + "tf.compat.v1.enable_eager_execution()\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "codes"),
+    [
+        pytest.param({"train.py": TF + NET + STEP + TIMER + "step(x)\n"}, ["NPU121"], id="a timer of estimators"),
+        pytest.param(
+            {
+                "train.py": "import helpers\n" + TF + NET + STEP + MAIN + "step(helpers.loss(x, y))\n",
+                "helpers.py": HELPERS,
+            },
+            ["NPU121"],
+            id="unused functions of version 1",
+        ),
+        pytest.param(
+            {"train.py": "from helpers import loss\n" + TF + NET + "model.fit(x, y)\n", "helpers.py": HELPERS},
+            ["NPU121"],
+            id="unused functions of version 1 beside Keras",
+        ),
+        pytest.param(
+            {"train.py": "import helpers\n" + KERAS + "helpers.old(f)\n", "helpers.py": HELPERS},
+            ["NPU105"],
+            id="a function of version 1 that runs",
+        ),
+        pytest.param(
+            {"train.py": "import helpers\n" + KERAS + "helpers.Old().run(f)\n", "helpers.py": HELPERS},
+            ["NPU105"],
+            id="a method of version 1 that runs",
+        ),
+        pytest.param(
+            {"train.py": "import helpers\n" + KERAS + "getattr(helpers, name)(f)\n", "helpers.py": HELPERS},
+            ["NPU105"],
+            id="a function that no name shows",
+        ),
+        pytest.param(
+            {"train.py": EAGER + "from b import build\nmodel = build()\n" + TAPE, "b.py": CONTRIB},
+            ["NPU210"],
+            id="eager code of version 1 in two files",
+        ),
+        pytest.param({"train.py": EAGER + NET + "a = tf.contrib.layers.maxout\n" + TAPE}, ["NPU210"], id="and in one"),
+        pytest.param(
+            {"train.py": EAGER + "from tensorflow.contrib import layers\n" + NET + TAPE}, ["NPU210"], id="an import"
+        ),
+        pytest.param(
+            {
+                "train.py": KERAS
+                + STEP
+                + "with tf.Graph().as_default():\n    x = tf.compat.v1.placeholder('int32', [3])\n"
+            },
+            ["NPU121"],
+            id="a graph of its own",
+        ),
+        pytest.param(
+            {
+                "words.py": "import b\n" + MAIN + "b.words()\n",
+                "b.py": TF + "def words():\n    pass\ndef train():\n    " + NET + "    model.fit(x, y)\n",
+            },
+            [],
+            id="a script that never trains",
+        ),
+        pytest.param(
+            {
+                "run.py": TF + "import b\ndef main(_):\n    b.train()\n" + MAIN + "tf.compat.v1.app.run()\n",
+                "b.py": TF + "def words():\n    pass\ndef train():\n    " + NET + "    model.fit(x, y)\n",
+            },
+            ["NPU121"],
+            id="a main function that no name shows",
+        ),
+        pytest.param(
+            {
+                "run.py": "import pkg as p\n" + MAIN + "p.loops.Loop().start()\n",
+                "pkg/__init__.py": "from pkg.inner import loops\n",
+                "pkg/inner/__init__.py": "",
+                "pkg/inner/loops.py": "from .base import Base\nclass Loop(Base):\n    def step(self):\n        pass\n",
+                "pkg/inner/base.py": TF
+                + "class Base:\n    def start(self):\n        self._go()\n    def _go(self):\n        "
+                + "with tf.GradientTape() as tape:\n            self.step()\n",
+            },
+            ["NPU121"],
+            id="through packages and bases",
+        ),
+    ],
+)
+def test_the_code_that_a_script_reaches(files: dict[str, str], codes: list[str], tmp_path: pathlib.Path) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    paths = [str(tmp_path / name) for name in files]
+    script = paths[0]
+    found = Converter(project=Project(paths)).convert(pathlib.Path(script).read_bytes(), script).diagnostics
+    assert [each.code for each in found if each.code in ("NPU105", "NPU121", "NPU210")] == codes
+
+
 def test_a_ported_script_is_unchanged() -> None:
     for start in (
         "import npu_device as npu\n",
@@ -670,7 +772,7 @@ TRAINER = (
         ("import inspect\nimport b\ndef main():\n    b.Trainer().run(x)\nmain()\n", True),
         ("import inspect\nfrom b import Trainer\ndef main():\n    started(Trainer)\nmain()\n", True),
         (
-            "import inspect\nfrom b import Trainer\nclass Mine(Trainer):\n    pass\nif __name__ == '__main__':\n    x()\n",
+            "import inspect\nfrom b import Trainer\nclass Mine(Trainer):\n    pass\nif __name__ == '__main__':\n    Mine().run(x)\n",
             True,
         ),
         ("import inspect\nfrom b import *\nif __name__ == '__main__':\n    Trainer().run(x)\n", True),

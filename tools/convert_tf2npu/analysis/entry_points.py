@@ -130,9 +130,26 @@ def scripts_with(project: ModuleIndex, path: str) -> list[str]:
     return [each for each in project.bringing({path}) - {path} if project.once(_may_start, each)]
 
 
+def programs_with(project: ModuleIndex, path: str) -> list[str]:
+    """Return the files of :func:`scripts_with`, and those that others import and users start."""
+    return sorted(project.once(_programs).intersection(project.bringing({path})) - {path})
+
+
+def _programs(project: ModuleIndex) -> frozenset[str]:
+    return frozenset(
+        path
+        for path in project.paths
+        if project.once(_may_start, path) or b"__main__" in project.raw(path) and _may_be(project, path)
+    )
+
+
 def _may_start(project: ModuleIndex, path: str) -> bool:
+    return not project.importers(path) and _may_be(project, path)
+
+
+def _may_be(project: ModuleIndex, path: str) -> bool:
     words = set(re.split(r"[\W_]+", os.path.basename(path)))
-    return not project.importers(path) and words.isdisjoint(("test", "init")) and not project.once(describes, path)
+    return words.isdisjoint(("test", "init")) and not project.once(describes, path)
 
 
 def _calls_at_top(names: Names) -> Iterator[Call]:

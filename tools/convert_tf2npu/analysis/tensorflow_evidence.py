@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import enum
 import functools
-from typing import Iterator, NamedTuple
+from typing import Iterable, Iterator, NamedTuple
 
-from ..semantics.model import Call, Where
+from ..semantics.model import Call, Scope, Where
 from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..syntax.expressions import last_name, last_part
@@ -38,6 +39,14 @@ _GRAPHS = (
 )
 # Those of compat.v1 that run in eager code, too.
 _ALSO_EAGER = ("tensorflow.get_variable", "tensorflow.layers.")
+_CONTRIB = "tensorflow.contrib"
+# Names of estimators that eager loops use, too.
+_BOTH = frozenset(f"tensorflow.{home}.SecondOrStepTimer" for home in ("estimator", "train"))
+ENABLING = frozenset(
+    f"tensorflow.{home}{name}"
+    for home in ("", "contrib.eager.")
+    for name in ("enable_eager_execution", "enable_v2_behavior")
+)
 _SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession", SET_SESSION})
 # Names that the tool writes in place of names of version 1, so that a second run finds the same version.
 _REPLACING = frozenset(
@@ -82,16 +91,41 @@ train.experimental.enable_mixed_precision_graph_rewrite""".split()
 _ENABLES = ("tensorflow.enable_", "tensorflow.logging", "tensorflow.ConfigProto", "tensorflow.GPUOptions")
 
 
+class Kind(enum.Enum):
+    """The kind of a piece of evidence.
+
+    Attributes:
+        ONLY_ONE: a name that TensorFlow 2 does not have.
+        ONE: a name that builds a graph.
+        WEAK: one that eager programs use, too: of variables, or in a graph of its own.
+        SESSION: a session of compat.v1 that the program may run.
+        EAGER: a tape or a tf.function.
+        ONLY_TWO: a name that TensorFlow 1 does not have.
+        VALUE: the value of a tensor, or a loop over a dataset.
+        ENABLES: a call that enables eager execution in version 1.
+        TRAINS: a call that trains a Keras model, or computes gradients eagerly.
+        GRADIENTS: tf.gradients, which trains in a tf.function, too.
+        OPENS: a call that opens the NPU device.
+        ADDED: a name that the tool adds to programs of version 1.
+    """
+
+    ONLY_ONE, ONE, WEAK, SESSION, EAGER, ONLY_TWO, VALUE, ENABLES, TRAINS, GRADIENTS, OPENS, ADDED = range(12)
+
+
 class Evidence(NamedTuple):
     """A name in a file that shows the version, as scripts write it."""
 
     name: str
     path: str
     line: int
+    kind: Kind
 
 
-class FileEvidence(NamedTuple):
-    """The evidence in a file.
+class FileEvidence:
+    """The evidence in a file, or in the parts of it that a program reaches.
+
+    Args:
+        found: the pieces, in the order of the file.
 
     Attributes:
         one: of version 1, in which the program builds graphs.
@@ -103,79 +137,150 @@ class FileEvidence(NamedTuple):
         added: a name that the tool adds to programs of version 1; it decides for this file if nothing else does.
     """
 
-    one: Evidence | None
-    session: Evidence | None
-    eager: Evidence | None
-    two: Evidence | None
-    trains: bool
-    opens: bool
-    added: Evidence | None
+    def __init__(self, found: Iterable[Evidence]) -> None:
+        self.found = tuple(found)
+        first: dict[Kind, Evidence] = {}
+        for each in self.found:
+            first.setdefault(each.kind, each)
+        graphs = [first[kind] for kind in (Kind.ONLY_ONE, Kind.ONE) if kind in first]
+        self.eager = first.get(Kind.EAGER)
+        self.one = min(graphs, key=lambda each: each.line) if graphs else None
+        self.one = self.one or (first.get(Kind.WEAK) if self.eager is None else None)
+        self.only_one = first.get(Kind.ONLY_ONE)
+        self.only_two = first.get(Kind.ONLY_TWO)
+        self.two = self.eager or self.only_two or first.get(Kind.VALUE)
+        self.session = first.get(Kind.SESSION)
+        self.added = first.get(Kind.ADDED)
+        self.enables = Kind.ENABLES in first
+        self.opens = Kind.OPENS in first
+        self.trains = Kind.TRAINS in first or self.eager is not None and Kind.GRADIENTS in first
+
+    @property
+    def is_clear(self) -> bool:
+        """True if the file shows exactly one version."""
+        return (self.one is None) != (self.two is None)
 
 
 def evidence_of(names: Names) -> FileEvidence:
     """Return the evidence in a file."""
-    one: Evidence | None = None
-    weak: Evidence | None = None  # of version 1, unless the file is eager
-    session: Evidence | None = None
-    eager: Evidence | None = None
-    two: Evidence | None = None
-    added: Evidence | None = None
-    trains = opens = False
-    calls_keras = has_gradients = False
-    for name, node in _names(names):
+    return FileEvidence(sorted(_all(names), key=lambda each: each.line))
+
+
+def _all(names: Names) -> Iterator[Evidence]:
+    calls_keras = shows_two = False
+    known: set[tuple[Kind, Scope]] = set()
+    for name, node, where in _names(names):
         if not _shows(name):
             continue
         dotted = canonical(name)
-        trains = trains or dotted == _TAPE
-        has_gradients = has_gradients or dotted == _GRADIENTS
-        opens = opens or dotted in OPEN
         calls_keras = calls_keras or dotted.startswith("tensorflow.keras.")
-        if dotted in _REPLACING or dotted in _ADDED and not name.startswith("npu_shim."):  # of the vendor's package
-            one = one or (None if _is_switched(names, node) else _evidence(names, last_part(dotted), node))
-        elif added is None and dotted in _ADDED and not _is_switched(names, node):
-            if last_part(dotted) != "npu_config_proto" or use_of(names, _around(names, node)) == Use.PROGRAM:
-                added = _evidence(names, last_part(dotted), node)
-        if name.startswith(_BACKPORTS):
-            two = two or _evidence(names, name, node)
-        if not name.startswith(("tensorflow.", "tensorflow_estimator.")) and not of_keras(name):
-            continue
-        if dotted in _SESSIONS and is_version1(name):
-            if session is None and not _is_switched(names, node) and use_of(names, node) == Use.PROGRAM:
-                session = _evidence(names, name, node)
-        elif one is None and _is_one(name, dotted):
-            decides = dotted.startswith("tensorflow.disable_") or not _is_switched(names, node)
-            if decides and is_version1(name) and dotted.startswith(_ALSO_EAGER):
-                weak = weak or _evidence(names, name, node)
-            elif decides:
-                one = _evidence(names, name, node)
-        elif dotted in _EAGER:
-            eager = eager or _evidence(names, name, node)
-        elif two is None and _is_two(name, dotted) and not _is_switched(names, node):
-            two = _evidence(names, name, node)
-    one = one or (weak if eager is None else None) or (_old_argument(names) if calls_keras else None)
-    two = eager or two or _reads_values(names)
-    trains = trains or bool(eager and has_gradients) or _fits(names, calls_keras)
-    return FileEvidence(one, session, eager, two, trains, opens, added)
+        for kind in _kinds(name, dotted):
+            if (kind, where.scope) not in known and _counts(names, kind, name, node):
+                known.add((kind, where.scope))
+                shows_two = shows_two or kind in (Kind.EAGER, Kind.ONLY_TWO)
+                if kind == Kind.ONE and is_version1(name) and _is_in_own_graph(names, node):
+                    kind = Kind.WEAK
+                short = kind == Kind.ADDED or dotted in _REPLACING or dotted in _ADDED
+                yield _evidence(names, last_part(dotted) if short else name, node, kind)
+    for node in _mentions_of_contrib(names):
+        yield _evidence(names, "tensorflow.contrib", node, Kind.ONLY_ONE)
+    if calls_keras:
+        yield from _old_arguments(names)
+    yield from _values(names, shows_two)
+    for node in _training(names, calls_keras):
+        yield _evidence(names, last_name(node.func), node, Kind.TRAINS)
 
 
-def _names(names: Names) -> Iterator[tuple[str, ast.AST]]:
+def _kinds(name: str, dotted: str) -> Iterator[Kind]:
+    """Yield the kinds of evidence that a name may be.
+
+    Args:
+        name: as spelled.
+        dotted: its canonical form.
+    """
+    if dotted == _TAPE:
+        yield Kind.TRAINS
+    elif dotted == _GRADIENTS:
+        yield Kind.GRADIENTS
+    elif dotted in OPEN:
+        yield Kind.OPENS
+    elif dotted in ENABLING:
+        yield Kind.ENABLES
+    if dotted in _REPLACING or dotted in _ADDED and not name.startswith("npu_shim."):  # of the vendor's package
+        yield Kind.ONE
+    elif dotted in _ADDED:
+        yield Kind.ADDED
+    elif name.startswith(_BACKPORTS):
+        yield Kind.ONLY_TWO
+    if not name.startswith(("tensorflow.", "tensorflow_estimator.")) and not of_keras(name):
+        return
+    if dotted in _SESSIONS and is_version1(name):
+        yield Kind.SESSION
+    elif _is_one(name, dotted):
+        if is_version1(name) and dotted.startswith(_ALSO_EAGER):
+            yield Kind.WEAK
+        else:
+            yield Kind.ONLY_ONE if _is_gone(name) else Kind.ONE
+    elif dotted in _EAGER:
+        yield Kind.EAGER
+    elif _is_two(name, dotted):
+        yield Kind.ONLY_TWO
+
+
+def _counts(names: Names, kind: Kind, name: str, node: ast.AST) -> bool:
+    """Return True unless a name runs in one version only, or is no evidence because of its use."""
+    dotted = canonical(name)
+    if kind in (Kind.TRAINS, Kind.GRADIENTS, Kind.OPENS, Kind.ENABLES, Kind.EAGER) or name.startswith(_BACKPORTS):
+        return True
+    if dotted.startswith("tensorflow.disable_"):
+        return True
+    if _is_switched(names, node):
+        return False
+    if kind == Kind.SESSION:
+        return use_of(names, node) == Use.PROGRAM
+    if kind == Kind.ADDED and last_part(dotted) == "npu_config_proto":
+        return use_of(names, _around(names, node)) == Use.PROGRAM
+    return True
+
+
+def _names(names: Names) -> Iterator[tuple[str, ast.AST, Where]]:
     """Yield the dotted names that a file calls or decorates with."""
     for call in names.calls:
         spelled = names.spelled(call.node.func, call.where)
         if spelled == "functools.partial" and call.node.args:
             spelled = names.spelled(call.node.args[0], call.where)
         if spelled:
-            yield spelled, call.node
+            yield spelled, call.node, call.where
     for function in names.functions:
         for decorator in getattr(function.node, "decorator_list", ()):
             spelled = names.spelled(decorator, function.where)
             if spelled:
-                yield spelled, decorator
+                yield spelled, decorator, function.where
     for node, where in names.classes:
         for base in node.bases:
             spelled = names.spelled(base, where)
             if spelled:
-                yield spelled, base
+                yield spelled, base, where
+
+
+def _mentions_of_contrib(names: Names) -> Iterator[ast.AST]:
+    """Yield the imports and the uses of ``tensorflow.contrib`` that are no calls of its names."""
+    for bindings in names.module.bindings.values():
+        for binding in bindings:
+            if binding.kind == "import" and binding.target.startswith(_CONTRIB) and binding.node is not None:
+                if canonical(binding.target) not in _DROPOUTS and not _is_switched(names, binding.node):
+                    yield binding.node
+    for mention in names.mentions("contrib"):
+        whole = mention
+        while isinstance(names.parents.get(whole), ast.Attribute):
+            whole = names.parents[whole]
+        spelled = names.spelled(mention, names.place(mention)) or ""
+        if (
+            spelled == "tensorflow.contrib"
+            and canonical(names.spelled(whole, names.place(whole)) or "") not in _DROPOUTS
+        ):
+            if not _is_switched(names, mention):
+                yield mention
 
 
 def _around(names: Names, node: ast.AST) -> ast.AST:
@@ -190,6 +295,7 @@ def _shows(name: str) -> bool:
     dotted = canonical(name)
     return (
         dotted in OPEN
+        or dotted in ENABLING
         or dotted in _REPLACING
         or dotted in _ADDED
         or dotted in _SESSIONS
@@ -211,24 +317,28 @@ def _is_one(name: str, dotted: str) -> bool:
         return False  # it is replaced, and a second run would find another version
     if dotted.startswith(_ENABLES):
         return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE)
+    if dotted in _BOTH:
+        return False
     if dotted.startswith(_GRAPHS) or dotted in _KERAS:
         return True
     if dotted in _OF_EARLY_2:
         return False
     if dotted.startswith("tensorflow.keras."):
         return False  # Keras moves names from version to version
+    return _is_gone(name)
+
+
+def _is_gone(name: str) -> bool:
+    """Return True if TensorFlow 2 does not have a name as it is spelled."""
     return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE, OF_CONTRIB)
 
 
-def _old_argument(names: Names) -> Evidence | None:
-    """Return the evidence of an argument that only Keras for TensorFlow 1 takes."""
-    found = (
-        (call.node, keyword.arg)
-        for call in names.calls
-        for keyword in call.node.keywords
-        if keyword.arg in _KERAS_ARGUMENTS
-    )
-    return next((_evidence(names, f"{argument}=", node) for node, argument in found), None)
+def _old_arguments(names: Names) -> Iterator[Evidence]:
+    """Yield the evidence of arguments that only Keras for TensorFlow 1 takes."""
+    for call in names.calls:
+        for keyword in call.node.keywords:
+            if keyword.arg in _KERAS_ARGUMENTS:
+                yield _evidence(names, f"{keyword.arg}=", call.node, Kind.ONE)
 
 
 def _is_switched(names: Names, node: ast.AST) -> bool:
@@ -247,6 +357,17 @@ def _is_switched(names: Names, node: ast.AST) -> bool:
     return False
 
 
+def _is_in_own_graph(names: Names, node: ast.AST) -> bool:
+    """Return True for code in ``with tf.Graph().as_default():``, as eager programs read frozen graphs."""
+    return any(
+        isinstance(parent, ast.With)
+        and any(
+            last_name(getattr(item.context_expr, "func", item.context_expr)) == "as_default" for item in parent.items
+        )
+        for parent in names.ancestors(node)
+    )
+
+
 def _types(handler: ast.ExceptHandler) -> list[ast.expr]:
     return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type] if handler.type else []
 
@@ -258,8 +379,13 @@ def _is_two(name: str, dotted: str) -> bool:
     return is_new and not is_version1(name)
 
 
-def _reads_values(names: Names) -> Evidence | None:
-    """Return the evidence of a loop over a dataset, or of the value of a tensor: ``loss.numpy()``."""
+def _values(names: Names, shows_two: bool) -> Iterator[Evidence]:
+    """Yield the evidence of values of tensors, ``loss.numpy()``, and of a loop over a dataset.
+
+    Args:
+        names: of the file.
+        shows_two: True if names show version 2. Then the types of what loops run over are not inferred.
+    """
     of_tensorflow = any(
         binding.target.partition(".")[0] == "tensorflow"
         for bindings in names.module.bindings.values()
@@ -268,13 +394,14 @@ def _reads_values(names: Names) -> Evidence | None:
     for call in names.calls:
         function = call.node.func
         if of_tensorflow and isinstance(function, ast.Attribute) and function.attr == "numpy" and not call.node.args:
-            return _evidence(names, ".numpy()", call.node)
+            shows_two = True
+            yield _evidence(names, ".numpy()", call.node, Kind.VALUE)
     for statement, where in names.places.items():
-        if not isinstance(statement, ast.For) or _is_sequence(names, statement.iter, where):
+        if shows_two or not isinstance(statement, ast.For) or _is_sequence(names, statement.iter, where):
             continue
         if names.types.of(statement.iter, where) == Type.DATASET:
-            return _evidence(names, "a loop over a dataset", statement)
-    return None
+            shows_two = True
+            yield _evidence(names, "a loop over a dataset", statement, Kind.VALUE)
 
 
 def _is_sequence(names: Names, node: ast.expr, where: Where) -> bool:
@@ -285,10 +412,10 @@ def _is_sequence(names: Names, node: ast.expr, where: Where) -> bool:
     return called in _SEQUENCES and not names.lookup(called, where)
 
 
-def _fits(names: Names, calls_keras: bool) -> bool:
-    """Return True if a file trains a Keras model, or an object that it compiles or trains as only Keras does.
+def _training(names: Names, calls_keras: bool) -> Iterator[ast.Call]:
+    """Yield the calls that train a Keras model, or an object that the file compiles or trains as only Keras does.
 
-    ``minimize`` of a Keras optimizer trains, too.
+    ``minimize`` of a Keras optimizer trains, too. Of each function the first call is enough.
     """
     compiled = {
         call.node.func.value.id
@@ -298,18 +425,24 @@ def _fits(names: Names, calls_keras: bool) -> bool:
         and call.node.func.attr == "compile"
         and {"loss", "optimizer"} & {keyword.arg for keyword in call.node.keywords}
     }
+    known: set[Scope] = set()
     for call in names.calls:
-        function = call.node.func
-        if isinstance(function, ast.Attribute) and function.attr in _TRAINING:
-            model = function.value
-            if calls_keras and isinstance(model, ast.Name) and model.id in compiled:
-                return True
-            if names.types.of(model, call.where) == Type.MODEL or trains_as_keras(names, call):
-                return True
-        elif isinstance(function, ast.Attribute) and function.attr == "minimize":
-            if names.types.of(function.value, call.where) == Type.KERAS_OPTIMIZER:
-                return True
-    return False
+        if isinstance(call.node.func, ast.Attribute) and call.where.scope not in known:
+            if _trains(names, call, call.node.func, compiled if calls_keras else set()):
+                known.add(call.where.scope)
+                yield call.node
+
+
+def _trains(names: Names, call: Call, function: ast.Attribute, compiled: set[str]) -> bool:
+    model = function.value
+    if function.attr in _TRAINING:
+        return (
+            isinstance(model, ast.Name)
+            and model.id in compiled
+            or names.types.of(model, call.where) == Type.MODEL
+            or trains_as_keras(names, call)
+        )
+    return function.attr == "minimize" and names.types.of(model, call.where) == Type.KERAS_OPTIMIZER
 
 
 def trains_as_keras(names: Names, call: Call) -> bool:
@@ -328,6 +461,6 @@ def _imports_torch(names: Names) -> bool:
     return any(binding.target == "torch" for bindings in names.module.bindings.values() for binding in bindings)
 
 
-def _evidence(names: Names, name: str, node: ast.AST) -> Evidence:
+def _evidence(names: Names, name: str, node: ast.AST, kind: Kind) -> Evidence:
     rest = rest_of(name) if name.startswith("tensorflow.") else ""
-    return Evidence(f"tf.{rest}" if rest else name, names.path, getattr(node, "lineno", 0))
+    return Evidence(f"tf.{rest}" if rest else name, names.path, getattr(node, "lineno", 0), kind)

@@ -7,25 +7,20 @@ that import it. ``--tf`` overrides the answer, and with ``--compat-v1`` it is ve
 from __future__ import annotations
 
 import ast
-import enum
-from typing import Iterable, NamedTuple
+from typing import Iterable, NamedTuple, Sequence
 
 from ..project.context import Context
 from ..semantics.module_index import ModuleIndex, Names
-from ..syntax.words import has_words
-from .describing import describes
 from .device_placement import serves_tests
-from .entry_points import is_program, is_started, scripts_with
+from .entry_points import is_program, is_started, programs_with
+from .evidence_words import kinds_in, kinds_of, with_words
 from .idle_sessions import Use, use_of
 from .keras_backends import has_other_backend
 from .near_frameworks import near_frameworks
+from .program_version import Judgement, Version, first_evidence, judged, judged_script, reach_of, script_trains
 from .tensorflow_evidence import Evidence, FileEvidence, evidence_of
 
-
-class Version(enum.Enum):
-    """The answer."""
-
-    ONE, TWO, BOTH, UNKNOWN = "1", "2", "1 and 2", "1 or 2"
+__all__ = ["Version", "Verdict", "is_eager", "is_idle", "is_of_graphs", "is_two", "may_be_two", "on_cpu", "verdict"]
 
 
 class Verdict(NamedTuple):
@@ -33,14 +28,16 @@ class Verdict(NamedTuple):
 
     Attributes:
         version: the version.
-        evidence: what shows it; None if nothing does.
+        one: what shows version 1; None if nothing does.
+        two: what shows version 2.
         trains: the file, or one that it imports, trains.
         is_trained: one of the program trains.
         opens: one of the program opens the NPU device.
     """
 
     version: Version
-    evidence: Evidence | None
+    one: Evidence | None
+    two: Evidence | None
     trains: bool
     is_trained: bool
     opens: bool
@@ -82,8 +79,10 @@ def is_eager(context: Context) -> bool:
 
 
 def _has_eager_user(names: Names) -> bool:
-    program = _Program(names)
-    return program.first("eager", program.importing) is not None
+    project = names.project
+    if project is None or names.path not in project.paths:
+        return False
+    return first_evidence(project, "eager", project.bringing({names.path}) - {names.path}) is not None
 
 
 def is_idle(context: Context, node: ast.AST) -> bool:
@@ -112,10 +111,10 @@ def on_cpu(context: Context) -> str:
     started = is_started(context)
     if found.trains and started:
         return "script" if has_other_backend(context.names) else ""
-    program = _Program(context.names)
-    if found.is_trained and program.is_started:
+    names = context.names
+    if found.is_trained and names.once(_is_started_by_others):
         return ""
-    return "script" if started or program.is_imported_by_programs else "module"
+    return "script" if started or names.once(_is_imported_by_programs) else "module"
 
 
 def may_be_two(context: Context) -> bool:
@@ -133,7 +132,7 @@ def may_be_two(context: Context) -> bool:
 def _may_be_two_itself(names: Names, raw: bytes) -> bool:
     project, path = names.project, names.path
     is_known = project is not None and path in project.paths and project.raw(path) == raw  # no notebook
-    kinds = project.once(_kinds_in, path) if project and is_known else _kinds_of(raw)
+    kinds = project.once(kinds_in, path) if project and is_known else kinds_of(raw)
     return not kinds.isdisjoint(("two", "trains"))
 
 
@@ -147,7 +146,7 @@ def _is_imported_by_two(names: Names) -> bool:
 
 def _with_words_of_two(project: ModuleIndex) -> frozenset[str]:
     """Return the files near TensorFlow with a word of eager code or training."""
-    return project.once(_with_words, "eager") | project.once(_with_words, "trains")
+    return project.once(with_words, "eager") | project.once(with_words, "trains")
 
 
 def verdict(context: Context) -> Verdict:
@@ -156,194 +155,112 @@ def verdict(context: Context) -> Verdict:
 
 
 def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
+    if tf == "1" or compat_v1 and not tf:  # the user says so, and lifting removes evidence of it
+        return Verdict(Version.ONE, None, None, False, False, False)
     own = names.once(evidence_of)
-    program = _Program(names)
-    version, evidence = _version([own]) if _is_clear(own) else (Version.UNKNOWN, None)
-    if version != Version.ONE or program.may_be("two"):
-        started = _version(program.decisive(program.started, clear=True))
-        if started[0] in (Version.ONE, Version.TWO):
-            version, evidence = started
-        elif not _is_clear(own):
-            version, evidence = _version([own, *program.decisive(program.imported)])
-            if version == Version.BOTH and not (own.one or own.session) and program.trains_eagerly():
-                version = Version.TWO  # a helper of version 1 in a library does not decide
-        if version == Version.UNKNOWN:
-            version, evidence = _version(program.decisive(program.importing))
-        if version == Version.UNKNOWN:  # what its scripts import besides may decide for TensorFlow 1
-            beside = _version(program.decisive(program.beside | program.beside_trainers))
-            version, evidence = beside if beside[0] == Version.ONE else (version, evidence)
-    if version == Version.UNKNOWN and own.added:
-        version, evidence = Version.ONE, own.added
+    project, path = names.project, names.path
+    if project is None or path not in project.paths:
+        found = judged([own])
+    else:
+        found = _in_project(project, path, own)
+    if found.version == Version.UNKNOWN and own.added:
+        found = found._replace(version=Version.ONE, one=own.added)
     if tf:
-        version = Version.ONE if tf == "1" else Version.TWO
-    elif compat_v1:
-        version = Version.ONE  # the user says so, and lifting removes evidence of it
-    if version == Version.ONE:
-        return Verdict(version, evidence, False, False, False)
-    trains = own.trains or program.first("trains", program.imported - program.starting) is not None
-    opens = own.opens or program.first("opens", program.imported | program.importing) is not None
-    is_trained = trains or any(program.first("trains", paths) for paths in (program.importing, program.beside))
-    return Verdict(version, evidence, trains, is_trained, opens)
+        found = found._replace(version=Version.TWO)
+    if found.version == Version.ONE:
+        return Verdict(found.version, found.one, found.two, False, False, False)
+    if project is None or path not in project.paths:
+        return Verdict(*found, own.trains, own.trains, own.opens)
+    return Verdict(*found, *_training(project, path, own), _opens(project, path))
 
 
-class _Program:
-    """The other files of the program of a file.
+def _in_project(project: ModuleIndex, path: str, own: FileEvidence) -> Judgement:
+    """Return the version of a file of a project."""
+    scripts = project.once(programs_with, path)
+    found = Judgement(Version.UNKNOWN)
+    if _is_root(project, path):
+        found = project.once(judged_script, path)
+    if found.version == Version.UNKNOWN and scripts:
+        found = _joined(own, [project.once(judged_script, script) for script in scripts])
+        alone = project.once(judged_script, path) if found.version == Version.BOTH else found
+        found = alone if alone.version in (Version.ONE, Version.TWO) else found
+    if found.version == Version.UNKNOWN:
+        importing = project.bringing({path}) - {path}
+        evidence = [first_evidence(project, kind, importing) for kind in ("two", "one")]
+        found = judged(each for each in evidence if each)
+    return found if found.version != Version.UNKNOWN else _of_sharing(project, path)
 
-    Few of them are analysed: those near TensorFlow with a word that may be evidence.
 
-    ``imported`` are those that the file imports, ``importing`` those that import it, directly or not, ``started`` the
-    scripts among them, tests left out, and ``beside`` what these scripts import. ``starting`` are the files of both
-    kinds that are scripts: programs of their own, from which this file takes a name.
+def _training(project: ModuleIndex, path: str, own: FileEvidence) -> tuple[bool, bool]:
+    """Return True if a file or one that it imports trains, and True if its program does."""
+    scripts = project.once(programs_with, path)
+    if _is_root(project, path):
+        trains = project.once(script_trains, path)
+    else:
+        trains = own.trains or first_evidence(project, "trains", project.reached(path) - {path}) is not None
+    is_trained = trains and _is_root(project, path) or any(project.once(script_trains, each) for each in scripts)
+    if not is_trained and not scripts:  # tests may train it
+        is_trained = first_evidence(project, "trains", project.bringing({path}) - {path}) is not None
+    return trains, is_trained
+
+
+def _opens(project: ModuleIndex, path: str) -> bool:
+    """Return True if the program of a file opens the NPU device."""
+    both = project.reached(path) | project.bringing({path})
+    return first_evidence(project, "opens", both) is not None
+
+
+def _is_root(project: ModuleIndex, path: str) -> bool:
+    """Return True if a file is a program, or a library that no program imports."""
+    return not project.once(programs_with, path) or project.once(is_program, path)
+
+
+def _joined(own: FileEvidence | None, scripts: Sequence[Judgement]) -> Judgement:
+    """Return the version of a module: that of its scripts; if they have both, the one that it shows itself, or both."""
+    clear = [each for each in scripts if each.version in (Version.ONE, Version.TWO)]
+    if len({each.version for each in clear}) == 1:
+        return clear[0]
+    shown = clear or [each for each in scripts if each.version == Version.BOTH]
+    if own is not None and (own.is_clear or not shown):
+        return judged([own])
+    one = next((each.one for each in shown if each.one), None)
+    two = next((each.two for each in shown if each.two), None)
+    return Judgement(Version.BOTH if shown else Version.UNKNOWN, one, two)
+
+
+def _of_sharing(project: ModuleIndex, path: str) -> Judgement:
+    """Return the version of the scripts that share a module with a file which shows none.
+
+    It is version 1 if one of those that share training code with it has it. For a program that only predicts it is
+    version 2 if all that show one have it; for one that trains a Keras model it makes no difference.
     """
-
-    def __init__(self, names: Names) -> None:
-        self._path = path = names.path
-        project = names.project
-        self.imported: frozenset[str] = frozenset()
-        self.importing: frozenset[str] = frozenset()
-        self._started: list[str] | None = None
-        self._project = project if project and path in project.paths else None
-        if self._project:
-            self.imported = self._project.reached(path) - {path}
-            self.importing = self._project.bringing({path}) - {path}
-
-    @property
-    def started(self) -> list[str]:
-        if self._started is None:
-            self._started = scripts_with(self._project, self._path) if self._project else []
-        return self._started
-
-    @property
-    def beside(self) -> frozenset[str]:
-        return frozenset().union(*(self._project.reached(path) for path in self.started if self._project))
-
-    @property
-    def beside_trainers(self) -> frozenset[str]:
-        """The imports of the scripts that share a training module with this file: they have one version."""
-        project = self._project
-        trainers = sorted(self._among(self.imported, "trains"))
-        scripts = {script for path in trainers if project for script in scripts_with(project, path)} - {self._path}
-        return frozenset().union(*(project.reached(script) for script in scripts if project))
-
-    @property
-    def is_started(self) -> bool:
-        """True if a script imports the file, directly or not."""
-        project = self._project
-        return bool(self.started) or any(
-            project and project.once(_names_main, path) and not project.once(describes, path) for path in self.importing
-        )
-
-    @property
-    def is_imported_by_programs(self) -> bool:
-        """True if a program that users start imports the file, directly or not. Each such file is analysed."""
-        project = self._project
-        return project is not None and any(project.once(is_program, path) for path in self.started)
-
-    @property
-    def starting(self) -> frozenset[str]:
-        both = self.imported & self.importing
-        return frozenset(path for path in both if self._project and self._project.once(_names_main, path))
-
-    def may_be(self, kind: str) -> bool:
-        """Return True if a file that imports this one has a word of a kind."""
-        return bool(self._among(self.importing, kind))
-
-    def trains_eagerly(self) -> bool:
-        """Return True if a file that this one imports trains in eager code and shows nothing of version 1."""
-        found = self.first("eager", self.imported, clear=True)
-        return found is not None and found.trains
-
-    def decisive(self, paths: Iterable[str], clear: bool = False) -> list[FileEvidence]:
-        """Return the first evidence of version 2 and the first of version 1 in some files.
-
-        Args:
-            paths: the files.
-            clear: True if a file with both does not count.
-        """
-        found = [self.first(kind, paths, clear) for kind in ("two", "one")]
-        return [each for each in found if each is not None]
-
-    def first(self, kind: str, paths: Iterable[str], clear: bool = False) -> FileEvidence | None:
-        """Return the evidence of the first of some files that has one of a kind."""
-        for path in sorted(self._among(paths, kind)):
-            found = self._project.once(_of_file, path) if self._project else None
-            if found is not None and getattr(found, kind) and (not clear or _is_clear(found)):
-                return found
-        return None
-
-    def _among(self, paths: Iterable[str], kind: str) -> frozenset[str]:
-        """Return those of some files that have a word of a kind."""
-        return self._project.once(_with_words, kind).intersection(paths) if self._project else frozenset()
+    for script in sorted(_sharing(project, reach_of(project, path).trainers) - {path}):
+        found = project.once(judged_script, script)
+        if found.version == Version.ONE:
+            return found
+    if project.once(script_trains, path):
+        return Judgement(Version.UNKNOWN)
+    modules = project.once(near_frameworks) & project.reached(path) - {path}
+    shared = _sharing(project, modules) - {path}
+    found = _joined(None, [project.once(judged_script, script) for script in sorted(shared)])
+    return found if found.version == Version.TWO else Judgement(Version.UNKNOWN)
 
 
-def _names_main(project: ModuleIndex, path: str) -> bool:
-    return b"__main__" in project.raw(path)
+def _sharing(project: ModuleIndex, modules: Iterable[str]) -> frozenset[str]:
+    return frozenset(script for module in modules for script in project.once(programs_with, module))
 
 
-# What may be evidence in the bytes of a file.
-_WORDS: dict[str, tuple[bytes, ...]] = {
-    "eager": (b"GradientTape", b".function", b"functions_eagerly"),
-    "two": (b".numpy", b"set_seed", b"set_random_seed"),  # and those of eager code
-    "one": (
-        b"placeholder",
-        b"Session",
-        b"layers.",
-        b"contrib",
-        b"get_variable",
-        b"stimator",
-        b"disable_",
-        b"tf.app",
-        b"npu_init",
-        b"_session",
-        b"_backend",
-        b"multi_gpu_model",
-        b"nb_epoch",
-        b"engine.topology",
-        b"keras.legacy",
-        b"objectives",
-        b"border_mode",
-        b"samples_per_epoch",
-    ),
-    "trains": (b"GradientTape", b"fit_generator", b"train_on_batch", b".fit", b".minimize("),
-}
+def _is_started_by_others(names: Names) -> bool:
+    """Return True if a script imports the file, directly or not."""
+    project, path = names.project, names.path
+    if project is None or path not in project.paths:
+        return False
+    return bool(project.once(programs_with, path))
 
 
-def _with_words(project: ModuleIndex, kind: str) -> frozenset[str]:
-    """Return the files near TensorFlow with a word of a kind."""
-    return frozenset(path for path in project.once(near_frameworks) if kind in project.once(_kinds_in, path))
-
-
-def _kinds_in(project: ModuleIndex, path: str) -> frozenset[str]:
-    return _kinds_of(project.raw(path))
-
-
-def _kinds_of(raw: bytes) -> frozenset[str]:
-    """Return the kinds of evidence of which a file has a word."""
-    kinds = {kind for kind, words in _WORDS.items() if has_words(raw, words)}
-    if "eager" in kinds:
-        kinds.add("two")
-        if "trains" not in kinds and has_words(raw, (b".gradients(",)):
-            kinds.add("trains")
-    if b"npu_shim" in raw and has_words(raw, (b".open",)):
-        kinds.add("opens")
-    return frozenset(kinds)
-
-
-def _is_clear(own: FileEvidence) -> bool:
-    return (own.one is None) != (own.two is None)
-
-
-def _version(found: list[FileEvidence]) -> tuple[Version, Evidence | None]:
-    one = next((each.one for each in found if each.one), None)
-    two = next((each.two for each in found if each.two), None)
-    if one and two:
-        return Version.BOTH, two
-    if two:
-        return Version.TWO, two
-    one = one or next((each.session for each in found if each.session), None)
-    return (Version.ONE, one) if one else (Version.UNKNOWN, None)
-
-
-def _of_file(project: ModuleIndex, path: str) -> FileEvidence | None:
-    module = project.module(path) if project.concerns(project.raw(path), path) else None
-    return module.names.once(evidence_of) if module else None
+def _is_imported_by_programs(names: Names) -> bool:
+    """Return True if a program that users start imports the file, directly or not. Each such file is analysed."""
+    project, path = names.project, names.path
+    if project is None or path not in project.paths:
+        return False
+    return any(project.once(is_program, script) for script in project.once(programs_with, path))

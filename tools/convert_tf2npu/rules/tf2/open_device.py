@@ -241,13 +241,14 @@ Untouched::
 
 from __future__ import annotations
 
+import os
 from typing import Iterator
 
 from ...analysis.opening import is_undecided, opens_for_both, own_opening, starts_training
 from ...analysis.parallel_training import shuffles_apart
 from ...analysis.program_start import first_works
 from ...analysis.tensorflow_evidence import Evidence
-from ...analysis.tensorflow_version import Version, verdict
+from ...analysis.tensorflow_version import Verdict, verdict
 from ...rewrite.insertion import added_before
 from ...rewrite.npu_imports import device_name, statement_behind
 from ..base import Change, Context, Finding, Result
@@ -267,23 +268,28 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     found = verdict(context)
     opens = found.is_two or opens_for_both(context)
-    if is_undecided(context):
+    if is_undecided(context) and found.one and found.two:
+        one, two = _where(context, found.one), _where(context, found.two)
         yield Finding(
             context.names.tree.body[0],
-            f"this program of {_why(context, found.version, found.evidence)} trains on the CPU in eager code. "
+            f"this program shows TensorFlow 2, {found.two.name} in {two}, and 1, {found.one.name} in {one}. "
             "Convert it with --tf 2, or with --tf 1 if it builds graphs",
         )
     name = device_name(context.names)
-    why = _why(context, found.version, found.evidence)
     for first in first_works(context) if opens else ():
         lines = [f"{name}.{_CALL}"] + [f"{name}.{_SHARED}"] * shuffles_apart(context)
-        yield Change(first, f"NPU device opened: {why}", (added_before(context, first, *lines),), (name,))
+        yield Change(
+            first, f"NPU device opened: {_why(context, found)}", (added_before(context, first, *lines),), (name,)
+        )
 
 
-def _why(context: Context, version: Version, evidence: Evidence | None) -> str:
-    if evidence is None:
-        return f"TensorFlow {version.value}, Keras"
-    where = f"line {evidence.line}" if evidence.path == context.names.path else evidence.path.replace("\\", "/")
-    if evidence.path != context.names.path:
-        where = f"{where.rpartition('/')[2]}:{evidence.line}"
-    return f"TensorFlow {version.value}, {evidence.name} in {where}"
+def _why(context: Context, found: Verdict) -> str:
+    if found.two is None:
+        return f"TensorFlow {found.version.value}, Keras"
+    return f"TensorFlow {found.version.value}, {found.two.name} in {_where(context, found.two)}"
+
+
+def _where(context: Context, evidence: Evidence) -> str:
+    if evidence.path == context.names.path:
+        return f"line {evidence.line}"
+    return f"{evidence.path.replace(os.sep, '/').rpartition('/')[2]}:{evidence.line}"

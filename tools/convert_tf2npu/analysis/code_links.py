@@ -1,0 +1,203 @@
+"""Find what a part of a file names: functions and classes of the project, methods by their names, modules."""
+
+from __future__ import annotations
+
+from typing import Iterator, NamedTuple
+
+from ..project.import_statements import joined
+from ..project.outlines import ALL, CALL, Import, Outline, code_of, outline_of
+from ..semantics.module_index import ModuleIndex
+from .evidence_words import kinds_of_names
+
+_RUNNER = "app.run"  # without an argument it runs main
+# Bases that call no method of a class.
+_PLAIN_BASES = frozenset(
+    "object ABC abc.ABC ABCMeta abc.ABCMeta Enum enum.Enum NamedTuple Exception ValueError".split()
+)
+
+
+class Part(NamedTuple):
+    """A part of a file, see :class:`Unit`."""
+
+    path: str
+    name: str
+
+
+class Links(NamedTuple):
+    """The names in a part of a file, and where they lead.
+
+    Attributes:
+        parts: functions and classes that it may call.
+        values: classes that other code may get from it, and call their methods.
+        attributes: names of attributes, of objects that are not known; a star for any name.
+        modules: modules of which other code may get any function.
+        files: the files whose top level runs when the part does.
+        kinds: the kinds of evidence of which it has a word.
+        is_dynamic: it may run what no name shows.
+    """
+
+    parts: frozenset[Part]
+    values: frozenset[Part]
+    attributes: frozenset[str]
+    modules: frozenset[str]
+    files: frozenset[str]
+    kinds: frozenset[str]
+    is_dynamic: bool
+
+
+def outline(project: ModuleIndex, path: str) -> Outline:
+    """Return the outline of a file of a project."""
+    return outline_of(project.raw(path), path)
+
+
+def links(project: ModuleIndex, path: str, name: str) -> Links:
+    """Return what a part of a file names."""
+    unit = project.once(outline, path).units[name]
+    code = code_of(project.raw(path), path, unit)
+    found = _Found(project, path)
+    for word in code.words:
+        is_called = word.endswith(CALL)
+        found.mention(word[: -len(CALL)] if is_called else word, not is_called)
+    for base in unit.bases:
+        found.mention(base, False)
+    files = frozenset(file for each in unit.imports for file in _loaded(project, path, each))
+    return Links(
+        frozenset(found.parts),
+        frozenset(found.values),
+        frozenset(found.attributes),
+        frozenset(found.modules),
+        files,
+        frozenset(kinds_of_names(" ".join(code.words).encode("utf-8", "replace"))),
+        code.is_dynamic or "__subclasses__" in found.attributes,
+    )
+
+
+def is_own(project: ModuleIndex, path: str, name: str) -> bool:
+    """Return True if no base of a class is from outside the project. Then only the project calls its methods."""
+    return _is_own(project, Part(path, name), frozenset())
+
+
+def _is_own(project: ModuleIndex, part: Part, seen: frozenset[Part]) -> bool:
+    if part in seen:
+        return False
+    for base in project.once(outline, part.path).units[part.name].bases:
+        if base not in _PLAIN_BASES:
+            found = _exported(project, part.path, base.split("."), set())
+            if not found or not found[1] or not _is_own(project, Part(found[0], found[1][0]), seen | {part}):
+                return False
+    return True
+
+
+class _Found:
+    def __init__(self, project: ModuleIndex, path: str) -> None:
+        self.parts: set[Part] = set()
+        self.values: set[Part] = set()
+        self.attributes: set[str] = set()
+        self.modules: set[str] = set()
+        self._project = project
+        self._path = path
+
+    def mention(self, word: str, is_value: bool) -> None:
+        """Add what a dotted name may name.
+
+        Args:
+            word: the name.
+            is_value: True if it is not called.
+        """
+        root, _, rest = word.partition(".")
+        units = self._project.once(outline, self._path).units
+        if word.endswith(_RUNNER) and "main" in units:
+            self.parts.add(Part(self._path, "main"))
+        if word == ALL:
+            self.parts.update(Part(self._path, name) for name in units)
+        elif not root:
+            self.attributes.update(rest.split("."))
+        elif root in self._project.once(_imported, self._path):
+            for each in self._project.once(_imported, self._path)[root]:
+                self._mention_imported(each, rest, is_value)
+        else:
+            found = _exported(self._project, self._path, [root], set())
+            if found and found[1]:
+                self._add(Part(found[0], found[1][0]), is_value and not rest)
+            self.attributes.update(rest.split(".") if rest else ())
+
+    def _mention_imported(self, imported: Import, rest: str, is_value: bool) -> None:
+        is_plain = not imported.name and imported.local == imported.module.partition(".")[0]  # import a.b binds a
+        dotted = imported.local if is_plain else joined(imported.module, imported.name)
+        whole = f"{dotted}.{rest}" if rest else dotted
+        is_any = whole.endswith("." + ALL)
+        origin = self._project.origin(whole[: -len(ALL) - 1] if is_any else whole, self._path)
+        if origin is None:
+            return  # of another package
+        module, names = _exported(self._project, *origin, set()) or ("", origin[1])
+        if not names:
+            self.modules.add(module)
+        elif names[0] == "__dict__":
+            self.modules.add(module or origin[0])
+            is_any = True
+        elif module:
+            self._add(Part(module, names[0]), is_value and len(names) == 1)
+        self.attributes.update(names[1:])
+        if is_any:
+            self.attributes.add(ALL)
+
+    def _add(self, part: Part, is_value: bool) -> None:
+        (self.values if is_value else self.parts).add(part)
+
+
+def _exported(project: ModuleIndex, path: str, names: list[str], seen: set[Part]) -> tuple[str, list[str]] | None:
+    """Return the module that has a name which another module exports, and the name in it.
+
+    Args:
+        project: the files.
+        path: the module that exports it.
+        names: the parts of the dotted name; none for the module itself.
+        seen: the names that are being followed.
+    """
+    if not names or names[0] in project.once(outline, path).units:
+        return path, names
+    part = Part(path, names[0])
+    if part in seen:
+        return None
+    seen.add(part)
+    imported = project.once(_imported, path)
+    for each in imported.get(names[0], ()):
+        dotted = joined(each.module, each.name) if each.name else each.module
+        origin = project.origin(".".join([dotted, *names[1:]]), path)
+        found = _exported(project, *origin, seen) if origin else None
+        if found:
+            return found
+    for star in imported.get(ALL, ()):
+        module = project.find(star.module, path)
+        found = _exported(project, module, names, seen) if module else None
+        if found:
+            return found
+    return None
+
+
+def imported_kinds(project: ModuleIndex, path: str) -> frozenset[str]:
+    """Return the kinds of evidence of which the imports of a file have a word."""
+    found = project.once(outline, path).units.values()
+    names = " ".join(f"{each.module}.{each.name}" for unit in found for each in unit.imports)
+    return frozenset(kinds_of_names(names.encode("utf-8", "replace")))
+
+
+def _imported(project: ModuleIndex, path: str) -> dict[str, list[Import]]:
+    """Return what the statements of a file import, by the names that they bind."""
+    found: dict[str, list[Import]] = {}
+    for unit in project.once(outline, path).units.values():
+        for each in unit.imports:
+            found.setdefault(each.local, []).append(each)
+    return found
+
+
+def _loaded(project: ModuleIndex, path: str, imported: Import) -> Iterator[str]:
+    """Yield the modules that a statement imports, and the packages around them."""
+    dots = len(imported.module) - len(imported.module.lstrip("."))
+    parts = imported.module[dots:].split(".")
+    modules = ["." * dots + ".".join(parts[: end + 1]) for end in range(len(parts))]
+    modules += [joined(imported.module, imported.name)] if imported.name not in ("", ALL) else []
+    for module in modules:
+        found = project.find(module, path)
+        if found:
+            yield found

@@ -1,0 +1,87 @@
+"""Words that may be evidence for a version of TensorFlow: to find them takes less time than to analyse a file."""
+
+from __future__ import annotations
+
+from typing import Iterable, Iterator
+
+from ..semantics.module_index import ModuleIndex
+from ..syntax.words import has_words
+from .near_frameworks import near_frameworks
+
+_EAGER, _GRADIENTS = "eager", "gradients"
+_WORDS: dict[str, tuple[bytes, ...]] = {
+    _EAGER: (b"GradientTape", b".function", b"functions_eagerly"),
+    "two": (b".numpy", b"set_seed", b"set_random_seed"),  # and those of eager code
+    "one": (
+        b"placeholder",
+        b"Session",
+        b"layers.",
+        b"contrib",
+        b"get_variable",
+        b"stimator",
+        b"disable_",
+        b"enable_",
+        b"tf.app",
+        b"npu_init",
+        b"_session",
+        b"_backend",
+        b"multi_gpu_model",
+        b"engine.topology",
+        b"keras.legacy",
+        b"objectives",
+    ),
+    "only_one": (b"contrib", b"enable_", b"layers.", b"placeholder", b"Session", b"get_variable", b"tf.app"),
+    "enables": (b"enable_",),
+    _GRADIENTS: (b".gradients",),
+    "trains": (b"GradientTape", b"fit_generator", b"train_on_batch", b".fit", b".minimize"),
+}
+_ARGUMENTS = (b"nb_epoch", b"border_mode", b"samples_per_epoch")  # of methods of Keras
+
+
+def with_words(project: ModuleIndex, kind: str) -> frozenset[str]:
+    """Return the files near TensorFlow with a word of a kind."""
+    return frozenset(path for path in project.once(near_frameworks) if kind in project.once(kinds_in, path))
+
+
+def kinds_in(project: ModuleIndex, path: str) -> frozenset[str]:
+    """Return the kinds of evidence of which a file of a project has a word."""
+    return kinds_of(project.raw(path))
+
+
+def kinds_of(raw: bytes) -> frozenset[str]:
+    """Return the kinds of evidence of which a file has a word."""
+    kinds = set(kinds_of_names(raw))
+    if any(word in raw for word in _ARGUMENTS):
+        kinds.add("one")
+    if b"npu_shim" in raw and has_words(raw, (b".open",)):
+        kinds.add("opens")
+    return with_others(kinds)
+
+
+def may_show(project: ModuleIndex, path: str, kinds: Iterable[str], kind: str) -> bool:
+    """Return True if parts of a file may show evidence of a kind.
+
+    Args:
+        project: the files.
+        path: the file.
+        kinds: those of the parts, by :func:`kinds_of_names`.
+        kind: the kind.
+    """
+    if kind == "opens" or kind == "one" and any(word in project.raw(path) for word in _ARGUMENTS):
+        return True
+    return kind in with_others(kinds)
+
+
+def kinds_of_names(names: bytes) -> Iterator[str]:
+    """Yield the kinds of evidence of which some names have a word, without those that others include."""
+    for kind, words in _WORDS.items():
+        if has_words(names, words):
+            yield kind
+
+
+def with_others(kinds: Iterable[str]) -> frozenset[str]:
+    """Return kinds of evidence with those that they include: eager code is of version 2, and its gradients train."""
+    found = frozenset(kinds)
+    if _EAGER in found:
+        found |= {"two", "trains"} if _GRADIENTS in found else {"two"}
+    return found

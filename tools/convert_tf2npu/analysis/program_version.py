@@ -1,0 +1,203 @@
+"""Judge a script by the code that it reaches: the version of TensorFlow, and if it trains.
+
+The evidence in a function that the script imports and never runs does not count.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Collection, Iterable, Iterator, NamedTuple
+
+from ..project.module_cache import LRU
+from ..semantics.module_index import ModuleIndex
+from .code_links import imported_kinds, links, outline
+from .entry_points import is_program
+from .evidence_words import may_show, with_words
+from .reached_code import reached_code
+from .tensorflow_evidence import Evidence, FileEvidence, evidence_of
+
+_MOST_SCRIPTS = 16  # whose reach is kept
+
+
+class Version(enum.Enum):
+    """The version of TensorFlow that a program speaks."""
+
+    ONE, TWO, BOTH, UNKNOWN = "1", "2", "1 and 2", "1 or 2"
+
+
+class Judgement(NamedTuple):
+    """The version of a program.
+
+    Attributes:
+        version: the version.
+        one: what shows version 1; None if nothing does.
+        two: what shows version 2.
+    """
+
+    version: Version
+    one: Evidence | None = None
+    two: Evidence | None = None
+
+
+def judged(found: Iterable[FileEvidence]) -> Judgement:
+    """Return the version that the evidence of some files shows."""
+    known = list(found)
+    one = next((each.one for each in known if each.one), None)
+    two = next((each.two for each in known if each.two), None)
+    if one and two:
+        return Judgement(Version.BOTH, one, two)
+    if two:
+        return Judgement(Version.TWO, None, two)
+    one = one or next((each.session for each in known if each.session), None)
+    return Judgement(Version.ONE, one) if one else Judgement(Version.UNKNOWN)
+
+
+def judged_script(project: ModuleIndex, path: str) -> Judgement:
+    """Return the version of a script, or of a library that nothing imports, from its own code and what that reaches."""
+    reach = reach_of(project, path)
+    return _version(reach, reach.evidence(path))
+
+
+def script_trains(project: ModuleIndex, path: str) -> bool:
+    """Return True if a script, or code that it reaches, trains."""
+    reach = reach_of(project, path)
+    return reach.evidence(path).trains or reach.first("trains", reach.imported - reach.starting) is not None
+
+
+def reach_of(project: ModuleIndex, path: str) -> Reach:
+    """Return the evidence in the code that a script reaches."""
+    known = project.once(_recent)
+    found = known.get(path)
+    if found is None:
+        found = Reach(project, path)
+        known.put(path, found, 1)
+    return found
+
+
+def _recent(_: ModuleIndex) -> LRU[str, Reach]:
+    return LRU(_MOST_SCRIPTS)
+
+
+def _version(reach: Reach, own: FileEvidence) -> Judgement:
+    found = judged([own])
+    if own.is_clear:
+        if found.version == Version.ONE or own.only_two:
+            return found
+        other = reach.first("only_one", reach.imported)
+        if other is None or other.only_one is None:
+            return found
+        enabled = own.enables or reach.first("enables", reach.imported) is not None
+        return Judgement(Version.ONE if enabled else Version.BOTH, other.only_one, found.two)
+    imported = list(reach.decisive(reach.imported))
+    found = judged([own, *imported])
+    if found.version == Version.BOTH:
+        only_one = own.only_one or next((each.only_one for each in imported if each.only_one), None)
+        if only_one:
+            enabled = own.enables or reach.first("enables", reach.imported) is not None
+            if enabled and not any(each.only_two for each in [own, *imported]):
+                return found._replace(version=Version.ONE, one=only_one)
+        elif not (own.one or own.session) and reach.trains_eagerly():
+            return found._replace(version=Version.TWO)  # a helper of version 1 in a library does not decide
+    return found
+
+
+class Reach:
+    """The evidence in the code that a script reaches.
+
+    Few files are analysed: those near TensorFlow with a word that may be evidence in the code that is reached.
+
+    Args:
+        project: the files.
+        script: the path of the script.
+
+    Attributes:
+        imported: the files that the script imports, directly or not.
+        starting: the scripts among them that import this one: programs of their own, of which it takes a name.
+    """
+
+    def __init__(self, project: ModuleIndex, script: str) -> None:
+        self._project = project
+        self._script = script
+        self.imported = project.reached(script) - {script}
+        self._parts: dict[str, set[str]] | None = None
+        self._is_searched = False
+
+    @property
+    def starting(self) -> frozenset[str]:
+        both = self.imported & self._project.bringing({self._script})
+        return frozenset(path for path in both if b"__main__" in self._project.raw(path))
+
+    @property
+    def trainers(self) -> Iterator[str]:
+        """The imported files with code that trains and is reached."""
+        for path in sorted(self._project.once(with_words, "trains") & self.imported):
+            if self._may_have(path, "trains") and self.evidence(path).trains:
+                yield path
+
+    @property
+    def parts(self) -> dict[str, set[str]] | None:
+        """The parts of each file that are reached; None for all. They are searched when they are first asked for."""
+        if not self._is_searched:
+            self._is_searched = True
+            is_library = not self._project.once(is_program, self._script)
+            self._parts = reached_code(self._project, self._script, is_library)
+        return self._parts
+
+    def evidence(self, path: str) -> FileEvidence:
+        """Return the evidence in the code of a file that is reached."""
+        found = self._project.once(of_file, path)
+        if path != self._script and self.parts is not None and found.found:
+            names = self._project.once(outline, path)
+            reached = self.parts.get(path, set())
+            return FileEvidence(each for each in found.found if names.unit_at(each.line) in reached)
+        return found
+
+    def first(self, kind: str, paths: Collection[str], clear: bool = False) -> FileEvidence | None:
+        """Return the evidence of the first of some files that has one of a kind.
+
+        Args:
+            kind: an attribute of the evidence.
+            paths: the files.
+            clear: True if a file that shows both versions does not count.
+        """
+        for path in sorted(self._project.once(with_words, kind).intersection(paths)):
+            if self._may_have(path, kind):
+                found = self.evidence(path)
+                if getattr(found, kind) and (not clear or found.is_clear):
+                    return found
+        return None
+
+    def decisive(self, paths: Collection[str], clear: bool = False) -> Iterator[FileEvidence]:
+        """Yield the first evidence of version 2 and the first of version 1 in some files."""
+        for kind in ("two", "one"):
+            found = self.first(kind, paths, clear)
+            if found is not None:
+                yield found
+
+    def trains_eagerly(self) -> bool:
+        """Return True if a file that is imported trains in eager code and shows nothing of version 1."""
+        found = self.first("eager", self.imported, clear=True)
+        return found is not None and found.trains
+
+    def _may_have(self, path: str, kind: str) -> bool:
+        """Return True if the code of a file that is reached has a word of a kind. To analyse the file takes longer."""
+        if self.parts is None:
+            return True
+        reached = self.parts.get(path, set())
+        kinds = {kind for name in reached for kind in self._project.once(links, path, name).kinds}
+        return may_show(self._project, path, kinds | self._project.once(imported_kinds, path), kind)
+
+
+def first_evidence(project: ModuleIndex, kind: str, paths: Collection[str]) -> FileEvidence | None:
+    """Return the evidence of the first of some files that has one of a kind, in any of their code."""
+    for path in sorted(project.once(with_words, kind).intersection(paths)):
+        found = project.once(of_file, path)
+        if getattr(found, kind):
+            return found
+    return None
+
+
+def of_file(project: ModuleIndex, path: str) -> FileEvidence:
+    """Return the evidence in a file of a project, all of it."""
+    module = project.module(path) if project.concerns(project.raw(path), path) else None
+    return module.names.once(evidence_of) if module else FileEvidence(())
