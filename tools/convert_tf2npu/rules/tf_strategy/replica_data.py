@@ -1,9 +1,10 @@
 """Datasets that are not sharded between ranks (with ``-d tf_strategy``).
 
 ``npu_strategy.NPUStrategy`` shards the data (see NPU302). In a script without a strategy, such as one with towers or with
-``tf.gradients``, all ranks train on the same examples. Shard the dataset before it is shuffled and repeated:
-``dataset = dataset.shard(get_rank_size(), get_rank_id())``. Shard records rather than file names: a rank that gets no
-file has no data, and the others wait for it.
+``tf.gradients``, all ranks train on the same examples. Shuffle the dataset with one seed, then shard it, then decode:
+``dataset = dataset.shard(get_rank_size(), get_rank_id())``. Then the ranks together read the batches of one process. With
+other seeds the parts of the ranks overlap. Shard records rather than file names: a rank that gets no file has no data,
+and the others wait for it.
 
 Options: -d tf_strategy
 
@@ -42,8 +43,8 @@ Untouched::
     from npu_shim.npu_init import *
 
     def train_input_fn():
-        dataset = tf.data.TFRecordDataset(files).shard(get_rank_size(), get_rank_id())
-        return dataset.shuffle(1000).repeat().batch(32, drop_remainder=True)
+        dataset = tf.data.TFRecordDataset(files).shuffle(1000, seed=1).repeat()
+        return dataset.shard(get_rank_size(), get_rank_id()).batch(32, drop_remainder=True)
 
 Untouched::
 
@@ -127,7 +128,7 @@ def _message(context: Context, call: Call) -> str | None:
         return None
     if name.endswith(".list_files"):
         return f"each rank trains on all of these files. After they are read, write dataset = dataset.{_SHARD}"
-    return f"each rank trains on all of this data. Shard it before it is shuffled: dataset = dataset.{_SHARD}"
+    return f"each rank trains on all of this data. Shuffle it with one seed, then write dataset = dataset.{_SHARD}"
 
 
 def _one_file(context: Context, call: Call) -> str | None:
