@@ -41,6 +41,8 @@ def main(argv: list[str] | None = None) -> int:
         The exit code of the verb, or 2 if there is no such verb.
     """
     arguments = sys.argv[1:] if argv is None else argv
+    if arguments[:1] == ["help"] and arguments[1:2]:
+        arguments = [arguments[1], "--help"]
     name = arguments[0] if arguments else "--help"
     if name not in verb_names():
         return guarded("npu-shim", lambda: _about(name))

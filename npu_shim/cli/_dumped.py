@@ -221,9 +221,10 @@ def steps(text: str) -> list[int]:
     for part in text.replace("|", ",").split(","):
         first, _, last = part.strip().partition("-")
         try:
-            found.update(range(int(first), int(last or first) + 1))
+            numbers = range(int(first), int(last or first) + 1)
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text} is not allowed: give steps from 0, like 5 or 10-12") from None
+        found.update(numbers[: _MOST_STEPS + 1])  # one more is too many
     if not found or len(found) > _MOST_STEPS:
         raise argparse.ArgumentTypeError(f"{text} is not allowed: give 1 to {_MOST_STEPS} steps, like 5 or 10-12")
     return sorted(found)

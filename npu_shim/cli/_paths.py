@@ -22,6 +22,12 @@ def missing_file(path: str, advice: str) -> str | None:
     return None
 
 
+def missing_script(path: str) -> str | None:
+    """Return why Python cannot run a path, None if it is a file or a folder with __main__.py."""
+    file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
+    return missing_file(file, "Give a Python script, a folder with __main__.py, or -m and a module.")
+
+
 def missing_folder(path: str, advice: str) -> str | None:
     """Return why a folder cannot be read, None if it can. See missing_file()."""
     if os.path.isdir(path):

@@ -20,6 +20,17 @@ def above_zero(text: str, what: str = "a positive number") -> float:
     return value
 
 
+def number(text: str) -> float:
+    """Return a finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("inf")
+    if not abs(value) < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it must be a number")
+    return value
+
+
 def integer(least: int, most: int | None = None) -> Callable[[str], int]:
     """Return the type of integers from ``least`` to ``most``, which is no limit if None."""
     allowed = f"an integer of at least {least}" if most is None else f"an integer from {least} to {most}"

@@ -11,7 +11,7 @@ import argparse
 from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, show
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_folder, unwritable_folder
-from npu_shim.cli._values import above_zero
+from npu_shim.cli._values import above_zero, integer
 
 GROUP = NUMBERS
 EXAMPLE = "npu-shim dumps compare card_dumps cpu_dumps"
@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument(
         "reference", metavar="CPU_DIR", help="folder of the reference, or the dump_path of another run"
     )
-    compare.add_argument("--step", type=int, metavar="N", help="compare this step only")
+    compare.add_argument("--step", type=integer(0), metavar="N", help="compare this step only")
     compare.add_argument(
         "--tolerance", type=above_zero, default=1.0, metavar="FACTOR", help="of all limits (default: 1)"
     )

@@ -17,6 +17,7 @@ from npu_shim.cli import EXPORT, parser, show
 from npu_shim.cli._guard import leave, need_tensorflow
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_file, unwritable_folder
+from npu_shim.cli._values import integer, number
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Graph
@@ -58,7 +59,7 @@ def main(arguments: list[str]) -> int:
         (not args.list and not args.out, "missing folder for the exported model. Give -o OUT, or --list"),
         (low >= high, f"--range {low:g} {high:g} is empty. Give the lower bound first"),
         (args.target == "atc" and not args.soc_version, "--for atc needs the processor. Give --soc-version NAME"),
-        (batches and (len(batches) < 2 or min(batches) < 1), "--dynamic-batch needs two sizes or more above 0"),
+        (len(batches) == 1, "--dynamic-batch needs two sizes or more"),
     ):
         if is_wrong:
             made.error(text)
@@ -98,14 +99,16 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="constants in place of placeholders")
     made.add_argument("--name", default="model", help="name of the files (default: %(default)s)")
     made.add_argument("--data", metavar="FILE.npz", help="inputs of the proof, an array for each; else they are drawn")
-    made.add_argument("--range", nargs=2, type=float, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="of inputs")
-    made.add_argument("--opset", type=int, metavar="N", help="version of ONNX's operators (default: that of tf2onnx)")
+    made.add_argument("--range", nargs=2, type=number, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="of inputs")
+    made.add_argument(
+        "--opset", type=integer(1), metavar="N", help="version of ONNX's operators (default: that of tf2onnx)"
+    )
     card = made.add_argument_group("--for atc, npu, serving")
     card.add_argument("--soc-version", metavar="NAME", help="processor of the device, as npu-smi info shows it")
     precision = "of the operators on the device (default: %(default)s)"
     card.add_argument("--precision-mode", default="force_fp16", metavar="MODE", help=precision)
     batches = "batch sizes of an input with ? as its batch"
-    card.add_argument("--dynamic-batch", nargs="+", type=int, default=[], metavar="N", help=batches)
+    card.add_argument("--dynamic-batch", nargs="+", type=integer(1), default=[], metavar="N", help=batches)
     card.add_argument("--aipp", action="store_true", help="write a file for preprocessing of images on the device")
     card.add_argument("--opp", metavar="FILE", action="append", default=[], help="list of an installed CANN")
     return made

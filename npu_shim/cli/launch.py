@@ -18,7 +18,7 @@ import time
 from npu_shim._host import host_device, host_env
 from npu_shim.cli import RANKS, _independent, _profiled, _progress, parser, show
 from npu_shim.cli._lines import add_quiet, fail, progress
-from npu_shim.cli._paths import unwritable_folder
+from npu_shim.cli._paths import missing_script, unwritable_folder
 from npu_shim.cli._preload import preload_environment
 from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, integer, ranks
 from npu_shim.distributed.ranktable import hostfile, writer
@@ -275,8 +275,9 @@ def _target(args: argparse.Namespace) -> list[str]:
         return _target(_after_python(args))
     if not args.script:
         raise ValueError("no script is given. Pass a script, or -m and a module, after the options.")
-    if not os.path.exists(args.script[0]):
-        raise ValueError(f"file not found: {args.script[0]}. Pass the path of a script, or -m and a module.")
+    wrong = missing_script(args.script[0])
+    if wrong:
+        raise ValueError(wrong)
     return list(args.script)
 
 

@@ -19,7 +19,7 @@ from npu_shim._host import host_env
 from npu_shim.cli import MIGRATE, _dumped, _half, _profiled, _progress, parser
 from npu_shim.cli._guard import exit_code
 from npu_shim.cli._lines import fail
-from npu_shim.cli._paths import missing_file, unwritable_folder
+from npu_shim.cli._paths import missing_script, unwritable_folder
 from npu_shim.import_hook import children, hook, reachable, script, tool
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.import_hook.conversions import Conversions, Results
@@ -171,10 +171,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _not_a_script(path: str) -> str | None:
     """Return why a path cannot be run, None if it can."""
-    file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
-    wrong = missing_file(file, "Give a Python script, or a folder with __main__.py.")
+    wrong = missing_script(path)
     if wrong:
         return wrong
+    file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
     with open(file, "rb") as stream:
         compiled = stream.read(len(MAGIC_NUMBER)) == MAGIC_NUMBER
     if compiled or path.endswith(".pyc") or zipfile.is_zipfile(file):

@@ -124,7 +124,8 @@ def test_bad_input_gets_one_clear_error_and_exit_code_2(
     [
         ([], "Give a script, a notebook or a folder"),
         (["-i", "a", "-o", "b", "--check"], "exclude each other"),
-        (["-i", "a", "-j", "0"], "is not a number of processes. Give 1 or more"),
+        (["-i", "a", "-j", "0"], "is not a number of processes. Give 1 to 1024"),
+        (["-i", "a", "-j", "100000"], "'100000' is not a number of processes. Give 1 to 1024"),
         (["-i", "a", "b"], "two inputs, b and -i a. Give one"),
         (["-i", "a", "--select", "NPU9"], "there is no rule NPU9. Did you mean NPU109, NPU119, NPU209?"),
         (["-i", "a", "--ignore", "gelu"], "there is no rule GELU. List the rules with --list-rules"),
@@ -377,7 +378,7 @@ def test_command_lines_of_the_vendors_tool_work(project, tmp_path, capsys) -> No
         (["-d", "nccl"], "invalid choice"),
         (["-i", "-", "-o", "x"], "-o cannot be combined with -i -"),
         (["-i", "-", "-r", "x"], "-r cannot be combined with -i -"),
-        (["--exclude", "a", "--jobs", "x"], "is not a number of processes. Give 1 or more"),
+        (["--exclude", "a", "--jobs", "x"], "is not a number of processes. Give 1 to 1024"),
     ],
     ids=" ".join,
 )

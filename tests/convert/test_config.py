@@ -102,7 +102,7 @@ def test_the_nearest_file_with_the_table_counts(tmp_path: pathlib.Path) -> None:
         ("unheard = 1", "unknown key. The keys are compat-v1, exclude, ignore, jobs, select"),
         ('select = "NPU101"', "is not an array of strings"),
         ('select = ["NPU999"]', "there is no rule NPU999"),
-        ("jobs = 0", "0 is not a number of processes. Give 1 or more"),
+        ("jobs = 0", "0 is not a number of processes. Give 1 to 1024"),
         ('jobs = "2"', "is not an integer"),
         ("jobs = true", "is not an integer"),
         ("jobs = 1x\n", "at line 2"),

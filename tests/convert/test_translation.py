@@ -168,7 +168,7 @@ def test_files_for_programs_stay_english(source: pathlib.Path, capsys: pytest.Ca
     [
         (["--frob"], "错误: 未知选项 '--frob'。请用 --help 列出选项"),
         (["--tf", "3", "a.py"], "错误: 参数 --tf：无效的取值"),
-        (["-j", "0", "a.py"], "错误: 参数 -j/--jobs：'0' 不是进程数。请给出 1 或更大的数"),
+        (["-j", "0", "a.py"], "错误: 参数 -j/--jobs：'0' 不是进程数。请给出 1 到 1024"),
         ([], "错误: 缺少输入。请给出脚本、notebook 或文件夹"),
         (["no.py"], "错误: 找不到文件或文件夹：no.py"),
         (["--explain", "NPU10"], "错误: 没有规则 NPU10。您指的是 NPU100, NPU101, NPU102 吗？"),

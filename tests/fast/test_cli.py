@@ -35,6 +35,14 @@ def test_help_lists_the_verbs(arguments: list[str], capsys: Any) -> None:
     assert all(line.rstrip().endswith(".") for line in lines if line.startswith("  "))
 
 
+def test_help_explains_a_verb(capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["help", "options"])
+    assert capsys.readouterr().out.startswith("usage: npu-shim options ")
+    assert cli.main(["help", "optoins"]) == 2
+    assert "unknown verb 'optoins'. Did you mean options?" in capsys.readouterr().err
+
+
 def test_an_unknown_verb_is_an_error_with_the_closest_name(capsys: Any) -> None:
     assert cli.main(["rum", "train.py"]) == 2
     assert capsys.readouterr().err == (

@@ -105,12 +105,16 @@ def test_an_unknown_option_is_one_line(verb: str, folder: pathlib.Path, capsys: 
         ("dumps compare d d --stpe 1", "npu-shim dumps compare: error: unknown option '--stpe'. Did you mean --step?"),
         ("options -x", "unknown option '-x'. List the options with npu-shim options --help."),
         ("doctor now", "unexpected argument 'now'. See npu-shim doctor --help."),
+        ("run --dump d --dump-steps 1-99999999999 a.py", "1-99999999999 is not allowed: give 1 to 100 steps"),
+        ("dumps compare d d --step x", "'x' is not allowed: it must be an integer of at least 0"),
+        ("export d -o e --range 0 nan", "'nan' is not allowed: it must be a number"),
+        ("export d -o e --dynamic-batch 0 8", "'0' is not allowed: it must be an integer of at least 1"),
         ("assess", "the following arguments are required: script. See npu-shim assess --help."),
         ("convert -i a.py --outptu b", "unknown option '--outptu'. Did you mean --output?"),
         ("convert -i a.py -d horovd", "Did you mean horovod?"),
     ],
 )
-def test_the_closest_name_is_named(arguments: str, words: str, folder: pathlib.Path, capsys: Any) -> None:
+def test_a_wrong_argument_is_named(arguments: str, words: str, folder: pathlib.Path, capsys: Any) -> None:
     assert run(arguments.split()) == 2
     assert words in one_line(capsys.readouterr().err)
 

@@ -161,7 +161,7 @@ def test_unknown_server(index: int | None, message: str) -> None:
             "a.py, line 1: 'open(\"started\", \"w\")' is not allowed. Write HOST, 'HOST slots=8'",
         ),
         ("-np 2 python", "no script is given."),
-        ("--ranks 2 missing.py", "file not found: missing.py. Pass the path"),
+        ("--ranks 2 missing.py", "file not found: missing.py. Give a Python script"),
         ("--ranks 2 --nonsense a.py", "unknown option '--nonsense'"),
         ("--ranks 2 --devices 1 {script}", "--devices 1 is not allowed with --ranks 2"),
         ("--ranks 2 --devices 1,1 {script}", "Name 2 different devices"),

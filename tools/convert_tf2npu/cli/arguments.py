@@ -9,7 +9,7 @@ import os
 from .. import __version__
 from ..engine.settings import Settings
 from ..report.language import ENGLISH, Language
-from .config import Config, check_codes, check_jobs
+from .config import MOST_JOBS, Config, check_codes, check_jobs
 from .language_option import NAMES
 from .usage import Parser, help_width
 
@@ -213,7 +213,7 @@ def _jobs(value: str) -> int:
     try:
         return check_jobs(int(value))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{value!r} is not a number of processes. Give 1 or more")
+        raise argparse.ArgumentTypeError(f"{value!r} is not a number of processes. Give 1 to {MOST_JOBS}")
 
 
 def _codes(value: str) -> tuple[str, ...]:

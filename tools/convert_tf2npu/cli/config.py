@@ -12,6 +12,7 @@ from typing import Any, Iterable, NamedTuple, Sequence
 
 from .usage import closest
 
+MOST_JOBS = 1024
 _FILE = "pyproject.toml"
 _TABLE = "tool", "convert_tf2npu"
 
@@ -65,10 +66,10 @@ def check_jobs(jobs: int) -> int:
     """Return a number of processes.
 
     Raises:
-        ValueError: it is less than 1.
+        ValueError: it is less than 1, or more than a machine has processors.
     """
-    if jobs < 1:
-        raise ValueError(f"{jobs} is not a number of processes. Give 1 or more")
+    if not 1 <= jobs <= MOST_JOBS:
+        raise ValueError(f"{jobs} is not a number of processes. Give 1 to {MOST_JOBS}")
     return jobs
 
 
