@@ -677,6 +677,46 @@ def test_the_code_that_a_script_reaches(files: dict[str, str], codes: list[str],
     assert [each.code for each in found if each.code in ("NPU105", "NPU121", "NPU210")] == codes
 
 
+NEUTRAL = TF + "def train(x):\n    " + NET + "    model.fit(x[:64], x[:64])\n"
+
+
+def test_a_neutral_module_of_programs_of_both_versions(tmp_path: pathlib.Path) -> None:
+    """It gets neither a device nor a session: the script of each version makes its own."""
+    files = {
+        "nets.py": NEUTRAL,
+        "eager.py": TF + "import nets\nmodel = nets.train(x)\n" + TAPE,
+        "graph.py": TF + "import nets\nwith tf.Session() as s:\n    nets.train(x)\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    paths = [str(tmp_path / name) for name in files]
+    converter = Converter(project=Project(paths))
+    found = [converter.convert(pathlib.Path(path).read_bytes(), path) for path in paths]
+    assert found[0].new is None and [d.code for d in found[0].diagnostics] == ["NPU105"]
+    assert "programs of TensorFlow 1 and 2 train this Keras model" in found[0].diagnostics[0].message
+    assert b"npu.open()" in (found[1].new or b"") and b"npu_config_proto()" in (found[2].new or b"")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--tf", "2"]])
+def test_the_version_of_single_files_in_pyproject(arguments: list[str], tmp_path: pathlib.Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.convert_tf2npu]\ntf-1 = ["old"]\ntf-2 = ["new_*.py", "app.py"]\n')
+    files = {
+        "old/a.py": KERAS,
+        "new_a.py": KERAS + "tf.compat.v1.placeholder('int32')\n",
+        "other.py": KERAS,
+        "app.py": "import nets\nnets.train(x)\n",
+        "nets.py": NEUTRAL,
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert main(["-i", str(tmp_path), "--in-place", "--no-cache", *arguments]) == 0
+    opened = {name for name in files if "npu.open()" in (tmp_path / name).read_text()}
+    assert opened == {"new_a.py", "other.py", "app.py"} | ({"old/a.py"} if arguments else set())
+    assert ("set_keras_session_npu_config()" in (tmp_path / "old/a.py").read_text()) == (not arguments)
+    assert (tmp_path / "nets.py").read_text() == NEUTRAL
+
+
 def test_a_ported_script_is_unchanged() -> None:
     for start in (
         "import npu_device as npu\n",

@@ -11,7 +11,7 @@ from .describing import describes_package
 from .device_placement import in_test
 from .entry_points import SWITCHES, is_started
 from .program_start import first_work
-from .tensorflow_evidence import OPEN
+from .tensorflow_evidence import ENABLING, OPEN
 from .tensorflow_version import Version, verdict
 
 
@@ -58,7 +58,7 @@ def is_undecided(context: Context) -> bool:
     return (
         starts_training(context)
         and verdict(context).version == Version.BOTH
-        and "tensorflow.enable_eager_execution" not in context.called.values()  # NPU210
+        and ENABLING.isdisjoint(context.called.values())  # NPU210
         and all(_switches(context).values())  # without a condition it builds graphs
         and not opens_for_both(context)
     )

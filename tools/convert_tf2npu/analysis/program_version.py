@@ -54,6 +54,9 @@ def judged(found: Iterable[FileEvidence]) -> Judgement:
 
 def judged_script(project: ModuleIndex, path: str) -> Judgement:
     """Return the version of a script, or of a library that nothing imports, from its own code and what that reaches."""
+    said = project.said_version(path)
+    if said:
+        return Judgement(Version(said))
     reach = reach_of(project, path)
     return _version(reach, reach.evidence(path))
 

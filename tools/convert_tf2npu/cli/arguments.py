@@ -8,6 +8,7 @@ import os
 
 from .. import __version__
 from ..engine.settings import Settings
+from ..project.said_versions import SaidVersions
 from ..report.language import ENGLISH, Language
 from .config import MOST_JOBS, Config, check_codes, check_jobs
 from .language_option import NAMES
@@ -156,7 +157,9 @@ def rule_settings(args: argparse.Namespace, config: Config) -> Settings:
     compat_v1 = config.compat_v1 if args.compat_v1 is None else args.compat_v1
     main = entry_script(args.main, args.input) if getattr(args, "main", None) else None
     tf = config.tf if args.tf is None else args.tf
-    return Settings(select or (), ignore or (), args.distributed, bool(compat_v1), main or "", tf or "")
+    files = SaidVersions(os.path.realpath(config.folder), config.tf_1 or (), config.tf_2 or ())
+    said = files if args.tf is None and (files.one or files.two) else SaidVersions()
+    return Settings(select or (), ignore or (), args.distributed, bool(compat_v1), main or "", tf or "", said)
 
 
 def conflict(args: argparse.Namespace) -> str | None:

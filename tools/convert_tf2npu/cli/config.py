@@ -24,7 +24,8 @@ class ConfigError(Exception):
 class Config(NamedTuple):
     """The values of a pyproject.toml; None for those that it does not set.
 
-    ``exclude`` has patterns of files that are not converted, relative to ``folder``.
+    ``exclude`` has patterns of files that are not converted, ``tf_1`` and ``tf_2`` of files that speak TensorFlow 1 and
+    TensorFlow 2. All are relative to ``folder``.
     """
 
     folder: str = ""
@@ -34,6 +35,8 @@ class Config(NamedTuple):
     jobs: int | None = None
     compat_v1: bool | None = None
     tf: str | None = None
+    tf_1: tuple[str, ...] | None = None
+    tf_2: tuple[str, ...] | None = None
 
 
 def check_codes(codes: Iterable[str]) -> tuple[str, ...]:
@@ -114,7 +117,10 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _checked(path: str, table: dict[str, Any]) -> Config:
-    known = {"select": _codes, "ignore": _codes, "exclude": _strings, "jobs": _jobs, "compat-v1": _flag, "tf": _version}
+    known = {
+        **{"select": _codes, "ignore": _codes, "exclude": _strings, "jobs": _jobs, "compat-v1": _flag},
+        **{"tf": _version, "tf-1": _strings, "tf-2": _strings},
+    }
     found: dict[str, Any] = {}
     for key, value in table.items():
         where = f"{path}: [{'.'.join(_TABLE)}] {key}"

@@ -43,7 +43,7 @@ def project_of(settings: Settings, paths: Iterable[str] = (), fixed: Iterable[st
         fixed: those among them that are not converted.
     """
     lifts = settings.compat_v1 and settings.enabled(LIFTING)
-    return Project(paths, fixed, lift if lifts else None, settings.compat_v1 or settings.tf == "1")
+    return Project(paths, fixed, lift if lifts else None, settings.compat_v1 or settings.tf == "1", settings.tf_files)
 
 
 class Converter:

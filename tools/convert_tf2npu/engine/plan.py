@@ -111,10 +111,9 @@ class Planner:
     def _context_of(self, module: Module) -> Context:
         settings = self._settings
         moves = settings.compat_v1 and settings.enabled(MOVING)
-        _, source, names, types = module
-        return Context(
-            source, names, types, settings.distributed, settings.compat_v1, settings.main, moves, settings.tf
-        )
+        path, source, names, types = module
+        tf = settings.tf_files.of(path) or settings.tf
+        return Context(source, names, types, settings.distributed, settings.compat_v1, settings.main, moves, tf)
 
     def _without_repeats(self, diagnostics: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
         """Return diagnostics, with one finding for those that say the same in a file, which counts the others."""

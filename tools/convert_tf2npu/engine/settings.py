@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..project.said_versions import SaidVersions
+
 
 class Settings(NamedTuple):
     """The rules that act, and what they do.
@@ -15,6 +17,7 @@ class Settings(NamedTuple):
         compat_v1: lift scripts of TensorFlow 1 to tf.compat.v1.
         main: the path of the entry script, or nothing.
         tf: the version of TensorFlow that the programs speak, ``1`` or ``2``, or nothing to find out.
+        tf_files: the versions of single files.
     """
 
     select: tuple[str, ...] = ()
@@ -23,6 +26,7 @@ class Settings(NamedTuple):
     compat_v1: bool = False
     main: str = ""
     tf: str = ""
+    tf_files: SaidVersions = SaidVersions()
 
     def enabled(self, code: str) -> bool:
         """Return True if the rule acts."""

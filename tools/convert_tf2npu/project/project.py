@@ -14,6 +14,7 @@ from ..semantics.types import TypeInference
 from ..syntax.source import Source
 from .import_graph import ImportGraph
 from .module_store import ModuleStore
+from .said_versions import SaidVersions
 from .source_files import SourceFiles, names_frameworks
 
 _Key = TypeVar("_Key")
@@ -30,6 +31,7 @@ class Project(ModuleIndex):
         fixed: those among them that stay unchanged.
         prepare: called with the names of each other file after it is parsed.
         keras_apart: True if the package keras is another one than tf.keras in all files.
+        said: the versions of TensorFlow that the user gives for files.
     """
 
     def __init__(
@@ -38,11 +40,13 @@ class Project(ModuleIndex):
         fixed: Iterable[str] = (),
         prepare: Prepare | None = None,
         keras_apart: bool = False,
+        said: SaidVersions = SaidVersions(),
     ) -> None:
         self.files = SourceFiles(paths)
         self._fixed = frozenset(os.path.abspath(path) for path in fixed)
         self._prepare = prepare
         self._keras_apart = keras_apart
+        self._said = said
         self._store = ModuleStore(self.files, self._analyse)
         self._imports: ImportGraph | None = None
         self._loading: list[str] = []
@@ -54,7 +58,7 @@ class Project(ModuleIndex):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Another process reads the files itself.
-        return Project, (self.files.given, self._fixed, self._prepare, self._keras_apart)
+        return Project, (self.files.given, self._fixed, self._prepare, self._keras_apart, self._said)
 
     # The files.
 
@@ -71,6 +75,9 @@ class Project(ModuleIndex):
 
     def find(self, module: str, importer: str) -> str | None:
         return self.files.finder.find(module, importer)
+
+    def said_version(self, path: str) -> str:
+        return self._said.of(path)
 
     # The import graph.
 
@@ -142,7 +149,8 @@ class Project(ModuleIndex):
 
     def _analyse(self, raw: bytes, path: str, keras_apart: bool = False) -> Module:
         source = Source(raw)
-        names = Resolver(source.tree, self, path, keras_apart or self._keras_apart)
+        said = self._said.of(path)
+        names = Resolver(source.tree, self, path, keras_apart or (said == "1" if said else self._keras_apart))
         if self._prepare and path not in self._fixed:
             self._prepare(self, source, names)
         return Module(path, source, names, TypeInference(names))

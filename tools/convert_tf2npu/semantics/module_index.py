@@ -273,6 +273,10 @@ class ModuleIndex(ABC):
         """Return the bytes of a file; nothing if it cannot be read."""
 
     @abstractmethod
+    def said_version(self, path: str) -> str:
+        """Return the version of TensorFlow, ``1`` or ``2``, that the user gives for a file, or the empty string."""
+
+    @abstractmethod
     def module(self, path: str) -> Module | None:
         """Return the module of a file of the project; None if it cannot be read."""
 

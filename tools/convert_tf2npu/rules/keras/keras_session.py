@@ -12,6 +12,7 @@ The rule reports a training call in these cases:
   ``close_session(npu_keras_sess)`` at the end.
 * The model trains eagerly. Keras models train in graph mode on the NPU. Call ``tf.compat.v1.disable_v2_behavior()``
   at the start of the script and create the session.
+* Programs of TensorFlow 1 and of TensorFlow 2 import the module. Those of TensorFlow 1 create the session.
 * The function returns a value, so the session stays open until the process ends. Call
   ``close_session(npu_keras_sess)`` after its last use.
 
@@ -110,6 +111,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import serves_tests
 from ...analysis.eager import uses_eager
+from ...analysis.entry_points import is_started
 from ...analysis.keras_training import (
     TRAINING_METHODS,
     first_possible_training,
@@ -118,7 +120,8 @@ from ...analysis.keras_training import (
     starting_body,
 )
 from ...analysis.opening import is_undecided, opens_for_both
-from ...analysis.tensorflow_version import is_two, verdict
+from ...analysis.tensorflow_evidence import ENABLING
+from ...analysis.tensorflow_version import Version, is_two, verdict
 from ...rewrite.insertion import added_before, at_end, first_at_work
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
@@ -145,6 +148,14 @@ def check_file(context: Context) -> Iterator[Result]:
             )
         return
     if opens:
+        return
+    if not ENABLING.isdisjoint(context.called.values()):
+        return  # NPU210
+    if verdict(context).version == Version.BOTH and not is_started(context):
+        yield Finding(
+            trained.node,
+            f"programs of TensorFlow 1 and 2 train this Keras model. In those of 1, write {_OPEN} before the model",
+        )
         return
     if uses_eager(context):
         yield Finding(
