@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Coverage-guided fuzzing of the migration tool with atheris (``pip install atheris``; Python 3.11 or later).
 
-    python fuzz/fuzz.py TARGET [SECONDS]     TARGET: script, notebook, cell, table or places
+    python fuzz/fuzz.py TARGET [SECONDS]     TARGET: script, notebook, project, cell, table or places
 
 It begins with the files of ``corpus/TARGET`` and the examples of all rules. What it finds is written to the
 current folder as ``crash-...``; once mended, the file goes to ``corpus/TARGET``, which every test run replays.

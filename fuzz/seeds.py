@@ -8,6 +8,7 @@ import pathlib
 from convert_tf2npu.report.explanation import blocks
 from convert_tf2npu.rules.registry import Registry
 
+_APART = 11  # two examples of different rules
 _CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 
 
@@ -22,9 +23,17 @@ def seeds(target: str) -> list[bytes]:
     made = [path.read_bytes() for path in stored(target)]
     if target == "notebook":
         made += [_notebook(text) for text in examples]
+    elif target == "project":
+        made += [_project(first, second) for first, second in zip(examples, examples[_APART:])]
     elif target != "table":
         made += [text.encode("utf-8") for text in examples]
     return made
+
+
+def _project(first: str, second: str) -> bytes:
+    """Two files; the second imports the first unless it begins with what must be its first statement."""
+    imported = "" if "__future__" in second else "import a\n"
+    return f"# file a.py\n{first}# file b.py\n{imported}{second}".encode()
 
 
 def _notebook(text: str) -> bytes:

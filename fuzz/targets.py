@@ -1,40 +1,43 @@
 """Properties of the migration tool for arbitrary bytes; each target raises an error if one is violated.
 
 A target takes the bytes of a file and returns nothing. None of them needs anything beside the tool, so that
-what a fuzzer once found is tried again with every Python.
+what a fuzzer once found is tried again with every Python. Those that convert take a few rows of the table of options
+by the bytes, or the rows that they are given.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import sys
+import tempfile
 import tokenize
 import warnings
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from convert_tf2npu.cli.toml_subset import TomlError, read_table
 from convert_tf2npu.engine.converter import Converter, FileResult
-from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.engine.results import TOOL_FAILS
+from convert_tf2npu.engine.run import Run, convert_source
 from convert_tf2npu.files.extensions import NOTEBOOK
 from convert_tf2npu.syntax.ipython_magics import python_of
 from convert_tf2npu.syntax.py37.node_ends import add_ends
 from convert_tf2npu.syntax.source import Source, SourceError
+from option_table import converter, settings, some_rows
 
-_CONVERTERS = [Converter(Settings(distributed=mode)) for mode in ("", "horovod", "tf_strategy")] + [
-    Converter(Settings(compat_v1=True))
-]
 # With these IPython itself has to guess.
 _COMMAND = re.compile(r"(?:^|\r)[ \t]*(?:cat|cd|conda|cp|ls|mkdir|mv|pip3?|rm|rmdir)\b", re.MULTILINE)
+_FILE = re.compile(rb"^# file (\w{1,20})\.py\n", re.MULTILINE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-def script(raw: bytes) -> None:
+def script(raw: bytes, rows: Sequence[str] = ()) -> None:
     """A script: never a crash, always Python, nothing lost, and a second run changes nothing."""
     text = _readable(raw)
-    for converter in _CONVERTERS:
-        result = _converted(converter, raw, "a.py")
+    for row in rows or some_rows(raw):
+        result = _converted(converter(row), raw, "a.py")
         if result.unreadable:
             refused = result.diagnostics[0].message.startswith("not Python")
             assert not (refused and text is not None), f"Python reads it: {result.diagnostics}"
@@ -46,20 +49,49 @@ def script(raw: bytes) -> None:
         assert text is not None
         comments = _comments(text), _comments(written.text)
         assert None in comments or comments[0] == comments[1], "a comment is lost, or another one is there"
-        again = converter.convert(result.new, "a.py")
-        assert again.new is None or not _can_run(text), f"a second run changes it again: {again.new!r}"
+        again = converter(row).convert(result.new, "a.py")
+        assert again.new is None or not _can_run(text), f"a second run with {row!r} changes it again: {again.new!r}"
 
 
-def notebook(raw: bytes) -> None:
+def notebook(raw: bytes, rows: Sequence[str] = ()) -> None:
     """A notebook: as a script, and nothing but the sources of code cells changes."""
-    for converter in _CONVERTERS:
-        result = _converted(converter, raw, "a" + NOTEBOOK)
+    for row in rows or some_rows(raw):
+        result = _converted(converter(row), raw, "a" + NOTEBOOK)
         if result.new is None:
             continue
         before, after = _without_code(raw), _without_code(result.new)
         assert before == after, "more than the code cells changed"
-        again = converter.convert(result.new, "a" + NOTEBOOK)
-        assert again.new is None, f"a second run changes it again: {again.new!r}"
+        again = converter(row).convert(result.new, "a" + NOTEBOOK)
+        assert again.new is None, f"a second run with {row!r} changes it again: {again.new!r}"
+
+
+def project(raw: bytes, rows: Sequence[str] = ()) -> None:
+    """The files of a folder, which know of each other: no crash, always Python, and a second run changes nothing."""
+    parts = _FILE.split(raw)
+    files = {f"{name.decode()}.py": text for name, text in zip(parts[1::2], parts[2::2])}
+    for row in rows or some_rows(raw):
+        with tempfile.TemporaryDirectory(prefix="fuzz_project_") as folder:
+            _write(folder, files)
+            run = _checked(folder, row)
+            for new in run.new.values():
+                Source(new)
+            _write(folder, run.new)
+            again = _checked(folder, row)
+            may_change = not all(_can_run(text) for text in map(_readable, files.values()) if text is not None)
+            assert not again.new or may_change, f"a second run with {row!r} changes it again: {again.new!r}"
+
+
+def _checked(folder: str, row: str) -> Run:
+    run = convert_source(folder, settings(row), jobs=1)
+    failed = [f"{e.relative}: {d.message}" for e, r in run.results for d in r.diagnostics if TOOL_FAILS in d.message]
+    assert not failed, f"with {row!r}: {failed}"
+    return run
+
+
+def _write(folder: str, files: dict[str, bytes]) -> None:
+    for name, raw in files.items():
+        with open(os.path.join(folder, name), "wb") as stream:
+            stream.write(raw)
 
 
 def cell(raw: bytes) -> None:
@@ -113,17 +145,21 @@ def places(raw: bytes) -> None:
             )
 
 
-TARGETS: dict[str, Callable[[bytes], None]] = {
+TARGETS: dict[str, Callable[..., None]] = {
     "script": script,
     "notebook": notebook,
+    "project": project,
     "cell": cell,
     "table": table,
     "places": places,
 }
 
 
-def _converted(converter: Converter, raw: bytes, path: str) -> FileResult:
-    result = converter.convert(raw, path)
+CONVERTING: tuple[str, ...] = ("script", "notebook", "project")  # targets that take rows of the table
+
+
+def _converted(tool: Converter, raw: bytes, path: str) -> FileResult:
+    result = tool.convert(raw, path)
     assert not result.unreadable or result.new is None, "a file that cannot be read was changed"
     for said in result.diagnostics:
         assert "tool itself" not in said.message, said.message

@@ -1,14 +1,19 @@
-"""The tool over every Python file that is installed here, TensorFlow's own among them."""
+"""The tool over every Python file that is installed here, TensorFlow's own among them, and with all its options."""
 
 from __future__ import annotations
 
+import ast
 import os
+import pathlib
 import sysconfig
 from concurrent.futures import ProcessPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.results import TOOL_FAILS
+from convert_tf2npu.engine.run import convert_source, write
+from option_table import ROWS, settings
 
 
 class Seen(NamedTuple):
@@ -53,3 +58,24 @@ def test_no_file_is_too_much_and_a_second_run_changes_nothing(step: int) -> None
     assert [text for one in seen for text in one.wrong] == []
     assert sum(one.files for one in seen) == len(paths) > 3000 / step
     assert sum(one.changed for one in seen) > 20 / step
+
+
+PACKAGES = sysconfig.get_paths()["purelib"]
+ESTIMATOR = os.path.join("tensorflow_estimator", "python", "estimator")
+# The files of a folder know of each other, so a row of options takes a whole folder.
+FOLDERS: list[Any] = [(os.path.join(ESTIMATOR, "inputs"), row) for row in ROWS]
+FOLDERS += [pytest.param(ESTIMATOR, row, marks=pytest.mark.nightly) for row in ROWS]
+
+
+@pytest.mark.parametrize("folder, row", FOLDERS)
+def test_a_package_with_all_options(folder: str, row: str, tmp_path: pathlib.Path) -> None:
+    run = convert_source(os.path.join(PACKAGES, folder), settings(row), jobs=1)
+    copy = tmp_path / folder  # with the names of the folders around it, by which its files import each other
+    copy.parent.mkdir(parents=True)
+    assert write(run, str(copy), force=False) == []
+    again = convert_source(str(copy), settings(row), jobs=1)
+    said = [(e.relative, d.message) for each in (run, again) for e, r in each.results for d in r.diagnostics]
+    assert [each for each in said if TOOL_FAILS in each[1]] == []
+    for new in run.new.values():
+        ast.parse(new)
+    assert sorted(again.new) == [] and len(run.results) > 5

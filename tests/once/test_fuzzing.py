@@ -14,7 +14,7 @@ import sys
 
 import pytest
 
-RUNS = {"script": 1000, "notebook": 2000, "cell": 5000, "table": 20000, "places": 5000}
+RUNS = {"script": 1000, "notebook": 2000, "project": 300, "cell": 5000, "table": 20000, "places": 5000}
 
 
 def fuzzed(root: pathlib.Path, folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -40,4 +40,4 @@ def test_nothing_is_found_near_the_seeds(target: str, repo_root: pathlib.Path, t
 
 def test_an_unknown_target_is_an_error(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     done = fuzzed(repo_root, tmp_path, "nonsense")
-    assert done.returncode == 1 and b"give a target: script, notebook, cell, table, places" in done.stdout
+    assert done.returncode == 1 and b"give a target: script, notebook, project, cell, table, places" in done.stdout

@@ -15,6 +15,7 @@ import tokenize
 import warnings
 from typing import Any
 
+import option_table
 from composing import Script, alone, composed, encoded, without_import
 from convert_tf2npu.engine.converter import CHANGE, Converter, FileResult
 from convert_tf2npu.engine.settings import Settings
@@ -23,6 +24,7 @@ from convert_tf2npu.syntax.source import Source
 from examples import COMPOSABLE, EXAMPLES, RULES, Example
 from formatting import spelled_otherwise
 from hypothesis import HealthCheck, Phase, given, note, settings, strategies as st
+from option_table import ROWS
 
 _MANY = int(os.environ.get("NPU_SHIM_EXAMPLES", "0"))
 CONVERTERS = {str(rule.needs): Converter(Settings(**rule.needs)) for rule in RULES}
@@ -43,7 +45,7 @@ def times(number: int) -> settings:
 
 
 def converted(raw: bytes, mode: str) -> FileResult:
-    result = CONVERTERS[mode].convert(raw, "script.py")
+    result = (CONVERTERS.get(mode) or option_table.converter(mode)).convert(raw, "script.py")
     assert not result.unreadable, result.diagnostics
     return result
 
@@ -171,7 +173,7 @@ def test_any_mixture_is_converted_once_and_for_all(parts: list[Example], chance:
     )
     raw, newline = encoded(spelled_otherwise(text, chance, True), chance)
     note(text)
-    for mode in CONVERTERS:
+    for mode in (*CONVERTERS, *chance.sample(ROWS, 2)):
         check(raw, newline, mode)
 
 
