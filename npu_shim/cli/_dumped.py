@@ -28,31 +28,32 @@ _SEED = 1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser."""
-    parser.add_argument(
+    group = parser.add_argument_group("dumps and precision on an NPU")
+    group.add_argument(
         "--dump",
         metavar="DIR",
         help="write what each op computes to DIR and end the script after the last dumped step; on an NPU the engine's "
         "dumps and graphs, on the CPU a file for each output (docs/accuracy.md)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--dump-steps",
         type=steps,
         metavar="STEPS",
         help="with --dump: the training steps, from 0, as in --dump-steps 0,5,10-12; by default 0",
     )
-    parser.add_argument(
+    group.add_argument(
         "--dump-overflow",
         action="store_true",
         help="with --dump: on an NPU, dump only where numbers overflow, at every step",
     )
-    parser.add_argument(
+    group.add_argument(
         "--dump-layers",
         type=lambda text: text.replace(",", " ").split(),
         metavar="NAMES",
         help="with --dump: these ops only, as in --dump-layers dense/MatMul,loss; by default all",
     )
-    parser.add_argument("--fusion", choices=("off",), help="switch the fusion of ops off on an NPU")
-    parser.add_argument(
+    group.add_argument("--fusion", choices=("off",), help="switch the fusion of ops off on an NPU")
+    group.add_argument(
         "--precision", metavar="MODE", help="the option precision_mode for all sessions of the script on an NPU"
     )
 

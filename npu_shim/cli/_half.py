@@ -15,16 +15,17 @@ _MODES = ("allow_mix_precision", "allow_fp32_to_fp16", "force_fp16", "cube_fp16i
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser."""
-    parser.add_argument(
+    group = parser.add_argument_group("half precision")
+    group.add_argument(
         "--half",
         choices=TYPES,
         help="compute the ops of the mixed-precision list in 16 bits; float16 without a type (docs/precision.md)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--precision-mode", choices=_MODES, help=f"with --half: the ops that compute in 16 bits; by default {_MODES[0]}"
     )
-    parser.add_argument("--mixlist", metavar="FILE", help="with --half: changes of the lists, as for modify_mixlist")
-    parser.add_argument(
+    group.add_argument("--mixlist", metavar="FILE", help="with --half: changes of the lists, as for modify_mixlist")
+    group.add_argument(
         "--saturate", action="store_true", help="with --half: an overflow results in the largest number, not infinity"
     )
 

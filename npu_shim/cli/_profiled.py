@@ -24,12 +24,13 @@ _STEPS = 10, 19
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser."""
+    group = parser.add_argument_group("profile")
     what = "on an NPU with the vendor's profiler, on the CPU with that of TensorFlow (docs/performance.md)"
     text = f"profile training steps to DIR, for npu-shim profile DIR: {what}"
-    parser.add_argument("--profile", metavar="DIR", help=text)
+    group.add_argument("--profile", metavar="DIR", help=text)
     what = f"by default {_STEPS[0]}-{_STEPS[1]} on the CPU, the whole run on an NPU"
     text = f"with --profile: the steps, numbered from 0, as in --profile-steps 20-30; {what}"
-    parser.add_argument("--profile-steps", type=_dumped.steps, metavar="FIRST-LAST", help=text)
+    group.add_argument("--profile-steps", type=_dumped.steps, metavar="FIRST-LAST", help=text)
 
 
 def problem(args: argparse.Namespace) -> str | None:

@@ -10,13 +10,14 @@ from npu_shim.launching.progress.display import Display
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that show a run."""
-    parser.add_argument(
+    group = parser.add_argument_group("progress")
+    group.add_argument(
         "--progress",
         action="store_true",
         help="show step, steps per second, loss and memory of each rank: a line at the bottom of a terminal, or a line "
         "every ten seconds in a pipe",
     )
-    parser.add_argument(
+    group.add_argument(
         "--tensorboard",
         metavar="DIR",
         help="write losses, logs, summaries, fetched scalars, learning rates, speed and memory of each rank to "

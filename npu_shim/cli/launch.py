@@ -175,48 +175,49 @@ def _parser() -> argparse.ArgumentParser:
         "wrong usage.",
         usage="%(prog)s (--ranks N | -H HOSTS | --ranktable FILE) [options] (script.py | -m module) ...",
     )
-    made.add_argument(
+    placing = made.add_argument_group("ranks, hosts and devices")
+    placing.add_argument(
         "--ranks",
         "-np",
         type=ranks(1, MOST_RANKS_OF_JOB),
         metavar="N",
         help="number of ranks, all on this host unless -H names others",
     )
-    made.add_argument(
+    placing.add_argument(
         "-H",
         "--hosts",
         metavar="HOST:SLOTS,...",
         help="as in horovodrun: the hosts of the ranks, which fill the slots of a host before those of the next one. "
         "mpirun starts the ranks of several hosts",
     )
-    made.add_argument(
+    placing.add_argument(
         "--hostfile", "-hostfile", metavar="FILE", help="the same from a file with lines such as 'host1 slots=8'"
     )
-    made.add_argument(
+    placing.add_argument(
         "--ranktable",
         metavar="FILE",
         help="start the ranks of this host in this rank table, without NPUs those of all its hosts through mpirun; by "
         "default RANK_TABLE_FILE",
     )
-    made.add_argument(
+    placing.add_argument(
         "--server-index",
         type=integer(0),
         metavar="K",
         help="index of this host in the rank table, from 0; by default found by its address",
     )
-    made.add_argument(
+    placing.add_argument(
         "--rehearse",
         action="store_true",
         help="start the ranks of all servers of the rank table, or of all hosts of -H, on this host without NPUs",
     )
-    made.add_argument(
+    placing.add_argument(
         "--table-timeout",
         type=_seconds,
         default=TABLE_TIMEOUT_S,
         metavar="SECONDS",
         help=f"how long to wait while the status of the rank table is 'initializing'; by default {TABLE_TIMEOUT_S:g}",
     )
-    made.add_argument(
+    placing.add_argument(
         "--devices", type=_devices, metavar="I,J,...", help="the device of each rank, with --ranks; by default 0 to N-1"
     )
     made.add_argument(
@@ -234,7 +235,7 @@ def _parser() -> argparse.ArgumentParser:
     add_quiet(made)
     made.add_argument("--job-id", metavar="ID", help="name of the job; by default JOB_ID or a new name")
     text = "bind each rank to processors and memory near its device, by npu-smi or the PCI bus, else to even shares"
-    made.add_argument("--bind-cores", action="store_true", help=text)
+    placing.add_argument("--bind-cores", action="store_true", help=text)
     made.add_argument(
         "--no-preload",
         action="store_true",

@@ -142,31 +142,33 @@ def made_parser() -> argparse.ArgumentParser:
     made.add_argument("original", metavar="ORIGINAL", help="the script before its migration")
     made.add_argument("migrated", metavar="MIGRATED", nargs="?", help="the script after its migration")
     made.add_argument("-r", "--report", metavar="DIR", help="write verify.txt, .json, .xml (JUnit) and .html to DIR")
-    travels = made.add_mutually_exclusive_group()
+    recordings = made.add_argument_group("recordings")
+    travels = recordings.add_mutually_exclusive_group()
     travels.add_argument(
         "--record",
         metavar="DIR",
         help="also write a recording of the original to DIR, to compare with on another machine",
     )
     travels.add_argument("--against", metavar="DIR", help="run MIGRATED only, and compare it with this recording")
-    made.add_argument(
+    recordings.add_argument(
         "--tensors",
         type=_steps,
         metavar="STEPS",
         help="with --record: the steps whose tensors are recorded as they are, as in --tensors 1,10",
     )
-    made.add_argument(
+    recordings.add_argument(
         "--most",
         type=above_zero,
         metavar="GB",
         help="with --record: the gigabytes that the recording may take; by default 1",
     )
-    made.add_argument(
+    recordings.add_argument(
         "--initial-variables",
         action="store_true",
         help="with --against: begin with the variables of the recording. Other versions and devices draw others",
     )
-    random = made.add_mutually_exclusive_group()
+    numbers = made.add_argument_group("random numbers")
+    random = numbers.add_mutually_exclusive_group()
     random.add_argument(
         "--deterministic",
         action="store_true",
@@ -179,7 +181,7 @@ def made_parser() -> argparse.ArgumentParser:
         metavar="N",
         help="run N pairs with TensorFlow's own seeds instead, and compare means with a statistical band",
     )
-    made.add_argument("--seed", type=integer(0), default=1, metavar="S", help="first seed; by default 1")
+    numbers.add_argument("--seed", type=integer(0), default=1, metavar="S", help="first seed; by default 1")
     made.add_argument(
         "--tolerance",
         type=above_zero,

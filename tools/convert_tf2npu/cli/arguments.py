@@ -106,7 +106,8 @@ def parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
 
 def add_rule_arguments(made: argparse.ArgumentParser) -> None:
     """Add the arguments that control the rules, for this command and for ``npu-shim run``."""
-    made.add_argument(
+    group = made.add_argument_group("conversion")
+    group.add_argument(
         "-d",
         "--distributed",
         choices=("horovod", "tf_strategy"),
@@ -114,28 +115,28 @@ def add_rule_arguments(made: argparse.ArgumentParser) -> None:
         help="convert distributed training. horovod: the import of Horovod. tf_strategy: strategies of tf.distribute; "
         "without a strategy, make the script of one device train on all ranks, which average gradients",
     )
-    made.add_argument(
+    group.add_argument(
         "--compat-v1",
         action="store_true",
         default=None,
         help="make TensorFlow 1 scripts run on TensorFlow 2.x: lift their names to tf.compat.v1 and disable "
         "TensorFlow 2 behavior in the entry script",
     )
-    made.add_argument(
+    group.add_argument(
         "--no-compat-v1",
         dest="compat_v1",
         action="store_false",
         default=None,
         help="override compat-v1 in pyproject.toml",
     )
-    made.add_argument(
+    group.add_argument(
         "--tf",
         choices=("1", "2"),
         default=None,
         help="the TensorFlow that the programs speak, where their source does not show it",
     )
-    made.add_argument("--select", type=_codes, metavar="CODES", help="run only these rules, as in NPU101,NPU2")
-    made.add_argument("--ignore", type=_codes, metavar="CODES", help="do not run these rules")
+    group.add_argument("--select", type=_codes, metavar="CODES", help="run only these rules, as in NPU101,NPU2")
+    group.add_argument("--ignore", type=_codes, metavar="CODES", help="do not run these rules")
 
 
 def rule_options(args: argparse.Namespace) -> list[str]:
