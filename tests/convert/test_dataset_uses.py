@@ -223,6 +223,11 @@ def test_a_dataset_that_feeds_more_than_training_keeps_its_rows(text: str, words
     assert kind != CHANGE and message.startswith(words)
 
 
+def test_a_script_that_drops_in_training_only_has_no_finding() -> None:
+    text = "import npu_shim\ntrain = MADE\nmodel.fit(npu_shim.data.enforce_static_batch(train))\nmodel.predict(train)"
+    assert messages(text) == []
+
+
 DROPPED = {
     "fit": "train = MADE\nmodel.fit(train)",
     "a name for evaluation": "test = MADE\nmodel.fit(test)",
