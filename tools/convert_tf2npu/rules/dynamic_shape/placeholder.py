@@ -22,6 +22,25 @@ Reported::
 
     adjacency = tf.sparse_placeholder(tf.float32, shape=[100, 100])
 
+Reported::
+
+    import tensorflow as tf
+
+    x = tf.placeholder(tf.float32, [None, 784] if training else [1, 784])
+
+Reported::
+
+    import tensorflow as tf
+
+    shape = [size if training else None] + [28, 28]
+    x = tf.placeholder(tf.float32, shape)
+
+Untouched::
+
+    import tensorflow as tf
+
+    x = tf.placeholder(tf.float32, [32, 784] if training else [1, 784])
+
 Untouched::
 
     import tensorflow as tf
@@ -45,7 +64,7 @@ import re
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
-from ...semantics.model import Call
+from ...semantics.model import Call, Where
 from ...semantics.signatures import Bound, bind
 from ...syntax.expressions import is_none, last_name
 from ..base import Context, Finding, Result
@@ -103,7 +122,7 @@ def _is_dynamic(context: Context, call: Call) -> bool:
     if shape is None or is_none(shape):
         dynamic = not _holds_a_number(context, call)
     else:
-        dynamic = isinstance(shape, (ast.List, ast.Tuple)) and _has_none(shape.elts)
+        dynamic = _is_open(context, shape, call.where)
     return dynamic and runs_on_npu(context, call.node)
 
 
@@ -121,5 +140,18 @@ def _holds_a_number(context: Context, call: Call) -> bool:
     return bool(_NUMBERS.search(text.lower()))
 
 
-def _has_none(elements: list[ast.expr]) -> bool:
-    return any(is_none(e) for e in elements)
+def _is_open(context: Context, shape: ast.expr, where: Where) -> bool:
+    """Return True if a shape, or one of those that a condition chooses from, has an unknown dimension."""
+    if isinstance(shape, ast.Name):
+        bindings = context.names.lookup(shape.id, where) or []
+        made = [(b.node, b.where) for b in bindings if b.kind == "value" and not isinstance(b.node, ast.Name)]
+        return any(isinstance(node, ast.expr) and _is_open(context, node, place) for node, place in made)
+    if isinstance(shape, ast.IfExp):
+        return any(is_none(each) or _is_open(context, each, where) for each in (shape.body, shape.orelse))
+    if isinstance(shape, ast.BinOp) and isinstance(shape.op, ast.Add):
+        return _is_open(context, shape.left, where) or _is_open(context, shape.right, where)
+    return isinstance(shape, (ast.List, ast.Tuple)) and any(map(_may_be_none, shape.elts))
+
+
+def _may_be_none(size: ast.expr) -> bool:
+    return is_none(size) or isinstance(size, ast.IfExp) and (_may_be_none(size.body) or _may_be_none(size.orelse))

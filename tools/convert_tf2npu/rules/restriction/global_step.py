@@ -2,8 +2,9 @@
 
 A loss scale optimizer skips the update if gradients overflow, and does not count this step. If the script increments
 the global step itself, skipped steps count too, and the learning rate schedule runs ahead of the training. Pass
-``global_step`` to ``apply_gradients`` instead. An optimizer class of your own increments it in its
-``apply_gradients``. The message names the class if it ignores ``global_step``: only then pass it.
+``global_step`` to ``apply_gradients`` instead. A Keras optimizer takes none and counts its updates in ``iterations``.
+An optimizer class of your own increments it in its ``apply_gradients``. The message names the class if it ignores
+``global_step``: only then pass it.
 
 Reported::
 
@@ -33,6 +34,16 @@ Reported::
 
     step = tf.train.get_global_step()
     train_op = tf.group(update, tf.assign_add(step, 1))
+
+Reported::
+
+    import tensorflow as tf
+
+    def train(loss, variables):
+        optimizer = tf.keras.optimizers.Adam()
+        step = tf.compat.v1.train.get_or_create_global_step()
+        optimizer.apply_gradients(zip(gradients, variables))
+        step.assign_add(1)
 
 Untouched::
 
@@ -65,6 +76,7 @@ from typing import Iterator
 from ...analysis.device_placement import function_of, runs_on_npu
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
+from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
 from ..base import Context, Finding, Result
@@ -100,8 +112,23 @@ def _check(context: Context, call: Call, target: ast.expr, values: list[ast.expr
     if runs_on_npu(context, call.node) and getattr(function, "name", "") != "apply_gradients":
         ignoring = _ignoring_optimizer(context, function)
         move = f"Increment it in {ignoring}.apply_gradients, which ignores global_step, and remove it here"
-        fix = move if ignoring else "Remove it and write optimizer.apply_gradients(..., global_step=global_step)"
+        pass_it = "Remove it and write optimizer.apply_gradients(..., global_step=global_step)"
+        if _is_of_keras(context, function):
+            pass_it = "Remove it and read optimizer.iterations, which the optimizer increments"
+        fix = move if ignoring else pass_it
         yield Finding(call.node, f"this also counts the steps that loss scaling skips. {fix}")
+
+
+def _is_of_keras(context: Context, function: ast.AST) -> bool:
+    """Return True if a Keras optimizer, whose ``apply_gradients`` takes no step, trains in a function."""
+    names = context.names
+    return any(
+        isinstance(call.node.func, ast.Attribute)
+        and call.node.func.attr in ("apply_gradients", "minimize")
+        and names.types.of(call.node.func.value, call.where) == Type.KERAS_OPTIMIZER
+        and any(parent is function for parent in names.ancestors(call.node))
+        for call in names.calls
+    )
 
 
 def _ignoring_optimizer(context: Context, function: ast.AST) -> str | None:

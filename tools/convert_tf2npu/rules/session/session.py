@@ -151,6 +151,21 @@ After::
     make = functools.partial(tf.Session, graph=graph, config=npu_config_proto())
     sess = Monitored(hooks, config=npu_config_proto())
 
+Before::
+
+    from tensorflow.contrib import predictor
+
+    predict = predictor.from_saved_model(folder)
+    print(predict({'x': images})['scores'])
+
+After::
+
+    from tensorflow.contrib import predictor
+    from npu_shim.npu_init import *
+
+    predict = predictor.from_saved_model(folder, config=npu_config_proto())
+    print(predict({'x': images})['scores'])
+
 Untouched::
 
     import tensorflow as tf

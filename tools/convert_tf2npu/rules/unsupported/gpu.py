@@ -11,8 +11,8 @@ of cuDNN, and the script trains on the CPU. Use the form that runs on all device
   start one rank per device. The optimizer averages the gradients (``-d tf_strategy``); use
   ``hccl_ops.allreduce(x, 'sum')`` for other tensors.
 
-A call under a test for GPUs is not reported, because it does not run. ``multi_gpu_model`` under a number of GPUs that
-a flag sets is reported.
+A call under a test for GPUs is not reported, because it does not run. A switch such as ``use_cudnn`` is no test.
+``multi_gpu_model`` under a number of GPUs that a flag sets is reported.
 
 Reported::
 
@@ -43,6 +43,22 @@ Reported::
     if args.gpus > 1:
         model = keras.utils.multi_gpu_model(model, gpus=args.gpus)
 
+Reported::
+
+    import tensorflow as tf
+
+    def encoder(x, use_cudnn):
+        if use_cudnn:
+            return tf.keras.layers.CuDNNLSTM(128)(x)
+        return tf.keras.layers.LSTM(128)(x)
+
+Untouched::
+
+    import tensorflow as tf
+
+    use_cudnn = tf.test.is_gpu_available()
+    layer = tf.keras.layers.CuDNNLSTM(128) if use_cudnn else tf.keras.layers.LSTM(128)
+
 Untouched::
 
     import tensorflow as tf
@@ -66,6 +82,7 @@ import re
 from typing import Iterator
 
 from ...analysis.command_line_flags import flags_of
+from ...analysis.gpu_tests import ASKING
 from ...semantics.model import Call, Where
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
@@ -92,7 +109,11 @@ _REPLACEMENTS = {
     "CudnnGRU": "tf.contrib.cudnn_rnn.CudnnCompatibleGRUCell in tf.nn.dynamic_rnn",
     "multi_gpu_model": "the model itself and start one process for each device",
 }
-_GUARD = re.compile(r"gpu|cuda|cudnn", re.IGNORECASE)
+# Words of tests for GPUs, and of their number.
+_GUARD = re.compile(
+    r"avail|(?:has|have|is|built_with|with)_?(?:gpu|cuda|cudnn)|(?:gpu|cuda)_is|gpus|(?:num|n|count)_?gpu|gpu_?(?:num|count|device)",
+    re.IGNORECASE,
+)
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -100,8 +121,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     child: ast.AST = call.node
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test:
-            test = context.source.segment(parent.test)
-            if _GUARD.search(test) and not (short == "multi_gpu_model" and _is_flag(context, parent.test, call.where)):
+            if _asks(context, parent.test, call.where) and not (
+                short == "multi_gpu_model" and _is_flag(context, parent.test, call.where)
+            ):
                 return
         child = parent
     if "nccl" in (name or "") or short.endswith("_all_reduce"):
@@ -113,6 +135,23 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     replacement = _REPLACEMENTS.get(short, "tf.nn.dynamic_rnn or another operation that is not for GPUs only")
     yield Finding(call.node, f"{short} runs on NVIDIA GPUs only. Use {replacement}")
+
+
+def _asks(context: Context, test: ast.expr, where: Where) -> bool:
+    """Return True if a test asks for GPUs. A switch such as ``use_cudnn`` does not, unless the file sets it by a test."""
+    if _GUARD.search(context.source.segment(test)):
+        return True
+    found = [
+        origin
+        for part in ast.walk(test)
+        if isinstance(part, ast.Name)
+        for origin in origins(part, where, context.names)
+    ]
+    return any(
+        isinstance(part, ast.Call) and each.names.resolve(part.func, each.names.place(part)) in ASKING
+        for each in found
+        for part in ast.walk(each.node)
+    )
 
 
 def _is_flag(context: Context, test: ast.expr, where: Where) -> bool:
