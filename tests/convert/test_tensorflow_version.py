@@ -502,6 +502,15 @@ def test_place_behind_arguments_that_a_star_import_checks(tmp_path: pathlib.Path
             + "model = tf.keras.Sequential()\nmodel.fit(x, x)\n",
             "import npu_shim.npu_device as npu\nnpu.open().as_default()\nmodel",
         ),
+        # behind an initializer and a loss that the script registers, which make no variables
+        (
+            TF + "class Gate(tf.keras.initializers.Initializer):\n    def __call__(self, shape, dtype=None):\n"
+            "        return tf.ones(shape)\ntf.keras.utils.get_custom_objects().update({'gate': Gate()})\n"
+            "init = tf.keras.initializers.RandomNormal(stddev=0.02)\ntf.keras.utils.get_custom_objects()['init'] = init\n"
+            "loss = tf.keras.losses.BinaryCrossentropy()\ndef main():\n    model = tf.keras.Sequential()\n"
+            "    model.fit(x, x)\nif __name__ == '__main__':\n    main()\n",
+            "def main():\n    npu.open().as_default()\n    model",
+        ),
         # but not behind another module, which may use it, or a function that does
         (
             "import zoo\nzoo.start()\n" + TF + "model = tf.keras.Sequential()\nmodel.fit(x, x)\n",

@@ -90,7 +90,16 @@ tensorflow.uniform_unit_scaling_initializer tensorflow.variance_scaling_initiali
 tensorflow.zeros_initializer""".split()
 )
 _FILES = ("tensorflow.gfile.", "tensorflow.io.gfile.")
-_VALUE_NAMES = SETTINGS + FLAGS + _FILES + ("tensorflow.keras.initializers.", "tensorflow.keras.regularizers.")
+# Modules of Keras with classes that make no variables, and the registry of their names.
+_PLAIN_KERAS = tuple(
+    f"tensorflow.keras.{name}" for name in ("constraints.", "initializers.", "losses.", "regularizers.")
+)
+_REGISTRY = tuple(
+    f"tensorflow.keras.{home}.{name}"
+    for home in ("utils", "saving")
+    for name in ("get_custom_objects", "register_keras_serializable")
+)
+_VALUE_NAMES = SETTINGS + FLAGS + _FILES + _PLAIN_KERAS + _REGISTRY
 _VARIABLES = frozenset({"os.environ", "sys.path"})  # a script assigns to them or to their items
 # Modules whose functions build nothing with TensorFlow: their results are paths, arguments, numbers, loggers.
 _VALUES = frozenset(
@@ -276,6 +285,9 @@ class _Preamble:
         name = names.resolve(node.func, where)
         if name and names.definition(node.func, where) is None:
             return _is_quiet(name) or name in _VALUE_CLASSES or name.partition(".")[0] in _VALUES
+        definition = names.definition(node.func, where)
+        if definition is not None and isinstance(definition.node, ast.ClassDef):
+            return any(base.startswith(_PLAIN_KERAS) for base in definition.names.ancestry(definition.node))
         function = node.func
         if isinstance(function, ast.Name) and function.id in _BUILTINS and names.lookup(function.id, where) is None:
             return True
