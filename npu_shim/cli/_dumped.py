@@ -101,6 +101,35 @@ def last_step(given: dict[str, Any] | None) -> int | None:
     return max(given["steps"]) + 1 if given and given["steps"] else None
 
 
+def missing(given: dict[str, Any] | None) -> str | None:
+    """Return why a run on the CPU has dumped nothing for a step or an op; None if it has.
+
+    Args:
+        given: of settings().
+    """
+    if not given or not given["folder"] or host_device.look().is_npu:
+        return None
+    from npu_shim.dumps.files import flat
+
+    paths = [os.path.join(of_rank(given["folder"]), str(step)) for step in given["steps"]]
+    names = [[name for name in _names(path) if name.endswith(".npy")] for path in paths]
+    empty = [str(step) for step, found in zip(given["steps"], names) if not found]
+    if empty and (len(empty) < len(names) or not given["layers"]):
+        return f"nothing was dumped at step {', '.join(empty)}: the script ends before. Give earlier --dump-steps."
+    for layer in given["layers"]:
+        if not any(name.startswith(f"{flat(layer)}.") for found in names for name in found):
+            numbers = ", ".join(map(str, given["steps"]))
+            return f"no op {layer!r} ran at step {numbers}. Dump without --dump-layers to see the names."
+    return None
+
+
+def _names(folder: str) -> list[str]:
+    """Return the names of the files in the folder of a step; those of the mapping for long ones."""
+    from npu_shim.dumps.files import mapping
+
+    return [*os.listdir(folder), *mapping(folder, {}).values()] if os.path.isdir(folder) else []
+
+
 def start_alone(given: dict[str, Any]) -> None:
     """Begin in a process that is not recorded, and end its script after the last step. See start()."""
     if not given["folder"]:
@@ -112,6 +141,7 @@ def start_alone(given: dict[str, Any]) -> None:
         from npu_shim.rehearsal.recording.writer import NoWriter
 
         recorder = Recorder(NoWriter(), limit=last_step(given))
+        recorder.ends_after_training = True
         random_seeds.seed_python(_SEED, recorder.seed)
         start(given, recorder)
         install_hooks(recorder, _SEED, True)

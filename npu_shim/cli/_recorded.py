@@ -15,7 +15,7 @@ from npu_shim.cli import _dumped, run
 from npu_shim.import_hook import script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.comparing.recording import initial_variables
-from npu_shim.rehearsal.files.kept import Kept
+from npu_shim.rehearsal.files.kept import STORE, Kept
 from npu_shim.rehearsal.files.watch import Watch
 from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.install import install_hooks
@@ -82,7 +82,7 @@ def _watch_files(settings: dict[str, Any]) -> None:
     """Note what the script writes, so that the command can take it back. The runs after this one see no file of it."""
     sys.dont_write_bytecode = True
     dump = (settings.get("dump") or {}).get("folder")
-    watch = Watch(Kept(settings["store"], [settings["folder"], *([dump] if dump else [])]))
+    watch = Watch(Kept(os.path.join(settings["folder"], STORE), [settings["folder"], *([dump] if dump else [])]))
     watch.start()
     after_tensorflow(watch.follow_tensorflow)
 

@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     overflow = verbs.add_parser(
         "overflow",
         help="explain overflow dumps",
-        description="Explains overflow dumps. Exit code: 0 no overflow or all are normal, 1 one is not, 2 not read.",
+        description="Explains overflow dumps. Exit code: 0 all are normal, 1 one is not, 2 nothing to read.",
     )
     overflow.add_argument("device", metavar="DIR", help="the dump_path of the run")
     overflow.add_argument(
@@ -98,7 +98,6 @@ def _overflow(args: argparse.Namespace) -> int:
     found = overflow.run(args.device, args.graph, scale)
     if args.report:
         write_all(found, args.report, WRITERS)
-    if found["problems"] and not found["overflows"]:
-        print(to_text(found), end="")
-        return USAGE_ERROR
+    if not found["overflows"]:
+        return show(to_text(found).rstrip("\n"), USAGE_ERROR)
     return show(to_text(found).rstrip("\n"), _DEPARTS if found["verdict"] == overflow.NOT_NORMAL else 0)

@@ -90,11 +90,16 @@ def main(arguments: list[str]) -> int:
         return fail("npu-shim run", str(error))
     except (KeyboardInterrupt, OSError, ImportError) as error:  # before the script begins
         return exit_code("npu-shim run", error)
-    if args.module:
-        script.run_module(target[0], target[1:])
-    else:
-        script.run_file(target[0], target[1:], finder)
-    return 0
+    try:
+        if args.module:
+            script.run_module(target[0], target[1:])
+        else:
+            script.run_file(target[0], target[1:], finder)
+    except SystemExit as end:
+        if end.code or dump is None:  # with a dump it ends so after the last step
+            raise
+    missing = _dumped.missing(dump)
+    return fail("npu-shim run", missing) if missing else 0
 
 
 def _use_forms() -> None:

@@ -75,6 +75,9 @@ def main(arguments: list[str]) -> int:
                 shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
             found = _found(args, scripts_arguments, folder, note)
             code = _CODES.get(found["verdict"], 2)
+            missing = _dumped.missing(_dumped.settings(args, args.deterministic)) if code != 2 else None
+            if missing:
+                return fail(_COMMAND, missing)
             if args.report:
                 note(f"wrote {', '.join(write_all(found, folder))}")
             elif code == 2:

@@ -36,24 +36,29 @@ def run(
         ValueError: there is no pair.
     """
     found, problems = files.find(device)
-    if not found:
-        raise ValueError(f"{device} has no dump files, TYPE.NAME.TASK.STREAM.TIMESTAMP. Give the dump_path.")
+    is_cpu = not found and next(files.below(device, ".npy"), None) is not None
+    if not found and not is_cpu:
+        text = "has no dump files, TYPE.NAME.TASK.STREAM.TIMESTAMP or NAME.OUTPUT.TIMESTAMP.npy"
+        raise ValueError(f"{device} {text}. Give the folder of --dump, or the dump_path.")
     ops, graph_paths = graph_files.find([device, *graphs], problems)
     shared = _shared_draws(device, problems)
     sides = reference.read_steps(other, problems)
     compared: list[Pair] = []
     unpaired: dict[tuple[str, str], list[str]] = {}
     first = None
-    by_step = files.latest(found)
+    dumped = {} if is_cpu else files.latest(found)
+    by_step = {number: dump.read_all(members, problems) for number, members in dumped.items()}
+    by_step.update(reference.as_dumps(device, problems) if is_cpu else {})
     for number, members in by_step.items():
         at = number if number in sides else -1 if -1 in sides else min(sides) if number == -1 else None
         if at is None or (step is not None and number not in (step, -1)):
             continue
-        pairing = Pairing(dump.read_all(members, problems), ops, sides[at])
+        pairing = Pairing(members, ops, sides[at])
         here, without = pairing.pairs()
         for pair in here:
             _compare(pair, sides[at], max(number, at), tolerance)
-        _leave_random(here, sides[at], shared)
+        if not is_cpu:  # two runs on the CPU draw the same numbers
+            _leave_random(here, sides[at], shared)
         first = first or _first(here, pairing)
         compared += here
         for side, cause, name in without:

@@ -22,6 +22,7 @@ from npu_shim.dumps.graph_files import GraphOp
 _VARINT, _BYTES, _FIXED = 0, 2, {1: 8, 5: 4}  # wire types, and bytes of those of fixed size
 _MOST_MESSAGE = 1 << 31  # protobuf's own limit
 _MOST_DIMENSIONS = 32
+_ND = 2  # the number of the format without a layout
 _LENGTH = re.compile(rb"\[([0-9]{1,9})\]")  # in front of a name
 Span = Tuple[int, int]  # begin and end of bytes
 # The engine's types in the order of their numbers.
@@ -222,6 +223,20 @@ def read_all(files: Iterable[DumpFile], problems: dict[str, str]) -> list[DumpDa
             data = read(file.path)
             found.append(replace(data, file=file, op_name=data.op_name or file.op_name))
     return found
+
+
+def of_array(path: str, op: str, output: int) -> Tensor:
+    """Return the tensor in a file of NumPy as one of a device: an output of this op.
+
+    Raises:
+        ValueError: the file is no array of a type that is compared.
+    """
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    if not isinstance(array, np.memmap) or array.dtype.name not in _NAMES:
+        raise ValueError(f"its type is {array.dtype}")
+    span, shape = (array.offset, array.offset + array.nbytes), array.shape
+    number = _NAMES.index(array.dtype.name)
+    return Tensor(path, number, _ND, shape, shape, 0, array.nbytes, span, op, output)
 
 
 def type_name(tensor: Tensor) -> str:

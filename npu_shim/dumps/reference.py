@@ -104,6 +104,21 @@ def read_steps(folder: str, problems: dict[str, str]) -> dict[int, Reference]:
     return {step: _of_device(folder, dump.read_all(members, problems)) for step, members in found.items()}
 
 
+def as_dumps(folder: str, problems: dict[str, str]) -> dict[int, list[dump.DumpData]]:
+    """Return the outputs of each step of a run on the CPU as those of a device, to compare them with another run."""
+    found: dict[int, list[dump.DumpData]] = {}
+    for step, side in read_steps(folder, problems).items():
+        members: dict[str, dump.DumpData] = {}
+        for output in side.outputs:
+            path = os.path.join(side.folder, output.file)
+            with files.noted(problems, path, "it is no array of NumPy: {}"):
+                tensor = dump.of_array(path, output.op, output.output)
+                file = files.DumpFile(path, output.type, output.op, step=step)
+                members.setdefault(output.op, dump.DumpData(output.op, file=file)).outputs.append(tensor)
+        found[step] = list(members.values())
+    return found
+
+
 def _of_device(folder: str, dumps: Iterable[dump.DumpData]) -> Reference:
     tensors = [(data, index, tensor) for data in dumps for index, tensor in enumerate(data.outputs)]
     outputs = [Output(data.op_name, index, type=data.file.op_type) for data, index, _ in tensors]

@@ -16,7 +16,7 @@ from typing import Any, Iterator, Mapping, Sequence
 from npu_shim._host import host_device, host_env
 from npu_shim.import_hook.tool import package_root
 from npu_shim.launching.fork_server import ForkServer
-from npu_shim.rehearsal.files.kept import take_back
+from npu_shim.rehearsal.files.kept import STORE, take_back
 
 PROCESS = "npu_shim.cli._recorded"  # the module that runs a script and records it
 DEFAULTS = {  # what a user sets has precedence
@@ -114,7 +114,7 @@ class Run:
     @property
     def _store(self) -> str:
         """Folder with copies of the files that the script changes."""
-        return os.path.abspath(os.path.join(self.folder, "kept"))
+        return os.path.abspath(os.path.join(self.folder, STORE))
 
     @property
     def can_repeat(self) -> bool:
@@ -135,7 +135,7 @@ class Run:
     def command(self) -> list[str]:
         """Return program and arguments of the process."""
         settings = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _NOT_OF_PROCESS}
-        settings.update(folder=os.path.abspath(self.folder), ranks=self.ranks is not None, store=self._store)
+        settings.update(folder=os.path.abspath(self.folder), ranks=self.ranks is not None)
         files = os.path.abspath(os.path.join(self.folder, FILES))
         arguments = [each.replace(RUN, files).replace(SEED, str(self.seed)) for each in self.arguments]
         launch: list[str] = []

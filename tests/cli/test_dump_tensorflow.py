@@ -6,11 +6,14 @@ import argparse
 import json
 import pathlib
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from npu_shim import cli
 from npu_shim.cli import _dumped
 from npu_shim.dumps import reference
 from samples import training
@@ -50,6 +53,13 @@ def train():
     return loss
 for step in range(20):
     print("loss", step, float(train()))
+"""
+FIT = """
+model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(4,))])
+model.compile("sgd", "mse")
+shows = tf.keras.callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: print("epoch", epoch))
+model.fit(x, y, batch_size=4, epochs=3, verbose=0, callbacks=[shows])
+print("after fit")
 """
 SCRIPTS = {"session": SESSION, "function": LOOP.format(decorator="@tf.function"), "eager": LOOP.format(decorator="")}
 ONLY_2 = [pytest.mark.nightly] * tf.__version__.startswith("1.")
@@ -110,6 +120,44 @@ def test_named_ops_only_are_written(tmp_path: pathlib.Path) -> None:
     dumped(tmp_path, SESSION, "--dump-layers", "product,loss")
     made = reference.read(str(tmp_path / "dump" / "0"), {})
     assert [each.op for each in made.outputs] == ["product", "loss"]
+
+
+def test_two_runs_on_the_cpu_are_compared(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As those of a card, which docs/accuracy.md shows."""
+    for name, factor in (("first", 1), ("second", 1), ("third", 2)):
+        (tmp_path / name).mkdir()
+        dumped(tmp_path / name, SESSION.replace("{images: x,", f"{{images: x * {factor},"))
+    first, second, third = (str(tmp_path / name / "dump") for name in ("first", "second", "third"))
+    assert cli.main(["dumps", "compare", first, second]) == 0
+    shown = capsys.readouterr().out
+    assert "all outputs agree" in shown and "without a pair" not in shown, shown
+    assert cli.main(["dumps", "compare", third, first]) == 1
+    shown = capsys.readouterr().out
+    assert shown.startswith("step 0: first op that departs in the order of the graph: images (Placeholder)"), shown
+    assert "factor: the elements are 2 times those of the reference" in shown
+
+
+@pytest.mark.parametrize(
+    "options, text",
+    [
+        (
+            ["--dump-steps", "0,900"],
+            "nothing was dumped at step 900: the script ends before. Give earlier --dump-steps.",
+        ),
+        (["--dump-layers", "loss,los"], "no op 'los' ran at step 0. Dump without --dump-layers to see the names."),
+    ],
+)
+def test_a_dump_without_a_step_or_op_is_an_error(options: list[str], text: str, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "train.py").write_text(HEAD + SESSION)
+    command = [sys.executable, "-m", "npu_shim", "run", "--dump", "dump", *options, "train.py"]
+    environ = training.environment()
+    done = subprocess.run(command, cwd=str(tmp_path), env=environ, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2 and done.stderr.endswith(f"npu-shim run: error: {text}\n"), done.stderr
+
+
+def test_fit_ends_the_script_after_the_last_step(tmp_path: pathlib.Path) -> None:
+    out = dumped(tmp_path, FIT)
+    assert "after fit" not in out and "epoch 1" not in out and len(list((tmp_path / "dump").iterdir())) == 1
 
 
 def test_a_card_gets_the_names_in_its_own_form() -> None:

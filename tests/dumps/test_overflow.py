@@ -142,5 +142,5 @@ def test_the_command_prints_the_first_overflow(tmp_path: pathlib.Path, capsys: p
     assert json.loads((out / "overflow.json").read_text(encoding="utf-8"))["verdict"] == "not normal"
     assert (out / "overflow.txt").read_text(encoding="utf-8").splitlines() == lines
     (tmp_path / "empty").mkdir()
-    assert main(["dumps", "overflow", str(tmp_path / "empty")]) == 0
+    assert main(["dumps", "overflow", str(tmp_path / "empty")]) == 2
     assert "no overflow: the folder has no op debug files" in capsys.readouterr().out

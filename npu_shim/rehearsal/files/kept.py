@@ -17,6 +17,7 @@ from typing import Any, Iterator, Sequence
 from npu_shim._host import host_env
 
 JOURNAL = "files.jsonl"
+STORE = "kept"  # the folder of the copies in that of a run
 _SYSTEM = ("/dev/", "/proc/", "/sys/")
 _OPEN = os.open  # the functions of this module as they are before files are watched
 

@@ -7,7 +7,7 @@ import os
 import shutil
 from typing import Iterator
 
-from npu_shim.rehearsal.files.kept import Kept, take_back
+from npu_shim.rehearsal.files.kept import STORE, Kept, take_back
 from npu_shim.rehearsal.files.temporary import temporary
 from npu_shim.rehearsal.files.watch import Watch
 
@@ -33,7 +33,7 @@ class Written:
 def taken_back() -> Iterator[Written]:
     """Take back what the block writes through Python and TensorFlow, unless it sets ``stays``."""
     with temporary("npu_shim_assess_") as folder:
-        store = os.path.join(folder, "kept")
+        store = os.path.join(folder, STORE)
         kept = Kept(store, [folder])
         watch, written = Watch(kept), Written(kept)
         try:

@@ -75,9 +75,13 @@ class Limit:
         return self._around(owner, (), lambda: original(owner, *args, **kwargs))
 
     def _train(self, original: Function, owner: Any, *args: object, **kwargs: object) -> Result:
-        if self._is_in_loop():
+        if not self._is_in_loop():
+            return original(owner, *args, **kwargs)
+        self._end_if_done()
+        result = original(owner, *args, **kwargs)
+        if self._recorder.ends_after_training:
             self._end_if_done()
-        return original(owner, *args, **kwargs)
+        return result
 
     def _apply(self, original: Function, optimizer: Optimizer, *args: object, **kwargs: object) -> Result:
         if tf.executing_eagerly() and self._is_in_loop():

@@ -97,6 +97,7 @@ class Recorder(Watcher):
     def __init__(self, writer: Writer, every: int = 1, limit: int | None = None) -> None:
         super().__init__()
         self.limit = limit
+        self.ends_after_training = False  # True to end the script after the call of fit or train with the last step
         self.writer = writer
         self.every = every
         self.is_rank = False  # True in a process of a job
