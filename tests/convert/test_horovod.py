@@ -172,17 +172,21 @@ def test_without_the_option_one_finding_names_it(text: str) -> None:
 
 
 FOREIGN = {
-    "PyTorch": ("import horovod.torch as hvd\nhvd.init()\n", 1, "Use horovod.tensorflow or remove it"),
-    "MXNet": ("from horovod import mxnet as hvd\n", 1, "horovod.mxnet is not for TensorFlow"),
+    "PyTorch": ("import horovod.torch as hvd\nimport tensorflow\n", 1, "Use horovod.tensorflow or remove it"),
+    "MXNet": ("from horovod import mxnet as hvd\nfrom keras import layers\n", 1, "horovod.mxnet is not for TensorFlow"),
     "Spark": ("import horovod.spark\n", 1, "Start them with npu-shim launch"),
     "the data service": (
         "from horovod.tensorflow.data.compute_service import tf_data_service\n",
         1,
         "Give each rank its part: dataset.shard(hvd.size(), hvd.rank())",
     ),
-    "several": ("import horovod.torch as hvd\nfrom horovod.torch.mpi_ops import rank\n", 1, "horovod.torch"),
+    "several": (
+        "import horovod.torch as hvd, tensorflow\nfrom horovod.torch.mpi_ops import rank\n",
+        1,
+        "horovod.torch",
+    ),
     "private names beside it": (
-        "import horovod.torch\nfrom horovod.common.util import num_rank_is_power_2\n",
+        "import horovod.torch, tensorflow\nfrom horovod.common.util import num_rank_is_power_2\n",
         1,
         "torch",
     ),
@@ -196,6 +200,18 @@ def test_other_frameworks_and_launchers_are_reported_once(text: str, line: int, 
     ((code, at, message),) = findings(result)
     assert (code, at) == ("NPU301", line) and words in message
     assert Converter().convert(text.encode()).diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\nimport horovod.torch as hvd\nhvd.init()\n",
+        "import horovod.torch\nfrom horovod.common.util import num_rank_is_power_2\n",
+        "def train():\n    from horovod import mxnet as hvd\n    hvd.init()\n",
+    ],
+)
+def test_files_of_other_frameworks_get_no_advice(text: str) -> None:
+    assert WITH.convert(text.encode()).diagnostics == Converter().convert(text.encode()).diagnostics == ()
 
 
 @pytest.mark.parametrize(

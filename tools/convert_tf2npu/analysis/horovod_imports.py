@@ -61,6 +61,18 @@ def is_data_service(name: str) -> bool:
     return f"{name}.".startswith("horovod.tensorflow.data.")
 
 
+def is_of_other_framework(context: Context, found: list[Imported]) -> bool:
+    """Return True for a file with imports of Horovod for PyTorch or MXNet, and none of TensorFlow."""
+    parts = {part_of(imported.name) for imported in found}
+    if parts.isdisjoint(("torch", "mxnet")) or not parts.isdisjoint(_FRAMEWORKS):
+        return False
+    names = context.names
+    scopes = {where.scope for where in names.places.values()}
+    targets = [b.target for scope in scopes for bs in scope.bindings.values() for b in bs if b.kind == "import"]
+    modules = targets + [star.module for star in names.stars]
+    return {module.partition(".")[0] for module in modules}.isdisjoint((*_FRAMEWORKS, "tf_keras"))
+
+
 def horovod_imports(context: Context) -> list[Imported]:
     """Return the imports of Horovod in a file, in the order of the file; none if horovod is a module of the project."""
     if "horovod" not in context.source.text:

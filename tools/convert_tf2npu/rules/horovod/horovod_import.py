@@ -6,6 +6,7 @@ Without ``-d horovod`` see NPU254.
 
 Horovod for other frameworks (``horovod.torch``, ``horovod.mxnet``), its launchers (``horovod.runner``,
 ``horovod.spark``, ``horovod.ray``) and its data service (``horovod.tensorflow.data``) are reported and not converted.
+Files that import Horovod for another framework and no TensorFlow get no finding for it.
 ``horovod.run`` and strings that name a module of Horovod are reported, except strings in ``importlib.import_module`` and
 ``importlib.util.find_spec``.
 
@@ -76,6 +77,13 @@ Untouched::
 
 Untouched::
 
+    import torch
+    import horovod.torch as hvd
+
+    hvd.init()
+
+Untouched::
+
     import npu_shim.horovod.tensorflow
     from npu_shim import horovod
 
@@ -89,7 +97,14 @@ import re
 from itertools import groupby
 from typing import Iterator
 
-from ...analysis.horovod_imports import Imported, horovod_imports, is_data_service, is_foreign, part_of
+from ...analysis.horovod_imports import (
+    Imported,
+    horovod_imports,
+    is_data_service,
+    is_foreign,
+    is_of_other_framework,
+    part_of,
+)
 from ...rewrite.npu_imports import statement_behind
 from ...syntax.expressions import constant
 from ...syntax.source import Edit
@@ -107,8 +122,10 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     found = horovod_imports(context)
     uses = [(each.node, each.name) for each in found] + _uses(context, found)
+    is_apart = is_of_other_framework(context, found)
     foreign = [use for use in uses if is_foreign(use[1])]
-    for use in foreign[:1] or [use for use in uses if use[1] == "horovod.run"][:1]:
+    reported = [use for use in foreign if part_of(use[1]) in _LAUNCHERS or is_data_service(use[1]) or not is_apart]
+    for use in reported[:1] or [use for use in uses if use[1] == "horovod.run"][:1]:
         yield _foreign(*use)
     for node, group in groupby(found, key=lambda imported: imported.node):
         yield from _replaced(context, node, list(group), bool(foreign))
