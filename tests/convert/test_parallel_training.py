@@ -82,6 +82,39 @@ def test_other_loops_stay(loop: str) -> None:
     assert "shard_batches" not in new and findings == []
 
 
+FUNCTION = "def batches():\n    return iter(data)\n"
+METHOD = "class Data:\n    def batches(self):\n        return iter(data)\n"
+NEXT = "for _ in range(9):\n    x, y = next(it)\n    train_step(x, y)\n"
+
+
+@pytest.mark.parametrize(
+    "text, after, codes",
+    [
+        (FUNCTION + "for x, y in batches():\n    train_step(x, y)\n", "in npu.distribute.shard_batches(batches()):", []),
+        (FUNCTION + "it = batches()\nfor x, y in it:\n    train_step(x, y)\n", "in npu.distribute.shard_batches(it):", []),
+        (FUNCTION + "it = batches()\n" + NEXT, "it = iter(npu.distribute.shard_batches(batches()))\n", []),
+        (METHOD + "it = Data().batches()\n" + NEXT, "it = Data().batches()\n", ["NPU309"]),
+        (FUNCTION + "it = batches()\n" + NEXT.replace("next(it)", "it.get_next()"), "it = batches()\n", ["NPU309"]),
+        (FUNCTION + "it = batches()\nwhile True:\n    train_step(it)\n", "it = batches()\n", ["NPU309"]),
+        ("it = iter(data)\nwhile True:\n    train_step(it)\n", f"it = iter({SHARDED})\n", []),
+        ("it = iter(data)\n" + NEXT, f"it = iter({SHARDED})\n", []),
+        ("it = iter(data)\n" + NEXT.replace("next(it)", "it.get_next()"), f"it = iter({SHARDED})\n", []),
+        ("it = iter(data)\nwhile True:\n    train_step(*next(it))\n", f"it = iter({SHARDED})\n", []),
+        ("class T:\n    def __init__(self):\n        self.it = iter(data)\n    def go(self):\n"
+         "        train_step(*next(self.it))\nT().go()\n", f"self.it = iter({SHARDED})\n", []),
+        ("it = lib.batches()\n" + NEXT, "it = lib.batches()\n", ["NPU309"]),
+        ("def go(it):\n    train_step(*next(it))\ngo(lib.batches())\n", "go(lib.batches())\n", ["NPU309"]),
+        ("it = iter(data)\nprint(next(it))\n", "it = iter(data)\n", []),
+        (FUNCTION + "it = batches()\nprint(next(it))\n", "it = batches()\n", []),
+    ],
+    ids=["loop", "loop over a variable", "next", "method", "get_next of a function", "passed from a function", "passed", "before the step", "get_next", "in the step", "attribute",
+         "unknown", "unknown argument", "not trained", "function, not trained"],
+)  # fmt: skip
+def test_an_iterator_that_steps_read_is_sharded(text: str, after: str, codes: list[str]) -> None:
+    new, findings = converted(START + text)
+    assert after in new and findings == codes
+
+
 def test_batches_of_unknown_origin_are_reported() -> None:
     new, findings = converted(START + "for x, y in batches:\n    train_step(x, y)\n")
     assert "shard_batches" not in new and findings == ["NPU309"]

@@ -6,6 +6,9 @@ NPU308). Batch sizes and learning rates of the script stay right. Loops that onl
 data needs a seed, so that all ranks read the same batches: ``tf.random.set_seed(1)``. A dataset may be an argument of a
 method, if all calls of the method pass datasets.
 
+An iterator whose elements a step gets is sharded where the script makes it. The rule reports it if its elements are read
+by ``get_next`` or in the step and a function makes it.
+
 The rule reports training loops over something else. There all ranks compute the same batches, which is right but no
 faster.
 
@@ -150,8 +153,9 @@ Untouched::
 from __future__ import annotations
 
 import ast
-from typing import Iterator
+from typing import Iterable, Iterator
 
+from ...analysis.batch_iterators import Read, is_iterator, iterated, reads
 from ...analysis.datasets import is_dataset
 from ...analysis.device_placement import in_test
 from ...analysis.parallel_training import (
@@ -166,7 +170,7 @@ from ...analysis.parallel_training import (
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Where
-from ...semantics.value_flow import origins
+from ...semantics.value_flow import Origin, origins
 from ...syntax.expressions import last_name
 from ...syntax.source import one_line
 from ..base import Change, Context, Finding, Result
@@ -180,13 +184,29 @@ def check_file(context: Context) -> Iterator[Result]:
     if not is_parallel(context) or has_own_strategy(context):
         return
     functions = training_functions(context)
+    steps = trains(context.names.tree.body, functions)
+    taken = {read.call: read for read in reads(context.names, steps) if not in_test(context, read.call)}
+    made: set[str] = set()
     for statement, where in context.names.places.items():
         if in_test(context, statement):
             continue
         if isinstance(statement, ast.For):
             yield from _loop(context, statement, where, functions)
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-            yield from _iterator(context, statement, where, functions)
+            for result in _iterator(context, statement, where, steps, taken.values()):
+                made.update(_loaded(target) for target in statement.targets)
+                yield result
+    for read in taken.values():
+        if _loaded(read.iterator) not in made and not _is_sharded(context, read.iterator, read.where):
+            yield _unsharded_iterator(context, read.call)
+
+
+def _unsharded_iterator(context: Context, node: ast.expr) -> Finding:
+    return Finding(
+        node,
+        "all ranks train on the same batches. "
+        f"Write {device_name(context.names)}.distribute.shard_batches(...) around the dataset of this iterator",
+    )
 
 
 def _loop(context: Context, loop: ast.For, where: Where, functions: frozenset[str]) -> Iterator[Result]:
@@ -206,31 +226,59 @@ def _loop(context: Context, loop: ast.For, where: Where, functions: frozenset[st
         )
 
 
-def _iterator(context: Context, statement: ast.Assign, where: Where, functions: frozenset[str]) -> Iterator[Result]:
-    """Shard the dataset of an iterator that training steps read."""
-    call = statement.value
-    assert isinstance(call, ast.Call)
-    target = statement.targets[0]
-    if not (isinstance(call.func, ast.Name) and call.func.id == "iter" and isinstance(target, ast.Name)):
+def _iterator(
+    context: Context, statement: ast.Assign, where: Where, steps: list[ast.Call], taken: Iterable[Read]
+) -> Iterator[Result]:
+    """Shard the dataset of an iterator that training steps read, or that they get.
+
+    What shard_batches makes of an iterator of unknown origin is a generator, which has no get_next and no place in a
+    tf.function.
+    """
+    call, target = statement.value, statement.targets[0]
+    dataset = _dataset(context, call, where) if isinstance(call, ast.Call) else None
+    if dataset is None or not isinstance(target, (ast.Name, ast.Attribute)):
         return
-    dataset = _dataset(context, call, where)
-    calls = trains(context.names.tree.body, functions)
-    if dataset is not None and any(_reads(other, {target.id}) for other in calls):
+    read = [each for each in taken if _loaded(each.iterator) == _loaded(target)]
+    passed = isinstance(target, ast.Name) and any(
+        isinstance(node, ast.Name) and node.id == target.id and not _is_read(context, node)
+        for step in steps
+        for node in ast.walk(step)
+    )
+    if iterated(call) is not None and (read or passed):
         yield _sharded(context, dataset)
+    elif (
+        is_iterator(call, where, context.names) and passed or any(isinstance(r.call.func, ast.Attribute) for r in read)
+    ):
+        yield _unsharded_iterator(context, call)
+    elif is_iterator(call, where, context.names) and read:
+        yield _sharded(context, call, "iter(")
 
 
-def _sharded(context: Context, dataset: ast.expr) -> Change:
+def _is_read(context: Context, node: ast.Name) -> bool:
+    """Return True for x in ``next(x)``."""
+    parent = context.names.parents.get(node)
+    return isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "next"
+
+
+def _loaded(target: ast.expr) -> str:
+    """Return a variable or an attribute as an expression that reads it, to compare it."""
+    return ast.dump(target).replace("Store()", "Load()")
+
+
+def _sharded(context: Context, dataset: ast.expr, around: str = "") -> Change:
     name = device_name(context.names)
     return Change(
         dataset,
         "each rank trains on its slice of each batch",
-        wrap(context.source, dataset, f"{name}.distribute.shard_batches(", ")"),
+        wrap(context.source, dataset, f"{around}{name}.distribute.shard_batches(", "))" if around else ")"),
         (name,),
     )
 
 
 def _dataset(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
-    """Return the part of the iterable of a loop that is a dataset, or None."""
+    """Return the part of the iterable of a loop that is a dataset or an iterator of one, or None."""
+    if is_iterator(node, where, context.names) and iterated(node) is None:
+        return node
     if is_dataset(node, where, context.names):
         inner = node.func if isinstance(node, ast.Call) else None
         if isinstance(inner, ast.Attribute) and inner.attr == "enumerate":
@@ -259,7 +307,13 @@ def _is_sharded(context: Context, node: ast.expr, where: Where) -> bool:
     if any(isinstance(n, ast.Call) and _shards(context.resolve(n.func, where)) for n in ast.walk(node)):
         return True
     found = origins(node, where, context.names, methods=True)
-    return bool(found) and all(_shards(origin.resolve()) for origin in found)
+    return bool(found) and all(_shards(origin.resolve()) or _is_of_sharded(origin) for origin in found)
+
+
+def _is_of_sharded(origin: Origin) -> bool:
+    inner = iterated(origin.node)
+    values = origins(inner, origin.where, origin.names, methods=True) if inner is not None else []
+    return bool(values) and all(_shards(value.resolve()) for value in values)
 
 
 def _shards(name: str | None) -> bool:
