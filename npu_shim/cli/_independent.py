@@ -7,6 +7,7 @@ import shlex
 from typing import Sequence
 
 from npu_shim.cli._preload import files_of
+from npu_shim.import_hook import tool
 from npu_shim.import_hook.project_files import project_root
 from npu_shim.import_hook.rank_names import trains_alone
 
@@ -18,6 +19,10 @@ def warning(target: Sequence[str], ranks: int) -> str | None:
         target: the script, or ``-m`` and the module, with its arguments.
         ranks: of the job.
     """
+    try:
+        tool.load()  # it reads imports
+    except tool.ToolMissing:
+        return None  # nor could it convert the script
     files = trains_alone(*files_of(target)) if ranks > 1 else []
     if not files:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from typing import Sequence
 
 import pytest
 
+import npu_shim
 from npu_shim.cli._independent import warning
 
 pytestmark = pytest.mark.once
@@ -92,7 +94,9 @@ def test_a_name_in_another_file_counts(tmp_path: pathlib.Path, monkeypatch: pyte
 
 def launched(folder: pathlib.Path, script: str, *options: str) -> str:
     command: Sequence[str] = [sys.executable, "-m", "npu_shim", "launch", "--ranks", "2", "--log-dir", str(folder)]
-    done = subprocess.run([*command, *options, script], cwd=folder, stderr=subprocess.PIPE, text=True)
+    root = pathlib.Path(npu_shim.__file__).parent.parent
+    env = {**os.environ, "PYTHONPATH": str(root)}  # the launcher finds the tool by itself
+    done = subprocess.run([*command, *options, script], cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
