@@ -7,10 +7,10 @@ project that makes a model when it is imported. Modules that are only imported a
 of several commands (click, typer, fire) each command that uses TensorFlow opens the device.
 
 A program is one of TensorFlow 2 if it shows this, for example by tf.GradientTape, tf.function, ``loss.numpy()`` or a
-name that TensorFlow 1 does not have. The message names the first evidence. A program that only trains a Keras model
-shows nothing; there the two lines work with both versions: in graph mode they give Keras a session for the NPU.
-Programs that build graphs get sessions for the NPU (NPU101, NPU105). ``--tf 1`` or ``--tf 2`` overrules the evidence,
-and with ``--compat-v1`` all programs are of TensorFlow 1.
+name that TensorFlow 1 does not have, in code that the script reaches. The message names the first evidence. A program
+that only trains a Keras model shows nothing; there the two lines work with both versions: in graph mode they give Keras
+a session for the NPU. Programs that build graphs get sessions for the NPU (NPU101, NPU105). ``--tf 1`` or ``--tf 2``
+overrules the evidence, and with ``--compat-v1`` all programs are of TensorFlow 1.
 
 With ``-d tf_strategy`` a line follows that gives all ranks the random numbers of rank 0, unless the program sets the
 seeds that it needs. Ranks must shuffle alike. A program that opens the device itself gets this line, too, unless
