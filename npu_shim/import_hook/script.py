@@ -10,6 +10,7 @@ from importlib.machinery import BuiltinImporter, SourceFileLoader
 from types import ModuleType, TracebackType
 from typing import Callable
 
+from npu_shim.import_hook import other_version
 from npu_shim.import_hook.hook import Finder, MigratedLoader
 
 
@@ -95,7 +96,9 @@ def _run(execute: Callable[[], None]) -> None:
         shown = sys.excepthook
 
         def excepthook(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
-            own = _without_launcher(trace)
+            own, text = _without_launcher(trace), other_version.advice(value)
+            if text:
+                print(f"npu_shim: {text}", file=sys.stderr, flush=True)
             shown(kind, value.with_traceback(own), own)
 
         sys.excepthook = excepthook

@@ -8,6 +8,7 @@ import signal
 import textwrap
 from typing import TYPE_CHECKING
 
+from npu_shim.import_hook.other_version import SPEAKS
 from npu_shim.rehearsal import result
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.running import TIMED_OUT, Run
@@ -62,7 +63,7 @@ def not_completed(part: JsonObject) -> str:
     how, fix = _end(part["exit_code"])
     return (
         f"{part['script']} ended with {how} after {part['steps']} recorded steps. {_last_output(output, fix)}"
-        f"{_missing_package(output)}{_early_rank(output)}{fix}See its output in {part['log']}."
+        f"{_missing_package(output)}{_other_version(output)}{_early_rank(output)}{fix}See its output in {part['log']}."
     )
 
 
@@ -114,6 +115,12 @@ def _early_rank(output: str) -> str:
         f"{waiting.capitalize()} waits in {kind}, and {other} is {where}: give all ranks the same number of steps, and "
         "the same collectives in each. "
     )
+
+
+def _other_version(output: str) -> str:
+    """Return the sentences about a script of the other TensorFlow; an empty string for others."""
+    found = re.search(f"^npu_shim: t({SPEAKS[1:]}.*)$", output, re.M)
+    return f"T{found.group(1)} " if found else ""
 
 
 def _missing_package(output: str) -> str:
