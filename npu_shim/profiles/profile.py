@@ -50,7 +50,9 @@ def read(folder: str, graphs: Sequence[str] = (), product: Product | None = None
     _leave_earlier_runs(made)
     made.lines = _lines(folder, graphs, made)
     if not (made.devices or made.rows["op_statistic"] or made.rows["communication_statistic"]):
-        none = f"has no op_summary*.csv, msprof*.db or msprof*.json. Run msprof --export=on --output={folder}"
+        collected = any(name.startswith("PROF_") for _, folders, _ in os.walk(folder) for name in folders)
+        fix = f"Run msprof --export=on --output={folder}" if collected else "Give the DIR of npu-shim run --profile DIR"
+        none = f"has no op_summary*.csv, msprof*.db or msprof*.json. {fix}"
         wrong = [f"has no table that can be read. {path}: {problem}" for path, problem in made.problems.items()]
         raise ValueError(f"{folder} {[*wrong, none][0]}")
     return made

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.once
         (["missing"], "folder not found: missing. Give the folder of a profile"),
         (["{folder}", "missing"], "folder not found: missing"),
         (["{folder}", "--graph", "missing"], "folder not found: missing"),
-        (["{folder}"], "{folder} has no op_summary*.csv, msprof*.db or msprof*.json. Run msprof --export=on"),
+        (["{folder}"], "{folder} has no op_summary*.csv, msprof*.db or msprof*.json. Give the DIR of npu-shim run"),
         (["{folder}", "{folder}", "--html", "page.html"], "are for one profile. Give one folder"),
         (["{folder}/bad"], "its first line has no column 'op name', 'task start time'. Export the profile again"),
         (["{folder}", "--product", "ascend911"], "--product ascend911: no such product"),
@@ -36,3 +36,11 @@ def test_wrong_input_is_an_error_that_says_what_to_do(
         code = int(error.code or 0)
     assert code == 2
     assert message.format(folder=tmp_path) in capsys.readouterr().err
+
+
+def test_only_what_msprof_collects_is_exported_by_it(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "PROF_1").mkdir()
+    assert main(["profile", str(tmp_path)]) == 2
+    assert f"Run msprof --export=on --output={tmp_path}" in capsys.readouterr().err
