@@ -10,10 +10,8 @@ from typing import Collection, Iterable, Iterator, NamedTuple
 
 from ..project.module_cache import LRU
 from ..semantics.module_index import ModuleIndex
-from .code_links import imported_kinds, links, outline
 from .entry_points import is_program
 from .evidence_words import may_show, with_words
-from .reached_code import reached_code
 from .tensorflow_evidence import Evidence, FileEvidence, evidence_of
 
 _MOST_SCRIPTS = 16  # whose reach is kept
@@ -141,6 +139,8 @@ class Reach:
     def parts(self) -> dict[str, set[str]] | None:
         """The parts of each file that are reached; None for all. They are searched when they are first asked for."""
         if not self._is_searched:
+            from .reached_code import reached_code  # only here: programs of one file do not need it
+
             self._is_searched = True
             is_library = not self._project.once(is_program, self._script)
             self._parts = reached_code(self._project, self._script, is_library)
@@ -150,6 +150,8 @@ class Reach:
         """Return the evidence in the code of a file that is reached."""
         found = self._project.once(of_file, path)
         if path != self._script and self.parts is not None and found.found:
+            from .code_links import outline  # only here, as above
+
             names = self._project.once(outline, path)
             reached = self.parts.get(path, set())
             return FileEvidence(each for each in found.found if names.unit_at(each.line) in reached)
@@ -186,6 +188,8 @@ class Reach:
         """Return True if the code of a file that is reached has a word of a kind. To analyse the file takes longer."""
         if self.parts is None:
             return True
+        from .code_links import imported_kinds, links  # only here, as above
+
         reached = self.parts.get(path, set())
         kinds = {kind for name in reached for kind in self._project.once(links, path, name).kinds}
         return may_show(self._project, path, kinds | self._project.once(imported_kinds, path), kind)
