@@ -226,6 +226,15 @@ def test_an_optimizer_that_a_method_makes_with_an_argument(maker: str, made: str
     assert converted(HEAD + DATASET + maker + trainer + end.replace("net", "net, settings.make"))[1] == ["NPU308"]
 
 
+def test_an_optimizer_that_is_a_default_is_reported() -> None:
+    """Python makes it where the class is defined, before the device is open, so averaging would do nothing."""
+    trainer = TRAINER.replace("net, name", "net, optimizer=tf.keras.optimizers.SGD(0.1)").replace(
+        "MADE(0.1)", "optimizer"
+    )
+    new, findings = converted(HEAD + DATASET + trainer + "Trainer(net).fit(data)\n")
+    assert "distributed_optimizer" not in new and findings == ["NPU308"]
+
+
 def test_a_step_that_gets_its_optimizer_from_a_factory_that_the_caller_passes() -> None:
     step = STEP.replace("(x, y)", "(optimizer, x, y)")
     text = HEAD + DATASET + "def make(n):\n    return tf.keras.optimizers.SGD(0.1), n\n" + step

@@ -166,6 +166,13 @@ def check_file(context: Context) -> Iterator[Result]:
         if reduces and (its_role != MADE or not _clips(call.node)):
             continue
         if its_role in (MADE, AROUND) and is_keras(call.node, call.where, context.names):
+            if _is_default(context, call.node):
+                yield Finding(
+                    call.node,
+                    "this default is made before the device is open. Make the optimizer in the function and write "
+                    f"{name}.distribute.distributed_optimizer(...) there",
+                )
+                continue
             yield Change(
                 call.node,
                 "gradients of this optimizer averaged over all ranks",
@@ -195,6 +202,18 @@ def check_file(context: Context) -> Iterator[Result]:
                 f"the gradients belong to one rank. Write {name}.distribute.distributed_optimizer(...) where the "
                 "optimizer is created",
             )
+
+
+def _is_default(context: Context, node: ast.Call) -> bool:
+    """Return True for a call in the default of a parameter, which Python runs where the function is defined."""
+    inner: ast.AST = node
+    for around in context.names.ancestors(node):
+        if isinstance(around, ast.FunctionDef):
+            return inner in (*around.args.defaults, *around.args.kw_defaults)
+        if isinstance(around, (ast.Lambda, ast.stmt)):
+            return False
+        inner = around if isinstance(around, ast.expr) else inner
+    return False
 
 
 def _clips(call: ast.Call) -> bool:
