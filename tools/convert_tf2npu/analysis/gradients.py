@@ -13,7 +13,7 @@ from ..semantics.signatures import bind
 from ..semantics.value_flow import origins
 from ..syntax.expressions import last_name
 from .gradient_sources import AVERAGED, BY_HAND, BY_OPTIMIZER, GradientSource, Trace
-from .optimizers import AROUND, role
+from .optimizers import AROUND, MADE, role
 
 GRADIENTS = (
     "ys",
@@ -91,7 +91,7 @@ def only_applies(context: Context, made: ast.Call) -> bool:
     word, found, computes = statement.targets[0].id, [], False
     for node in names.mentions(word):
         bindings = names.lookup(word, names.place(node)) if isinstance(node, ast.Name) else None
-        if not bindings or any(each.node is not made for each in bindings):
+        if not bindings or not all(_is_made(names, each.node) for each in bindings):
             return False
         parent = names.parents.get(node)
         call = names.parents.get(parent) if parent is not None else None
@@ -109,6 +109,11 @@ def only_applies(context: Context, made: ast.Call) -> bool:
         and not (computes and any(source.kind != AVERAGED for source in each.sources))
         for each in found
     )
+
+
+def _is_made(names: Names, node: ast.AST | None) -> bool:
+    """Return True for a call that makes an optimizer, or puts one around another."""
+    return isinstance(node, ast.Call) and role(node, names.place(node), names) in (MADE, AROUND)
 
 
 def _is_by_script(each: Applied) -> bool:

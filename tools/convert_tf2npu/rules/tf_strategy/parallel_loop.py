@@ -130,6 +130,30 @@ Untouched::
     for x, y in npu.distribute.shard_batches(batches_of(images, labels)):
         train_step(x, y)
 
+Reported::
+
+    import tensorflow as tf
+
+    for step in range(1000):
+        x, y = sample(images, labels)
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.variables), model.variables))
+
+Untouched::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    npu.distribute.share_random_state()
+
+    for step in range(1000):
+        x, y = npu.distribute.shard_batch(sample(images, labels))
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.variables), model.variables))
+
 Untouched::
 
     import tensorflow as tf
@@ -178,6 +202,7 @@ from ..base import Change, Context, Finding, Result
 CODE = "NPU309"
 NEEDS = {"distributed": "tf_strategy"}
 _AROUND = frozenset({"enumerate", "tqdm", "zip", "iter"})
+_TAKES = frozenset({"next", "get_next", "shard_batch", "shard_batches"})
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -212,12 +237,20 @@ def _unsharded_iterator(context: Context, node: ast.expr) -> Finding:
 def _loop(context: Context, loop: ast.For, where: Where, functions: frozenset[str]) -> Iterator[Result]:
     targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     calls = trains(loop.body, functions)
+    if counts(loop.iter):
+        if any(_is_step(context, call, loop) for call in calls) and not _takes_batches(loop):
+            yield Finding(
+                loop.iter,
+                "all ranks train on the same batches. Let each take its rows: "
+                f"batch = {device_name(context.names)}.distribute.shard_batch(batch)",
+            )
+        return
     if not any(_reads(call, targets) or _is_step(context, call, loop) for call in calls):
         return
     dataset = _dataset(context, loop.iter, where)
     if dataset is not None:
         yield _sharded(context, dataset)
-    elif not _is_sharded(context, loop.iter, where) and not counts(loop.iter):
+    elif not _is_sharded(context, loop.iter, where):
         name = device_name(context.names)
         yield Finding(
             loop.iter,
@@ -288,6 +321,11 @@ def _dataset(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
         found = [dataset for dataset in (_dataset(context, arg, where) for arg in node.args) if dataset is not None]
         return found[0] if len(found) == 1 else None
     return None
+
+
+def _takes_batches(loop: ast.For) -> bool:
+    """Return True if a loop over numbers takes batches from an iterator, or slices them already."""
+    return any(isinstance(node, ast.Call) and last_name(node.func) in _TAKES for node in ast.walk(loop))
 
 
 def _reads(call: ast.Call, targets: set[str]) -> bool:

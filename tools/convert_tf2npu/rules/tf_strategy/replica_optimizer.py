@@ -143,6 +143,18 @@ Untouched::
 Untouched::
 
     import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    if name == 'adam':
+        optimizer = tf.train.AdamOptimizer(rate)
+    else:
+        optimizer = tf.train.GradientDescentOptimizer(rate)
+    gradients = npu_allreduce(tf.gradients(loss, variables))
+    train_op = optimizer.apply_gradients(zip(gradients, variables))
+
+Untouched::
+
+    import tensorflow as tf
     from mycompany.search import AdamOptimizer
 
     best = AdamOptimizer(0.1).minimize(cost)
