@@ -386,6 +386,13 @@ def test_fit_of_a_model_of_unknown_type_is_reported(text: str, codes: list[str])
     assert converted(OTHER + text)[1] == codes
 
 
+def test_a_positional_compile_shows_that_a_script_trains() -> None:
+    text = "import tensorflow as tf\nfrom nets import build\nmodel = build()\nmodel.compile('adam', 'mse')\nmodel.fit(x, y)\n"
+    new, codes = converted(text)
+    assert codes == ["NPU307"] and "npu.open().as_default()\n" in new
+    assert converted(text.replace("tensorflow as tf", "torch")) == (text.replace("tensorflow as tf", "torch"), [])
+
+
 def test_models_that_another_file_trains_and_saves(tmp_path: pathlib.Path) -> None:
     train = OTHER + "import helper\nhelper.train(m, x)\nhelper.save(m, 'w.h5')\n"
     helper = "import os\ndef train(net, x):\n    net.fit(x)\ndef save(net, path):\n    net.save(path)\n"

@@ -14,6 +14,7 @@ from ..syntax.expressions import last_name, last_part
 from ..tf_api.canonical_names import canonical, is_only_version2, is_version1, of_keras
 from ..tf_api.later_names import has_backport
 from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, became, rest_of
+from .compiled_models import is_compiled
 from .idle_sessions import SET_SESSION, Use, use_of
 
 _TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
@@ -390,7 +391,7 @@ def _values(names: Names, shows_two: bool) -> Iterator[Evidence]:
         binding.target.partition(".")[0] == "tensorflow"
         for bindings in names.module.bindings.values()
         for binding in bindings
-    ) and not _imports_torch(names)
+    ) and not _imports(names, "torch")
     for call in names.calls:
         function = call.node.func
         if of_tensorflow and isinstance(function, ast.Attribute) and function.attr == "numpy" and not call.node.args:
@@ -413,34 +414,29 @@ def _is_sequence(names: Names, node: ast.expr, where: Where) -> bool:
 
 
 def _training(names: Names, calls_keras: bool) -> Iterator[ast.Call]:
-    """Yield the calls that train a Keras model, or an object that the file compiles or trains as only Keras does.
+    """Yield the calls that train a Keras model, or an object that is compiled or trained as only Keras does.
 
     ``minimize`` of a Keras optimizer trains, too. Of each function the first call is enough.
     """
-    compiled = {
-        call.node.func.value.id
-        for call in names.calls
-        if isinstance(call.node.func, ast.Attribute)
-        and isinstance(call.node.func.value, ast.Name)
-        and call.node.func.attr == "compile"
-        and {"loss", "optimizer"} & {keyword.arg for keyword in call.node.keywords}
-    }
+    may_be_keras = calls_keras or _imports(names, "tensorflow") and not _imports(names, "torch")
     known: set[Scope] = set()
     for call in names.calls:
         if isinstance(call.node.func, ast.Attribute) and call.where.scope not in known:
-            if _trains(names, call, call.node.func, compiled if calls_keras else set()):
+            if _trains(names, call, call.node.func, may_be_keras):
                 known.add(call.where.scope)
                 yield call.node
 
 
-def _trains(names: Names, call: Call, function: ast.Attribute, compiled: set[str]) -> bool:
+def _trains(names: Names, call: Call, function: ast.Attribute, may_be_keras: bool) -> bool:
     model = function.value
     if function.attr in _TRAINING:
+        kind = names.types.of(model, call.where)
         return (
-            isinstance(model, ast.Name)
-            and model.id in compiled
-            or names.types.of(model, call.where) == Type.MODEL
+            kind == Type.MODEL
             or trains_as_keras(names, call)
+            or kind is None
+            and may_be_keras
+            and is_compiled(names, model, call.where)
         )
     return function.attr == "minimize" and names.types.of(model, call.where) == Type.KERAS_OPTIMIZER
 
@@ -453,12 +449,16 @@ def trains_as_keras(names: Names, call: Call) -> bool:
         and function.attr in _TRAINING
         and (function.attr != "fit" or not _OF_FIT.isdisjoint({keyword.arg for keyword in call.node.keywords}))
         and names.types.of(function.value, call.where) is None
-        and not _imports_torch(names)
+        and not _imports(names, "torch")
     )
 
 
-def _imports_torch(names: Names) -> bool:
-    return any(binding.target == "torch" for bindings in names.module.bindings.values() for binding in bindings)
+def _imports(names: Names, package: str) -> bool:
+    return any(
+        binding.target.partition(".")[0] == package
+        for bindings in names.module.bindings.values()
+        for binding in bindings
+    )
 
 
 def _evidence(names: Names, name: str, node: ast.AST, kind: Kind) -> Evidence:
