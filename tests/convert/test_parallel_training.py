@@ -387,7 +387,7 @@ def test_fit_of_a_model_of_unknown_type_is_reported(text: str, codes: list[str])
 
 
 def test_a_positional_compile_shows_that_a_script_trains() -> None:
-    text = "import tensorflow as tf\nfrom nets import build\nmodel = build()\nmodel.compile('adam', 'mse')\nmodel.fit(x, y)\n"
+    text = "import tensorflow as tf\nfrom nets import build\ndef train(m):\n    m.compile('adam', 'mse')\n    m.fit(x, y)\ntrain(build())\n"
     new, codes = converted(text)
     assert codes == ["NPU307"] and "npu.open().as_default()\n" in new
     assert converted(text.replace("tensorflow as tf", "torch")) == (text.replace("tensorflow as tf", "torch"), [])
