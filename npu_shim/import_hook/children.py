@@ -8,7 +8,8 @@ which it imports the main script. This module extends that description.
 from __future__ import annotations
 
 import multiprocessing.spawn
-from typing import Any, Callable, Mapping, Sequence
+import pickle
+from typing import Any, Callable
 
 from npu_shim.import_hook import hook, tool
 from npu_shim.import_hook.conversions import Conversions
@@ -19,7 +20,7 @@ _JOIN = """import sys
 sys.path.insert(0, {root!r})
 from npu_shim.import_hook.children import join
 sys.path.remove({root!r})
-join(*{state!r})"""
+join({state!r})"""
 _ALIAS = """import sys
 sys.path.insert(0, {root!r})
 import npu_shim.alias
@@ -35,11 +36,8 @@ class _InstallOnUnpickle:
 
     def __init__(self, finder: Finder) -> None:
         conversions, files = finder.conversions, finder.conversions.files
-        self._state = (
-            conversions.settings,
-            (files.root, files.exclude, files.folder),
-            conversions.paths,
-            finder.watch_shapes,
+        self._state = pickle.dumps(
+            (conversions.settings, (files.root, files.exclude, files.folder), conversions.paths, finder.watch_shapes)
         )
 
     def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
@@ -84,16 +82,13 @@ def _describe(first: object) -> None:
     setattr(multiprocessing.spawn, "get_preparation_data", get_preparation_data)
 
 
-def join(
-    settings: Mapping[str, Any], files: tuple[str, Sequence[str], str], paths: list[str], watch_shapes: bool
-) -> None:
+def join(state: bytes) -> None:
     """Convert the same files in this process as in its parent.
 
     Args:
-        settings: the settings of the rules.
-        files: the arguments of ProjectFiles.
-        paths: files that the script may import.
-        watch_shapes: True to report shapes that change.
+        state: pickled: the settings of the rules, the arguments of ProjectFiles, the files that the script may import,
+            and True to report shapes that change.
     """
-    tool.load()
+    tool.load()  # it has the classes of some settings
+    settings, files, paths, watch_shapes = pickle.loads(state)
     follow(hook.install(Conversions(settings, ProjectFiles(*files), paths), watch_shapes))
