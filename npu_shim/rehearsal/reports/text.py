@@ -37,7 +37,7 @@ def verdict(result: Result) -> str:
         text = _HALF_VERDICTS[result["verdict"]].format(**half)
     else:
         text = _VERDICTS.get(result["verdict"], NOT_RUN_TEXT)
-    text += _start(*(part.get("restored", []) for part in (result["original"], result["migrated"])))
+    text += _start(*(result.get(side, {}).get("restored", []) for side in ("original", "migrated")))
     changes = ". ".join(map(_change, result.get("deliberate", ())))  # results before this field have none
     return f"{text} Deliberate: {changes}." if changes else text
 
