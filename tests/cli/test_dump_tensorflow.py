@@ -243,7 +243,7 @@ def test_a_recording_dumps_the_ops_of_the_script_only(script: str, tmp_path: pat
         ),
         (["--dump", "d", "--dump-overflow"], "--dump-overflow needs an NPU. On the CPU, npu-shim run --numerics DIR"),
         (["--dump", "."], "--dump .: the folder is not empty. Give another one, or remove it."),
-        (["--dump", "train.py"], "--dump train.py: it is a file. Give a folder."),
+        (["--dump", "train.py"], "--dump train.py: it is a file. Name a folder."),
         (["--precision", "half"], "precision_mode='half' is not allowed"),
     ],
 )
