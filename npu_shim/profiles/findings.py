@@ -80,7 +80,8 @@ def _loop(device: Device, host: float) -> list[Row]:
         return []
     number = int(np.ceil(host * (1 - _LOOP_GAPS) / (_LOOP_GAPS * rest)))
     why = f"{host / number:.3f} ms of a step are left, if tf.data feeds it"
-    return [Row(f"iterations_per_loop={number}", "util.set_iteration_per_loop", "", 1 / number, host / number, why)]
+    how = "steps_per_execution of fit, else iterations_per_loop"
+    return [Row(f"{number} steps in one call", how, "", 1 / number, host / number, why)]
 
 
 def _gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:

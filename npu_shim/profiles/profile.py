@@ -24,7 +24,7 @@ _READERS: Mapping[str, Callable[[forms.ProfileFile, Profile], None]] = {  # of k
 }
 _LINES = ("lines", "fusion_op")
 _MOST_BYTES = 1 << 26  # of an assessment; a timeline may have more
-_PROBLEM = "it cannot be read as {}: {{}}. Export the profile again with msprof --export=on"
+_PROBLEM = "it cannot be read as {}: {{}}. Export the profile again, of an NPU with msprof --export=on"
 
 
 def read(folder: str, graphs: Sequence[str] = (), product: Product | None = None) -> Profile:
