@@ -28,8 +28,8 @@ _MODEL = "tensorflow.keras.Model"
 
 
 def is_eager(context: Context) -> bool:
-    """Return True if a file is eager or may be, or belongs to a program that runs on TensorFlow 2."""
-    return uses_eager(context) or is_two(context) or is_undecided(context)
+    """Return True if a file is eager or may be, or belongs to a program that runs on TensorFlow 2 or opens its device."""
+    return uses_eager(context) or is_two(context) or is_undecided(context) or verdict(context).opens
 
 
 def is_parallel(context: Context) -> bool:

@@ -154,6 +154,15 @@ Untouched::
 
 Untouched::
 
+    import npu_shim.npu_device as npu
+    import tensorflow as tf
+    from mycompany.training import train
+
+    npu.open().as_default()
+    train(lambda: tf.keras.optimizers.Adam(0.1))
+
+Untouched::
+
     import tensorflow as tf
     from mycompany.search import AdamOptimizer
 
