@@ -28,7 +28,7 @@ _MODEL = "tensorflow.keras.Model"
 
 
 def is_eager(context: Context) -> bool:
-    """Return True if a file is eager or may be, or belongs to a program that runs on TensorFlow 2 or opens its device."""
+    """Return True if a file is eager or may be, or its program runs on TensorFlow 2 or opens the device of it."""
     return uses_eager(context) or is_two(context) or is_undecided(context) or verdict(context).opens
 
 
