@@ -38,7 +38,7 @@ MORE_PLAIN = [
 ]
 STRATEGY = ["fit_adam_clip_sync_scale", "loop_sgd_clip_sync"]
 MORE_STRATEGY = ["fit_sgd", "fit_adam", "fit_sgd_scale", "loop_adam", "loop_sgd_sync", "fit_sgd_clip", "fit_adam_sync"]
-# What reads gradients before an optimizer applies them, in all orders; those by day have each before each other once.
+# Readers of gradients before an optimizer applies them, in all orders at night, in three of them by day.
 READERS = ["fit_clip", "loop_log_clip_unscale_add", "eager_add_unscale_clip_log", "loop_clip_log_add_unscale"]
 MORE_READERS = ["loop_" + "_".join(order) for order in itertools.permutations(("log", "clip", "unscale", "add"))]
 HOROVOD = ["sgd_norm", "adam_clip_scale"]

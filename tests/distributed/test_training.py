@@ -21,7 +21,7 @@ from tests.marks import OF_VERSION_1
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "scripts"
 WAYS = ["wrapper", "class", "npu_optimizer", "npu_optimizer_scale", "sharding", "by_hand", "split", "loss_scale"]
-# What reads gradients before an optimizer applies them, in all orders
+# Readers of gradients before an optimizer applies them, in all orders
 ORDERS = ["_".join(order) for order in itertools.permutations(("log", "clip", "unscale", "add"))]
 READERS = ["wrapper_log_clip_unscale_add", "class_add_unscale_clip_log", "horovod_clip_log_add_unscale"]
 READERS += IS_NIGHTLY * [f"{kind}_{order}" for kind in ("wrapper", "class", "horovod") for order in ORDERS]
@@ -93,7 +93,7 @@ def trained_keras(tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
 
 @pytest.fixture(scope="module")
 def readers(tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
-    """The same for what reads gradients."""
+    """The same for readers of gradients."""
     return results("gradient_readers_v1.py", READERS, tmp_path_factory)
 
 

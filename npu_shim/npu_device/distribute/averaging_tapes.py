@@ -21,7 +21,7 @@ _OF_THIS_RANK = "_npu_shim_gradients_of_this_rank"
 def average_tapes() -> None:
     """Let every tf.GradientTape of this process average the gradients of variables over the ranks.
 
-    Whatever reads them then sees those of one process: clipping, logged norms, histograms, accumulators, loss scales.
+    All readers then see those of one process: clipping, logged norms, histograms, accumulators, loss scales.
     Averages of averages are the same, so an optimizer that averages once more changes nothing.
 
     A tape leaves the gradients of this rank
