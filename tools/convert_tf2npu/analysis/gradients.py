@@ -88,7 +88,13 @@ def only_applies(context: Context, made: ast.Call) -> bool:
         or not isinstance(statement.targets[0], ast.Name)
     ):
         return False
-    word, found, computes = statement.targets[0].id, [], False
+    return context.once(_are_only_applied, statement.targets[0].id)
+
+
+def _are_only_applied(context: Context, word: str) -> bool:
+    """Return True if all that a file does with the optimizers of one name is to apply gradients of the script."""
+    names, here = context.names, applied_here(context)
+    found, computes = [], False
     for node in names.mentions(word):
         bindings = names.lookup(word, names.place(node)) if isinstance(node, ast.Name) else None
         if not bindings or not all(_is_made(names, each.node) for each in bindings):
@@ -162,14 +168,20 @@ def _gathered(context: Context) -> frozenset[ast.AST]:
     """Return the calls of apply_gradients whose gradients all come from loops that they are not in."""
     names, every = context.names, applied_here(context).values()
     uses = collections.Counter(id(source.node) for each in every for source in each.sources)
-    clips = [{*names.ancestors(call.node)} for call in names.calls if "clip" in last_name(call.node.func)]
+    clips: dict[ast.AST, set[ast.AST]] = {}  # by each node around them
+    for call in names.calls:
+        if "clip" in last_name(call.node.func):
+            for around in names.ancestors(call.node):
+                clips.setdefault(around, set()).add(call.node)
+    clipped = len(clips.get(names.tree, ()))
     found: set[ast.AST] = set()
     for each in every:
         loops = [_loop_of(source, each.call, names) for source in each.sources if uses[id(source.node)] == 1]
         pairs = bind(each.call, PAIRS).args.get("grads_and_vars")
         is_of_loops = len(loops) == len(each.sources) and all(loops)
         # Clipping behind the loops would come before the average.
-        if is_of_loops and isinstance(pairs, _ITERABLES) and all(around & set(loops) for around in clips):
+        inside = set().union(*(clips.get(loop, ()) for loop in loops if loop is not None))
+        if is_of_loops and isinstance(pairs, _ITERABLES) and len(inside) == clipped:
             found.add(each.call)
     return frozenset(found)
 

@@ -113,21 +113,22 @@ def _check(context: Context, call: Call, target: ast.expr, values: list[ast.expr
         ignoring = _ignoring_optimizer(context, function)
         move = f"Increment it in {ignoring}.apply_gradients, which ignores global_step, and remove it here"
         pass_it = "Remove it and write optimizer.apply_gradients(..., global_step=global_step)"
-        if _is_of_keras(context, function):
+        if function in context.once(_trained_by_keras):
             pass_it = "Remove it and read optimizer.iterations, which the optimizer increments"
         fix = move if ignoring else pass_it
         yield Finding(call.node, f"this also counts the steps that loss scaling skips. {fix}")
 
 
-def _is_of_keras(context: Context, function: ast.AST) -> bool:
-    """Return True if a Keras optimizer, whose ``apply_gradients`` takes no step, trains in a function."""
+def _trained_by_keras(context: Context) -> frozenset[ast.AST]:
+    """Return the functions in which a Keras optimizer trains, whose ``apply_gradients`` takes no step."""
     names = context.names
-    return any(
-        isinstance(call.node.func, ast.Attribute)
+    return frozenset(
+        parent
+        for call in names.calls
+        if isinstance(call.node.func, ast.Attribute)
         and call.node.func.attr in ("apply_gradients", "minimize")
         and names.types.of(call.node.func.value, call.where) == Type.KERAS_OPTIMIZER
-        and any(parent is function for parent in names.ancestors(call.node))
-        for call in names.calls
+        for parent in names.ancestors(call.node)
     )
 
 

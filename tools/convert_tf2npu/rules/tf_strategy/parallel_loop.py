@@ -177,7 +177,7 @@ Untouched::
 from __future__ import annotations
 
 import ast
-from typing import Iterable, Iterator
+from typing import Iterator
 
 from ...analysis.batch_iterators import Read, is_iterator, iterated, reads
 from ...analysis.datasets import is_dataset
@@ -211,6 +211,11 @@ def check_file(context: Context) -> Iterator[Result]:
     functions = training_functions(context)
     steps = trains(context.names.tree.body, functions)
     taken = {read.call: read for read in reads(context.names, steps) if not in_test(context, read.call)}
+    read_from: dict[str, list[Read]] = {}
+    for read in taken.values():
+        read_from.setdefault(_loaded(read.iterator), []).append(read)
+    variables = (node for step in steps for node in ast.walk(step) if isinstance(node, ast.Name))
+    passed = frozenset(node.id for node in variables if not _is_read(context, node))
     made: set[str] = set()
     for statement, where in context.names.places.items():
         if in_test(context, statement):
@@ -218,7 +223,7 @@ def check_file(context: Context) -> Iterator[Result]:
         if isinstance(statement, ast.For):
             yield from _loop(context, statement, where, functions)
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-            for result in _iterator(context, statement, where, steps, taken.values()):
+            for result in _iterator(context, statement, where, passed, read_from):
                 made.update(_loaded(target) for target in statement.targets)
                 yield result
     for read in taken.values():
@@ -260,7 +265,7 @@ def _loop(context: Context, loop: ast.For, where: Where, functions: frozenset[st
 
 
 def _iterator(
-    context: Context, statement: ast.Assign, where: Where, steps: list[ast.Call], taken: Iterable[Read]
+    context: Context, statement: ast.Assign, where: Where, passed: frozenset[str], read_from: dict[str, list[Read]]
 ) -> Iterator[Result]:
     """Shard the dataset of an iterator that training steps read, or that they get.
 
@@ -271,16 +276,14 @@ def _iterator(
     dataset = _dataset(context, call, where) if isinstance(call, ast.Call) else None
     if dataset is None or not isinstance(target, (ast.Name, ast.Attribute)):
         return
-    read = [each for each in taken if _loaded(each.iterator) == _loaded(target)]
-    passed = isinstance(target, ast.Name) and any(
-        isinstance(node, ast.Name) and node.id == target.id and not _is_read(context, node)
-        for step in steps
-        for node in ast.walk(step)
-    )
-    if iterated(call) is not None and (read or passed):
+    read = read_from.get(_loaded(target), [])
+    is_passed = isinstance(target, ast.Name) and target.id in passed
+    if iterated(call) is not None and (read or is_passed):
         yield _sharded(context, dataset)
     elif (
-        is_iterator(call, where, context.names) and passed or any(isinstance(r.call.func, ast.Attribute) for r in read)
+        is_iterator(call, where, context.names)
+        and is_passed
+        or any(isinstance(r.call.func, ast.Attribute) for r in read)
     ):
         yield _unsharded_iterator(context, call)
     elif is_iterator(call, where, context.names) and read:

@@ -133,8 +133,9 @@ def check_file(context: Context) -> Iterator[Result]:
     if is_eager(context):
         return
     once = averaged_where_applied(context)
-    yield from _where_applied(context, [each for each in once if any(each.call is mine.call for mine in own)])
-    own = [each for each in own if all(each.call is not other.call for other in once)]
+    mine, averaged = {each.call for each in own}, {each.call for each in once}
+    yield from _where_applied(context, [each for each in once if each.call in mine])
+    own = [each for each in own if each.call not in averaged]
     everything = own + _elsewhere(context)
     undecided = _undecided(context, everything)
     reached = {
