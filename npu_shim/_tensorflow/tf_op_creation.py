@@ -80,11 +80,23 @@ class _State(threading.local):
     suspended = 0
 
 
+class _Forms:
+    """Forms that take the place of ops, by the type of op; with ``leaves_graphs``, in eager mode only."""
+
+    def __init__(self) -> None:
+        self.eager: dict[str, tf_op_forms.Form] = {}
+        self.of_graphs: dict[str, tf_op_forms.Form] = {}
+        self.leaves_graphs = False
+
+    @property
+    def in_graphs(self) -> Mapping[str, tf_op_forms.Form]:
+        """Those that ops in graphs get."""
+        return {} if self.leaves_graphs else self.of_graphs
+
+
 _STATE = _State()
 _HOOKS: list[OpHook] = []
-_FORMS: dict[str, tf_op_forms.Form] = {}  # of ops in graphs, by their type
-_EAGER_FORMS: dict[str, tf_op_forms.Form] = {}
-_GRAPHS_AS_WRITTEN: list[bool] = []  # if not empty, forms are for eager mode only
+_FORMS = _Forms()
 # Objects, names and original values of what is replaced while there are hooks or forms
 _ORIGINALS: list[tuple[object, str, object]] = []
 
@@ -107,20 +119,20 @@ def use_forms(forms: Mapping[str, tf_op_forms.Form], only_in_graphs: Mapping[str
     """Let forms take the place of ops that are created from now on, by the type of op."""
     if not _ORIGINALS:
         _install()
-    _EAGER_FORMS.update(forms)
-    _FORMS.update({**forms, **only_in_graphs})
+    _FORMS.eager.update(forms)
+    _FORMS.of_graphs.update({**forms, **only_in_graphs})
 
 
 def leave_graphs() -> None:
     """Let graphs have the ops that the script asks for, and none of forms, until drop_forms()."""
-    _GRAPHS_AS_WRITTEN.append(True)
+    _FORMS.leaves_graphs = True
 
 
 def drop_forms() -> None:
     """Let ops be what they are again."""
-    _FORMS.clear()
-    _EAGER_FORMS.clear()
-    _GRAPHS_AS_WRITTEN.clear()
+    _FORMS.eager.clear()
+    _FORMS.of_graphs.clear()
+    _FORMS.leaves_graphs = False
     _restore()
 
 
@@ -182,7 +194,7 @@ def original_name(tensor: Tensor) -> str:
 
 
 def _restore() -> None:
-    while not _HOOKS and not _FORMS and _ORIGINALS:
+    while not _HOOKS and not _FORMS.of_graphs and _ORIGINALS:
         owner, name, original = _ORIGINALS.pop()
         setattr(owner, name, original)
 
@@ -257,7 +269,7 @@ def _around_helper(original: Function) -> Function:
 
     def helper(*args: object, **kwargs: object) -> Result:
         op_type, *name = args[_IS_1:]
-        is_formed = op_type in _FORMS and not _GRAPHS_AS_WRITTEN
+        is_formed = op_type in _FORMS.in_graphs
         made = _formed(str(op_type), dict(kwargs, name=name[0]) if name else kwargs) if is_formed else None
         if made is None:
             made = original(*args, **kwargs)
@@ -289,7 +301,7 @@ def _formed(op_type: str, keywords: Mapping[str, Any]) -> tuple[Any, ...] | None
 
     is_suspended = _STATE.suspended
     with suspended():
-        op = tf_op_forms.in_graph(_FORMS[op_type], op_type, keywords.get("name"), keywords, change)
+        op = tf_op_forms.in_graph(_FORMS.of_graphs[op_type], op_type, keywords.get("name"), keywords, change)
     if op is None:
         return None
     made = ([None] * len(op.outputs), False, op)
@@ -312,13 +324,13 @@ def _around_fast_path(original: Function) -> Function:
 
     def run(context: object, op_type: str, name: str | None, *args: object) -> Result:
         if _STATE.suspended or not _HOOKS:
-            result = _formed_eagerly(op_type, args) if op_type in _EAGER_FORMS else None
+            result = _formed_eagerly(op_type, args) if op_type in _FORMS.eager else None
             return original(context, op_type, name, *args) if result is None else result
         inputs = [each for argument in args for each in _values_of(argument)]
         for hook in _HOOKS:
             inputs = hook.inputs(op_type, inputs)
         args = tuple(_replaced(args, inputs))
-        result = _formed_eagerly(op_type, args) if op_type in _EAGER_FORMS else None
+        result = _formed_eagerly(op_type, args) if op_type in _FORMS.eager else None
         if result is None:
             with _device_of(op_type):
                 result = original(context, op_type, name, *args)
@@ -345,7 +357,7 @@ def _around_fast_path_of_1(original: Function) -> Function:
     def run(
         context: object, device: object, op_type: str, name: str | None, callbacks: object, *args: object
     ) -> Result:
-        result = _formed_eagerly(op_type, args) if op_type in _EAGER_FORMS else None
+        result = _formed_eagerly(op_type, args) if op_type in _FORMS.eager else None
         return original(context, device, op_type, name, callbacks, *args) if result is None else result
 
     return run
@@ -354,7 +366,7 @@ def _around_fast_path_of_1(original: Function) -> Function:
 def _formed_eagerly(op_type: str, args: Sequence[object]) -> Result | None:
     """Return the output of an op with a form, or a list of several; None if it has none."""
     with suspended():
-        results = tf_op_forms.eagerly(_EAGER_FORMS[op_type], op_type, args)
+        results = tf_op_forms.eagerly(_FORMS.eager[op_type], op_type, args)
     return results[0] if results is not None and len(results) == 1 else results
 
 
@@ -362,10 +374,10 @@ def _around_import(original: Function) -> Function:
     """Return the function that imports a GraphDef, with the forms of its nodes."""
 
     def load(graph_def: GraphDef, *args: object, **kwargs: object) -> Result:
-        if _FORMS and not _GRAPHS_AS_WRITTEN and hasattr(graph_def, "node"):
+        if _FORMS.in_graphs and hasattr(graph_def, "node"):
             number = len(graph_def.node)
             graph_def = tf_import_forms.with_forms(
-                graph_def, _EAGER_FORMS, lambda each, names: original(each, return_elements=names)
+                graph_def, _FORMS.eager, lambda each, names: original(each, return_elements=names)
             )
             add_rehearsal_ops(v1.get_default_graph(), len(graph_def.node) - number)
         if _STATE.suspended or not _HOOKS:
@@ -395,10 +407,10 @@ def _around_execute(original: Function) -> Function:
 
     def execute(op_name: str | bytes, num_outputs: int, inputs: Structure, *args: object, **kwargs: object) -> Result:
         op_type = tf.compat.as_str(op_name)
-        if op_type in _EAGER_FORMS:
+        if op_type in _FORMS.eager:
             attributes: Any = args[0] if args else kwargs["attrs"]
             with suspended():
-                made = tf_op_forms.eagerly(_EAGER_FORMS[op_type], op_type, [*inputs, *attributes])
+                made = tf_op_forms.eagerly(_FORMS.eager[op_type], op_type, [*inputs, *attributes])
             if made is not None:
                 return tf_op_forms.FormOutputs(made)
         if _STATE.suspended or not _HOOKS:

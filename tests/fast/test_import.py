@@ -182,7 +182,7 @@ def test_no_module_inspects_the_stack(repo_root):
 STATE = {
     "_host/host_device.py": {"_import_failure", "_report_once"},
     "_tensorflow/script_frames.py": {"is_library"},
-    "_tensorflow/tf_op_creation.py": {"_EAGER_FORMS", "_FORMS", "_GRAPHS_AS_WRITTEN", "_HOOKS", "_ORIGINALS"},
+    "_tensorflow/tf_op_creation.py": {"_HOOKS", "_ORIGINALS"},
     "_tensorflow/tf_op_forms.py": {"_defaults", "_inferred"},
     "_host/patches.py": {"_original_attributes", "_set_variables", "_to_undo"},
     "_tensorflow/tf_threads.py": {"_kernel_threads"},

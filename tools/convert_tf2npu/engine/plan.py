@@ -101,19 +101,24 @@ class Planner:
     def _context(self, raw: bytes, path: str) -> Context:
         self._project.settle()
         module = self._project.understand(raw, path)
-        context = self._context_of(module)
+        words = self._registry.words_of_others if self._project.is_handed(raw, path) else None
+        context = self._context_of(module, words)
         if "keras" in module.source.text and imports_keras(module.names) and is_of_graphs(context):
-            context = self._context_of(self._project.with_keras_apart(module))
-        if self._project.is_handed(raw, path):
-            context.words = self._registry.words_of_others
+            context = self._context_of(self._project.with_keras_apart(module), words)
         return context
 
-    def _context_of(self, module: Module) -> Context:
+    def _context_of(self, module: Module, words: frozenset[str] | None) -> Context:
         settings = self._settings
         moves = settings.compat_v1 and settings.enabled(MOVING)
-        path, source, names, types = module
-        tf = settings.tf_files.of(path) or settings.tf
-        return Context(source, names, types, settings.distributed, settings.compat_v1, settings.main, moves, tf)
+        return Context(
+            module,
+            distributed=settings.distributed,
+            compat_v1=settings.compat_v1,
+            main=settings.main,
+            moves_contrib=moves,
+            tf=settings.tf_files.of(module.path) or settings.tf,
+            words=words,
+        )
 
     def _without_repeats(self, diagnostics: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
         """Return diagnostics, with one finding for those that say the same in a file, which counts the others."""

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable, NamedTuple, TypeVar
 
 from ..semantics.model import Where
-from ..semantics.module_index import Names, Types
+from ..semantics.module_index import Module
+from ..semantics.once import Once
 from ..syntax.expressions import last_name
-from ..syntax.source import Source
-
-_Answer = TypeVar("_Answer")
 
 
-class _Fields(NamedTuple):
-    source: Source
-    names: Names
-    types: Types
-    distributed: str = ""
-    compat_v1: bool = False
-    main: str = ""
-    moves_contrib: bool = False
-    tf: str = ""
-
-
-class Context(_Fields):
+class Context(Once):
     """All that a rule may look at. It resolves each expression once, however many rules ask for it.
+
+    What ``names.once`` keeps must not refer to the context, which has the names. ``once`` of the context may.
 
     Attributes:
         source: the file as bytes, text and tree.
@@ -38,27 +26,29 @@ class Context(_Fields):
         moves_contrib: True if the rule is on that takes names of tf.contrib from their new homes.
         tf: the version of TensorFlow that the programs speak, 1 or 2, if the user names it.
         words: the last words of the names that the script can call; None allows all.
-        known: the names of the expressions that were resolved.
     """
 
-    words: frozenset[str] | None = None
-
-    def __init__(self, *_: object, **__: object) -> None:
-        self.known: dict[ast.AST, str | None] = {}
+    def __init__(
+        self,
+        module: Module,
+        *,
+        distributed: str = "",
+        compat_v1: bool = False,
+        main: str = "",
+        moves_contrib: bool = False,
+        tf: str = "",
+        words: frozenset[str] | None = None,
+    ) -> None:
+        super().__init__()
+        self.source, self.names, self.types = module.source, module.names, module.types
+        self.distributed, self.compat_v1, self.main = distributed, compat_v1, main
+        self.moves_contrib, self.tf, self.words = moves_contrib, tf, words
+        self._known: dict[ast.AST, str | None] = {}
         self._called: dict[ast.Call, str] | None = None
-        self._once: dict[tuple[object, ...], Any] = {}
-
-    def once(self, find: Callable[..., _Answer], *args: object) -> _Answer:
-        """Return ``find(self, *args)``, computed once. Names would keep the context with it, and so themselves."""
-        key = find, args
-        if key not in self._once:
-            self._once[key] = find(self, *args)
-        answer: _Answer = self._once[key]
-        return answer
 
     def resolve(self, node: ast.AST, where: Where) -> str | None:
         """Return the canonical dotted name of an expression, or None."""
-        known = self.known
+        known = self._known
         if node not in known:  # as a rule: an exception takes longer
             known[node] = self.names.resolve(node, where)
         return known[node]

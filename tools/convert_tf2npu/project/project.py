@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from typing import Any, Callable, Collection, Iterable, KeysView, Pattern, TypeVar, cast
+from typing import Callable, Collection, Iterable, KeysView, Pattern, TypeVar, cast
 
 from ..semantics.module_index import Module, ModuleIndex, Names
 from ..semantics.resolved_name import ResolvedName
@@ -42,6 +42,7 @@ class Project(ModuleIndex):
         keras_apart: bool = False,
         said: SaidVersions = SaidVersions(),
     ) -> None:
+        super().__init__()
         self.files = SourceFiles(paths)
         self._fixed = frozenset(os.path.abspath(path) for path in fixed)
         self._prepare = prepare
@@ -54,7 +55,6 @@ class Project(ModuleIndex):
         self._attributes: dict[tuple[str, str], ResolvedName | None] = {}
         self._ancestries: dict[tuple[str, str], frozenset[str]] = {}
         self._returned: dict[tuple[str, str, str], ResolvedName | None] = {}
-        self._once: dict[tuple[object, ...], Any] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         # Another process reads the files itself.
@@ -138,14 +138,6 @@ class Project(ModuleIndex):
     def settle(self) -> None:
         """Release the memory of dropped modules. Call it between two files."""
         self._store.settle()
-
-    def once(self, find: Callable[..., _Answer], *args: object) -> _Answer:
-        key = find, args
-        try:
-            answer: _Answer = self._once[key]
-        except KeyError:
-            answer = self._once[key] = find(self, *args)
-        return answer
 
     def _analyse(self, raw: bytes, path: str, keras_apart: bool = False) -> Module:
         source = Source(raw)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from typing import Callable, Collection, Iterable, Iterator, NamedTuple, Pattern, TypeVar, Union
+from typing import Collection, Iterable, Iterator, NamedTuple, Pattern, Union
 
 from ..syntax.source import Source
 from .model import Binding, Call, Function, Held, Lift, Scope, Star, Where
+from .once import Once
 from .resolved_name import ResolvedName
 from .tf_types import Type
-
-_Answer = TypeVar("_Answer")
 
 
 class Instance:
@@ -101,8 +100,10 @@ class Types(ABC):
         """Forget all answers, with the modules that they refer to."""
 
 
-class Names(ABC):
+class Names(Once, ABC):
     """Name resolution for one module: the tables of the walk over it, and the questions that rules ask.
+
+    What ``once`` keeps must not refer to names.
 
     Attributes:
         tree: the module.
@@ -234,10 +235,6 @@ class Names(ABC):
         """Return the place of an expression; for a non-call inside a lambda, the place of the statement."""
 
     @abstractmethod
-    def once(self, find: Callable[..., _Answer], *args: object) -> _Answer:
-        """Return ``find(self, *args)``, computed once for this module. Nothing of it may refer to names."""
-
-    @abstractmethod
     def forget(self) -> None:
         """Forget the resolved names, because a name now means something else."""
 
@@ -255,7 +252,7 @@ class Module(NamedTuple):
     types: Types
 
 
-class ModuleIndex(ABC):
+class ModuleIndex(Once, ABC):
     """The modules of a project, as name resolution sees them."""
 
     @property
@@ -342,7 +339,3 @@ class ModuleIndex(ABC):
             path: its path.
             on_objects: what a file contains if a rule that acts on objects can act on it; any file, if None.
         """
-
-    @abstractmethod
-    def once(self, find: Callable[..., _Answer], *args: object) -> _Answer:
-        """Return ``find(self, *args)``, computed once for the project."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import Any, Callable, Iterator, TypeVar, cast
+from typing import Callable, Iterator, cast
 
 from ..syntax.expressions import constant, element, is_none
 from ..tf_api.canonical_names import canonical, of_keras
@@ -26,7 +26,6 @@ from .resolved_name import ResolvedName, agreed
 from .scopes import Scopes, own_returns
 from .stars import from_star, later_stars
 
-_Answer = TypeVar("_Answer")
 _NAMED = (ast.Name, ast.Attribute, ast.Call, ast.IfExp, ast.Subscript)
 # Decorators under which a function still returns what its return statements say.
 _TRANSPARENT = frozenset({"functools.lru_cache", "functools.cache", "functools.wraps"})
@@ -50,6 +49,7 @@ class Resolver(Names):
     def __init__(
         self, tree: ast.Module, project: ModuleIndex | None = None, path: str = "", keras_apart: bool = False
     ) -> None:
+        super().__init__()
         self.tree, self.project, self.path, self.keras_apart = tree, project, path, keras_apart
         self.lift: Lift | None = None
         self.by_name = frozenset()
@@ -65,7 +65,6 @@ class Resolver(Names):
         self._followed: dict[str, ResolvedName | None] = {}
         self._known: dict[ast.AST, ResolvedName | None] = {}
         self._returns: dict[tuple[ast.AST, str], ResolvedName | None] = {}
-        self._once: dict[tuple[object, ...], Any] = {}
 
     # The answers of the parts.
 
@@ -106,14 +105,6 @@ class Resolver(Names):
         return self._positions.place(node)
 
     # What is kept.
-
-    def once(self, find: Callable[..., _Answer], *args: object) -> _Answer:
-        key = find, args
-        try:
-            answer: _Answer = self._once[key]
-        except KeyError:
-            answer = self._once[key] = find(self, *args)
-        return answer
 
     def forget(self) -> None:
         self._known.clear()
