@@ -33,8 +33,8 @@ def places(results: Sequence[tuple[str, FileResult]]) -> Places:
     Args:
         results: path and result of each converted file.
     """
-    from convert_tf2npu.analysis.last_batch import BY_MASK
     from convert_tf2npu.engine.results import CHANGE
+    from convert_tf2npu.rules.data.last_batch import BY_MASK
     from convert_tf2npu.rules.registry import load
 
     found: Places = {}

@@ -28,7 +28,7 @@ _CODE = re.compile(r"from [\w.{}]+ import|import [\w.{}]+( as \w+)?\Z|.*<[/!a-z]
 _ARGUMENTS = re.compile(r"(?<=[\w.])\([^()]*\)")
 # Tables of names, and words that only other code reads.
 _NAMES_ONLY = (
-    "analysis/last_batch.py:and its mask",
+    "rules/data/last_batch.py:and its mask",
     "semantics",
     "syntax/py37",
     "syntax/walk.py",

@@ -17,8 +17,8 @@ cli
 report
 engine
 rules
-analysis
 rewrite
+analysis
 project
 semantics
 syntax
@@ -120,6 +120,39 @@ def test_no_files_import_each_other(folder: str, repo_root: pathlib.Path) -> Non
     code = Code(repo_root / folder)
     assert code.circles() == []
     assert sum(map(len, code.imports.values())) > 3
+
+
+OLD_IMPORTS = {
+    "preamble_and_guard": "from ..rewrite.insertion import is_main_guard",
+    "later_names": "from ..rewrite.call_edits import add_argument, rename, wrap",
+    "dropouts": "from ..rewrite.change import Change, Finding, Result",
+    "v2_behavior": "from ..rewrite.npu_imports import statement_behind",
+    "in_a_function": "def switch():\n    from ..rewrite import insertion",
+}
+
+
+@pytest.mark.parametrize("name", OLD_IMPORTS)
+def test_analysis_that_rewrites_is_noticed(name: str, tmp_path: pathlib.Path) -> None:
+    tool = tmp_path / "convert_tf2npu"
+    for stage in ("analysis", "rewrite"):
+        (tool / stage).mkdir(parents=True)
+    for module in ("call_edits", "change", "insertion", "npu_imports"):
+        (tool / "rewrite" / f"{module}.py").write_text("")
+    (tool / "analysis" / f"{name}.py").write_text(OLD_IMPORTS[name])
+    assert [text.split()[0] for text in Code(tool).upward(order(TOOL))] == [f"convert_tf2npu.analysis.{name}"]
+
+
+def names_of_edits(text: str) -> list[str]:
+    """Return the names in a module that stand for edits, changes and findings."""
+    words = {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(ast.parse(text))}
+    return sorted(words & {"Edit", "Change", "Finding"})
+
+
+def test_analysis_makes_no_edits(repo_root: pathlib.Path) -> None:
+    files = sorted((repo_root / "tools" / "convert_tf2npu" / "analysis").glob("*.py"))
+    assert len(files) > 40
+    assert [path.name for path in files if names_of_edits(path.read_text(encoding="utf-8"))] == []
+    assert names_of_edits("yield Change(node, text, (source.Edit(0, 1, new),))") == ["Change", "Edit"]
 
 
 def is_rule(path: pathlib.Path) -> bool:

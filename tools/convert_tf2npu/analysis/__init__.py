@@ -1,5 +1,5 @@
 """Questions that several rules ask: devices, training phase, datasets, batches, optimizers, gelu.
 
-Imports: ``rewrite`` and below.
+Imports: ``project`` and below.
 Gives: answers about expressions and calls; no edits.
 """

@@ -6,7 +6,7 @@ import re
 
 from ..project.context import Context
 from ..tf_api.canonical_names import is_only_version2
-from .v2_behavior import switch
+from .v2_behavior import place_of_switch
 
 _EAGER = frozenset(
     {
@@ -45,8 +45,8 @@ def _uses_eager(context: Context) -> bool:
 
 def _gets_switch(context: Context) -> bool:
     """Return True if the file is lifted to compat.v1 and gets the call that disables eager execution."""
-    found = switch(context) if context.compat_v1 else None
-    return found is not None and bool(found.edits)
+    place = place_of_switch(context) if context.compat_v1 else None
+    return place is not None and not place.is_manual
 
 
 def trains_eagerly(context: Context) -> bool:

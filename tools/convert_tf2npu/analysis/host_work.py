@@ -8,6 +8,7 @@ from typing import Iterable
 from ..project.context import Context
 from ..semantics.model import Where
 from ..semantics.tf_types import Type
+from ..syntax.expressions import last_name
 from .device_placement import trains_itself
 from .freezing import only_freezes
 
@@ -36,6 +37,7 @@ _DRAWING = frozenset(
     """axis colorbar figure imshow legend plot savefig set_axis_off set_title show subplot subplots suptitle
 tight_layout title xlabel ylabel""".split()
 )
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _VALUES = frozenset({"numpy", "format", "join", "astype", "squeeze", "decode"})
 _SHOWING = frozenset({"print", "len", "str", "repr", "format", "type", "list", "range", "enumerate", "zip", "next"})
 
@@ -103,6 +105,25 @@ def is_shown(context: Context, node: ast.AST) -> bool:
     return any(_statement(context, use) is ast.For for use in uses) and all(
         _is_loop_that_shows(context, use, where) for use in uses
     )
+
+
+def stays_on_host(context: Context, node: ast.AST) -> bool:
+    """Return True if code belongs to a unit test, a serving function, or a function that writes records."""
+    for parent in context.names.ancestors(node):
+        if isinstance(parent, ast.ClassDef) and (
+            parent.name.endswith(("Test", "TestCase", "Tests"))
+            or any(last_name(base).endswith("TestCase") for base in parent.bases)
+        ):
+            return True
+        if isinstance(parent, _FUNCTIONS) and (
+            parent.name.startswith(("test_", "serving")) or "serving_" in parent.name or _writes(parent)
+        ):
+            return True
+    return False
+
+
+def _writes(function: ast.AST) -> bool:
+    return any(last_name(n) == "TFRecordWriter" for n in ast.walk(function))
 
 
 def _statement(context: Context, use: ast.Name) -> type | None:

@@ -6,9 +6,9 @@ import ast
 from typing import Iterator
 
 from ..project.context import Context
-from ..rewrite.insertion import is_main_guard
 from ..semantics.model import Call
 from ..semantics.tf_types import Type
+from ..syntax.expressions import is_main_guard
 from .compiled_models import is_compiled
 from .device_placement import in_test
 from .tensorflow_evidence import trains_as_keras

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..project.context import Context
-from ..rewrite.insertion import is_main_guard
-from ..syntax.expressions import last_name
+from ..syntax.expressions import is_main_guard, last_name
 from .describing import describes_package
 from .device_placement import in_test
 from .entry_points import SWITCHES, is_started

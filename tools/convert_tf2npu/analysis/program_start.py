@@ -8,14 +8,13 @@ from typing import Sequence
 
 from ..project.context import Context
 from ..project.import_statements import joined
-from ..rewrite.insertion import is_main_guard
-from ..rewrite.preamble import BEFORE_DEVICES, before_devices, called_in, is_flag, is_harmless, is_value
 from ..semantics.mentions import mentions
 from ..semantics.module_index import ModuleIndex, Names
-from ..syntax.expressions import constant
+from ..syntax.expressions import is_literal, is_main_guard
 from .commands import RUNNERS, commands
 from .entry_points import scripts_with
 from .host_work import PLAIN_MODULES
+from .preamble import BEFORE_DEVICES, before_devices, called_in, is_flag, is_harmless, is_value
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Calls that make variables, which stay on the device of that time, or choose devices. Plain tensors are copied.
@@ -90,7 +89,7 @@ def _own(names: Names, first: ast.stmt, start: ast.stmt) -> ast.stmt:
 def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
     """Return the first statement of a block that may build something with TensorFlow, or start the program."""
     for index, statement in enumerate(body):
-        if isinstance(statement, _DEFINITIONS) or is_flag(names, statement) or _is_string(statement):
+        if isinstance(statement, _DEFINITIONS) or is_flag(names, statement) or is_literal(statement):
             continue
         if isinstance(statement, ast.Try) and all(isinstance(s, (ast.Import, ast.ImportFrom)) for s in statement.body):
             continue
@@ -210,7 +209,3 @@ def _is_of_scripts(names: Names, function: ast.FunctionDef) -> bool:
         return False
     others = {path for script in scripts_with(project, names.path) for path in project.reached(script)} - {names.path}
     return bool(others) and any(mention.names.path in others for mention in mentions(function, names) or ())
-
-
-def _is_string(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and constant(statement.value) is not None

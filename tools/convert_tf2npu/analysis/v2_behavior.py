@@ -10,29 +10,32 @@ import ast
 from typing import NamedTuple
 
 from ..project.context import Context
-from ..rewrite.insertion import line_before
-from ..rewrite.npu_imports import statement_behind
 from ..semantics.module_index import Names
-from ..syntax.source import Edit
 from ..tf_api.v1_fate import V1
 from .entry_points import facts_in, is_started, program
+from .lines_before import line_before
 
-SWITCH = "disable_v2_behavior()"
 
+class SwitchPlace(NamedTuple):
+    """The place for the call that disables the behavior of TensorFlow 2.
 
-class Switch(NamedTuple):
-    """The node of the switch, its edits, and the name under which they import compat.v1, if any.
-
-    Without edits the change is manual.
+    Attributes:
+        statement: the statement before or after which the call is added, as a rule an import.
+        module: the expression for compat.v1 there; "" if the file has none.
+        local: the name under which compat.v1 is imported for the call; "" if the file has ``module``.
+        is_before: True if the call precedes the statement.
+        is_manual: True if the call must be added by hand.
     """
 
-    node: ast.AST
-    edits: list[Edit]
+    statement: ast.stmt
+    module: str = ""
     local: str = ""
+    is_before: bool = False
+    is_manual: bool = False
 
 
-def switch(context: Context) -> Switch | None:
-    """Return the switch for an entry script, or None if it needs none."""
+def place_of_switch(context: Context) -> SwitchPlace | None:
+    """Return the place of the call in an entry script, or None if the script needs none."""
     if not is_started(context):
         return None
     whole = list(program(context))
@@ -46,13 +49,14 @@ def switch(context: Context) -> Switch | None:
         place = names.lift.star.node  # tf is imported after it
     early = _early_import(context, place is not None)
     if early is not None and (place is None or early.lineno < place.lineno):
-        return Switch(early, _before(context, early))
+        return SwitchPlace(early, "", "tf", is_before=True, is_manual=line_before(context, early) is None)
     if place is not None:
-        return Switch(place, _behind(context, place), "" if _local_name(names, place) else _free_name(context))
+        module = _local_name(names, place)
+        return SwitchPlace(place, module, "" if module else _free_name(context))
     inside = [s for s in imports if _local_name(names, s)]
     if len({id(names.places[s].scope) for s in inside}) == 1:
-        return Switch(inside[0], _behind(context, inside[0]))
-    return Switch(inside[0] if inside else names.tree.body[0], [])
+        return SwitchPlace(inside[0], _local_name(names, inside[0]))
+    return SwitchPlace(inside[0] if inside else names.tree.body[0], is_manual=True)
 
 
 def _imports(names: Names) -> list[ast.stmt]:
@@ -112,26 +116,7 @@ def _local_name(names: Names, statement: ast.stmt) -> str:
     return ""
 
 
-def _behind(context: Context, place: ast.stmt) -> list[Edit]:
-    name = _local_name(context.names, place)
-    if name:
-        return [statement_behind(context.source, place, f"{name}.{SWITCH}")]
-    return [statement_behind(context.source, place, line) for line in _lines(_free_name(context))]
-
-
 def _free_name(context: Context) -> str:
     """Return a name for compat.v1 that the file does not use."""
     used = set(context.names.module.bindings) | {root.id for root, _ in context.names.reads}
     return "tf" if "tf" not in used else "tensorflow"
-
-
-def _before(context: Context, early: ast.stmt) -> list[Edit]:
-    found = line_before(context, early)
-    if found is None:
-        return []
-    position, indent = found
-    return [Edit(position, position, "".join(indent + line + context.source.newline for line in _lines("tf")))]
-
-
-def _lines(local: str) -> list[str]:
-    return [f"import {V1} as {local}", f"{local}.{SWITCH}"]

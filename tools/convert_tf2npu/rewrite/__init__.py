@@ -1,5 +1,5 @@
 """Edits of calls, imports and statements, and the change or finding that carries them.
 
-Imports: ``project`` and below.
+Imports: ``analysis`` and below.
 Gives: byte edits that keep comments and layout.
 """

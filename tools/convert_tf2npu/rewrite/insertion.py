@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 
+from ..analysis.lines_before import line_before
+from ..analysis.preamble import is_flag, last_setting
 from ..project.context import Context
 from ..semantics.scopes import own_returns
-from ..syntax.expressions import constant
+from ..syntax.expressions import constant, is_literal
 from ..syntax.source import Edit
-from .preamble import is_flag, is_setting, last_setting
 
-_CODING = re.compile(r"#.*?coding[:=][ \t]*[-\w.]+")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _PASSED = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Delete)
 
@@ -22,16 +21,12 @@ def first_at_work(context: Context, body: ast.AST) -> ast.stmt | None:
     is_module = isinstance(body, ast.Module)
     settings = last_setting(context.names, statements, lambda s: is_module and isinstance(s, _DEFINITIONS))
     for statement in statements[settings + 1 :]:
-        if isinstance(statement, _PASSED) or _is_string(statement):
+        if isinstance(statement, _PASSED) or is_literal(statement):
             continue
         if is_module and _defines(context, statement):
             continue
         return statement
     return None
-
-
-def _is_string(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and constant(statement.value) is not None
 
 
 def _defines(context: Context, statement: ast.stmt) -> bool:
@@ -57,51 +52,6 @@ def added_before(context: Context, statement: ast.stmt, *lines: str) -> Edit:
         return Edit(start, start, "".join(line + "; " for line in lines))
     position, indent = place
     return Edit(position, position, "".join(indent + line + context.source.newline for line in lines))
-
-
-def line_before(context: Context, statement: ast.stmt) -> tuple[int, str] | None:
-    """Return the position and the indentation for a line before a statement and the comments above it.
-
-    Simple statements that semicolons join to it stay behind that line, too.
-
-    Returns:
-        None if the statement shares its line with another one before it: an import, a setting, or one that contains it.
-    """
-    source = context.source
-    start = source.begin(_first_of_line(context, statement))
-    position = source.line_start(start)
-    indent = source.text[position:start]
-    if indent.strip():
-        return None
-    while position > 0:
-        above = source.line_start(position - 1)
-        line = source.text[above:position]
-        if not line.startswith(indent + "#") or line.startswith("#!") or _CODING.match(line):
-            break
-        position = above
-    return position, indent
-
-
-def _first_of_line(context: Context, statement: ast.stmt) -> ast.stmt:
-    """Return the first of the statements that semicolons join to one behind them, without imports and settings."""
-    source, names = context.source, context.names
-    siblings = [s for s in ast.iter_child_nodes(names.parents[statement]) if isinstance(s, ast.stmt)]
-    for before in reversed(siblings[: siblings.index(statement)]):
-        joins = source.line_start(source.end(before)) == source.line_start(source.start(statement))
-        if not joins or isinstance(before, _PASSED) or is_setting(names, before):
-            break
-        statement = before
-    return statement
-
-
-def is_main_guard(node: ast.AST) -> bool:
-    """Return True if a statement is ``if __name__ == '__main__':``."""
-    return (
-        isinstance(node, ast.If)
-        and isinstance(node.test, ast.Compare)
-        and isinstance(node.test.left, ast.Name)
-        and node.test.left.id == "__name__"
-    )
 
 
 def at_end(context: Context, body: ast.AST, *lines: str) -> list[Edit]:

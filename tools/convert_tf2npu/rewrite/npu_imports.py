@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 from typing import Iterable, Sequence
 
+from ..analysis.preamble import is_flag, is_harmless, is_setting, last_setting
 from ..semantics.module_index import Names
 from ..syntax.expressions import constant
 from ..syntax.source import Edit, Source
 from ..tf_api.canonical_names import canonical
 from ..tf_api.npu_init_exports import STAR
 from .change import Change
-from .preamble import is_flag, is_harmless, is_setting, last_setting
 
 MODULE = "npu_shim.npu_init"
 DEVICE_MODULE = "npu_shim.npu_device"

@@ -1,5 +1,5 @@
 """The rules, one file each, in folders by topic, with their interface and registry.
 
-Imports: ``analysis`` and below; a rule never imports another rule.
+Imports: ``rewrite`` and below; a rule never imports another rule.
 Gives: changes and findings for one file.
 """

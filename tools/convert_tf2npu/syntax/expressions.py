@@ -1,4 +1,7 @@
-"""Small questions about one expression: its literal value, its elements, and the last part of the name it spells."""
+"""Small questions about one expression: its literal value, its elements, the last part of the name it spells.
+
+And about one statement: if it is a literal, or the main guard.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,21 @@ def constant(node: ast.AST | None) -> tuple | None:
 def is_none(node: ast.AST | None) -> bool:
     """Return True if an expression is the literal None."""
     return constant(node) == (None,)
+
+
+def is_literal(statement: ast.stmt) -> bool:
+    """Return True if a statement is only a literal, such as a docstring."""
+    return isinstance(statement, ast.Expr) and constant(statement.value) is not None
+
+
+def is_main_guard(node: ast.AST) -> bool:
+    """Return True if a statement is ``if __name__ == '__main__':``."""
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Compare)
+        and isinstance(node.test.left, ast.Name)
+        and node.test.left.id == "__name__"
+    )
 
 
 def last_name(node: ast.AST) -> str:

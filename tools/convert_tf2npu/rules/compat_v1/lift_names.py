@@ -109,8 +109,9 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.v2_behavior import SWITCH, switch
+from ...analysis.v2_behavior import place_of_switch
 from ...rewrite.call_edits import rename_behind
+from ...rewrite.insertion import added_before
 from ...rewrite.npu_imports import statement_behind
 from ...rewrite.removal import remove_statements
 from ...rewrite.spans import Spans
@@ -123,6 +124,7 @@ from .tensorflow_uses import Use, is_lifted_alias, uses, whole_call
 
 __all__ = ["CODE", "NEEDS", "check_file", "check_last"]
 NEEDS = {"compat_v1": True}
+_SWITCH = "disable_v2_behavior()"
 _NAME = re.compile(r"(?<![\w.])tensorflow(?:[ \t]*\.[ \t]*\w+)*(?:[ \t]+as[ \t]+\w+)?")
 
 
@@ -223,13 +225,20 @@ def _behind_star(context: Context, lift: Lift) -> list[Edit]:
 
 
 def _switch(context: Context) -> Iterator[Result]:
-    found = switch(context)
-    if found is None:
+    place = place_of_switch(context)
+    if place is None:
         return
-    if found.edits:
-        yield Change(found.node, "TensorFlow 2 behavior disabled", tuple(found.edits))
-    else:
+    if place.is_manual:
         yield Finding(
-            found.node,
-            f"this entry script does not disable TensorFlow 2 behavior. Call tf.compat.v1.{SWITCH} at its start",
+            place.statement,
+            f"this entry script does not disable TensorFlow 2 behavior. Call tf.compat.v1.{_SWITCH} at its start",
         )
+        return
+    lines = [f"{place.module or place.local}.{_SWITCH}"]
+    if not place.module:
+        lines.insert(0, f"import {V1} as {place.local}")
+    if place.is_before:
+        edits = [added_before(context, place.statement, *lines)]
+    else:
+        edits = [statement_behind(context.source, place.statement, line) for line in lines]
+    yield Change(place.statement, "TensorFlow 2 behavior disabled", tuple(edits))

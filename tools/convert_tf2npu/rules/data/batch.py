@@ -238,11 +238,11 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.last_batch import StaticBatch, check_last_batch
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
 from ..base import Context, Result
+from .last_batch import StaticBatch, check_last_batch
 
 CODE = "NPU109"
 DELIBERATE = "leaves out the partial training batches"

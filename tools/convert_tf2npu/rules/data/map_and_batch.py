@@ -117,13 +117,13 @@ import ast
 from typing import Iterator
 
 from ...analysis.datasets import batched_dataset
-from ...analysis.last_batch import StaticBatch, check_last_batch
 from ...semantics.model import Call
 from ...semantics.signatures import BUCKET_BY_LENGTH, bind
 from ...semantics.tf_types import FROM_FILES, Type
 from ...syntax.expressions import constant
 from ..base import Context, Result
 from ..compat_v1.contrib.plan import moves
+from .last_batch import StaticBatch, check_last_batch
 
 CODE = "NPU114"
 DELIBERATE = "leaves out the partial training batches"

@@ -115,12 +115,12 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.dropouts import Dropout, convert
 from ...rewrite.call_edits import one_minus
 from ...semantics.model import Call
 from ...semantics.signatures import LAYERS_DROPOUT, bind
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
+from .training_dropouts import Dropout, convert
 
 CODE = "NPU107"
 CALLS = frozenset({"tensorflow.layers.dropout"})

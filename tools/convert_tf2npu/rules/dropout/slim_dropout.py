@@ -76,12 +76,12 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.dropouts import Dropout, convert
 from ...semantics.model import Call
 from ...semantics.module_index import Names
 from ...semantics.signatures import Bound, bind
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
+from .training_dropouts import Dropout, convert
 
 CODE = "NPU118"
 _DROPOUT = "tensorflow.contrib.layers.dropout"

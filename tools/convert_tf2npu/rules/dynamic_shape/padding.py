@@ -54,7 +54,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.last_batch import stays_on_host
+from ...analysis.host_work import stays_on_host
 from ...semantics.model import Call, Where
 from ...semantics.signatures import BUCKET_BY_LENGTH, bind
 from ...semantics.tf_types import Type

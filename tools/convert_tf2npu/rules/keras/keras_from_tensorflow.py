@@ -208,8 +208,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.keras_package import keras_imports
-from ...analysis.later_names import conversions
 from ...analysis.tensorflow_version import may_be_two, verdict
+from ...rewrite.later_conversions import conversions
 from ...semantics.model import Binding, Star
 from ...semantics.stars import brings_of_keras
 from ...syntax.source import Edit

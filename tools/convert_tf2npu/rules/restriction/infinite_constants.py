@@ -45,7 +45,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
-from ...rewrite.preamble import FLAGS
+from ...analysis.preamble import FLAGS
 from ...semantics.model import Where
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result

@@ -272,7 +272,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.later_names import conversions
+from ...rewrite.later_conversions import conversions
 from ..base import Change, Context, Result
 
 CODE = "NPU124"

@@ -80,8 +80,9 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import belongs_to_test
-from ...analysis.later_names import conversions, later_calls, later_stars
+from ...analysis.later_uses import later_calls, later_stars
 from ...analysis.tensorflow_version import is_two, may_be_two
+from ...rewrite.later_conversions import conversions
 from ...rewrite.spans import Spans
 from ...tf_api.later_names import ARGUMENT_NAMES
 from ...tf_api.names_after_26 import ARGUMENTS

@@ -69,11 +69,11 @@ import re
 from typing import Iterator
 
 from ...analysis.device_placement import function_of, in_map_function, in_test
-from ...analysis.last_batch import training_flag
 from ...analysis.parallel_training import is_eager
 from ...analysis.phase_words import TRAIN
 from ...analysis.strategies import creates_strategy
 from ...analysis.train_phase import phase_of
+from ...analysis.training_flag import training_flag
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.tf_types import Type

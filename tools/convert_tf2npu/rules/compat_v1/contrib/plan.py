@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple, Sequence
 
-from ....analysis.v2_behavior import switch
+from ....analysis.v2_behavior import place_of_switch
 from ....rewrite.call_edits import rename, rename_behind
 from ....rewrite.spans import Spans
 from ....semantics.model import Where
@@ -225,5 +225,5 @@ def _tensorflow(context: Context, where: Where) -> str:
         ),
         "",
     )
-    made = switch(context) if not known and not names.by_name else None
-    return made.local if made else known
+    place = place_of_switch(context) if not known and not names.by_name else None
+    return place.local if place and not place.is_before else known

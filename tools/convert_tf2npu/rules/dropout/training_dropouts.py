@@ -6,16 +6,15 @@ import ast
 import re
 from typing import NamedTuple
 
-from ..project.context import Context
-from ..rewrite.call_edits import outer_end, rename, rename_keyword
-from ..rewrite.change import Change, Finding, Result
-from ..semantics.model import Call, Where
-from ..semantics.module_index import Names
-from ..semantics.signatures import Bound
-from ..semantics.value_flow import origins
-from ..syntax.expressions import constant
-from ..syntax.source import Edit, Source, one_line, ordered
-from .static_conditions import is_static
+from ...analysis.static_conditions import is_static
+from ...rewrite.call_edits import outer_end, rename, rename_keyword
+from ...semantics.model import Call, Where
+from ...semantics.module_index import Names
+from ...semantics.signatures import Bound
+from ...semantics.value_flow import origins
+from ...syntax.expressions import constant
+from ...syntax.source import Edit, Source, one_line, ordered
+from ..base import Change, Context, Finding, Result
 
 OPERATOR = "npu_ops.dropout"
 # What makes the tensors that decide about training.

@@ -8,27 +8,25 @@ from __future__ import annotations
 import ast
 from typing import Iterator, NamedTuple
 
-from ..project.context import Context
-from ..rewrite.call_edits import add_argument
-from ..rewrite.change import Change, Finding, Result
-from ..semantics.model import Call, Where
-from ..semantics.signatures import Bound
-from ..semantics.value_flow import origins
-from ..syntax.expressions import constant, last_name
-from ..syntax.source import one_line
-from .array_rows import dataset_rows, integer_of
-from .datasets import batched_dataset, in_window, is_cached, is_mixed, is_unbatched, repeats_forever
-from .device_placement import in_map_function
-from .host_work import is_shown
-from .phase_words import EVAL, OTHER, PREDICT, PREPARE, TRAIN, branch_phases, mode_parameter, parameters
-from .train_phase import Phase, phase_of
+from ...analysis.array_rows import dataset_rows, integer_of
+from ...analysis.datasets import batched_dataset, in_window, is_cached, is_mixed, is_unbatched, repeats_forever
+from ...analysis.device_placement import in_map_function
+from ...analysis.host_work import is_shown, stays_on_host
+from ...analysis.phase_words import EVAL, OTHER, PREDICT, PREPARE, TRAIN
+from ...analysis.train_phase import Phase, phase_of
+from ...analysis.training_flag import training_flag
+from ...rewrite.call_edits import add_argument
+from ...semantics.model import Call, Where
+from ...semantics.signatures import Bound
+from ...semantics.value_flow import origins
+from ...syntax.expressions import constant
+from ...syntax.source import one_line
+from ..base import Change, Context, Finding, Result
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 BY_MASK = "and its mask"  # part of the messages below on datasets that feed no training
 _STATIC = frozenset({"npu_shim.data.pad_last_batch", "npu_shim.data.enforce_static_batch"})
-
-
 _TOGETHER = {
     frozenset({TRAIN, EVAL}): "training and evaluation",
     frozenset({TRAIN, PREDICT}): "training and prediction",
@@ -240,49 +238,3 @@ def _line(text: str, longest: int = 66) -> str:
     """Return a text in one line, or the empty string if it is too long or contains a comment."""
     line = one_line(text)
     return line if len(line) <= longest and "#" not in line else ""
-
-
-def stays_on_host(context: Context, node: ast.AST) -> bool:
-    """Return True if code belongs to a unit test, a serving function, or a function that writes records."""
-    for parent in context.names.ancestors(node):
-        if isinstance(parent, ast.ClassDef) and (
-            parent.name.endswith(("Test", "TestCase", "Tests"))
-            or any(last_name(base).endswith("TestCase") for base in parent.bases)
-        ):
-            return True
-        if isinstance(parent, _FUNCTIONS) and (
-            parent.name.startswith(("test_", "serving")) or "serving_" in parent.name or _writes(parent)
-        ):
-            return True
-    return False
-
-
-def _writes(function: ast.AST) -> bool:
-    return any(last_name(n) == "TFRecordWriter" for n in ast.walk(function))
-
-
-def training_flag(context: Context, node: ast.AST) -> str | None:
-    """Return the text of an expression that is true at a node if the code runs for training, or None."""
-    names, source = context.names, context.source
-    place = names.place(node)
-    for function in [p for p in names.ancestors(node) if isinstance(p, _FUNCTIONS)]:
-        for part in ast.walk(function):
-            if isinstance(part, (ast.If, ast.IfExp)):
-                yes, no = branch_phases(part.test)
-                if (
-                    yes == TRAIN
-                    and no == EVAL
-                    and not isinstance(part.test, ast.BoolOp)
-                    and all(names.lookup(n.id, place) for n in ast.walk(part.test) if isinstance(n, ast.Name))
-                ):
-                    return one_line(source.segment(part.test))
-        by_name = mode_parameter(function)
-        if by_name:
-            return by_name
-        if any(p.arg == "mode" for p in parameters(function)):
-            keys = next(
-                (n for n in ast.walk(names.tree) if isinstance(n, ast.Attribute) and n.attr == "ModeKeys"), None
-            )
-            if keys is not None:
-                return f"mode == {source.segment(keys)}.TRAIN"
-    return None
