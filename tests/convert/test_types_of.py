@@ -58,6 +58,7 @@ MADE = {
     ],
     Type.MODEL: [
         "probe(tf.keras.Sequential([]))",
+        "from typing import Callable\ndef f(make: Callable[..., tf.keras.Model]):\n    model = make()\n    probe(model)",
         "i = tf.keras.Input([3])\nprobe(tf.keras.Model(i, tf.keras.layers.Dense(1)(i)))",
         "from tensorflow.keras.models import Model\nprobe(Model(inputs=i, outputs=o))",
         "from tensorflow.python.keras.models import Sequential\nprobe(Sequential())",
@@ -120,6 +121,7 @@ MADE = {
     Type.TEST_CASE: ["class T(tf.test.TestCase):\n    def test(self):\n        probe(self)"],
 }
 UNKNOWN = [
+    "from typing import List\ndef f(models: List[tf.keras.Model]):\n    probe(models())",
     "if a:\n    d = tf.data.Dataset.range(3)\nelse:\n    d = load()\nprobe(d)",
     "def f(d):\n    probe(d)",
     "def f(d):\n    probe(d)\nf(tf.data.Dataset.range(3))\nf(load())",

@@ -26,6 +26,7 @@ GRADIENTS = (
     "stop_gradients",
     "unconnected_gradients",
 )
+_BY_HAND = "tensorflow.gradients"
 PAIRS = ("grads_and_vars", "global_step", "name")  # parameters of apply_gradients
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
 _ITERABLES = (ast.Name, ast.Attribute, ast.Call, ast.List, ast.ListComp, ast.Subscript)  # behind `in` of another one
@@ -108,6 +109,8 @@ def _are_only_applied(context: Context, word: str) -> bool:
             computes = True
         elif not (isinstance(parent, ast.Call) and role(parent, names.place(parent), names) == AROUND):
             return False
+    if not computes and _BY_HAND in context.called.values():  # around such an optimizer a wrapper has no effect
+        return bool(found)
     gathered = context.once(_gathered)
     return bool(found) and all(
         each.call in gathered

@@ -94,7 +94,20 @@ class TypeInference(Types):
             methods = owner.names.held(owner.owner, node.func.attr)
             if len(methods) == 1 and methods[0].binding.kind == "def" and methods[0].binding.node is not None:
                 definition = Definition(methods[0].binding.node, methods[0].names)
+        if definition is None and isinstance(node.func, ast.Name):
+            return _join([self._returned(b) for b in self._names.lookup(node.func.id, where) or ()])
         return self._made_by_definition(definition, "") if definition else None
+
+    def _returned(self, binding: Binding) -> AnyType | None:
+        """Return the type that a parameter returns by its annotation, as in ``Callable[..., tf.keras.Model]``."""
+        annotation = getattr(binding.node, "annotation", None) if binding.kind == "arg" else None
+        if not isinstance(annotation, ast.Subscript):
+            return None
+        function = self._functions.get(binding.where.scope.node)
+        where = function.where if function else binding.where
+        given = getattr(annotation.slice, "value", annotation.slice)  # ast.Index before Python 3.9
+        is_callable = self._names.resolve(annotation.value, where) in ("typing.Callable", "collections.abc.Callable")
+        return self._annotated(given.elts[-1], where) if is_callable and isinstance(given, ast.Tuple) else None
 
     def _transforms(self, arguments: list[ast.expr], where: Where) -> bool:
         """Return True if the one argument of a method is a transformation of tf.data, which only a dataset takes."""

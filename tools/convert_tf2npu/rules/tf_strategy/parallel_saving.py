@@ -19,7 +19,8 @@ Before::
     model.fit(dataset)
     model.save(
         'model.h5')
-    model.save_weights('weights.h5'); print('saved')
+    weights = 'ranking.h5'
+    model.save_weights(weights); print('saved')
     manager = tf.train.CheckpointManager(tf.train.Checkpoint(model=model), 'checkpoints', 3)
     path = manager.save()
 
@@ -35,7 +36,8 @@ After::
     npu.distribute.data_parallel(model).fit(dataset)
     if npu.distribute.is_root(): model.save(
         'model.h5')
-    model.save_weights('weights.h5') if npu.distribute.is_root() else None; print('saved')
+    weights = 'ranking.h5'
+    model.save_weights(weights) if npu.distribute.is_root() else None; print('saved')
     manager = tf.train.CheckpointManager(tf.train.Checkpoint(model=model), 'checkpoints', 3)
     path = manager.save() if npu.distribute.is_root() else None
 
@@ -171,7 +173,7 @@ _CHECKPOINTS = {
     "tensorflow.train.CheckpointManager": frozenset({"save"}),
 }
 _METHODS = _OF_MODELS | {"write"}
-_DEPENDS = re.compile(r"\brank|_rank|is_root|task_id|is_chief|is_main|local_rank")
+_DEPENDS = re.compile(r"(?:\b|_)rank(?!ing|er|ed)|is_root|task_id|is_chief|is_main")
 
 
 def check_file(context: Context) -> Iterator[Result]:

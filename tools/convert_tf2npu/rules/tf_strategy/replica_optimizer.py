@@ -154,6 +154,14 @@ Untouched::
 
 Untouched::
 
+    import tensorflow as tf
+
+    optimizer = tf.train.RMSPropOptimizer(0.1)
+    gradients = [add(g, p) for g, p in zip(tf.gradients(loss, variables, grad_ys=start), penalties)]
+    train_op = optimizer.apply_gradients(list(zip(gradients, variables)))
+
+Untouched::
+
     import npu_shim.npu_device as npu
     import tensorflow as tf
     from mycompany.training import train

@@ -25,7 +25,7 @@ Reported::
     saver = tf.train.Saver()
     with tf.Session() as sess:
         sess.run(train_op)
-        saver.save(sess, FLAGS.checkpoint)
+        saver.save(sess, FLAGS.ranking_model)
 
 Reported::
 
@@ -90,7 +90,7 @@ _CALLS: dict[str, tuple[str, ...]] = {
     "tensorflow.train.Supervisor": (),
 }
 _KERAS = frozenset({"tensorflow.keras.models.save_model"})
-_RANK = re.compile(r"\brank|_rank|RANK_ID")
+_RANK = re.compile(r"(?:\b|_)rank(?!ing|er|ed)|RANK_ID")
 
 
 def check_file(context: Context) -> Iterator[Result]:
