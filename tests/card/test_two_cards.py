@@ -13,6 +13,8 @@ from test_device import NO_NAMESPACE
 
 import npu_shim
 
+pytestmark = pytest.mark.nightly
+
 CHECK = """
 import sys
 from npu_shim.cli._diagnostics.card_check import CHECKS, check_card

@@ -11,6 +11,8 @@ from convert_tf2npu.cli.toml_subset import TomlError, read_table
 from convert_tf2npu.files.globs import matches
 from convert_tf2npu.main import main
 
+pytestmark = pytest.mark.smoke
+
 TABLE = "[tool.convert_tf2npu]\n"
 SCRIPT = 'import tensorflow as tf\nwith tf.device("/gpu:0"):\n    tf.Session()\n'
 GOOD = [

@@ -10,6 +10,8 @@ from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.syntax.source import Source
 
+pytestmark = pytest.mark.smoke
+
 HEAD = "import tensorflow as tf\n"
 ONE_LINE = 'x = 1; print(f"loss {tf.Session().run(x):.3f} and {tf.Session(config=c)!r:>10}")\n'
 LINES = "print(f'''\n {tf.Session()} \u00e9 {tf.Session(config=c)}''')\n"

@@ -15,6 +15,8 @@ from convert_tf2npu.project.project import Project
 from convert_tf2npu.rules.base import Rule
 from convert_tf2npu.rules.registry import Registry
 
+pytestmark = pytest.mark.smoke
+
 CONVERTER = Converter()
 RULES = Registry().rules
 NEEDS = {rule.code: rule.needs for rule in RULES}

@@ -8,6 +8,8 @@ import re
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.once
+
 REDUCED = ["int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"]
 MOVED = REDUCED + ["uint16", "uint32", "uint64", "bool", "complex64"]
 # a scalar, empty arrays, one element, odd sizes, and more than two slots of 4096 bytes

@@ -13,6 +13,8 @@ import pytest
 
 from tests.distributed.conftest import Failed, directory_of, wait_for
 
+pytestmark = pytest.mark.once
+
 FOREVER = """
     import itertools
     for step in itertools.count():

@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+
+pytestmark = pytest.mark.once
 
 RUN = """
     import concurrent.futures, random

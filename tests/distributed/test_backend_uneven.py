@@ -7,6 +7,8 @@ import pytest
 
 from tests.distributed.test_backend_collectives import FUNCTIONS, MOVED, REDUCED, assert_same, reduced, tensor
 
+pytestmark = pytest.mark.once
+
 TAILS = [(), (3,), (2, 0), (5, 411)]
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from tests.distributed import faults
+
+pytestmark = pytest.mark.once
 
 NUMBER = int(os.environ.get("NPU_SHIM_FAULTS", "2"))
 FIRST_SEED = 1

@@ -10,6 +10,8 @@ from typing import Any, Callable
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 PRINT_RANK = "from hccl.manage.api import get_rank_id\nprint(get_rank_id())\n"
 

@@ -20,6 +20,8 @@ from npu_shim.cli._diagnostics.node import root_info
 from npu_shim.cli._diagnostics.probe import probe
 from npu_shim.cli._diagnostics.vendor import PACKAGES, vendor
 
+pytestmark = pytest.mark.smoke
+
 TRAINED = {
     "tensorflow": "2.15.1",
     "tensorflow_path": "/tf",

@@ -22,7 +22,7 @@ from npu_shim.launching.assignment import assign_local_ranks, assign_server_rank
 from npu_shim.launching.plan import OP_THREADS, RankSlot, Share, processes, share_cores, share_threads
 from npu_shim.launching.table_wait import TableTimeout, wait_for_table
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 TWO_SERVERS = """{"version": "1.0", "status": "completed", "server_count": "2", "server_list": [
  {"server_id": "%s", "device": [{"device_id": "4", "device_ip": "10.0.0.1", "rank_id": "0"},

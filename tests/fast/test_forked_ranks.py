@@ -19,7 +19,7 @@ from npu_shim.launching.fork_server import ForkServer
 from npu_shim.rehearsal.preloaded_runs import preloaded
 from npu_shim.rehearsal.running import Run
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 ROOT = pathlib.Path(cli.__file__).resolve().parents[2]
 # A library that notes what it reads when it is imported, and prints.

@@ -19,7 +19,7 @@ from npu_shim.launching.host_memory import RANK_BYTES, memory_warning
 from npu_shim.launching.job_ranks import ranks_in_rehearsal, ranks_in_table
 from npu_shim.launching.plan import processes
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 TWO_SERVERS = "10.0.0.8:4-5,10.0.0.9:0-2"
 SCRIPT = """import os

@@ -9,6 +9,8 @@ from typing import Any, Callable
 
 import pytest
 
+pytestmark = [pytest.mark.slow, pytest.mark.smoke]
+
 ABOUT_ME = '''
 import os, sys
 import tensorflow as tf

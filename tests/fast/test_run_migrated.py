@@ -11,6 +11,8 @@ from typing import Any, Callable, Dict
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # Prints the device that it gets: /cpu:0 where the file is migrated.
 PRINTS = 'import tensorflow as tf\nwith tf.device("/gpu:0") as name: print(__name__, name)\n'
 

@@ -12,7 +12,7 @@ class Area(NamedTuple):
         name: the part.
         files: patterns of its files.
         number: of mistakes.
-        steps: the tests that run for each mistake, one after another: environment, suite of tests/run.sh, variables for
+        steps: the tests that run for each mistake, one after another: environment, suite of tests/suites.py, variables for
             it, and which of its tests. The cheap and near ones come first.
     """
 

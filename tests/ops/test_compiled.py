@@ -20,7 +20,7 @@ from tests.control_flow import control_flow_v2
 from tests.ops import test_gelu
 
 v1 = tf.compat.v1
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 N = LEAST_ELEMENTS + 1234  # more than dropout compiles, too
 X = np.linspace(-4, 4, N).astype(np.float32)
 truth = test_gelu.truth

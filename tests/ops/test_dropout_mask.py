@@ -12,6 +12,8 @@ from npu_shim.estimator import npu_ops
 from npu_shim.ops import counter_rng
 from npu_shim.ops.dropout import LEAST_ELEMENTS
 
+pytestmark = pytest.mark.slow
+
 v1 = tf.compat.v1
 N = 1 << 20
 KEYS = [(0, 0), (0, 1), (1, 0), (123456789, -987654321), (-(1 << 31), (1 << 31) - 2)]

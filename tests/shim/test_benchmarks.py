@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 import tensorflow as tf
+
+pytestmark = pytest.mark.nightly
 
 
 def test_recordings_are_measured(repo_root):

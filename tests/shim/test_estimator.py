@@ -13,6 +13,8 @@ from npu_shim.estimator.keras_to_npu import model_to_npu_estimator
 from npu_shim.estimator.npu.npu_config import NPURunConfig
 from npu_shim.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
 
+pytestmark = pytest.mark.once_tf115
+
 v1 = tf.compat.v1
 
 

@@ -11,6 +11,8 @@ from npu_shim._tensorflow import tf_api
 from npu_shim.estimator.npu.npu_config import NPURunConfig
 from npu_shim.estimator.npu.npu_estimator import NPUEstimator
 
+pytestmark = [pytest.mark.once_tf115, pytest.mark.slow]
+
 v1 = tf.compat.v1
 N, BATCH = 70, 16
 ROWS = np.random.RandomState(7).randn(N, 3).astype(np.float32)

@@ -13,6 +13,8 @@ from tensorflow.core.protobuf import saved_model_pb2
 from npu_shim._tensorflow import tf_api
 from npu_shim.npu_init import NPUEstimator, NPURunConfig
 
+pytestmark = [pytest.mark.once_tf115, pytest.mark.slow]
+
 v1 = tf.compat.v1
 X = np.linspace(-1, 1, 64).astype(np.float32).reshape(64, 1)
 Y = 3 * X - 1

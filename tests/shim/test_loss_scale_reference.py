@@ -14,6 +14,8 @@ from npu_shim.npu_init import (
     NPUOptimizer,
 )
 
+pytestmark = pytest.mark.once_tf115
+
 v1 = tf.compat.v1
 LARGEST = np.float32(3.4e38)
 

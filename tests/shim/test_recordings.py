@@ -18,6 +18,8 @@ from npu_shim.rehearsal.running import DEFAULTS
 from samples import training
 from tests.distributed import forks
 
+pytestmark = pytest.mark.slow
+
 SESSION = """
 import numpy as np
 import tensorflow as tf

@@ -16,6 +16,8 @@ from npu_shim._vendor_paths import table
 from npu_shim._vendor_paths.table import NPU_ONLY
 from npu_shim.ops.npu_only import SIGNATURES as OF_THE_NPU
 
+pytestmark = pytest.mark.slow
+
 NAMES = """
 DumpConfig DynamicInputConfig ExponentialUpdateLossScaleManager FixedLossScaleManager KerasDistributeOptimizer
 MemoryConfig NPUBroadcastGlobalVariablesCallback NPUBroadcastGlobalVariablesHook NPUCheckpointSaverHook

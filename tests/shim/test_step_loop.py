@@ -14,6 +14,8 @@ from npu_shim.optimizer import single_thread
 from npu_shim.optimizer.step_loop import StepLoop
 from tests.control_flow import control_flow_v2
 
+pytestmark = pytest.mark.once_tf115
+
 v1 = tf.compat.v1
 X = np.random.RandomState(0).randn(96, 6).astype(np.float32)
 Y = X[:, :1] * 2 - 1
