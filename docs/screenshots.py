@@ -18,6 +18,7 @@ from convert_tf2npu.main import main as convert
 from playwright.sync_api import sync_playwright
 
 from npu_shim.rehearsal.reports.page import to_html
+from npu_shim.rehearsal.result import Result
 
 CHROMIUM = os.path.join(sys.prefix, "bin", "chromium")  # made by tests/envs/reports.sh
 _FLAGS = [
@@ -87,7 +88,7 @@ def images() -> dict[str, bytes]:
         ):
             convert(["-i", "text-classification", "--no-cache", "--check", "-r", "reports"])
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "verify_example.json")) as stream:
-            page = to_html(json.load(stream))
+            page = to_html(Result.from_json(json.load(stream)))
         with open(os.path.join(folder, "verify.html"), "w", encoding="utf-8") as stream:
             stream.write(page)
         return take(

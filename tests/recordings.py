@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from dataclasses import replace
 from typing import Any, Callable, Sequence
 
 import numpy as np
@@ -11,11 +12,14 @@ from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.half_band import band
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.comparing.seeds import Band
-from npu_shim.rehearsal.half_result import with_half
+from npu_shim.rehearsal.half_result import half_part
+from npu_shim.rehearsal.half_run import HalfReport, Overflow, Precision
+from npu_shim.rehearsal.half_values import add_bands
 from npu_shim.rehearsal.recording.kinds import GRADIENT, INPUT, LOSS, METRIC, RATE, VARIABLE
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
-from npu_shim.rehearsal.result import AGREE, DIFFER, Result, result, run_part
+from npu_shim.rehearsal.result import AGREE, DIFFER, Element, Result, Terms, run_part
+from npu_shim.rehearsal.result_values import add_values, mean_bands
 from npu_shim.rehearsal.running import Run
 
 Change = Callable[[int, str, str, np.ndarray], Any]  # step, kind, name, value -> value, None for no value
@@ -54,13 +58,16 @@ def recording(folder: pathlib.Path, change: Change = unchanged, ended: str = "re
     return read(str(folder))
 
 
-FOUND: dict[str, Any] = {  # what a run in half precision reports
-    "ops": 12,
-    "steps": STEPS + 2,
-    "loss_scale": [1024.0, 256.0, 256.0],
-    "skipped_at_end": 0,
-    "overflow": {"steps": 2, "first_step": 1, "first_op": "Exp 'Exp' (train.py:9): 1 +Inf of 1", "saturated": {}},
-}
+FOUND = HalfReport(  # what a run in half precision reports
+    ops=12,
+    matrix_casts=0,
+    casts=0,
+    steps=STEPS + 2,
+    skipped_at_end=0,
+    loss_scale=[1024.0, 256.0, 256.0],
+    overflow=Overflow(2, 1, "Exp 'Exp' (train.py:9): 1 +Inf of 1"),
+)
+TERMS = Terms(1e-5, 1, None, True, 1)
 
 
 def perturbed(number: int) -> Change:
@@ -84,15 +91,16 @@ def verified_half(folder: pathlib.Path, change: Change, saturate: bool = False) 
     found = compare(ours, theirs, limits=bands)
     runs = [Run(name, "train.py", [], str(folder / name)) for name in ("original", "migrated")]
     parts = [
-        {**run_part(run, 0, [each]), "precision": precision}
+        run_part(run, 0, [each], precision)
         for run, each, precision in zip(runs, (ours, theirs), ("float32", "float16"))
     ]
-    about = {"tolerance": 1e-5, "seed": 1, "seeds": None, "deterministic": True, "every": 1}
-    made = result(DIFFER if found.departures else AGREE, about, parts[0], parts[1], found)
-    half = {"dtype": "float16", "precision_mode": "allow_mix_precision", "mixlist": None, "saturate": saturate}
-    overflow = {"steps": 0, "first_step": None, "first_op": None, "saturated": {"Exp Exp": 3}}
-    reported = {**FOUND, "overflow": overflow} if saturate else FOUND
-    return with_half(made, {**half, "perturbation": 6e-4, "perturbed_runs": 4}, reported, theirs, found, bands)
+    made = Result(DIFFER if found.departures else AGREE, TERMS, *parts)
+    add_values(made, found)
+    overflow = Overflow(0, None, None, {"Exp Exp": 3})
+    reported = replace(FOUND, overflow=overflow) if saturate else FOUND
+    made.half = half_part(Precision(saturate=saturate), 6e-4, 4, reported, theirs)
+    add_bands(made, made.half, found, bands)
+    return made
 
 
 def verified(folder: pathlib.Path, change: Change = unchanged, bands: Sequence[Band] = ()) -> Result:
@@ -101,8 +109,8 @@ def verified(folder: pathlib.Path, change: Change = unchanged, bands: Sequence[B
     found = compare(ours, theirs)
     runs = [Run(name, "train.py", ["--a=<b>"], str(folder / name)) for name in ("original", "migrated")]
     parts = [run_part(run, 0, [each]) for run, each in zip(runs, (ours, theirs))]
-    settings = {"tolerance": 1e-5, "seed": 1, "seeds": None, "deterministic": True, "every": 1}
-    verdict = DIFFER if found.departures else AGREE
-    problems = ["A <problem>."] if found.departures else []
-    elements = [{"index": [0, 1], "original": "1", "migrated": "nan"}]
-    return result(verdict, settings, parts[0], parts[1], found, problems, bands, elements)
+    made = Result(DIFFER if found.departures else AGREE, TERMS, *parts)
+    made.problems = ["A <problem>."] if found.departures else []
+    made.bands = mean_bands(bands)
+    add_values(made, found, [Element([0, 1], "1", "nan")])
+    return made

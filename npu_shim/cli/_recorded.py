@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
     finally:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         half = begun[0].end() if begun else None
-        last = {"peak_bytes": peak, "half": half, "reduced": recorder.reduced}
+        last = {"peak_bytes": peak, "half": half and half.to_json(), "reduced": recorder.reduced}
         writer.event("end", ended=ended, steps=recorder.steps, seconds=writer.seconds(), **last)
     return 0
 
@@ -103,8 +103,9 @@ def _rehearse(given: dict[str, Any], writer: Writer, folder: str) -> list[Any]:
 
     def begin() -> None:
         from npu_shim.rehearsal.half.recorded import Rehearsal
+        from npu_shim.rehearsal.half_run import HalfRun
 
-        begun.append(Rehearsal(given, writer, folder))
+        begun.append(Rehearsal(HalfRun.from_json(given), writer, folder))
         begun[0].start()
 
     after_tensorflow(begin)

@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
     from npu_shim.rehearsal import portable
     from npu_shim.rehearsal.files import temporary
     from npu_shim.rehearsal.files.kept import kept_copies
-    from npu_shim.rehearsal.reports import write_all
+    from npu_shim.rehearsal.reports import WRITERS, write_all
     from npu_shim.rehearsal.reports.text import to_text
 
     own, scripts_arguments = split(arguments)
@@ -74,12 +74,12 @@ def main(arguments: list[str]) -> int:
             for part in ("original", "migrated"):
                 shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
             found = _found(args, scripts_arguments, folder, note)
-            code = _CODES.get(found["verdict"], 2)
+            code = _CODES.get(found.verdict, 2)
             missing = _dumped.missing(_dumped.settings(args, args.deterministic)) if code != 2 else None
             if missing:
                 return fail(_COMMAND, missing)
             if args.report:
-                note(f"wrote {', '.join(write_all(found, folder))}")
+                note(f"wrote {', '.join(write_all(found, folder, WRITERS))}")
             elif code == 2:
                 note(f"the output of the scripts is in {folder}")
     except (ConfigError, portable.RecordingError) as error:
@@ -92,11 +92,12 @@ def main(arguments: list[str]) -> int:
 def _found(args: argparse.Namespace, arguments: list[str], folder: str, note: Callable[[str], None]) -> Result:
     """Run the scripts. Return the result of their comparison."""
     from npu_shim.rehearsal import portable, recorded, verifying, verifying_half
+    from npu_shim.rehearsal.half_run import Precision
     from npu_shim.rehearsal.preloaded_runs import preloaded
 
     settings = verifying.Settings(args.tolerance or TOLERANCE, args.seeds, places=lambda: _places_of_ranks(args))
     precision = _half.settings(args)
-    half = verifying_half.Half(precision, args.perturbed or verifying_half.RUNS) if precision else None
+    half = verifying_half.Half(Precision(**precision), args.perturbed or verifying_half.RUNS) if precision else None
     if args.against:
         reference = portable.load(args.against)
         migrated = against(args, arguments, folder, reference)

@@ -17,12 +17,11 @@ from npu_shim.rehearsal.comparing.recording import Recording
 from npu_shim.rehearsal.comparing.tolerances import BY_TYPE
 from npu_shim.rehearsal.portable import Recorded
 from npu_shim.rehearsal.recording.kinds import BATCH, GIVEN, INPUT_FN, LIBRARY_CODE, POLICY, POLICY_CODE
+from npu_shim.rehearsal.result import Change
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
     from convert_tf2npu.engine.results import FileResult
-
-    from npu_shim._tensorflow.types import JsonObject
 
 Places = Dict[str, List[Tuple[str, int, int]]]  # code of a rule -> path from the current folder, first and last line
 
@@ -89,8 +88,8 @@ def rounded(original: Run, found: Comparison, half: str | None = None) -> Run | 
     return replace(original, convert=_only(codes), folder=os.path.join(original.folder, "rounded"))
 
 
-def named_rounding(run: Run, found: Comparison) -> list[JsonObject]:
-    """Return the changes of such a run, if it agrees: code, change, cost and place.
+def named_rounding(run: Run, found: Comparison) -> list[Change]:
+    """Return the changes of such a run, if it agrees.
 
     Args:
         run: of rounded().
@@ -100,7 +99,7 @@ def named_rounding(run: Run, found: Comparison) -> list[JsonObject]:
     cost = f"without it the first difference is at step {found.first.step if found.first else 0}"
     places = (run.deliberate or {})["places"]
     return [
-        {"code": code, "change": texts[code], "cost": cost, "place": f"{path}:{first}"}
+        Change(code, texts[code], cost, f"{path}:{first}")
         for code in codes
         if code != LIBRARY_CODE
         for path, first, _ in places[code]
@@ -152,8 +151,8 @@ def unlike(original: Run, migrated: Sequence[Recording]) -> list[str]:
     ]
 
 
-def named(recorded: Sequence[Recording], in_half: bool = False) -> list[JsonObject]:
-    """Return the deliberate changes that the original was given, each once: code, change, cost and place.
+def named(recorded: Sequence[Recording], in_half: bool = False) -> list[Change]:
+    """Return the deliberate changes that the original was given, each once.
 
     Args:
         recorded: the recordings of the original.
@@ -161,12 +160,12 @@ def named(recorded: Sequence[Recording], in_half: bool = False) -> list[JsonObje
     """
     codes = sentences()
     found = [
-        {"code": each["code"], "change": codes[each["code"]], "cost": each["cost"], "place": each["place"]}
+        Change(each["code"], codes[each["code"]], each["cost"], each["place"])
         for recording in recorded
         for each in recording.deliberate
         if each["what"] == GIVEN and not (in_half and each["code"] == POLICY_CODE)
     ]
-    return [each for number, each in enumerate(found) if each not in found[:number]]
+    return list(dict.fromkeys(found))
 
 
 def _spans(path: str) -> Iterator[tuple[int, int]]:

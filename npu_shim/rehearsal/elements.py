@@ -18,10 +18,11 @@ from npu_shim.rehearsal.recording.digest import few_elements
 from npu_shim.rehearsal.recording.kinds import PRINT
 from npu_shim.rehearsal.recording.writer import KEPT
 from npu_shim.rehearsal.reproducing import AGAIN
+from npu_shim.rehearsal.result import Element
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject, Value
+    from npu_shim._tensorflow.types import Value
 
 
 _MOST = 10
@@ -29,7 +30,7 @@ _MOST = 10
 
 def largest_differences(
     found: Comparison, original: Run, migrated: Run, report: Callable[[str], None]
-) -> list[JsonObject]:
+) -> list[Element]:
     """Return the elements that differ most of the first tensor that departs.
 
     Args:
@@ -65,7 +66,7 @@ def largest_differences(
     return compared(ours, theirs) if ours is not None and theirs is not None and ours.shape == theirs.shape else []
 
 
-def compared(ours: np.ndarray, theirs: np.ndarray) -> list[JsonObject]:
+def compared(ours: np.ndarray, theirs: np.ndarray) -> list[Element]:
     """Return index and values of the elements of two arrays that differ most."""
     one, other = ours.astype(np.complex128).reshape(-1), theirs.astype(np.complex128).reshape(-1)
     with np.errstate(invalid="ignore"):
@@ -74,11 +75,11 @@ def compared(ours: np.ndarray, theirs: np.ndarray) -> list[JsonObject]:
     apart[(ours == theirs).reshape(-1) | (np.isnan(one) & np.isnan(other))] = 0
     largest = [int(place) for place in np.argsort(-apart, kind="stable")[:_MOST] if apart[place]]
     return [
-        {
-            "index": [int(each) for each in np.unravel_index(place, ours.shape)],
-            "original": _text(ours.reshape(-1)[place]),
-            "migrated": _text(theirs.reshape(-1)[place]),
-        }
+        Element(
+            [int(each) for each in np.unravel_index(place, ours.shape)],
+            _text(ours.reshape(-1)[place]),
+            _text(theirs.reshape(-1)[place]),
+        )
         for place in largest
     ]
 

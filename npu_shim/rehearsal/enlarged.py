@@ -16,10 +16,11 @@ from npu_shim.rehearsal.comparing.comparison import Comparison, Departure, compa
 from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.recording import Recording
 from npu_shim.rehearsal.failures import run_again
+from npu_shim.rehearsal.half_run import HalfRun, Precision
 from npu_shim.rehearsal.running import Run
 
 ROUNDING = 4 * half_band.ROUNDOFF["float32"]  # of an op whose sums are added in another order
-_PRECISION = {"dtype": "float16", "precision_mode": "allow_mix_precision", "mixlist": None}  # has the perturbed ops
+_PRECISION = Precision("float16", "allow_mix_precision")  # has the perturbed ops
 _TOO_SMALL = 0.02  # of the departure: if one run departs by less, three more hardly explain it
 
 
@@ -72,7 +73,7 @@ def run_perturbed(run: Run, number: int, count: int, report: Callable[[str], Non
     Raises:
         NotRepeated: if it does not run to its end.
     """
-    half = {"precision": _PRECISION, "size": ROUNDING, "skips": [], "seed": run.seed + number, "everywhere": True}
+    half = HalfRun(_PRECISION, ROUNDING, seed=run.seed + number, everywhere=True)
     again = replace(run, whole=None, half=half, folder=os.path.join(run.folder, f"perturbed_{number}"))
     report(f"{run.starting} with values perturbed by rounding ({number} of {count})")
     return run_again(again)

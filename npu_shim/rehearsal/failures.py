@@ -6,15 +6,11 @@ import os
 import re
 import signal
 import textwrap
-from typing import TYPE_CHECKING
 
 from npu_shim.import_hook.other_version import SPEAKS
-from npu_shim.rehearsal import result
 from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.result import RunPart, run_part
 from npu_shim.rehearsal.running import TIMED_OUT, Run
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
 
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(npu_bridge|npu_device|hccl|horovod)[.']")
 _FINISHED = re.compile(r"rank (\d+) \(process \d+\) has exited \(its script finished\)")
@@ -40,7 +36,7 @@ def run_again(run: Run) -> Recording:
     code = run.start()
     recorded = recordings(run)
     if code or not recorded:
-        text = not_completed(result.run_part(run, code, recorded))
+        text = not_completed(run_part(run, code, recorded))
         raise NotRepeated(f"A run that repeats a completed one failed. {text}")
     return recorded[0]
 
@@ -56,14 +52,14 @@ def recordings(run: Run) -> list[Recording]:
         return []
 
 
-def not_completed(part: JsonObject) -> str:
+def not_completed(part: RunPart) -> str:
     """Return sentences about a run that did not end as it should: how it ended, its last output, and what to do."""
-    with open(part["log"], encoding="utf-8", errors="replace") as stream:
+    with open(part.log, encoding="utf-8", errors="replace") as stream:
         output = stream.read()
-    how, fix = _end(part["exit_code"])
+    how, fix = _end(part.exit_code)
     return (
-        f"{part['script']} ended with {how} after {part['steps']} recorded steps. {_last_output(output, fix)}"
-        f"{_missing_package(output)}{_other_version(output)}{_early_rank(output)}{fix}See its output in {part['log']}."
+        f"{part.script} ended with {how} after {part.steps} recorded steps. {_last_output(output, fix)}"
+        f"{_missing_package(output)}{_other_version(output)}{_early_rank(output)}{fix}See its output in {part.log}."
     )
 
 

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from npu_shim.rehearsal import deliberate, enlarged, portable, reproducing, result, verifying, verifying_half
+from npu_shim.rehearsal import deliberate, enlarged, portable, reproducing, verifying, verifying_half
 from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.failures import NotRepeated, recordings, run_again
+from npu_shim.rehearsal.half_run import HalfReport, HalfRun
 from npu_shim.rehearsal.recording.kinds import KINDS, PRINT
+from npu_shim.rehearsal.result import AGREE, NOT_REPRODUCIBLE, NOT_RUN, Result
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
 from npu_shim.rehearsal.verifying_half import Half
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
-
 
 def record(
     folder: str, original: Run, migrated: Run, settings: Settings, half: Half | None, perturbed: int, report: Report
-) -> result.Result:
+) -> Result:
     """Verify a migration, run the original once more, and write its recording.
 
     Args:
@@ -43,25 +41,25 @@ def record(
         found = verifying.verify(original, migrated, settings, report)
     else:
         found = verifying_half.verify(original, migrated, settings, half, report)
-    part = found["original"]
-    if not part["completed"]:
+    if not found.original.completed:
         return found
     ours, theirs = recordings(original)[0], recordings(migrated)
     run, about = deliberate.given(original, theirs), None
     if half is not None and theirs:
-        run = replace(run, half=half.of_run(0.0, theirs[0].skips))
-        about = {**asdict(half), "found": theirs[0].end.get("half")}
+        run = replace(run, half=HalfRun(half.precision, 0.0, theirs[0].skips))
+        about = replace(half, found=HalfReport.from_json(theirs[0].end.get("half"))).to_json()
     report(f"{run.starting} again, to compare it with itself")
     try:
         again = run_again(replace(run, whole=None, folder=os.path.join(run.folder, reproducing.AGAIN)))
         for number in range(1, 1 + perturbed) if half is None else ():
             enlarged.run_perturbed(run, number, perturbed, report)
     except NotRepeated as failure:
-        found["verdict"], found["problems"] = result.NOT_RUN, [*found["problems"], str(failure)]
+        found.verdict = NOT_RUN
+        found.problems.append(str(failure))
         return found
     _judge(found, ours, again, settings.tolerance)
     assert original.whole is not None
-    portable.write(folder, run, part["exit_code"], ours, about, original.whole["bytes"])
+    portable.write(folder, run, found.original.exit_code, ours, about, original.whole["bytes"])
     report(f"wrote the recording {folder}")
     return found
 
@@ -74,19 +72,17 @@ def _band(original: portable.Recorded) -> Allowance:
     return half_band.band("float32", [compare(ours, each, ANY) for each in perturbed]) if perturbed else Limits()
 
 
-def _judge(found: result.Result, ours: Recording, again: Recording, tolerance: float) -> None:
+def _judge(found: Result, ours: Recording, again: Recording, tolerance: float) -> None:
     """Change the verdict if the original departs from itself."""
     kinds = [kind for kind in KINDS if kind != PRINT]
     first = compare(ours, again, tolerance, kinds).first
-    if first is not None and found["verdict"] == result.AGREE:
-        found["itself"] = reproducing.described(first, ours, again)
-        found["verdict"] = result.NOT_REPRODUCIBLE
-        found["problems"] += reproducing.sentences(found["itself"])
+    if first is not None and found.verdict == AGREE:
+        found.itself = reproducing.described(first, ours, again)
+        found.verdict = NOT_REPRODUCIBLE
+        found.problems += reproducing.sentences(found.itself)
 
 
-def against(
-    original: portable.Recorded, migrated: Run, settings: Settings, report: Report, is_npu: bool
-) -> result.Result:
+def against(original: portable.Recorded, migrated: Run, settings: Settings, report: Report, is_npu: bool) -> Result:
     """Run a migrated script, and compare it with a recording.
 
     Args:
@@ -98,8 +94,7 @@ def against(
     Returns:
         The result.
     """
-    given: JsonObject | None = original.manifest["half"]
-    if given is None:
+    if original.manifest["half"] is None:
         return verifying.verify(original, migrated, replace(settings, limits=_band(original)), report)
-    half = Half(given["precision"], given["perturbed"], given["found"] if is_npu else None)
-    return verifying_half.verify(original, migrated, settings, half, report)
+    half = Half.from_json(original.manifest["half"])
+    return verifying_half.verify(original, migrated, settings, half if is_npu else replace(half, found=None), report)

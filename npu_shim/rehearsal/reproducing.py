@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from npu_shim.rehearsal.comparing import comparison as comparing
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording
 from npu_shim.rehearsal.failures import run_again
 from npu_shim.rehearsal.recording.kinds import FETCH, FINAL, INPUT, KINDS, PRINT
+from npu_shim.rehearsal.result import Itself
 from npu_shim.rehearsal.running import Run
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
 
 AGAIN = "again"  # the folder of the second run, in that of the first
 _SHARE = 0.1  # of the difference of the two scripts: what the original alone must depart by to explain it
@@ -70,9 +68,7 @@ def drop_prints(found: Comparison, recorded: Recording, again: Recording, tolera
     return sorted({each.name for each in dropped})
 
 
-def departure_from_itself(
-    found: Comparison, recorded: Recording, again: Recording, tolerance: float
-) -> JsonObject | None:
+def departure_from_itself(found: Comparison, recorded: Recording, again: Recording, tolerance: float) -> Itself | None:
     """Return the first value by which the original departs from itself, if that explains the comparison.
 
     It does if it departs by more than the tolerance up to the step at which the migrated script does, or by a part of
@@ -83,7 +79,7 @@ def departure_from_itself(
         recorded, again: the recordings of the original.
         tolerance: of the comparison.
     Returns:
-        Step, kind, name, values, line of the script and cause; None if the original agrees with itself.
+        None if the original agrees with itself.
     """
     itself = comparing.compare(recorded, again, tolerance, [kind for kind in KINDS if kind != PRINT])
     first = found.first
@@ -106,27 +102,21 @@ def departure_from_itself(
     return described(departed[0], recorded, again)
 
 
-def described(value: Departure, recorded: Recording, again: Recording) -> JsonObject:
-    """Return step, kind, name, values, line of the script and cause of a departure of the original from itself."""
+def described(value: Departure, recorded: Recording, again: Recording) -> Itself:
+    """Return a departure of the original from itself, with line and cause."""
     line = recorded.lines.get((value.kind, value.name), "")
-    return {
-        "step": value.step,
-        "kind": value.kind,
-        "name": value.name,
-        "values": value.text,
-        "line": line or None,
-        "cause": _cause(recorded, again, value.kind),
-    }
+    cause = _cause(recorded, again, value.kind)
+    return Itself(value.step, value.kind, value.name, value.text, line or None, cause)
 
 
-def sentences(itself: JsonObject) -> list[str]:
+def sentences(itself: Itself) -> list[str]:
     """Return sentences about a departure of the original from itself."""
-    place = f", at {itself['line']}" if itself["line"] else ""
+    place = f", at {itself.line}" if itself.line else ""
     text = (
-        f"The original departs from itself at step {itself['step']}: {itself['kind']} {itself['name']!r}, "
-        f"{itself['values']}{place}."
+        f"The original departs from itself at step {itself.step}: {itself.kind} {itself.name!r}, "
+        f"{itself.values}{place}."
     )
-    cause = itself["cause"] or _UNKNOWN
+    cause = itself.cause or _UNKNOWN
     return [text, cause if cause.endswith(_OWN_FOLDER) else f"{cause} {_ADVICE}"]
 
 

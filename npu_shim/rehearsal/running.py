@@ -17,6 +17,7 @@ from npu_shim._host import host_device, host_env
 from npu_shim.import_hook.tool import package_root
 from npu_shim.launching.fork_server import ForkServer
 from npu_shim.rehearsal.files.kept import STORE, take_back
+from npu_shim.rehearsal.half_run import HalfRun
 
 PROCESS = "npu_shim.cli._recorded"  # the module that runs a script and records it
 DEFAULTS = {  # what a user sets has precedence
@@ -64,7 +65,7 @@ class Run:
         timeout: seconds that it may take; None for no limit.
         copy_without: None to run it in the current folder. Else it runs in a copy of that folder, made without ``.git``
             and this folder, and removed after the run.
-        half: the settings of half.recorded.Rehearsal; None without half precision.
+        half: half precision; None without half precision.
         keep: kind, name and number of a value whose elements are written to KEPT, after which the script ends; None to
             run it to its end.
         until: the last step, after which the script ends; None to run it to its end.
@@ -93,7 +94,7 @@ class Run:
     ranks: int | None = None
     timeout: float | None = None
     copy_without: str | None = None
-    half: Mapping[str, Any] | None = None
+    half: HalfRun | None = None
     keep: tuple[str, str, int] | None = None
     until: int | None = None
     steps: int | None = None
@@ -136,6 +137,7 @@ class Run:
         """Return program and arguments of the process."""
         settings = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _NOT_OF_PROCESS}
         settings.update(folder=os.path.abspath(self.folder), ranks=self.ranks is not None)
+        settings.update(half=self.half and self.half.to_json())
         files = os.path.abspath(os.path.join(self.folder, FILES))
         arguments = [each.replace(RUN, files).replace(SEED, str(self.seed)) for each in self.arguments]
         launch: list[str] = []

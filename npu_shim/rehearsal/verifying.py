@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import Callable, Sequence
 
-from npu_shim.rehearsal import deliberate, enlarged, reproducing, result
+from npu_shim.rehearsal import deliberate, enlarged, reproducing
 from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds, together
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
 from npu_shim.rehearsal.comparing.recording import Recording
@@ -15,11 +15,21 @@ from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.failures import NotRepeated, not_completed, recordings, run_again
 from npu_shim.rehearsal.recording.kinds import CALL, FETCH, FINAL, INITIAL, METRIC, PREDICTION, PRINT, RESULT
+from npu_shim.rehearsal.result import (
+    AGREE,
+    DIFFER,
+    NOT_REPRODUCIBLE,
+    NOT_RUN,
+    Change,
+    Element,
+    Itself,
+    Result,
+    RunPart,
+    Terms,
+    run_part,
+)
+from npu_shim.rehearsal.result_values import add_values, mean_bands
 from npu_shim.rehearsal.running import Run
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
-
 
 _TRIES = 3  # to make a script depart from itself that has threads of its own
 Report = Callable[[str], None]
@@ -52,7 +62,7 @@ class Settings:
     places: Callable[[], Sequence[str]] = tuple
 
 
-def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> result.Result:
+def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> Result:
     """Run both scripts and compare them.
 
     Args:
@@ -66,26 +76,23 @@ def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> 
 
 
 class _Verification:
-    """The runs of a pair of scripts, their comparison, and what explains a difference.
-
-    Attributes are those of result.result().
-    """
+    """The runs of a pair of scripts, their comparison, and what explains a difference."""
 
     def __init__(self, original: Run, migrated: Run, settings: Settings, report: Report) -> None:
         self.original, self.migrated, self.settings, self.report = original, migrated, settings, report
-        self.parts: list[JsonObject] = []
+        self.parts: list[RunPart] = []
         self.problems: list[str] = []
         self.differences: list[str] = []
-        self.changes: list[JsonObject] = []
-        self.elements: list[JsonObject] = []
+        self.changes: list[Change] = []
+        self.elements: list[Element] = []
         self.bands: list[seeds.Band] = []
         self.unsteady: list[str] = []
-        self.itself: JsonObject | None = None
+        self.itself: Itself | None = None
         self.compared: Comparison | None = None
         self.until: int | None = None
         self.is_rounding = False
 
-    def run(self) -> result.Result:
+    def run(self) -> Result:
         """Run and compare; return the result."""
         pairs = _pairs(self.original, self.migrated, self.settings.seeds)
         done: list[tuple[list[Recording], list[Recording]]] = []
@@ -96,12 +103,12 @@ class _Verification:
             self.original = first if pair is pairs[0] else self.original
             self.parts += [our_part, their_part]
             done.append((ours, theirs))
-        incomplete = [part for part in self.parts if not part["completed"]]
+        incomplete = [part for part in self.parts if not part.completed]
         self.problems = [not_completed(part) for part in incomplete]
         if not all(ours and theirs for ours, theirs in done):
-            return self._result(result.NOT_RUN)
+            return self._result(NOT_RUN)
         ours, theirs = done[0]
-        self.until = min(part["steps"] for part in self.parts) if incomplete else _shorter(self.original, self.migrated)
+        self.until = min(part.steps for part in self.parts) if incomplete else _shorter(self.original, self.migrated)
         self.compared, self.differences = _compare(ours, theirs, apart, self.settings, self.until)
         self.changes = deliberate.named(ours)
         if self.settings.seeds and not incomplete:
@@ -118,10 +125,10 @@ class _Verification:
         if nothing and not incomplete:
             self.problems.append(nothing)
         if self.problems:
-            return self._result(result.NOT_RUN)
+            return self._result(NOT_RUN)
         if self.itself:
-            return self._result(result.NOT_REPRODUCIBLE)
-        return self._result(result.DIFFER if self.differences else result.AGREE)
+            return self._result(NOT_REPRODUCIBLE)
+        return self._result(DIFFER if self.differences else AGREE)
 
     def _explain(self, compared: Comparison, ours: Recording, theirs: list[Recording], apart: list[Recording]) -> None:
         """Look for what explains a difference: rounding, and an original that departs from itself.
@@ -156,21 +163,22 @@ class _Verification:
             self.differences += deliberate.unlike(self.original, theirs) + _versions(ours, theirs[0])
             self.elements = largest_differences(compared, self.original, self.migrated, self.report)
 
-    def _result(self, verdict: str) -> result.Result:
-        return result.result(
+    def _result(self, verdict: str) -> Result:
+        made = Result(
             verdict,
-            about(self.settings, self.original),
+            terms(self.settings, self.original),
             self.parts[0],
             self.parts[1],
-            self.compared,
-            self.problems + self.differences,
-            self.bands,
-            self.elements,
-            self.itself,
-            self.unsteady,
-            self.changes,
-            self.is_rounding,
+            problems=self.problems + self.differences,
+            deliberate=self.changes,
+            itself=self.itself,
+            unsteady_prints=self.unsteady,
+            enlarged_rounding=self.is_rounding,
+            bands=mean_bands(self.bands),
         )
+        if self.compared is not None:
+            add_values(made, self.compared, self.elements)
+        return made
 
 
 def _shorter(original: Run, migrated: Run) -> int | None:
@@ -201,7 +209,7 @@ def _may_be_rounding(original: Run, theirs: list[Recording]) -> bool:
 
 def _against_itself(
     found: Comparison, original: Run, recorded: Recording, tolerance: float, report: Report
-) -> tuple[JsonObject | None, list[str]]:
+) -> tuple[Itself | None, list[str]]:
     """Return a departure of the original from itself, and the printed numbers that it does not repeat."""
     first = found.first
     for _ in range(_TRIES):
@@ -216,16 +224,16 @@ def _against_itself(
     return None, []
 
 
-def _run(run: Run, settings: Settings, report: Report) -> tuple[list[Recording], JsonObject]:
+def _run(run: Run, settings: Settings, report: Report) -> tuple[list[Recording], RunPart]:
     os.makedirs(run.folder, exist_ok=True)
     apart = ", each rank with random numbers of its own" if run.apart is not None else ""
     report(run.starting + (f", seed {run.seed}" if settings.seeds else apart))
     code = run.start()
     recorded = recordings(run)
-    return recorded, result.run_part(run, code, recorded)
+    return recorded, run_part(run, code, recorded)
 
 
-def _run_migrated(run: Run, settings: Settings, report: Report) -> tuple[list[Recording], JsonObject, list[Recording]]:
+def _run_migrated(run: Run, settings: Settings, report: Report) -> tuple[list[Recording], RunPart, list[Recording]]:
     """Run the migrated script; ranks once more, each with random numbers of its own, if they must draw them.
 
     Returns:
@@ -233,30 +241,23 @@ def _run_migrated(run: Run, settings: Settings, report: Report) -> tuple[list[Re
         ranks. They are others if ranks begin with other variables and get those of rank 0 after the first step.
     """
     recorded, part = _run(run, settings, report)
-    if run.ranks is None or not part["completed"] or not together.must_draw_apart(recorded):
+    if run.ranks is None or not part.completed or not together.must_draw_apart(recorded):
         return recorded, part, recorded
     again = replace(run, apart=together.global_seeds(recorded[0]), folder=os.path.join(run.folder, "apart"))
     apart, apart_part = _run(again, settings, report)
-    if apart_part["completed"] and together.has_broadcast(recorded):
+    if apart_part.completed and together.has_broadcast(recorded):
         return recorded, part, apart
     return apart, apart_part, apart
 
 
-def about(settings: Settings, run: Run) -> JsonObject:
+def terms(settings: Settings, run: Run) -> Terms:
     """Return the settings of a comparison for its result.
 
     Args:
         settings: of the comparison.
         run: the first one of the original.
     """
-    return {
-        "tolerance": settings.tolerance,
-        "seed": run.seed,
-        "seeds": settings.seeds,
-        "deterministic": run.by_call_site,
-        "every": run.every,
-        "steps": run.steps,
-    }
+    return Terms(settings.tolerance, run.seed, settings.seeds, run.by_call_site, run.every, run.steps)
 
 
 def _pairs(original: Run, migrated: Run, count: int | None) -> list[tuple[Run, Run]]:
@@ -273,7 +274,7 @@ def _pairs(original: Run, migrated: Run, count: int | None) -> list[tuple[Run, R
 
 def _compare(
     ours: list[Recording], theirs: list[Recording], apart: list[Recording], settings: Settings, until: int | None
-) -> tuple[Any, list[str]]:
+) -> tuple[Comparison, list[str]]:
     """Compare the runs, up to step ``until`` if one of them ends before. Values of that step may be missing.
 
     The ranks of ``apart`` are those of which the work together is judged.

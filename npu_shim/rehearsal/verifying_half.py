@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from npu_shim.rehearsal import deliberate, half_result, result, verifying
+from npu_shim.rehearsal import deliberate, verifying
 from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import Comparison, compare
 from npu_shim.rehearsal.comparing.half_band import ANY, RUNS
 from npu_shim.rehearsal.comparing.recording import Recording, drop_overflows
 from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.failures import NotRepeated, not_completed, recordings
+from npu_shim.rehearsal.half_result import half_part
+from npu_shim.rehearsal.half_run import HalfReport, HalfRun, Precision
+from npu_shim.rehearsal.half_values import add_bands
 from npu_shim.rehearsal.recording.kinds import KINDS, PRINT
+from npu_shim.rehearsal.result import AGREE, DIFFER, NOT_RUN, Result, RunPart, run_part
+from npu_shim.rehearsal.result_values import add_values
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
 
@@ -31,28 +37,32 @@ class Half:
     """Settings of half precision.
 
     Attributes:
-        precision: the arguments of half_precision().
+        precision: of the ops in 16 bits.
         perturbed: number of perturbed runs.
         found: what the run in half precision reported where the recording was made, on a device that computes in 16
             bits itself; None to round in this process.
     """
 
-    precision: Mapping[str, Any]
+    precision: Precision
     perturbed: int = RUNS
-    found: Mapping[str, Any] | None = None
+    found: HalfReport | None = None
 
     @property
     def dtype(self) -> str:
         """float16 or bfloat16."""
-        return str(self.precision["dtype"])
+        return self.precision.dtype
 
-    def of_run(self, size: float | None, skips: Any = (), seed: int = 0, everywhere: bool = False) -> JsonObject:
-        """Return the settings of half.recorded.Rehearsal."""
-        given = {"size": size, "skips": list(skips), "seed": seed, "everywhere": everywhere}
-        return {"precision": dict(self.precision), **given}
+    def to_json(self) -> JsonObject:
+        """Return it for the manifest of a recording."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, found: JsonObject) -> Half:
+        """Return what to_json() made."""
+        return cls(Precision(**found["precision"]), found["perturbed"], HalfReport.from_json(found["found"]))
 
 
-def verify(original: Run, migrated: Run, settings: Settings, half: Half, report: Report) -> result.Result:
+def verify(original: Run, migrated: Run, settings: Settings, half: Half, report: Report) -> Result:
     """Run the migrated script in half precision and the original in float32, and compare them within the band.
 
     The float32 run skips the steps that the loss scale skips in half precision.
@@ -66,70 +76,98 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
         The result, with the verdict.
     """
     report(f"running {migrated.script} in {half.dtype}")
-    rounded = replace(migrated, half=half.of_run(None) if half.found is None else None)
+    rounded = replace(migrated, half=HalfRun(half.precision) if half.found is None else None)
     part, theirs = _run(rounded, half.dtype)
-    found = half.found if half.found is not None or theirs is None else theirs.end.get("half")
-    skips = theirs.skips if theirs else []
     report(f"{original.starting} in float32")
     original = deliberate.given(original, [theirs] if theirs else [])
-    exact = replace(original, half=half.of_run(0.0, skips))
+    exact = replace(original, half=HalfRun(half.precision, 0.0, theirs.skips if theirs else []))
     exact_part, ours = _run(exact, "float32")
-    parts = [exact_part, part]
-    about = verifying.about(settings, original)
+    found = half.found or (HalfReport.from_json(theirs.end.get("half")) if theirs else None)
+    made = Result(NOT_RUN, verifying.terms(settings, original), exact_part, part)
     if ours is None or theirs is None or not found:
-        problems = [not_completed(each) for each in parts if not each["completed"]]
-        return result.result(
-            result.NOT_RUN, about, exact_part, part, problems=problems or [_without_tensorflow(migrated)]
+        made.problems = [not_completed(each) for each in (exact_part, part) if not each.completed]
+        made.problems = made.problems or [f"{migrated.script} did not import TensorFlow. Give the script that trains."]
+        return made
+    pair = _Pair(exact, rounded, ours, theirs, found, half)
+    # Without a complete run and ops in 16 bits there is nothing to compare.
+    perturbed = pair.perturbed(report) if exact_part.completed and found.ops else []
+    parts = [exact_part, part, *(each for each, _ in perturbed)]
+    made.problems = [not_completed(each) for each in parts if not each.completed] + pair.problems()
+    return pair.judge(made, [recorded for _, recorded in perturbed if recorded is not None], settings, report)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """The run in float32 and the one in half precision, their recordings, and what the second reports at its end."""
+
+    exact: Run
+    rounded: Run
+    ours: Recording
+    theirs: Recording
+    found: HalfReport
+    half: Half
+
+    @property
+    def everywhere(self) -> bool:
+        """True if a perturbed run perturbs all ops in 16 bits, because none is a convolution or matrix product."""
+        return not self.found.matrix_casts
+
+    @property
+    def size(self) -> float:
+        """The size of the perturbation."""
+        found = self.found
+        return half_band.perturbation(
+            self.half.dtype, found.ops, found.casts if self.everywhere else found.matrix_casts
         )
-    everywhere = not found["matrix_casts"]
-    size = half_band.perturbation(half.dtype, found["ops"], found["casts" if everywhere else "matrix_casts"])
-    perturbed = []
-    count = half.perturbed if exact_part["completed"] and found["ops"] else 0  # else there is nothing to compare
-    for number in range(1, count + 1):
-        report(f"{original.starting} in float32, perturbed ({number} of {half.perturbed})")
-        name = f"{PERTURBED}{number}"
-        run = replace(original, folder=os.path.join(original.folder, name), dump=_beside(original.dump, name))
-        run = replace(run, half=half.of_run(size, skips, original.seed + number, everywhere))
-        run_part, recorded = _run(run, "float32")
-        parts.append(run_part)
-        if recorded is not None:
-            perturbed.append(recorded)
-    problems = [not_completed(each) for each in parts if not each["completed"]]
-    if not found["ops"]:
-        problems.append(
-            f"No float32 op of {migrated.script} computes in {half.dtype}. Check the precision mode and the lists."
-        )
-    if ours.skips != skips and half.found is None:
-        problems.append(
-            f"The {half.dtype} run skipped {len(skips)} steps after an overflow, and {original.script} has no loss "
-            "scale to skip them in float32. Give the migrated script alone, to compare it with itself."
-        )
-    if not skips and not ours.streams:
-        problems.append(verifying.NOTHING_RECORDED)
-    drop_overflows(theirs, [ours, *perturbed])
-    bands = half_band.band(half.dtype, [compare(ours, each, ANY) for each in perturbed]) if perturbed else None
-    compared = compare(ours, theirs, settings.tolerance, _KINDS, limits=bands) if bands else None
-    differences = _differences(found, skips, compared)
-    elements = []
-    if compared and compared.first and not problems and not skips:
-        try:
-            elements = largest_differences(compared, exact, rounded, report)
-        except NotRepeated as failure:
-            problems.append(str(failure))
-    verdict = result.NOT_RUN if problems else result.DIFFER if differences else result.AGREE
-    made = result.result(
-        verdict,
-        about,
-        exact_part,
-        part,
-        compared,
-        problems + differences,
-        (),
-        elements,
-        deliberate=deliberate.named([ours], in_half=True),
-    )
-    about_half = {**half.precision, "perturbation": size, "perturbed_runs": half.perturbed}
-    return half_result.with_half(made, about_half, found, theirs, compared, bands)
+
+    def perturbed(self, report: Report) -> list[tuple[RunPart, Recording | None]]:
+        """Make the perturbed runs. Return the part and the recording of each."""
+        made, original, half = [], self.exact, self.half
+        for number in range(1, half.perturbed + 1):
+            report(f"{original.starting} in float32, perturbed ({number} of {half.perturbed})")
+            name = f"{PERTURBED}{number}"
+            run = replace(original, folder=os.path.join(original.folder, name), dump=_beside(original.dump, name))
+            given = HalfRun(half.precision, self.size, self.theirs.skips, original.seed + number, self.everywhere)
+            made.append(_run(replace(run, half=given), "float32"))
+        return made
+
+    def problems(self) -> list[str]:
+        """Return sentences about runs that completed and cannot be compared."""
+        dtype, skips, found = self.half.dtype, self.theirs.skips, []
+        if not self.found.ops:
+            found.append(
+                f"No float32 op of {self.rounded.script} computes in {dtype}. Check the precision mode and the lists."
+            )
+        if self.ours.skips != skips and self.half.found is None:
+            found.append(
+                f"The {dtype} run skipped {len(skips)} steps after an overflow, and {self.exact.script} has no loss "
+                "scale to skip them in float32. Give the migrated script alone, to compare it with itself."
+            )
+        if not skips and not self.ours.streams:
+            found.append(verifying.NOTHING_RECORDED)
+        return found
+
+    def judge(self, made: Result, perturbed: list[Recording], settings: Settings, report: Report) -> Result:
+        """Compare within the band of perturbed runs. Return the result with the verdict."""
+        drop_overflows(self.theirs, [self.ours, *perturbed])
+        part = half_part(self.half.precision, self.size, self.half.perturbed, self.found, self.theirs)
+        bands, compared, elements = None, None, []
+        if perturbed:
+            bands = half_band.band(self.half.dtype, [compare(self.ours, each, ANY) for each in perturbed])
+            compared = compare(self.ours, self.theirs, settings.tolerance, _KINDS, limits=bands)
+            if compared.first and not made.problems and not self.theirs.skips:
+                try:
+                    elements = largest_differences(compared, self.exact, self.rounded, report)
+                except NotRepeated as failure:
+                    made.problems.append(str(failure))
+            add_values(made, compared, elements)
+            add_bands(made, part, compared, bands)
+        differences = _differences(self.found, self.theirs.skips, compared)
+        made.verdict = NOT_RUN if made.problems else DIFFER if differences else AGREE
+        made.problems += differences
+        made.deliberate = deliberate.named([self.ours], in_half=True)
+        made.half = part
+        return made
 
 
 def _beside(dump: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
@@ -137,38 +175,34 @@ def _beside(dump: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | No
     return {**dump, "folder": os.path.join(dump["folder"], name)} if dump and dump["folder"] else dump
 
 
-def _run(run: Run, precision: str) -> tuple[JsonObject, Recording | None]:
+def _run(run: Run, precision: str) -> tuple[RunPart, Recording | None]:
     os.makedirs(run.folder, exist_ok=True)
     code = run.start()
     recorded = recordings(run)
-    part = {**result.run_part(run, code, recorded), "precision": precision}
-    return part, recorded[0] if recorded else None
+    return run_part(run, code, recorded, precision), recorded[0] if recorded else None
 
 
-def _without_tensorflow(run: Run) -> str:
-    return f"{run.script} did not import TensorFlow. Give the script that trains."
-
-
-def _differences(found: Mapping[str, Any], skips: list[Any], compared: Comparison | None) -> list[str]:
+def _differences(found: HalfReport, skips: Sequence[tuple[int, int]], compared: Comparison | None) -> list[str]:
     """Return a sentence for each difference."""
     sentences = []
-    lost = found["skipped_at_end"]
-    if skips and (lost >= _LOST or len(skips) == found["steps"]):
+    lost = found.skipped_at_end
+    scale = found.loss_scale[-1] if found.loss_scale else math.nan
+    if skips and (lost >= _LOST or len(skips) == found.steps):
         sentences.append(
-            f"The loss scale does not recover: the last {lost} of {found['steps']} steps were skipped, and the scale "
-            f"is {found['loss_scale'][-1]:g}. Find the op that overflows at any scale."
+            f"The loss scale does not recover: the last {lost} of {found.steps} steps were skipped, and the scale "
+            f"is {scale:g}. Find the op that overflows at any scale."
         )
     first = compared.first if compared else None
     if first is not None:
         sentences.append(
             f"The first value beyond the band is at step {first.step}: {first.kind} {first.name!r}, {first.text}."
         )
-        overflow = found["overflow"]
-        if overflow["first_op"]:
+        overflow = found.overflow
+        if overflow.first_op:
             sentences.append(
-                f"The first op with Inf or NaN is at step {overflow['first_step']}: {overflow['first_op']}. Keep it in "
+                f"The first op with Inf or NaN is at step {overflow.first_step}: {overflow.first_op}. Keep it in "
                 "float32 with a mixlist, scale the loss, or reduce its inputs."
             )
-        if overflow["saturated"]:
-            sentences.append(f"The first op that saturated is {next(iter(overflow['saturated']))!r}.")
+        if overflow.saturated:
+            sentences.append(f"The first op that saturated is {next(iter(overflow.saturated))!r}.")
     return sentences

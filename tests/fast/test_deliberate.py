@@ -14,6 +14,7 @@ from npu_shim.import_hook import tool
 from npu_shim.rehearsal import deliberate
 from npu_shim.rehearsal.comparing.recording import Recording
 from npu_shim.rehearsal.reports.text import verdict
+from npu_shim.rehearsal.result import Result, RunPart, Terms
 from npu_shim.rehearsal.running import Run
 
 SCRIPT = """
@@ -59,7 +60,7 @@ def test_half_precision_does_not_name_the_policy() -> None:
     tool.load()
     event = {"what": "given", "code": "NPU116", "cost": "", "place": "train.py:4"}
     assert deliberate.named([recording(event)], in_half=True) == []
-    assert [each["code"] for each in deliberate.named([recording(event)])] == ["NPU116"]
+    assert [each.code for each in deliberate.named([recording(event)])] == ["NPU116"]
 
 
 def test_the_original_is_given_what_the_migrated_script_has() -> None:
@@ -102,6 +103,8 @@ def test_the_verdict_names_each_change_once(state: str, text: str) -> None:
     event = {"what": "given", "code": "NPU109", "cost": "4 of 100 examples", "place": "train.py:4"}
     named = deliberate.named([recording(event, event, {**event, "cost": ""})])
     change = "NPU109 leaves out the partial training batches"
-    said = verdict({"verdict": state, "deliberate": named})
-    assert said == f"{text} Deliberate: {change}, 4 of 100 examples, train.py:4. {change}, train.py:4."
-    assert verdict({"verdict": state, "deliberate": []}) == verdict({"verdict": state}) == text
+    part = RunPart("a.py", [], False, 1, 0, True, 1, 1.0, None, None, None, None, "log")
+    found = Result(state, Terms(1e-5, 1, None, True, 1), part, part)
+    assert verdict(found) == text
+    found.deliberate = named
+    assert verdict(found) == f"{text} Deliberate: {change}, 4 of 100 examples, train.py:4. {change}, train.py:4."

@@ -19,7 +19,7 @@ from npu_shim.rehearsal.recording.digest import NOT_FINITE
 from npu_shim.rehearsal.recording.kinds import FETCH, FINAL, GRADIENT, LOSS, METRIC, RATE, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
-from npu_shim.rehearsal.reports import write_all
+from npu_shim.rehearsal.reports import WRITERS, write_all
 from npu_shim.rehearsal.reports.text import to_text
 from tests.recordings import perturbed, recording, verified_half
 
@@ -46,14 +46,15 @@ def test_the_band_is_the_quantile_of_the_perturbed_runs_and_a_rounding(tmp_path:
 
 
 def test_one_more_perturbed_run_is_inside_and_ten_times_the_perturbation_outside(tmp_path: pathlib.Path) -> None:
-    assert verified_half(tmp_path / "a", perturbed(9))["verdict"] == "agree"
+    assert verified_half(tmp_path / "a", perturbed(9)).verdict == "agree"
 
     def larger(step: int, kind: str, name: str, value: np.ndarray) -> np.ndarray:
         return value * np.float32(1.02) if step >= 3 and name == "second/kernel" and kind == GRADIENT else value
 
     found = verified_half(tmp_path / "b", larger)
-    first = found["first_departure"]
-    assert (found["verdict"], first["step"], first["kind"], first["name"]) == ("differ", 3, GRADIENT, "second/kernel")
+    first = found.first_departure
+    assert first is not None
+    assert (found.verdict, first.step, first.kind, first.name) == ("differ", 3, GRADIENT, "second/kernel")
 
 
 def test_inf_is_outside_also_of_a_value_that_moves_in_steps(tmp_path: pathlib.Path) -> None:
@@ -64,8 +65,9 @@ def test_inf_is_outside_also_of_a_value_that_moves_in_steps(tmp_path: pathlib.Pa
         return change
 
     found = verified_half(tmp_path / "a", other(0.5))
-    assert found["verdict"] == "agree" and found["half"]["in_steps"] == ["metric evaluate accuracy"]
-    assert verified_half(tmp_path / "b", other(math.nan))["first_departure"]["kind"] == METRIC
+    assert found.verdict == "agree" and found.half is not None and found.half.in_steps == ["metric evaluate accuracy"]
+    first = verified_half(tmp_path / "b", other(math.nan)).first_departure
+    assert first is not None and first.kind == METRIC
 
 
 def test_a_variable_follows_from_its_gradient_and_only_inf_in_it_is_outside(tmp_path: pathlib.Path) -> None:
@@ -75,9 +77,9 @@ def test_a_variable_follows_from_its_gradient_and_only_inf_in_it_is_outside(tmp_
 
         return change
 
-    assert verified_half(tmp_path / "a", turned(-1))["verdict"] == "agree"
-    first = verified_half(tmp_path / "b", turned(math.inf))["first_departure"]
-    assert (first["step"], first["kind"], first["name"]) == (1, VARIABLE, "first/kernel")
+    assert verified_half(tmp_path / "a", turned(-1)).verdict == "agree"
+    first = verified_half(tmp_path / "b", turned(math.inf)).first_departure
+    assert first is not None and (first.step, first.kind, first.name) == (1, VARIABLE, "first/kernel")
 
 
 def skipping(folder: pathlib.Path, ends: bool) -> Any:
@@ -124,7 +126,7 @@ def test_reports_show_band_skipped_steps_and_overflow(saturate: bool, tmp_path: 
     ):
         assert part in text
     folder = tmp_path / "r"
-    write_all(found, str(folder))
+    write_all(found, str(folder), WRITERS)
     page = (folder / "verify.html").read_text(encoding="utf-8")
     assert "Verification in float16" in page and page.count("<svg") == 3 and "in units of its band" in page
     suite = xml.etree.ElementTree.parse(folder / "verify.xml").getroot()
@@ -132,7 +134,7 @@ def test_reports_show_band_skipped_steps_and_overflow(saturate: bool, tmp_path: 
     names = [case.get("name") for case in suite]
     assert names[:2] == ["float32 run ends", "float16 run ends"]
     assert "float16 run is within the band of float32" in names
-    json.dumps(found, allow_nan=False)
+    json.dumps(found.to_json(), allow_nan=False)
 
 
 def test_a_quantile_for_each_number_of_runs() -> None:

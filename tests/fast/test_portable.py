@@ -184,7 +184,7 @@ def test_ranks_are_compared_with_a_recording(
     migrated = Ranks("migrated", str(script), [], str(tmp_path / "ranks"), ranks=2, deliberate={"places": {}})
     settings = Settings(places=lambda: ["NPU308, train.py:3"])
     found = recorded.against(portable.load(str(tmp_path / "r")), migrated, settings, lambda _: None, False)
-    assert (found["problems"], found["verdict"]) == (wanted, "differ" if wanted else "agree")
+    assert (found.problems, found.verdict) == (wanted, "differ" if wanted else "agree")
 
 
 LARGE = """

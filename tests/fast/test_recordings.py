@@ -50,8 +50,9 @@ from npu_shim.rehearsal.recording.printed_numbers import numbers_of
 from npu_shim.rehearsal.recording.random_seeds import call_site_seed
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import FILE, KEPT, Writer
-from npu_shim.rehearsal.reports import write_all
+from npu_shim.rehearsal.reports import WRITERS, write_all
 from npu_shim.rehearsal.reports.text import to_text
+from npu_shim.rehearsal.result import Element
 from tests.recordings import STEPS, recording, unchanged, verified
 
 RANDOM = np.random.RandomState(3)
@@ -480,7 +481,7 @@ def test_runs_that_overflow_agree_with_each_other_only(value: float, is_inside: 
     bands = seeds.bands(overflowed, others)
     assert [band.is_inside for band in bands if band.kind == LOSS] == [is_inside]
     found = verified(tmp_path / "reports", bands=bands)
-    written = {pathlib.Path(path).name: path for path in write_all(found, str(tmp_path / "r"))}
+    written = {pathlib.Path(path).name: path for path in write_all(found, str(tmp_path / "r"), WRITERS)}
     text = pathlib.Path(written["verify.json"]).read_text(encoding="utf-8")
     assert "NaN" not in text and json.loads(text)["bands"][0]["band"] is None
     cases = {case.get("name"): case for case in xml.etree.ElementTree.parse(written["verify.xml"]).getroot()}
@@ -495,10 +496,11 @@ def test_seeds_of_call_sites_differ() -> None:
 
 def test_reports_name_the_departure(tmp_path: pathlib.Path) -> None:
     found = verified(tmp_path, changed_from(2, "gradient second/kernel", 1.5))
-    found["first_departure"]["elements"] = [{"index": [3, 1], "original": "0.5", "migrated": "0.75"}]
+    assert found.first_departure is not None
+    found.first_departure.elements = [Element([3, 1], "0.5", "0.75")]
     text = to_text(found)
     assert "tensors that depart at step 2, the first" in text and text.endswith("The two scripts differ.\n")
-    paths = {pathlib.Path(path).name: pathlib.Path(path) for path in write_all(found, str(tmp_path / "r"))}
+    paths = {pathlib.Path(path).name: pathlib.Path(path) for path in write_all(found, str(tmp_path / "r"), WRITERS)}
     suite = xml.etree.ElementTree.parse(paths["verify.xml"]).getroot()
     failed = [case.get("name") for case in suite if case.find("failure") is not None]
     assert failed == ["gradient agrees", "migrated script agrees with the original"]
@@ -522,9 +524,9 @@ def test_the_elements_that_differ_most_come_first() -> None:
     theirs = ours.copy()
     theirs[1, 2], theirs[3, 5], theirs[0, 0] = 9, np.nan, 0.25
     assert elements.compared(ours, theirs) == [
-        {"index": [3, 5], "original": "23", "migrated": "nan"},
-        {"index": [1, 2], "original": "8", "migrated": "9"},
-        {"index": [0, 0], "original": "0", "migrated": "0.25"},
+        Element([3, 5], "23", "nan"),
+        Element([1, 2], "8", "9"),
+        Element([0, 0], "0", "0.25"),
     ]
     assert elements.compared(ours, ours.copy()) == [] and len(elements.compared(ours, ours + 1)) == 10
 
@@ -544,7 +546,7 @@ def test_a_kept_value_is_written_as_it_is_and_ends_the_process(tmp_path: pathlib
 def test_reports_of_equal_runs(tmp_path: pathlib.Path) -> None:
     found = verified(tmp_path)
     assert to_text(found).endswith("The two scripts agree.\n")
-    write_all(found, str(tmp_path / "r"))
+    write_all(found, str(tmp_path / "r"), WRITERS)
     assert "equal, bit by bit" in (tmp_path / "r" / "verify.html").read_text(encoding="utf-8")
     assert xml.etree.ElementTree.parse(tmp_path / "r" / "verify.xml").getroot().get("failures") == "0"
 
@@ -636,7 +638,7 @@ def test_a_departure_from_itself_explains_the_comparison(
         for name, change in (("ours", unchanged), ("theirs", migrated), ("again", again))
     )
     found = reproducing.departure_from_itself(compare(ours, theirs), ours, itself, 1e-5)
-    assert (found and (found["step"], found["kind"])) == departs
+    assert (found and (found.step, found.kind)) == departs
 
 
 def test_a_second_run_that_ends_before_the_last_final_variables_is_no_departure(tmp_path: pathlib.Path) -> None:
@@ -691,13 +693,17 @@ def test_the_cause_of_a_departure_from_itself_is_named(tmp_path: pathlib.Path) -
     assert second.startswith("numpy.random.seed gets 1 and 2 at train.py:3, from the clock or the system. Change ")
     again.seeds, ours.notes["queue_thread"] = ours.seeds, "train.py:9"
     found = reproducing.departure_from_itself(compare(ours, again), ours, again, 1e-5)
-    assert found is not None and "fills a queue at train.py:9" in found["cause"]
+    assert found is not None and found.cause and "fills a queue at train.py:9" in found.cause
     ours.notes.clear()
     again = recording(tmp_path / "racing", scaled(LOSS, 1, 1.5))
     assert not reproducing.may_vary(ours, again)
     again.notes["racing_update"] = "train.py:8"
     found = reproducing.departure_from_itself(compare(ours, again), ours, again, 1e-5)
-    assert found is not None and found["cause"].startswith("The update at train.py:8 writes variables while the same ")
+    assert (
+        found is not None
+        and found.cause
+        and found.cause.startswith("The update at train.py:8 writes variables while the same ")
+    )
     assert reproducing.may_vary(ours, again)
 
 

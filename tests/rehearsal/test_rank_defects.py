@@ -374,12 +374,12 @@ def cases(known: Mapping[str, Sequence[Any]]) -> list[Any]:
 def test_a_defect_of_ranks_is_named(name: str, tmp_path: pathlib.Path) -> None:
     script, edits, said = DEFECTS[name]
     found = verified(script, edits, tmp_path)
-    assert found["verdict"] == "differ" or (found["verdict"] == "not run" and name in MAY_FAIL)
-    assert re.search(said, "\n".join(found["problems"])), found["problems"]
+    assert found.verdict == "differ" or (found.verdict == "not run" and name in MAY_FAIL)
+    assert re.search(said, "\n".join(found.problems)), found.problems
 
 
 @pytest.mark.parametrize("name", cases(TRUE))
 def test_ranks_that_work_together_agree(name: str, tmp_path: pathlib.Path) -> None:
     script, edits = TRUE[name]
     found = verified(script, edits, tmp_path)
-    assert (found["verdict"], found["problems"]) == ("agree", []), found["problems"]
+    assert (found.verdict, found.problems) == ("agree", []), found.problems

@@ -27,5 +27,5 @@ def test_results_are_valid(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> N
         verified_half(tmp_path / "inside", perturbed(9)),
         verified_half(tmp_path / "saturated", change, True),
     ):
-        text = json.dumps(found, allow_nan=False)
+        text = json.dumps(found.to_json(), allow_nan=False)
         jsonschema.validate(json.loads(text), schema)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 import npu_shim
 from npu_shim.rehearsal import recorded, result
 from npu_shim.rehearsal.failures import not_completed, recordings
-from npu_shim.rehearsal.reports import to_json, write_all
+from npu_shim.rehearsal.reports import WRITERS, to_json, write_all
 from npu_shim.rehearsal.verifying import Settings
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Ladder:
         run = self._run(name, given, **changes)
         settings = Settings(self.given.tolerance(run.on_host))
         found = recorded.against(self.given.reference, run, settings, self._progress, not run.on_host)
-        write_all(found, run.folder)
+        write_all(found, run.folder, WRITERS)
         return found
 
     def start(self, name: str, given: Mapping[str, Any] | None = None, **changes: Any) -> str | None:
@@ -186,7 +186,7 @@ class Ladder:
         run = self._run(name, given, **changes)
         self._progress(run.starting)
         part = result.run_part(run, run.start(), recordings(run))
-        return None if part["completed"] else not_completed(part)
+        return None if part.completed else not_completed(part)
 
     def _run(self, name: str, given: Mapping[str, Any] | None, **changes: Any) -> Run:
         alone: dict[str, Any] = {"ranks": None, "of_ranks": False} if self.facts.get("alone") else {}

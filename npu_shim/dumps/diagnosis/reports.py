@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Callable, Iterator, Mapping
 
 from npu_shim.rehearsal.web import clean, page, section
 
@@ -58,4 +58,4 @@ def _body(result: JsonObject) -> Iterator[str]:
     yield section("Findings of the migration tool", ("code", "place", "finding"), findings) if findings else ""
 
 
-WRITERS: Mapping[str, Callable[[Any], str]] = {"diagnose.txt": to_text, "diagnose.html": to_html}
+WRITERS: Mapping[str, Callable[[JsonObject], str]] = {"diagnose.txt": to_text, "diagnose.html": to_html}

@@ -55,26 +55,26 @@ def _card(ladder: Ladder) -> Found:
     ours = read(ladder.given.reference.folder)
     draws = ours.of_kind(DRAW)
     found, folder, is_alone = ladder.compare("run"), ladder.path("run"), False
-    if found["verdict"] == result.DIFFER and ladder.given.run.ranks:
+    if found.verdict == result.DIFFER and ladder.given.run.ranks:
         is_alone, folder = True, ladder.path("one_rank")
         alone = ladder.compare("one_rank", ranks=None, of_ranks=False)
-        if alone["verdict"] == result.AGREE:
+        if alone.verdict == result.AGREE:
             title = "sharding: one rank agrees with the recording, several do not"
             fix = "Give each rank its own rows, and average gradients and metrics over the ranks."
-            return _because(ladder, title, found["problems"], fix, _RANKS)
+            return _because(ladder, title, found.problems, fix, _RANKS)
         found = alone
-    first = found["first_departure"]
-    about = found["problems"] or ["no problem"]
-    facts = {"folder": folder, "alone": is_alone, "options": _options(folder), "step": first["step"] if first else 0}
-    facts.update(name=first["name"] if first else "", seconds=found["migrated"]["seconds"] or 0.0)
-    if found["verdict"] == result.AGREE:
+    first = found.first_departure
+    about = found.problems or ["no problem"]
+    facts = {"folder": folder, "alone": is_alone, "options": _options(folder), "step": first.step if first else 0}
+    facts.update(name=first.name if first else "", seconds=found.migrated.seconds or 0.0)
+    if found.verdict == result.AGREE:
         how = ". Its random numbers are those of the recording: another graph than that of the script" if draws else ""
         return Found("the card agrees with the recording" + how, AGREES, None, facts)
-    if found["verdict"] == result.NOT_RUN:
+    if found.verdict == result.NOT_RUN:
         return Found(about[0], NOT_RUN, None, facts)
-    if found["verdict"] == result.NOT_REPRODUCIBLE:
+    if found.verdict == result.NOT_REPRODUCIBLE:
         return _because(ladder, "the original departs from itself", about, about[-1])
-    if first and first["kind"] in (INPUT, FEED):
+    if first and first.kind in (INPUT, FEED):
         return _because(ladder, "data order: the card gets other data", about, _OF_SCRIPT[INPUT][1], _DATA)
     theirs = read(folder)
     drawn = {value.digest.tobytes() for each in theirs.of_kind(DRAW) for value in each.values}
@@ -93,12 +93,12 @@ def _card(ladder: Ladder) -> Found:
 
 def _script(ladder: Ladder) -> Found:
     found = ladder.compare("cpu", on_host=True)
-    about, first = found["problems"], found["first_departure"]
-    if found["verdict"] == result.AGREE:
+    about, first = found.problems, found.first_departure
+    if found.verdict == result.AGREE:
         return Found("the CPU agrees with the recording: the script is right, the card differs")
-    if found["verdict"] != result.DIFFER:
+    if found.verdict != result.DIFFER:
         return Found(f"the script is not ruled out. {about[0]}")
-    title, fix = _OF_SCRIPT.get(first["kind"] if first else "", ("the script", _ON_CPU))
+    title, fix = _OF_SCRIPT.get(first.kind if first else "", ("the script", _ON_CPU))
     return _because(ladder, f"{title}: the CPU departs from the recording, too", about, fix, _DATA + _PRECISION)
 
 
@@ -110,7 +110,7 @@ def _precision(ladder: Ladder) -> Found:
     if ladder.given.reference.manifest["half"]:
         return Found(f"precision_mode is {mode}, and the recording has the band of half precision")
     found = ladder.compare("float32", {"precision": _DEFAULT_MODE})
-    if found["verdict"] != result.AGREE:
+    if found.verdict != result.AGREE:
         return Found(f"with precision_mode={_DEFAULT_MODE} it differs as with {mode}")
     scale = "npu-shim verify --half on the CPU names the op; keep it in float32 with modify_mixlist."
     if not ladder.given.has_loss_scale:
@@ -139,9 +139,9 @@ def _overflow(ladder: Ladder) -> Found:
 
 
 def _fusion(ladder: Ladder) -> Found:
-    if ladder.compare("off", {"fusion": "off"})["verdict"] != result.AGREE:
+    if ladder.compare("off", {"fusion": "off"}).verdict != result.AGREE:
         return Found("without fusion it differs, too")
-    if ladder.compare("on")["verdict"] == result.AGREE:
+    if ladder.compare("on").verdict == result.AGREE:
         return Found("without fusion it agrees, but so does a second run with it: the difference is random")
     found = _departures(ladder)
     about = ["without fusion the card agrees, with it twice not", *_named(found)]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+from typing import TYPE_CHECKING, Callable, Mapping
 
 from npu_shim.dumps.reports.page import to_html
 from npu_shim.dumps.reports.table import to_csv
 from npu_shim.dumps.reports.text import to_text
 from npu_shim.rehearsal.reports import to_json
 
-WRITERS: Mapping[str, Callable[[Any], str]] = {
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
+WRITERS: Mapping[str, Callable[[JsonObject], str]] = {
     "dumps.txt": lambda result: to_text(result, all_rows=True),
     "dumps.json": to_json,
     "dumps.csv": to_csv,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, Mapping
+from typing import Callable, Iterator, Mapping
 
 from npu_shim._tensorflow.types import JsonObject
 from npu_shim.dumps.reports.text import problems
@@ -53,7 +53,7 @@ def _range(tensor: JsonObject) -> str:
     return what + found + bad + (f", {tensor['saturated']} at 65504" if tensor["saturated"] else "")
 
 
-WRITERS: Mapping[str, Callable[[Any], str]] = {
+WRITERS: Mapping[str, Callable[[JsonObject], str]] = {
     "overflow.txt": lambda result: to_text(result, all_rows=True),
     "overflow.json": to_json,
 }

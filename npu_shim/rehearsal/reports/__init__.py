@@ -4,39 +4,45 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Callable, Mapping
+from typing import TYPE_CHECKING, Callable, Mapping, TypeVar
 
 import npu_shim
 from npu_shim.rehearsal.reports.junit import to_junit
 from npu_shim.rehearsal.reports.page import to_html
 from npu_shim.rehearsal.reports.text import to_text
+from npu_shim.rehearsal.result import Result
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
+_Made = TypeVar("_Made")
 
 
-def to_json(result: Any) -> str:
+def to_json(result: JsonObject) -> str:
     """Return a result that has no Inf and NaN as JSON that ends with a line feed."""
     return json.dumps(result, indent=1, allow_nan=False) + "\n"
 
 
-def about(tool: str) -> dict[str, Any]:
+def about(tool: str) -> JsonObject:
     """Return what the JSON of a tool begins with."""
     return {"schema_version": 1, "tool": f"npu-shim {tool}", "tool_version": npu_shim.__version__}
 
 
-WRITERS: Mapping[str, Callable[[Any], str]] = {
+WRITERS: Mapping[str, Callable[[Result], str]] = {
     "verify.txt": to_text,
-    "verify.json": lambda result: json.dumps(result, indent=2) + "\n",
+    "verify.json": lambda result: json.dumps(result.to_json(), indent=2) + "\n",
     "verify.xml": to_junit,
     "verify.html": to_html,
 }
 
 
-def write_all(result: Any, folder: str, writers: Mapping[str, Callable[[Any], str]] = WRITERS) -> list[str]:
+def write_all(result: _Made, folder: str, writers: Mapping[str, Callable[[_Made], str]]) -> list[str]:
     """Write all reports to a folder.
 
     Args:
-        result: of a comparison.
+        result: of a command.
         folder: is made if it is missing.
-        writers: by file name; those of ``npu-shim verify`` by default.
+        writers: by file name.
     Returns:
         Their paths.
     """

@@ -2,54 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator, Sequence
+from typing import Iterator, Sequence
 
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
-
+from npu_shim.rehearsal.half_result import HalfPart
 
 _MOST = 10  # steps and ops that are listed
 
 
-def half_rows(half: JsonObject) -> Iterator[tuple[str, str]]:
+def half_rows(half: HalfPart) -> Iterator[tuple[str, str]]:
     """Yield a name and a text for each fact: what ran, the band, the loss, skipped steps, overflow."""
-    lists = f", mixlist {half['mixlist']}" if half["mixlist"] else ""
-    yield "ops in 16 bits", f"{half['ops']}, {half['precision_mode']}{lists}"
+    lists = f", mixlist {half.mixlist}" if half.mixlist else ""
+    yield "ops in 16 bits", f"{half.ops}, {half.precision_mode}{lists}"
     yield (
         "band",
-        f"{half['quantile']:g} times the difference of {half['perturbed_runs']} float32 runs with values perturbed by "
-        f"{half['perturbation']:.1e}, plus {half['roundoff']:.1e}",
+        f"{half.quantile:g} times the difference of {half.perturbed_runs} float32 runs with values perturbed by "
+        f"{half.perturbation:.1e}, plus {half.roundoff:.1e}",
     )
-    loss = half["loss"]
+    loss = half.loss
     if loss:
-        difference = "infinite" if loss["difference"] is None else f"{loss['difference']:.1e}"
-        yield "largest difference of the loss", f"{difference} at step {loss['step']}, band {loss['band']:.1e}"
-    if half["largest_share"] is not None:
-        yield "largest difference of all values", f"{half['largest_share']:.2f} of its band"
+        difference = "infinite" if loss.difference is None else f"{loss.difference:.1e}"
+        yield "largest difference of the loss", f"{difference} at step {loss.step}, band {loss.band:.1e}"
+    if half.largest_share is not None:
+        yield "largest difference of all values", f"{half.largest_share:.2f} of its band"
     yield "steps that the loss scale skipped", _skipped(half)
-    if half["loss_scale"]:
-        first, lowest, last = half["loss_scale"]
+    if half.loss_scale:
+        first, lowest, last = half.loss_scale
         yield "loss scale", f"{first:g} at first, {lowest:g} at least, {last:g} at last"
     yield "overflow", _overflow(half)
-    if half["in_steps"]:
-        yield "not compared, moves in steps", _listed(half["in_steps"])
+    if half.in_steps:
+        yield "not compared, moves in steps", _listed(half.in_steps)
 
 
-def _skipped(half: JsonObject) -> str:
-    where = f" ({_listed([str(step) for step in half['skipped_steps']], half['skipped'])})" if half["skipped"] else ""
-    return f"{half['skipped']} of {half['steps']}{where}"
+def _skipped(half: HalfPart) -> str:
+    where = f" ({_listed([str(step) for step in half.skipped_steps], half.skipped)})" if half.skipped else ""
+    return f"{half.skipped} of {half.steps}{where}"
 
 
-def _overflow(half: JsonObject) -> str:
-    overflow = half["overflow"]
-    if half["saturate"]:
-        found = [f"{each['op']} ({each['times']} times)" for each in overflow["saturated"]]
-        return f"saturated: {_listed(found, overflow['saturated_ops'])}" if found else "none"
-    if not overflow["first_op"]:
+def _overflow(half: HalfPart) -> str:
+    overflow = half.overflow
+    if half.saturate:
+        found = [f"{each.op} ({each.times} times)" for each in overflow.saturated]
+        return f"saturated: {_listed(found, overflow.saturated_ops)}" if found else "none"
+    if not overflow.first_op:
         return "none"
     return (
-        f"{overflow['steps']} of {half['steps']} steps with Inf or NaN, the first op at step {overflow['first_step']}: "
-        f"{overflow['first_op']}"
+        f"{overflow.steps} of {half.steps} steps with Inf or NaN, the first op at step {overflow.first_step}: "
+        f"{overflow.first_op}"
     )
 
 

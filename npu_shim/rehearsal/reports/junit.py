@@ -14,35 +14,34 @@ def to_junit(result: Result) -> str:
     """Return one test suite. A kind of value that departs is a failure; a run that did not end is an error."""
     cases, failures, errors = [], 0, 0
     for part in ("original", "migrated"):
-        run = result[part]
-        text = "" if run["completed"] else f"exit code {run['exit_code']}, see {run['log']}"
+        run = {"original": result.original, "migrated": result.migrated}[part]
+        text = "" if run.completed else f"exit code {run.exit_code}, see {run.log}"
         errors += bool(text)
         cases.append(
             _case(
-                f"{run['precision']} run ends" if "precision" in run else f"{part} script runs",
-                run["seconds"] or 0,
+                f"{run.precision} run ends" if run.precision else f"{part} script runs",
+                run.seconds or 0,
                 "error" if text else "",
                 text,
             )
         )
-    if result["verdict"] != NOT_RUN:
-        for kind in dict.fromkeys(each["kind"] for each in result["streams"]):
-            own = [each for each in result["streams"] if each["kind"] == kind]
-            steps = [(each["first_departure_step"], each["name"]) for each in own]
+    if result.verdict != NOT_RUN:
+        for kind in dict.fromkeys(each.kind for each in result.streams):
+            own = [each for each in result.streams if each.kind == kind]
+            steps = [(each.first_departure_step, each.name) for each in own]
             found = sorted(each for each in steps if each[0] is not None)
             text = f"first at step {found[0][0]}: {found[0][1]}" if found else ""
             failures += bool(text)
             cases.append(_case(f"{kind} agrees", 0, "failure" if text else "", text))
-        for band in result["bands"]:
-            values = [number(band[key], ".6g") for key in ("original", "migrated", "band")]
-            text = "" if band["inside"] else "means {} and {}, band {}".format(*values)
+        for band in result.bands:
+            values = [number(value, ".6g") for value in (band.original, band.migrated, band.band)]
+            text = "" if band.inside else "means {} and {}, band {}".format(*values)
             failures += bool(text)
             cases.append(_case(f"{full_name(band)} is within its band", 0, "failure" if text else "", text))
-        differs = result["verdict"] in (DIFFER, NOT_REPRODUCIBLE)
+        differs = result.verdict in (DIFFER, NOT_REPRODUCIBLE)
         failures += differs
-        text = " ".join(result["problems"]) if differs else ""
-        half = result.get("half")
-        name = f"{half['dtype']} run is within the band of float32" if half else _AGREES
+        text = " ".join(result.problems) if differs else ""
+        name = f"{result.half.dtype} run is within the band of float32" if result.half else _AGREES
         cases.append(_case(name, 0, "failure" if differs else "", text))
     head = f'<testsuite name="npu-shim verify" tests="{len(cases)}" failures="{failures}" errors="{errors}">'
     output = f"<system-out>{_text(to_text(result))}</system-out>"

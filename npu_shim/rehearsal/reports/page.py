@@ -2,103 +2,96 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator
+from dataclasses import asdict
+from typing import Iterator, Sequence
 
 from npu_shim.rehearsal.reports.chart import Line, chart
 from npu_shim.rehearsal.reports.half import half_rows
 from npu_shim.rehearsal.reports.text import PARTS, elements, full_name, kinds, number, sides, verdict
-from npu_shim.rehearsal.result import Result
+from npu_shim.rehearsal.result import FirstDeparture, HalfPoint, Loss, Result
 from npu_shim.rehearsal.web import clean, page, section, table
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
 
 
 def to_html(result: Result) -> str:
     """Return the page."""
-    script = result["original"]["script"]
-    footer = f"npu-shim verify {result['tool_version']}"
-    half = result.get("half")
-    heading = f"Verification in {half['dtype']}" if half else "Verification of a migration"
+    script = result.original.script
+    footer = f"npu-shim verify {result.tool_version}"
+    heading = f"Verification in {result.half.dtype}" if result.half else "Verification of a migration"
     return page(f"Verification of {script}", heading, script, "", "\n".join(_body(result)), footer)
 
 
 def _body(result: Result) -> Iterator[str]:
-    state = result["verdict"].replace(" ", "-")
+    state = result.verdict.replace(" ", "-")
     yield f'<p class="verdict {state}">{clean(verdict(result))}</p>'
-    for problem in result["problems"]:
+    for problem in result.problems:
         yield f"<p>{clean(problem)}</p>"
     names = sides(result)
-    half = result.get("half")
-    if half:
-        yield table("Half precision", [], [list(row) for row in half_rows(half)])
-    if result["curve"]:
+    if result.half:
+        yield table("Half precision", [], [list(row) for row in half_rows(result.half)])
+    if result.curve:
         yield from _curves(result)
-    if result["first_departure"]:
-        yield _departure(result["first_departure"], names)
-        rows = elements(result["first_departure"])
+    if result.first_departure:
+        yield _departure(result.first_departure, names)
+        rows = elements(result.first_departure)
         if rows:
             yield section("Its elements that differ most", ["index", *names], rows)
-    if result.get("undetermined_variables"):  # results before this field have none
-        rows = [[name, "gradients are zero but for rounding"] for name in result["undetermined_variables"]]
+    if result.undetermined_variables:
+        rows = [[name, "gradients are zero but for rounding"] for name in result.undetermined_variables]
         yield section("Not compared", ["variable", "why"], rows)
-    if result["bands"]:
+    if result.bands:
         rows = [
-            [full_name(each), *(number(each[key], ".6g") for key in ("original", "migrated", "band"))]
-            for each in result["bands"]
+            [full_name(each), *(number(value, ".6g") for value in (each.original, each.migrated, each.band))]
+            for each in result.bands
         ]
         yield section("Means over the seeds", ["quantity", "original", "migrated", "99 % band"], rows)
-    if result["metrics"]:
-        rows = [[each["name"], number(each["original"]), number(each["migrated"])] for each in result["metrics"]]
+    if result.metrics:
+        rows = [[each.name, number(each.original), number(each.migrated)] for each in result.metrics]
         yield section("Metrics", ["metric", *names], rows)
     head = ["recorded", "names", "values", "largest difference", "names that depart"]
-    if result["streams"]:
-        yield section("Recorded values", head, kinds(result["streams"]))
-    if result["final_variables"]:
-        rows = [
-            [each["name"], str(each["shape"]), number(each["difference"], ".1e")] for each in result["final_variables"]
-        ]
+    if result.streams:
+        yield section("Recorded values", head, kinds(result.streams))
+    if result.final_variables:
+        rows = [[each.name, str(each.shape), number(each.difference, ".1e")] for each in result.final_variables]
         yield section("Final variables", ["variable", "shape", "difference"], rows)
-    both = result["original"], result["migrated"]
+    both = result.original, result.migrated
     rows = [[name, *(value(part) for part in both)] for name, value in PARTS]
-    rows.append(["arguments", *(" ".join(part["arguments"]) for part in both)])
+    rows.append(["arguments", *(" ".join(part.arguments) for part in both)])
     yield section("Environment", ["", *names], rows)
     words = {None: "-", True: "yes", False: "no"}
     rows = [
         [name, words[value] if value is None or isinstance(value, bool) else str(value)]
-        for name, value in result["settings"].items()
+        for name, value in asdict(result.settings).items()
     ]
     yield section("Settings", ["setting", "value"], rows)
     alone = [
-        [side, full_name(each), str(each["values"])]
-        for side in ("original", "migrated")
-        for each in result[f"only_{side}"]
+        [side, full_name(each), str(each.values)]
+        for side, names_there in (("original", result.only_original), ("migrated", result.only_migrated))
+        for each in names_there
     ]
     if alone:
         yield section("Values of one script only", ["script", "value", "number"], alone)
 
 
 def _curves(result: Result) -> Iterator[str]:
-    curve = result["curve"]
-    several = result.get("losses")  # results before this field have none
-    found = [each["step"] for loss in several or () for each in loss["curve"]]
+    found = [each.step for loss in result.losses for each in loss.curve]
     steps = (min(found), max(found)) if found else None
-    for loss in several or [{"name": "loss", "curve": curve}]:
+    for loss in result.losses or [Loss("loss", "loss", list(result.curve))]:
+        ours = [(each.step, each.original) for each in loss.curve]
+        theirs = [(each.step, each.migrated) for each in loss.curve]
         lines = [
-            Line(name, style, [(each["step"], each[key]) for each in loss["curve"] if each[key] is not None])
-            for name, key, style in zip(sides(result), ("original", "migrated"), ("one", "two"))
+            Line(name, style, [(step, value) for step, value in points if value is not None])
+            for name, style, points in zip(sides(result), ("one", "two"), (ours, theirs))
         ]
         if lines[0].points or lines[1].points:
-            title = loss["name"].capitalize()
+            title = loss.name.capitalize()
             yield f"<h2>{clean(title)}</h2>\n" + chart(f"{title} of both runs by training step", lines, False, steps)
-    if result.get("half"):
-        yield from _shares(curve)
+    if result.half:
+        yield from _shares([each for each in result.curve if isinstance(each, HalfPoint)])
         return
-    differences = [(each["step"], each["difference"]) for each in curve]
-    limit = result["settings"]["tolerance"]
+    limit = result.settings.tolerance
     lines = [
-        Line("largest difference", "one", [(step, value) for step, value in differences if value]),
-        Line("allowed, float32", "allowed", [(step, limit * (1 + step / 100)) for step, _ in differences]),
+        Line("largest difference", "one", [(each.step, each.difference) for each in result.curve if each.difference]),
+        Line("allowed, float32", "allowed", [(each.step, limit * (1 + each.step / 100)) for each in result.curve]),
     ]
     if lines[0].points:
         yield "<h2>Difference, logarithmic</h2>\n" + chart("Largest relative difference by step", lines, True)
@@ -106,31 +99,31 @@ def _curves(result: Result) -> Iterator[str]:
         yield '<h2>Difference</h2>\n<p class="quiet">All values are equal, bit by bit.</p>'
 
 
-def _shares(curve: list[JsonObject]) -> Iterator[str]:
+def _shares(curve: Sequence[HalfPoint]) -> Iterator[str]:
     """Yield the charts of half precision: the difference of the loss, and the largest share of a band."""
     title = "Difference of the loss, logarithmic"
     lines = [
-        Line(name, style, [(each["step"], each[key]) for each in curve if each.get(key)])
-        for name, key, style in (("difference", "loss_difference", "one"), ("band", "loss_band", "allowed"))
+        Line("difference", "one", [(each.step, each.loss_difference) for each in curve if each.loss_difference]),
+        Line("band", "allowed", [(each.step, each.loss_band) for each in curve if each.loss_band]),
     ]
     if lines[0].points or lines[1].points:
         yield f"<h2>{title}</h2>\n" + chart(title, lines, True)
     title = "Largest difference of all values, in units of its band, logarithmic"
-    shares = [(each["step"], each["share"]) for each in curve if each.get("share")]
+    shares = [(each.step, each.share) for each in curve if each.share]
     if shares:
         lines = [Line("difference", "one", shares), Line("band", "allowed", [(step, 1.0) for step, _ in shares])]
         yield f"<h2>{title}</h2>\n" + chart(title, lines, True)
 
 
-def _departure(first: Any, names: list[str]) -> str:
+def _departure(first: FirstDeparture, names: list[str]) -> str:
     rows = [
         [
             full_name(each),
-            number(each["difference"], ".1e"),
-            number(each["allowed"], ".1e"),
-            each["values"],
+            number(each.difference, ".1e"),
+            number(each.allowed, ".1e"),
+            each.values,
         ]
-        for each in first["tensors"]
+        for each in first.tensors
     ]
     head = ["tensor", "difference", "allowed", " and ".join(names)]
-    return section(f"First departure: step {first['step']}, {first['kind']} {first['name']}", head, rows)
+    return section(f"First departure: step {first.step}, {first.kind} {first.name}", head, rows)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator
+from typing import Callable, Iterator, Sequence
 
 from npu_shim.rehearsal.reports.half import half_rows
-from npu_shim.rehearsal.result import AGREE, DIFFER, NOT_REPRODUCIBLE, Result
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
-
+from npu_shim.rehearsal.result import (
+    AGREE,
+    DIFFER,
+    NOT_REPRODUCIBLE,
+    Alone,
+    Change,
+    Departing,
+    FirstDeparture,
+    MeanBand,
+    Result,
+    RunPart,
+    StreamPart,
+)
 
 _MOST = 12  # rows of a table
 _FEW = 5
@@ -32,17 +40,16 @@ def to_text(result: Result) -> str:
 
 def verdict(result: Result) -> str:
     """Return the verdict as a sentence, and the deliberate changes that both runs have."""
-    half = result.get("half")
-    if half and result["verdict"] in _HALF_VERDICTS:
-        text = _HALF_VERDICTS[result["verdict"]].format(**half)
+    if result.half and result.verdict in _HALF_VERDICTS:
+        text = _HALF_VERDICTS[result.verdict].format(dtype=result.half.dtype)
     else:
-        text = _VERDICTS.get(result["verdict"], NOT_RUN_TEXT)
-    text += _start(*(result.get(side, {}).get("restored", []) for side in ("original", "migrated")))
-    changes = ". ".join(map(_change, result.get("deliberate", ())))  # results before this field have none
+        text = _VERDICTS.get(result.verdict, NOT_RUN_TEXT)
+    text += _start(result.original.restored, result.migrated.restored)
+    changes = ". ".join(map(_change, result.deliberate))
     return f"{text} Deliberate: {changes}." if changes else text
 
 
-def _start(original: list[str], migrated: list[str]) -> str:
+def _start(original: Sequence[str], migrated: Sequence[str]) -> str:
     """Return a sentence about the checkpoints from which the scripts start, if any."""
     ours, theirs = (f"the checkpoint {_listed(each)}" if each else "no checkpoint" for each in (original, migrated))
     if original == migrated:
@@ -50,67 +57,62 @@ def _start(original: list[str], migrated: list[str]) -> str:
     return f" The original starts from {ours}, the migrated script from {theirs}."
 
 
-def _change(change: JsonObject) -> str:
+def _change(change: Change) -> str:
     """Return a deliberate change with its cost and its place."""
-    parts = "code", "change", "cost", "place"
-    code, *rest = [change[part] for part in parts]
-    return f"{code} " + ", ".join(filter(None, rest))
+    return f"{change.code} " + ", ".join(filter(None, (change.change, change.cost, change.place)))
 
 
 def sides(result: Result) -> list[str]:
     """Return the names of the two runs: the scripts, or their precision."""
-    return [result[side].get("precision", side) for side in ("original", "migrated")]
+    return [result.original.precision or "original", result.migrated.precision or "migrated"]
 
 
 def _lines(result: Result) -> Iterator[str]:
-    both = result["original"], result["migrated"]
+    both = result.original, result.migrated
     names = sides(result)
     rows = [["", *names]]
     rows += [[name, *(value(part) for part in both)] for name, value in PARTS]
     yield from _table(rows)
     yield ""
-    if result["metrics"]:
+    if result.metrics:
         yield from _table(
             [["metric", *names]]
-            + [[each["name"], number(each["original"]), number(each["migrated"])] for each in result["metrics"]][
-                -_MOST:
-            ]
+            + [[each.name, number(each.original), number(each.migrated)] for each in result.metrics][-_MOST:]
         )
         yield ""
-    if result["bands"]:
-        yield from _bands(result["bands"])
-    elif result["streams"]:
-        yield from _kinds(result["streams"])
-    for side in ("original", "migrated"):
-        alone = result[f"only_{side}"]
+    if result.bands:
+        yield from _bands(result.bands)
+    elif result.streams:
+        yield from _kinds(result.streams)
+    for side, alone in (("original", result.only_original), ("migrated", result.only_migrated)):
         if alone:
             listed = _listed([full_name(each) for each in alone])
             yield f"only in the {side} script: {listed}"
-    if result.get("undetermined_variables"):
-        yield f"not compared, gradients are zero but for rounding: {_listed(result['undetermined_variables'])}"
-    for text in result.get("redefined", ()):
+    if result.undetermined_variables:
+        yield f"not compared, gradients are zero but for rounding: {_listed(result.undetermined_variables)}"
+    for text in result.redefined:
         yield f"not compared: {text}"
-    if result.get("enlarged_rounding"):
+    if result.enlarged_rounding:
         yield "rounding explains the differences: perturbed by it, the original departs from itself as far"
-    if result.get("unsteady_prints"):
-        yield f"not compared, the original prints other numbers each time: {_listed(result['unsteady_prints'])}"
-    if result["first_departure"]:
-        yield from _departure(result["first_departure"], names)
-    if result.get("half"):
-        yield from (f"{name}: {text}" for name, text in half_rows(result["half"]))
-    yield from result["problems"]
+    if result.unsteady_prints:
+        yield f"not compared, the original prints other numbers each time: {_listed(result.unsteady_prints)}"
+    if result.first_departure:
+        yield from _departure(result.first_departure, names)
+    if result.half:
+        yield from (f"{name}: {text}" for name, text in half_rows(result.half))
+    yield from result.problems
     yield verdict(result)
 
 
-PARTS = (
-    ("script", lambda part: part["script"] + (" (converted in memory)" if part["converted_in_memory"] else "")),
-    ("ranks", lambda part: str(part["ranks"])),
-    ("exit code", lambda part: str(part["exit_code"])),
-    ("training steps", lambda part: str(part["steps"])),
-    ("seconds", lambda part: number(part["seconds"], ".1f")),
-    ("seconds per step", lambda part: number(part["seconds_per_step"], ".4f")),
-    ("peak memory", lambda part: "unknown" if part["peak_bytes"] is None else f"{part['peak_bytes'] / 1e6:.0f} MB"),
-    ("TensorFlow, Python", lambda part: f"{part['tensorflow'] or 'unknown'}, {part['python'] or 'unknown'}"),
+PARTS: tuple[tuple[str, Callable[[RunPart], str]], ...] = (
+    ("script", lambda part: part.script + (" (converted in memory)" if part.converted_in_memory else "")),
+    ("ranks", lambda part: str(part.ranks)),
+    ("exit code", lambda part: str(part.exit_code)),
+    ("training steps", lambda part: str(part.steps)),
+    ("seconds", lambda part: number(part.seconds, ".1f")),
+    ("seconds per step", lambda part: number(part.seconds_per_step, ".4f")),
+    ("peak memory", lambda part: "unknown" if part.peak_bytes is None else f"{part.peak_bytes / 1e6:.0f} MB"),
+    ("TensorFlow, Python", lambda part: f"{part.tensorflow or 'unknown'}, {part.python or 'unknown'}"),
 )
 
 
@@ -119,65 +121,66 @@ def number(value: float | None, form: str = ".8g") -> str:
     return "-" if value is None else format(value, form)
 
 
-def kinds(streams: list[JsonObject]) -> list[list[str]]:
+def kinds(streams: Sequence[StreamPart]) -> list[list[str]]:
     """Return a row for each kind of value: its name, streams, values, largest difference, streams that depart."""
     rows = []
-    for kind in dict.fromkeys(each["kind"] for each in streams):
-        own = [each for each in streams if each["kind"] == kind]
-        differences = [each["largest_difference"] for each in own]
-        largest = "-" if None in differences else f"{max(differences):.1e}"
-        departs = sum(1 for each in own if each["first_departure_step"] is not None)
-        rows.append([kind, str(len(own)), str(sum(each["values_original"] for each in own)), largest, str(departs)])
+    for kind in dict.fromkeys(each.kind for each in streams):
+        own = [each for each in streams if each.kind == kind]
+        differences = [each.largest_difference for each in own]
+        finite = [each for each in differences if each is not None]
+        largest = "-" if None in differences else f"{max(finite):.1e}"
+        departs = sum(1 for each in own if each.first_departure_step is not None)
+        rows.append([kind, str(len(own)), str(sum(each.values_original for each in own)), largest, str(departs)])
     return rows
 
 
-def _listed(names: list[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _kinds(streams: list[JsonObject]) -> Iterator[str]:
+def _kinds(streams: Sequence[StreamPart]) -> Iterator[str]:
     head = ["recorded", "names", "values", "largest difference", "names that depart"]
     yield from _table([head, *kinds(streams)])
     yield ""
 
 
-def full_name(value: JsonObject) -> str:
+def full_name(value: StreamPart | Departing | Alone | MeanBand) -> str:
     """Return kind and name of a value, such as "metric accuracy" or "loss"."""
-    kind, name = value["kind"], value["name"]
+    kind, name = value.kind, value.name
     return name if name.split(" ")[0] == kind else f"{kind} {name}"
 
 
-def _bands(bands: list[JsonObject]) -> Iterator[str]:
+def _bands(bands: Sequence[MeanBand]) -> Iterator[str]:
     rows = [["mean over the seeds", "original", "migrated", "99 % band", ""]]
     for each in bands:
-        values = [number(each[key], ".6g") for key in ("original", "migrated")]
-        outside = "" if each["inside"] else "outside"
-        rows.append([full_name(each), *values, number(each["band"], ".2g"), outside])
+        values = [number(each.original, ".6g"), number(each.migrated, ".6g")]
+        outside = "" if each.inside else "outside"
+        rows.append([full_name(each), *values, number(each.band, ".2g"), outside])
     yield from _table(rows)
     yield ""
 
 
-def _departure(first: JsonObject, names: list[str]) -> Iterator[str]:
-    title = f"tensors that depart at step {first['step']}, the first"
+def _departure(first: FirstDeparture, names: list[str]) -> Iterator[str]:
+    title = f"tensors that depart at step {first.step}, the first"
     rows = [[title, "difference", "allowed", " and ".join(names)]]
-    for each in first["tensors"][:_MOST]:
-        difference = number(each["difference"], ".1e")
-        allowed = number(each["allowed"], ".1e")
-        rows.append([full_name(each), difference, allowed, each["values"]])
+    for each in first.tensors[:_MOST]:
+        difference = number(each.difference, ".1e")
+        allowed = number(each.allowed, ".1e")
+        rows.append([full_name(each), difference, allowed, each.values])
     yield from _table(rows)
-    left = first["tensors_departing_there"] - _MOST
+    left = first.tensors_departing_there - _MOST
     if left > 0:
         yield f"and {left} more"
     yield ""
     rows = elements(first)
     if rows:
-        yield from _table([[f"elements of {first['name']}", *names], *rows[:_FEW]])
+        yield from _table([[f"elements of {first.name}", *names], *rows[:_FEW]])
         yield ""
 
 
-def elements(first: JsonObject) -> list[list[str]]:
+def elements(first: FirstDeparture) -> list[list[str]]:
     """Return a row for each element of the first departure that a result has: index and both values."""
-    return [[str(each["index"]), each["original"], each["migrated"]] for each in first.get("elements", ())]
+    return [[str(each.index), each.original, each.migrated] for each in first.elements]
 
 
 def _table(rows: list[list[str]]) -> Iterator[str]:
