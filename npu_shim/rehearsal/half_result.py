@@ -47,7 +47,7 @@ class LargestLoss:
 
 @dataclass
 class HalfPart:
-    """What ran in half precision, and the band.
+    """The run in half precision, and the band.
 
     Attributes:
         dtype, precision_mode, mixlist, saturate: the arguments of half_precision().

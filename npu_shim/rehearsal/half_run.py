@@ -60,7 +60,7 @@ class Overflow:
 
 @dataclass(frozen=True)
 class HalfReport:
-    """What a run in half precision reports at its end.
+    """The report of a run in half precision at its end.
 
     Attributes:
         ops: number of ops in 16 bits.
