@@ -222,7 +222,18 @@ def test_the_mixed_precision_of_keras_in_a_module_of_a_program_of_tensorflow_1(
 def test_the_mixed_precision_of_keras_in_eager_programs() -> None:
     eager = TF + "@tf.function\ndef f(x):\n    return x\n"
     ((_, message),) = found(eager + "tf.keras.mixed_precision.set_global_policy('mixed_float16')\n", "NPU116", "")
-    assert "npu.global_options().precision_mode = 'allow_mix_precision' and use NpuLossScaleOptimizer" in message
+    option = "npu.global_options().precision_mode = 'allow_mix_precision' before npu.open()"
+    assert option + " and use NpuLossScaleOptimizer" in message
+
+
+@pytest.mark.parametrize(
+    "session, fix", [("tf.Session()", "pass config="), ("", "write set_keras_session_npu_config(")]
+)
+def test_the_mixed_precision_of_a_script_with_a_session_of_its_own(session: str, fix: str) -> None:
+    rewrite = "opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(opt)\n"
+    start = "start = tf.keras.initializers.VarianceScaling()\n"
+    ((_, message),) = found(TF + start + rewrite + session + "\n", "NPU116", "")
+    assert fix in message
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,32 @@ def test_all_reports_name_the_files_that_stay_on_the_cpu(tmp_path: pathlib.Path)
     assert all(line in (tmp_path / "r" / name).read_text() for name in ("report.txt", "report.html"))
 
 
+def test_a_class_of_the_project_is_named_without_its_file(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "lars.py").write_text(
+        "import tensorflow as tf\n\n\nclass Lars(tf.train.Optimizer):\n    def _apply_dense(self, g, v):\n        return v\n"
+    )
+    (tmp_path / "src" / "train.py").write_text(
+        "import tensorflow as tf\nfrom lars import Lars\n\ntrain_op = Lars(False, 'lars').minimize(loss)\n"
+    )
+    assert main(["-i", str(tmp_path / "src"), "-d", "tf_strategy", "-r", str(tmp_path / "r")]) == 0
+    names = [each["name"] for each in json.loads((tmp_path / "r" / "report.json").read_text())["apis"]]
+    assert "Lars" in names and not any(str(tmp_path) in name for name in names)
+
+
+@pytest.mark.parametrize("other, version", [("y = tf.abs(x)\n", "2.6"), ("x = tf.placeholder(tf.int32, [])\n", "1.15")])
+def test_files_that_show_no_version_do_not_decide_which_support_list_holds(
+    other: str, version: str, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "train.py").write_text(
+        "import tensorflow as tf\n@tf.function\ndef f(x):\n    return tf.abs(x)\n"
+    )
+    (tmp_path / "src" / "other.py").write_text("import tensorflow as tf\n" + other)
+    assert main(["-i", str(tmp_path / "src"), "-r", str(tmp_path / "r")]) == 0
+    assert f"API support on TensorFlow {version}," in (tmp_path / "r" / "report.txt").read_text()
+
+
 class Page(html.parser.HTMLParser):
     """Checks that what is opened is closed, and collects what the page holds."""
 

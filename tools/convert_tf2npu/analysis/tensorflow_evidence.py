@@ -317,7 +317,7 @@ def _is_one(name: str, dotted: str) -> bool:
     if dotted in _DROPOUTS:
         return False  # it is replaced, and a second run would find another version
     if dotted.startswith(_ENABLES):
-        return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE)
+        return not is_version1(name) and not is_only_version2(name) and became(name) in (ONLY_IN_V1, NOWHERE)
     if dotted in _BOTH:
         return False
     if dotted.startswith(_GRAPHS) or dotted in _KERAS:

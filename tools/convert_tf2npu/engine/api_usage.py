@@ -56,7 +56,7 @@ def fates(context: Context, said: Said) -> Iterator[Fate]:
 def _last_word(function: ast.expr, name: str) -> str:
     if isinstance(function, ast.Attribute):
         return "." + function.attr
-    return name or (function.id if isinstance(function, ast.Name) else ".__call__")
+    return name.rpartition(":")[2] or (function.id if isinstance(function, ast.Name) else ".__call__")
 
 
 def counts(found: Iterable[Fate]) -> Calls:

@@ -93,10 +93,10 @@ class Converter:
             return UNTOUCHED
         plan = self._planner.plan(raw, path)
         if not plan.edits:
-            return FileResult(None, plan.diagnostics, plan.calls, plan.listed, plan.is_two, plan.on_cpu)
+            return FileResult(None, plan.diagnostics, plan.calls, plan.listed, plan.version, plan.on_cpu)
         new = plan.source.edited(plan.edits)
         _check_written(new)
-        return FileResult(new, plan.diagnostics, plan.calls, plan.listed, plan.is_two, plan.on_cpu, plan.edits)
+        return FileResult(new, plan.diagnostics, plan.calls, plan.listed, plan.version, plan.on_cpu, plan.edits)
 
     def _notebook(self, raw: bytes, path: str) -> FileResult:
         notebook = Notebook(raw)
@@ -106,10 +106,10 @@ class Converter:
         diagnostics = by_place(_in_cell(notebook, d) for d in plan.diagnostics)
         listed = tuple(_in_cell(notebook, call) for call in plan.listed)
         if not plan.edits:
-            return FileResult(None, diagnostics, plan.calls, listed, plan.is_two, plan.on_cpu)
+            return FileResult(None, diagnostics, plan.calls, listed, plan.version, plan.on_cpu)
         new = notebook.edited(plan.edits)
         _check_written(Notebook(new).script)
-        return FileResult(new, diagnostics, plan.calls, listed, plan.is_two, plan.on_cpu)
+        return FileResult(new, diagnostics, plan.calls, listed, plan.version, plan.on_cpu)
 
     def _concerns(self, raw: bytes, path: str) -> bool:
         if not self._planner.concerns(raw, path):

@@ -35,7 +35,7 @@ class Plan(NamedTuple):
     diagnostics: tuple[Diagnostic, ...]
     calls: Calls
     listed: tuple[ApiCall, ...]
-    is_two: bool
+    version: str
     on_cpu: str
 
 
@@ -94,7 +94,7 @@ class Planner:
             self._without_repeats(by_place(diagnostics)),
             counts(found),
             tuple(listed),
-            bool(listed) and is_two(context),
+            _version(context) if listed else "",
             on_cpu(context) if found else "",
         )
 
@@ -158,6 +158,11 @@ class Planner:
             found.add((node, diagnostic))
             said.setdefault(node, set()).add((diagnostic.kind, rule.code))
         return changes, diagnostics, said
+
+
+def _version(context: Context) -> str:
+    """Return the version of TensorFlow that the programs of a file speak; "" if they do not show it."""
+    return "2" if is_two(context) else "1" if is_of_graphs(context) else ""
 
 
 def _has_all(settings: Settings, needs: dict[str, Any]) -> bool:

@@ -81,7 +81,7 @@ class FileResult(NamedTuple):
         diagnostics: rewrites, findings and errors, by place.
         calls: the counts of its calls.
         listed: the calls, if a report needs them.
-        is_two: True if it belongs to a program of TensorFlow 2; known if the calls are listed.
+        version: the TensorFlow of its programs, "1" or "2", or "" if they do not show it or the calls are not listed.
         on_cpu: "script" if it calls TensorFlow 2 and nothing in its program opens the NPU device, "module" if it is in
             no program of the project; "" otherwise.
         edits: the edits of a script; empty in a run over a folder.
@@ -91,7 +91,7 @@ class FileResult(NamedTuple):
     diagnostics: tuple[Diagnostic, ...]
     calls: Calls = Calls()
     listed: tuple[ApiCall, ...] = ()
-    is_two: bool = False
+    version: str = ""
     on_cpu: str = ""
     edits: tuple[Edit, ...] = ()
 
@@ -121,14 +121,14 @@ def plain(result: FileResult) -> list[Any]:
         [list(each) for each in result.diagnostics],
         list(result.calls),
         [list(each) for each in result.listed],
-        result.is_two,
+        result.version,
         result.on_cpu,
     ]
 
 
 def of_plain(made: list[Any]) -> FileResult:
     """Return the result from the lists of :func:`plain`."""
-    new, diagnostics, calls, listed, is_two, on_cpu = made
+    new, diagnostics, calls, listed, version, on_cpu = made
     return FileResult(
         new,
         tuple([Diagnostic(*each) for each in diagnostics]),
@@ -136,6 +136,6 @@ def of_plain(made: list[Any]) -> FileResult:
         tuple(
             [ApiCall(name, line, col, outcome, tuple(codes), cell) for name, line, col, outcome, codes, cell in listed]
         ),
-        is_two,
+        version,
         on_cpu,
     )

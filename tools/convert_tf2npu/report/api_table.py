@@ -48,7 +48,7 @@ def api_table(results: Sequence[FileResult], tensorflow: str) -> tuple[ApiUse, .
         for call in result.listed:
             found.setdefault(call.name, []).append((number, call))
     uses = [
-        _use(name, places, TF2 if all(results[number].is_two for number, _ in places) else tensorflow)
+        _use(name, places, TF2 if {results[number].version for number, _ in places} == {"2"} else tensorflow)
         for name, places in found.items()
     ]
     order = list(STATUSES)

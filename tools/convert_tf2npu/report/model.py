@@ -113,8 +113,7 @@ def report_of(run: Run, compat_v1: bool, exit_code: int = 0, say: Language = ENG
         exit_code: the exit code of the command.
         say: the language of the reports for people, which are the text and the HTML.
     """
-    calling = [result for _, result in run.results if result.listed]
-    tensorflow = TF2 if compat_v1 or calling and all(result.is_two for result in calling) else TF1
+    tensorflow = TF2 if compat_v1 or {result.version for _, result in run.results} - {""} == {"2"} else TF1
     source = os.path.realpath(run.source)
     root = source if os.path.isdir(run.source) else os.path.dirname(source)
     return Report(

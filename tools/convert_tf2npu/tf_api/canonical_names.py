@@ -114,6 +114,7 @@ def is_version1(name: str) -> bool:
 def is_only_version2(name: str) -> bool:
     """Return True if a name as spelled is in the interface of TensorFlow 2 and not in that of TensorFlow 1."""
     return name.startswith("tensorflow.optimizers.") or name in (
+        "tensorflow.compat.v2.enable_v2_behavior",
         "tensorflow.random.set_seed",
         "tensorflow.summary.create_file_writer",
     )

@@ -342,10 +342,13 @@ def _is_of_options(call: Call) -> bool:
 def _mixed_precision(context: Context, scale: bool = False) -> str:
     """Return how the programs that a file belongs to set the mixed precision of the NPU, and scale the loss."""
     if is_two(context):
-        return f"write {_OPTION} and use NpuLossScaleOptimizer" if scale else f"write {_OPTION} before npu.open()"
-    if any((b"Estimator(" in raw or b"RunConfig(" in raw) and _ESTIMATOR.search(raw) for raw in program_texts(context)):
+        if scale:
+            return f"write {_OPTION} before npu.open() and use NpuLossScaleOptimizer"
+        return f"write {_OPTION} before npu.open()"
+    texts = program_texts(context)
+    if any((b"Estimator(" in raw or b"RunConfig(" in raw) and _ESTIMATOR.search(raw) for raw in texts):
         return "pass precision_mode='allow_mix_precision' to NPURunConfig"
-    if any(word in context.source.text for word in ("keras", "Keras")):
+    if "keras" in context.source.text.lower() and not any(b"Session(" in raw for raw in texts):
         return f"write set_keras_session_npu_config(config={_CONFIG})"
     return f"pass config={_CONFIG} to the session"
 

@@ -27,6 +27,13 @@ Untouched::
 
 Untouched::
 
+    import tensorflow.compat.v2 as tf
+
+    tf.enable_v2_behavior()
+    total = tf.reduce_sum(tf.ones([2, 3]))
+
+Untouched::
+
     import tensorflow as tf
 
     if tf.executing_eagerly():
