@@ -113,7 +113,7 @@ def home_of(name: str) -> str | None:
     if name == VENDOR_PACKAGE:
         return ""
     if not name.startswith(VENDOR_PACKAGE + "."):
-        home = f"npu_shim.{name}"
+        home = f"npu_shim._host.{name}" if name.split(".")[0] == _MODELARTS else f"npu_shim.{name}"
         return home if _exists(home) else None
     module = name[len(VENDOR_PACKAGE) + 1 :]
     modules = [other for other in (*TABLE, "npu_init") if not other.startswith("npu_device.")]

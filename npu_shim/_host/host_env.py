@@ -190,7 +190,7 @@ def alias() -> bool:
 
 
 def obs_folder() -> str | None:
-    """Return the folder NPU_SHIM_OBS, which has the buckets of OBS (``npu_shim.moxing``), None if it is not set."""
+    """Return the folder NPU_SHIM_OBS, which has the buckets of OBS (``_host/moxing``), None if it is not set."""
     return _Reader(process_environ()).text("NPU_SHIM_OBS")
 
 

@@ -5,8 +5,8 @@ They are small files, because editors, type checkers and zip archives read files
     python -m npu_shim._vendor_paths.generate          # writes the files
     python -m npu_shim._vendor_paths.generate --check  # exits with 1 if a file is not current
 
-Those of the vendor's packages that are rooms of npu_shim too lie in the room; all others lie in ``modules``, beside
-``moxing``, which is written by hand. A wheel has all of them at their paths.
+Those of the vendor's packages that are rooms of npu_shim too lie in the room; all others lie in ``modules``.
+A wheel has all of them at their paths.
 """
 
 from __future__ import annotations

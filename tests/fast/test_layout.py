@@ -34,7 +34,7 @@ rehearsal
 import_hook
 _api
 estimator experimental hccl helper image npu_cpu profiler scoped_graph_manager tbe tf_adapter _vendor_paths
-horovod moxing
+horovod
 training
 optimizer
 data

@@ -10,7 +10,7 @@ from typing import Iterator
 
 import pytest
 
-from npu_shim import moxing as mox
+from npu_shim._host import moxing as mox
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_the_alias_serves_moxing_and_leaves_an_installed_one(tmp_path: pathlib.P
         assert done.returncode == 0, done.stderr
         return done.stdout, done.stderr
 
-    assert output()[0] == "read npu_shim.moxing\n"
+    assert output()[0] == "read npu_shim._host.moxing\n"
     (tmp_path / "moxing.py").write_text("class file:\n    shift = copy_parallel = staticmethod(print)\nopen = None\n")
     (tmp_path / "train.py").write_text("import moxing as mox\nprint(mox.__name__)\n")
     assert output() == ("moxing\n", "")

@@ -9,7 +9,7 @@
 A path of OBS is a path below the folder NPU_SHIM_OBS: ``obs://bucket/data`` is ``$NPU_SHIM_OBS/bucket/data``.
 """
 
-from . import file as file
+from npu_shim._host.moxing import file as file
 
 
 def __getattr__(name: str) -> object:

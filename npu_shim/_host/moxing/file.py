@@ -1,6 +1,6 @@
 """``moxing.file``: the file functions of ModelArts on local paths.
 
-Paths of OBS are those of :func:`npu_shim.moxing.paths.local`. As in OBS, a file can be written below a folder that
+Paths of OBS are those of :func:`npu_shim._host.moxing.paths.local`. As in OBS, a file can be written below a folder that
 does not exist yet. Names and meanings are those of ModelArts' guide to MoXing.
 """
 
@@ -12,7 +12,7 @@ import os
 import shutil
 from typing import IO, Any, Iterator, NamedTuple, Sequence
 
-from .paths import is_obs, local, on_local_paths
+from npu_shim._host.moxing.paths import is_obs, local, on_local_paths
 
 
 class Stat(NamedTuple):
