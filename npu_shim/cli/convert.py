@@ -18,6 +18,6 @@ def main(arguments: list[str]) -> int:
         The exit code of convert_tf2npu.
     """
     tool.load()
-    from convert_tf2npu.main import main as convert
+    from convert_tf2npu.api import main as convert
 
     return convert(arguments)

@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
         run, or for wrong usage, 3 if no stage found the cause.
     """
     tool.load()
-    from convert_tf2npu.cli.config import ConfigError
+    from convert_tf2npu.api import UsageError
 
     from npu_shim.dumps.diagnosis import ladder, reports, stages
     from npu_shim.rehearsal import portable
@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
         note(f"keeps all runs in {args.report}, ends at the first cause, and goes on after an interruption")
         made = ladder.Ladder(given).walk(stages.STAGES)
         note(f"wrote {', '.join(write_all(made, args.report, reports.WRITERS))}")
-    except (ConfigError, portable.RecordingError) as error:
+    except (UsageError, portable.RecordingError) as error:
         return fail(_COMMAND, str(error))
     except KeyboardInterrupt:
         progress(_COMMAND)("interrupted. Give the same command to go on")
@@ -138,8 +138,6 @@ def _problem(args: argparse.Namespace) -> str | None:
 
 def _about_script(args: argparse.Namespace) -> tuple[list[tuple[str, str, str]], str]:
     """Return the findings of the migration tool in the script and the files that it imports, and their source."""
-    from convert_tf2npu.engine.results import FINDING
-
     rules = verify.made_parser().parse_args([args.migrated])
     path = [os.path.dirname(os.path.realpath(args.migrated)), *sys.path]
     findings: list[tuple[str, str, str]] = []
@@ -147,7 +145,5 @@ def _about_script(args: argparse.Namespace) -> tuple[list[tuple[str, str, str]],
     for name, found in run.conversions([args.migrated], rules, None, path).convert_all():
         with open(name, encoding="utf-8", errors="replace") as stream:
             texts.append(f"{name}\n{stream.read()}")
-        for each in found.diagnostics:
-            if each.kind == FINDING and len(findings) < _MOST_FINDINGS:
-                findings.append((each.code, f"{os.path.relpath(name)}:{each.line}", each.message))
-    return findings, "\n".join(texts)
+        findings += [(each.code, f"{os.path.relpath(name)}:{each.line}", each.message) for each in found.findings]
+    return findings[:_MOST_FINDINGS], "\n".join(texts)

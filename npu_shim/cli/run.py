@@ -20,6 +20,7 @@ from npu_shim.cli import MIGRATE, _dumped, _half, _profiled, _progress, parser
 from npu_shim.cli._guard import exit_code
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_script, unwritable_folder
+from npu_shim.distributed.ranktable.model import counted
 from npu_shim.import_hook import children, hook, reachable, script, tool
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.import_hook.conversions import Conversions, Results
@@ -27,8 +28,7 @@ from npu_shim.import_hook.hook import Finder
 from npu_shim.import_hook.project_files import ProjectFiles, project_root
 
 if TYPE_CHECKING:
-    from convert_tf2npu.engine.results import FileResult
-    from convert_tf2npu.report.terminal import Terminal
+    from convert_tf2npu.api import FileResult
 
 GROUP = MIGRATE
 EXAMPLE = "npu-shim run train.py --batch_size 64"
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
         tool.load()
     except tool.ToolMissing as error:
         return exit_code("npu-shim run", error)
-    from convert_tf2npu.cli.config import ConfigError
+    from convert_tf2npu.api import UsageError
 
     made = _parser()
     args = made.parse_args(_half.spelled_out(arguments))
@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int:
         if not args.alias:
             finder = hook.install(_convert(files, args), not args.no_shape_watch)
             children.follow(finder)
-    except (ConfigError, ValueError) as error:
+    except (UsageError, ValueError) as error:
         return fail("npu-shim run", str(error))
     except (KeyboardInterrupt, OSError, ImportError) as error:  # before the script begins
         return exit_code("npu-shim run", error)
@@ -127,7 +127,7 @@ def _serve_vendor_packages() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from convert_tf2npu.cli.arguments import add_rule_arguments
+    from convert_tf2npu.api import add_rule_arguments
 
     made = parser(
         "run",
@@ -223,15 +223,12 @@ def conversions(
         path: the folders in which Python looks up imports.
         late: as for Conversions.
     """
-    from convert_tf2npu.cli.arguments import rule_settings
-    from convert_tf2npu.cli.config import find_config
+    from convert_tf2npu.api import configuration
 
     root = root or (project_root(files[-1]) if files else os.getcwd())
-    config = find_config(root)
-    project = ProjectFiles(root, config.exclude or (), config.folder)
-    paths = reachable.reachable_files(files, project, path)
-    settings = rule_settings(args, config)._replace(main=project.key(files[-1]) or "" if files else "")
-    return Conversions(settings._asdict(), project, paths, late)
+    project = ProjectFiles(root)
+    rules = configuration(args, root, project.key(files[-1]) or "" if files else "")
+    return Conversions(rules, project, reachable.reachable_files(files, project, path), late)
 
 
 class Report:
@@ -251,16 +248,16 @@ class Report:
         self._list(results)
         rewrites, findings, files = _counts(results)
         parts = (
-            ["nothing to rewrite in " + _count(len(results), "file")]
+            ["nothing to rewrite in " + counted(len(results), "file")]
             if not rewrites
-            else [f"{_count(rewrites, 'rewrite')} in {_count(files, 'file')}"]
+            else [f"{counted(rewrites, 'rewrite')} in {counted(files, 'file')}"]
         )
         if findings:
-            parts.append(f"{_count(findings, 'finding')}")
+            parts.append(f"{counted(findings, 'finding')}")
         unreadable = sum(1 for _, result in results if result.unreadable)
         if unreadable:
             parts.append(
-                f"{_count(unreadable, 'file')} cannot be read and {'is' if unreadable == 1 else 'are'} not converted"
+                f"{counted(unreadable, 'file')} cannot be read and {'is' if unreadable == 1 else 'are'} not converted"
             )
         if self._quiet and not unreadable:
             return
@@ -272,35 +269,23 @@ class Report:
         rewrites, findings, _ = _counts([(path, result)])
         if (rewrites or findings) and not self._quiet:
             self._list([(path, result)])
-            _print(f"{_count(rewrites, 'rewrite')}, {_count(findings, 'finding')} in {path}, converted at its import")
+            _print(f"{counted(rewrites, 'rewrite')}, {counted(findings, 'finding')} in {path}, converted at its import")
 
     def _list(self, results: Results) -> None:
         if self._verbose:
-            from convert_tf2npu.report.code_frame import Code
+            from convert_tf2npu.api import print_results
 
-            named, terminal = [(os.path.relpath(path), result) for path, result in results], _terminal()
-            terminal.say_results(named, changes=True, code=Code(named) if terminal.is_terminal else None)
-
-
-def _terminal() -> Terminal:
-    from convert_tf2npu.report.terminal import Terminal
-
-    return Terminal(sys.stderr)
+            print_results(sys.stderr, [(os.path.relpath(path), result) for path, result in results])
 
 
 def _print(line: str) -> None:
-    _terminal().say("npu-shim run: " + line)
+    from convert_tf2npu.api import print_line
+
+    print_line(sys.stderr, f"npu-shim run: {line}")
 
 
 def _counts(results: Results) -> tuple[int, int, int]:
     """Return the numbers of rewrites, findings and changed files."""
-    from convert_tf2npu.engine.results import CHANGE, FINDING
-
-    kinds = [diagnostic.kind for _, result in results for diagnostic in result.diagnostics]
-    return kinds.count(CHANGE), kinds.count(FINDING), sum(1 for _, result in results if result.new is not None)
-
-
-def _count(number: int, noun: str) -> str:
-    from convert_tf2npu.report.text import count
-
-    return count(number, noun)
+    found = [result for _, result in results]
+    rewrites, findings = sum(len(each.changes) for each in found), sum(len(each.findings) for each in found)
+    return rewrites, findings, sum(each.new is not None for each in found)

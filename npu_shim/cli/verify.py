@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
         original departs from itself.
     """
     tool.load()
-    from convert_tf2npu.cli.config import ConfigError
+    from convert_tf2npu.api import UsageError
 
     from npu_shim.rehearsal import portable
     from npu_shim.rehearsal.files import temporary
@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> int:
                 note(f"wrote {', '.join(write_all(found, folder, WRITERS))}")
             elif code == 2:
                 note(f"the output of the scripts is in {folder}")
-    except (ConfigError, portable.RecordingError) as error:
+    except (UsageError, portable.RecordingError) as error:
         return fail(_COMMAND, str(error))
     if not args.report and code != 2:
         shutil.rmtree(folder, ignore_errors=True)
@@ -129,7 +129,7 @@ def split(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 def made_parser() -> argparse.ArgumentParser:
     """Return the parser of the arguments before ``--``."""
-    from convert_tf2npu.cli.arguments import add_rule_arguments
+    from convert_tf2npu.api import add_rule_arguments
 
     made = parser(
         "verify",
@@ -412,8 +412,6 @@ def _deliberate(args: argparse.Namespace) -> dict[str, Any] | None:
 
 def _places_of_ranks(args: argparse.Namespace) -> list[str]:
     """Return code and place of each finding about ranks in the migrated script, or in the original without one."""
-    from convert_tf2npu.engine.results import FINDING
-
     if args.migrated and not args.distributed:  # the mode in which the tool converts what is not prepared for ranks
         args = argparse.Namespace(**{**vars(args), "distributed": "tf_strategy"})
     script = args.migrated or args.original
@@ -421,13 +419,13 @@ def _places_of_ranks(args: argparse.Namespace) -> list[str]:
     return [
         f"{each.code}, {os.path.relpath(path)}:{each.line}"
         for path, result in found.convert_all()
-        for each in result.diagnostics
-        if each.kind == FINDING and each.code in _RANK_CODES
+        for each in result.findings
+        if each.code in _RANK_CODES
     ]
 
 
 def _rule_options(args: argparse.Namespace) -> list[str]:
     """Return the options of the rules for ``npu-shim run``."""
-    from convert_tf2npu.cli.arguments import rule_options
+    from convert_tf2npu.api import rule_options
 
     return ["--no-shape-watch", *rule_options(args)]

@@ -35,9 +35,9 @@ class _InstallOnUnpickle:
     """
 
     def __init__(self, finder: Finder) -> None:
-        conversions, files = finder.conversions, finder.conversions.files
+        conversions = finder.conversions
         self._state = pickle.dumps(
-            (conversions.settings, (files.root, files.exclude, files.folder), conversions.paths, finder.watch_shapes)
+            (conversions.configuration, conversions.files.root, conversions.paths, finder.watch_shapes)
         )
 
     def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
@@ -86,9 +86,9 @@ def join(state: bytes) -> None:
     """Convert the same files in this process as in its parent.
 
     Args:
-        state: pickled: the settings of the rules, the arguments of ProjectFiles, the files that the script may import,
+        state: pickled: the configuration of the tool, the root of the project, the files that the script may import,
             and True to report shapes that change.
     """
-    tool.load()  # it has the classes of some settings
-    settings, files, paths, watch_shapes = pickle.loads(state)
-    follow(hook.install(Conversions(settings, ProjectFiles(*files), paths), watch_shapes))
+    tool.load()  # it has the class of the configuration
+    configuration, root, paths, watch_shapes = pickle.loads(state)
+    follow(hook.install(Conversions(configuration, ProjectFiles(root), paths), watch_shapes))

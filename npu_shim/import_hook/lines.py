@@ -15,7 +15,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Callable, Optional, Sequence
 
 if TYPE_CHECKING:
-    from convert_tf2npu.syntax.source import Edit
+    from convert_tf2npu.api import Edit
 
     from npu_shim._tensorflow.types import Message
 

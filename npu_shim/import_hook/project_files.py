@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sysconfig
-from typing import Sequence
 
 from npu_shim.import_hook.tool import PACKAGE, package_root
 
@@ -17,14 +16,10 @@ class ProjectFiles:
 
     Args:
         root: its folder, or one single file.
-        exclude: patterns of files that are not converted.
-        folder: the folder that the patterns are relative to.
     """
 
-    def __init__(self, root: str, exclude: Sequence[str] = (), folder: str = "") -> None:
+    def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root)
-        self.exclude = tuple(exclude)
-        self.folder = os.path.realpath(folder or root)
         self._library: dict[str, bool] = {}
 
     def key(self, path: str) -> str | None:
@@ -33,14 +28,6 @@ class ProjectFiles:
             if spelling == self.root or (self._below(spelling) and not self._in_library(os.path.dirname(spelling))):
                 return spelling
         return None
-
-    def is_excluded(self, path: str) -> bool:
-        """Return True if the user excludes a project file from conversion."""
-        if not self.exclude:
-            return False
-        from convert_tf2npu.files.globs import matches
-
-        return matches(os.path.relpath(path, self.folder).replace(os.sep, "/"), self.exclude)
 
     def _below(self, path: str) -> bool:
         return path.startswith(os.path.join(self.root, ""))

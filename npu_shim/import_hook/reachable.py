@@ -56,13 +56,11 @@ def _may_contain(folder: str, files: ProjectFiles) -> bool:
 
 
 def _imports(file: str) -> Iterator[_Import]:
-    from convert_tf2npu.project.import_statements import all_statements_in, joined, text_of
+    from convert_tf2npu.api import imported_modules
 
-    for module, name in all_statements_in(text_of(_read(file), file)):
-        dots = len(module) - len(module.lstrip("."))
-        yield dots, module[dots:]
-        if name not in ("", "*"):  # may be a module too
-            yield dots, joined(module, name)[dots:]
+    for module in imported_modules(_read(file), file):
+        name = module.lstrip(".")
+        yield len(module) - len(name), name
 
 
 def _read(file: str) -> bytes:

@@ -34,7 +34,7 @@ def load() -> None:
             spec.loader.exec_module(module)
             return
     try:
-        importlib.import_module(PACKAGE + ".engine")
+        importlib.import_module(PACKAGE + ".api")
     except ImportError as error:
         raise ToolMissing(
             f"the migration tool, package {PACKAGE}, is missing ({error}). Searched: {', '.join(places)}, sys.path. "

@@ -21,7 +21,7 @@ from npu_shim.rehearsal.result import Change
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
-    from convert_tf2npu.engine.results import FileResult
+    from convert_tf2npu.api import FileResult
 
 Places = Dict[str, List[Tuple[str, int, int]]]  # code of a rule -> path from the current folder, first and last line
 
@@ -32,34 +32,25 @@ def places(results: Sequence[tuple[str, FileResult]]) -> Places:
     Args:
         results: path and result of each converted file.
     """
-    from convert_tf2npu.engine.results import CHANGE
-    from convert_tf2npu.rules.data.last_batch import BY_MASK
-    from convert_tf2npu.rules.registry import load
+    from convert_tf2npu.api import deliberate_changes
 
     found: Places = {}
-    rules = {rule.code: rule for rule in load() if rule.deliberate}
     for path, result in results:
-        lines = [
-            (each.code, each.line)
-            for each in result.diagnostics
-            if each.code in rules
-            and BY_MASK not in each.message
-            and (each.kind == CHANGE or not rules[each.code].rounds)
-        ]
-        if lines:
+        changes = deliberate_changes(result)
+        if changes:
             spans = list(_spans(path))
-            for code, line in lines:
-                around = [span for span in spans if span[0] <= line <= span[1]]
-                first, last = max(around, default=(line, line))
-                found.setdefault(code, []).append((os.path.relpath(os.path.realpath(path)), first, last))
+            for each in changes:
+                around = [span for span in spans if span[0] <= each.line <= span[1]]
+                first, last = max(around, default=(each.line, each.line))
+                found.setdefault(each.code, []).append((os.path.relpath(os.path.realpath(path)), first, last))
     return found
 
 
 def sentences() -> dict[str, str]:
     """Return what each rule changes on purpose."""
-    from convert_tf2npu.rules.registry import load
+    from convert_tf2npu.api import deliberate_rules
 
-    return {rule.code: rule.deliberate for rule in load() if rule.deliberate}
+    return {code: rule.change for code, rule in deliberate_rules().items()}
 
 
 def rounded(original: Run, found: Comparison, half: str | None = None) -> Run | None:
@@ -72,10 +63,10 @@ def rounded(original: Run, found: Comparison, half: str | None = None) -> Run | 
     Returns:
         None if there are no such rules, or rounding is no cause: the first difference is at once, or of equal values.
     """
-    from convert_tf2npu.rules.registry import load
+    from convert_tf2npu.api import deliberate_rules
 
     known = {} if original.deliberate is None else original.deliberate["places"]
-    codes = [rule.code for rule in load() if rule.rounds and rule.code in known]
+    codes = [code for code, rule in deliberate_rules().items() if rule.rounds and code in known]
     first = found.first
     if not codes or first is None:
         return None

@@ -2,33 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Sequence
 
 from npu_shim.import_hook import tool
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'{policy}">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<header><div>
-<h1>{heading}</h1>
-{about}
-</div></header>
-<main>
-{main}
-</main>
-<footer>{footer}</footer>{script}
-</body>
-</html>
-"""
 
 
 class Html(str):
@@ -47,28 +23,18 @@ def page(title: str, heading: str, source: str, quiet: str, main: str, footer: s
         footer: the last line.
         script: JavaScript that runs at the end; empty for a page without.
     """
-    about = f'<p class="source">{clean(source)}</p>' + (f'\n<p class="quiet">{clean(quiet)}</p>' if quiet else "")
-    texts = {"title": clean(title), "heading": clean(heading), "footer": clean(footer)}
-    policy = "; script-src 'unsafe-inline'" if script else ""
-    code = f"\n<script>\n{script}</script>" if script else ""
-    return _PAGE.format(style=_style(), about=about, main=main, policy=policy, script=code, **texts)
+    tool.load()
+    from convert_tf2npu.api import html_page
+
+    return html_page(title, heading, [source, quiet] if quiet else [source], [main], footer, script)
 
 
 def clean(text: str) -> str:
     """Return a text escaped for HTML."""
     tool.load()
-    from convert_tf2npu.report.html import parts
+    from convert_tf2npu.api import html_text
 
-    return parts.clean(text)
-
-
-def _style() -> str:
-    """Return the style sheet of the migration report."""
-    tool.load()
-    from convert_tf2npu.report import html as package
-
-    with open(os.path.join(os.path.dirname(os.path.abspath(package.__file__)), "page.css"), encoding="utf-8") as stream:
-        return stream.read()
+    return html_text(text)
 
 
 def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:

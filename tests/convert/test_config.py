@@ -6,8 +6,9 @@ import pathlib
 from typing import Any
 
 import pytest
-from convert_tf2npu.cli.config import Config, ConfigError, _read, find_config
+from convert_tf2npu.cli.config import Config, _read, find_config
 from convert_tf2npu.cli.toml_subset import TomlError, read_table
+from convert_tf2npu.files.errors import UsageError
 from convert_tf2npu.files.globs import matches
 from convert_tf2npu.main import main
 
@@ -113,7 +114,7 @@ def test_the_nearest_file_with_the_table_counts(tmp_path: pathlib.Path) -> None:
 )
 def test_an_invalid_setting_is_one_error_that_names_the_file(content, words, tmp_path, capsys) -> None:
     (write(tmp_path, content) / "a.py").write_text(SCRIPT)
-    with pytest.raises(ConfigError):
+    with pytest.raises(UsageError):
         find_config(str(tmp_path))
     assert main(["-i", str(tmp_path / "a.py")]) == 2
     out, error = capsys.readouterr()

@@ -18,7 +18,8 @@ import pytest
 from convert_tf2npu.main import main
 from convert_tf2npu.report import explanation
 from convert_tf2npu.report.file_text import FileText
-from convert_tf2npu.report.html.parts import clean, code_in
+from convert_tf2npu.report.html.frame import clean
+from convert_tf2npu.report.html.parts import code_in
 from convert_tf2npu.report.side_by_side import _Lines, table
 from convert_tf2npu.rules.registry import Registry
 

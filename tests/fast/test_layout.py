@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import functools
 import pathlib
-from typing import Iterator
+import re
+from typing import Callable, Iterable, Iterator, Mapping
 
 import pytest
+from convert_tf2npu import api
 
 pytestmark = pytest.mark.once
 
 # From the top down. A file imports from its own line and from those below it.
 TOOL = """
+api
 main
 cli
 report
@@ -52,13 +56,20 @@ def order(text: str) -> dict[str, int]:
     return {name: place for place, line in enumerate(text.strip().splitlines()) for name in line.split()}
 
 
+@functools.lru_cache(maxsize=None)
+def trees_of(folder: pathlib.Path) -> dict[pathlib.Path, ast.Module]:
+    """Return the syntax trees of the modules below a folder."""
+    return {path: ast.parse(path.read_text(encoding="utf-8-sig")) for path in sorted(folder.rglob("*.py"))}
+
+
 class Code:
     """The modules below one folder and their imports, those for type checking included."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.top = folder.name
-        self.files = {self._name(folder.parent, path): path for path in sorted(folder.rglob("*.py"))}
-        self.imports = {name: sorted(set(self._imported(name, path))) for name, path in self.files.items()}
+        trees = trees_of(folder)
+        self.files = {self._name(folder.parent, path): path for path in trees}
+        self.imports = {name: sorted(set(self._imported(name, path, trees[path]))) for name, path in self.files.items()}
 
     @staticmethod
     def _name(root: pathlib.Path, path: pathlib.Path) -> str:
@@ -67,9 +78,9 @@ class Code:
             parts = parts[:1] + parts[3:]
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
-    def _imported(self, name: str, path: pathlib.Path) -> Iterator[str]:
+    def _imported(self, name: str, path: pathlib.Path, tree: ast.Module) -> Iterator[str]:
         package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8-sig"))):
+        for node in ast.walk(tree):
             found: list[str] = []
             if isinstance(node, ast.Import):
                 found = [alias.name for alias in node.names]
@@ -155,6 +166,121 @@ def test_analysis_makes_no_edits(repo_root: pathlib.Path) -> None:
     assert names_of_edits("yield Change(node, text, (source.Edit(0, 1, new),))") == ["Change", "Edit"]
 
 
+TOOL_NAME, LIBRARY_NAME, DOOR = "convert_tf2npu", "npu_shim", "convert_tf2npu.api"
+INSIDE = re.compile(rf"\b{TOOL_NAME}[./](?!api\b|__init__\b)\w")
+BY_NAME = ("import_module", "__import__", "find_spec", "run_module")
+
+
+def text_of(node: ast.AST, constants: Mapping[str, str]) -> str:
+    """Return the string that an expression makes of strings and constants; other parts of it are a tab."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return constants.get(node.id if isinstance(node, ast.Name) else node.attr, "\t")
+    if isinstance(node, ast.FormattedValue):
+        return text_of(node.value, constants)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return text_of(node.left, constants) + text_of(node.right, constants)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(text_of(part, constants) for part in node.values)
+    if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "join":  # of os.path
+        return "/".join(text_of(part, constants) for part in node.args)
+    return "\t"
+
+
+def constants_of(trees: Iterable[ast.Module]) -> dict[str, str]:
+    """Return the strings that modules name, by name."""
+    found = {}
+    for statement in (statement for tree in trees for statement in tree.body):
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            found[statement.targets[0].id] = text_of(statement.value, {})
+    return {name: text for name, text in found.items() if text != "\t"}
+
+
+def through_the_wall(tree: ast.Module, constants: Mapping[str, str]) -> Iterator[str]:
+    """Yield what a file of the library names of the tool beside its door, in import statements and in strings."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if each.name.split(".")[0] == TOOL_NAME and each.name != DOOR)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == TOOL_NAME:
+            names = [f"{node.module}.{each.name}" for each in node.names]
+            yield from (name for name in names if name not in {DOOR, *(f"{DOOR}.{each}" for each in api.__all__)})
+        elif isinstance(node, ast.expr) and INSIDE.search(text_of(node, constants)):
+            yield text_of(node, constants)
+
+
+def of_the_library(tree: ast.Module, constants: Mapping[str, str]) -> Iterator[str]:
+    """Yield what a file of the tool imports of the library, by statements and by names."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in BY_NAME:
+            names = [text_of(part, constants) for part in node.args]
+        yield from (name for name in names if name.split(".")[0] == LIBRARY_NAME)
+
+
+@pytest.mark.parametrize(("folder", "law"), [("npu_shim", through_the_wall), ("tools/convert_tf2npu", of_the_library)])
+def test_the_library_uses_the_door_of_the_tool_and_the_tool_nothing_of_the_library(
+    folder: str, law: Callable[..., Iterator[str]], repo_root: pathlib.Path
+) -> None:
+    trees = trees_of(repo_root / folder)
+    constants = constants_of(trees.values())
+    assert [(str(path), name) for path, tree in trees.items() for name in law(tree, constants)] == []
+
+
+def test_the_library_needs_each_name_of_the_door(repo_root: pathlib.Path) -> None:
+    nodes = [node for tree in trees_of(repo_root / "npu_shim").values() for node in ast.walk(tree)]
+    used = {
+        each.name for node in nodes if isinstance(node, ast.ImportFrom) and node.module == DOOR for each in node.names
+    }
+    assert sorted(set(api.__all__) - used) == ["Deliberate", "Diagnostic"]  # the types of what its functions return
+    public = {name for name, each in vars(api).items() if getattr(each, "__module__", "").startswith(TOOL_NAME)}
+    assert public - {"CHANGE"} == set(api.__all__)
+    assert all((getattr(api, name).__doc__ or "").strip() for name in api.__all__)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from convert_tf2npu.engine.converter import Converter",
+        "if TYPE_CHECKING:\n    from convert_tf2npu.syntax.source import Edit",
+        "def style():\n    from convert_tf2npu.report import html as package",
+        "import convert_tf2npu.main",
+        "from convert_tf2npu.api import Converter",
+        "importlib.import_module('convert_tf2npu.rules.registry')",
+        "importlib.import_module(PACKAGE + '.engine')",
+        "importlib.import_module(f'{tool.PACKAGE}.engine')",
+        "run([sys.executable, '-m', 'convert_tf2npu.main'])",
+        "run('python -m convert_tf2npu.main')",
+        "open(os.path.join('tools', PACKAGE, 'report', 'html', 'page.css'))",
+    ],
+)
+def test_the_law_of_the_door_sees(code: str) -> None:
+    assert list(through_the_wall(ast.parse(code), {"PACKAGE": TOOL_NAME}))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from convert_tf2npu import api",
+        "def line():\n    from convert_tf2npu.api import print_line",
+        "importlib.import_module(PACKAGE + '.api')",
+        "os.path.join('tools', PACKAGE, '__init__.py')",
+        "message = 'the script as convert_tf2npu converts it. List the rules.'",
+    ],
+)
+def test_the_law_of_the_door_allows(code: str) -> None:
+    assert not list(through_the_wall(ast.parse(code), {"PACKAGE": TOOL_NAME}))
+
+
+@pytest.mark.parametrize("code", ["import npu_shim", "from npu_shim.data import x", "import_module('npu_shim.data')"])
+def test_the_law_of_the_tool_sees(code: str) -> None:
+    assert list(of_the_library(ast.parse(code), {}))
+
+
 def is_rule(path: pathlib.Path) -> bool:
     """Return True for a module with a code and a check."""
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -170,7 +296,7 @@ def test_no_rule_imports_another(repo_root: pathlib.Path) -> None:
 
 def test_the_tool_has_no_files_beside_its_packages(repo_root: pathlib.Path) -> None:
     tool = repo_root / "tools" / "convert_tf2npu"
-    assert sorted(path.name for path in tool.glob("*.py")) == ["__init__.py", "main.py"]
+    assert sorted(path.name for path in tool.glob("*.py")) == ["__init__.py", "api.py", "main.py"]
     for package in [path.parent for path in tool.rglob("__init__.py") if path.parent != tool]:
         text = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
         assert text and (package.parent != tool or len(text.splitlines()) >= 3), (

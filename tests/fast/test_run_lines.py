@@ -8,7 +8,7 @@ from types import CodeType
 from typing import Any, Iterator
 
 import pytest
-from convert_tf2npu.syntax.source import Source, ordered
+from convert_tf2npu.api import text_of
 
 from npu_shim.import_hook.lines import Migrated
 from tests.convert.test_rules import CONVERTER, WITH, pairs
@@ -38,7 +38,7 @@ def first_lines(code: CodeType) -> dict[tuple[str, ...], list[int]]:
 
 def converted(code: str, text: str) -> tuple[Any, Migrated]:
     result = WITH.get(code, CONVERTER).convert(text.encode("utf-8"))
-    return result, Migrated(Source(text.encode("utf-8")).text, ordered(result.edits))
+    return result, Migrated(text_of(text.encode("utf-8")), result.edits)
 
 
 @pytest.mark.parametrize("how", WRITTEN)

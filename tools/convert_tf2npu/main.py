@@ -18,7 +18,6 @@ if not __package__:  # run by its path: sys.path has this folder instead of the 
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from convert_tf2npu.cli.arguments import conflict, parser  # noqa: E402
-from convert_tf2npu.cli.config import ConfigError  # noqa: E402
 from convert_tf2npu.cli.language_option import language, make_writable  # noqa: E402
 from convert_tf2npu.files.errors import UsageError  # noqa: E402
 from convert_tf2npu.files.signals import ENDING  # noqa: E402
@@ -52,7 +51,7 @@ def _run(argv: list[str] | None) -> int:
         code = _command(argv, say)
         sys.stdout.flush()
         return code
-    except (UsageError, ConfigError) as error:
+    except UsageError as error:
         return _error(say, say(str(error)))
     except KeyboardInterrupt:
         print(f"convert_tf2npu: {say('interrupted')}", file=sys.stderr)

@@ -163,13 +163,10 @@ def _flag(entry: JsonObject) -> Any:
 def _unclear(device: Iterable[str]) -> frozenset[str]:
     """Return the operators that the tables of the migration tool exclude or limit by the names of their functions."""
     tool.load()
-    from convert_tf2npu.tf_api.support import EXCLUDED_IN_2, names_of
+    from convert_tf2npu.api import names_of_unclear_support
 
-    listed = [name for kind in ("unclear", "finite") for name in names_of(kind) if ".ragged." not in name]
-    functions = {name.rpartition(".")[2] for name in listed}
-    return frozenset(
-        op for op in device if f"tensorflow.raw_ops.{op}" in EXCLUDED_IN_2 or _function_name(op) in functions
-    )
+    names = names_of_unclear_support()
+    return frozenset(op for op in device if op in names or _function_name(op) in names)
 
 
 def _function_name(op: str) -> str:

@@ -10,15 +10,12 @@ import os
 import sys
 from typing import Any, Iterable, NamedTuple, Sequence
 
+from ..files.errors import UsageError
 from .usage import closest
 
 MOST_JOBS = 1024
 _FILE = "pyproject.toml"
 _TABLE = "tool", "convert_tf2npu"
-
-
-class ConfigError(Exception):
-    """The configuration is invalid."""
 
 
 class Config(NamedTuple):
@@ -80,7 +77,7 @@ def find_config(source: str) -> Config:
     """Return the configuration of the folder of a source, or of the nearest one above it.
 
     Raises:
-        ConfigError: it is invalid.
+        UsageError: it is invalid.
     """
     folder = os.path.realpath(source)
     if not os.path.isdir(folder):
@@ -108,11 +105,11 @@ def _read(path: str) -> dict[str, Any]:
 
         table = tomllib.loads(text)
     except (OSError, ValueError) as error:
-        raise ConfigError("{}: {}".format(path, getattr(error, "strerror", None) or error))
+        raise UsageError("{}: {}".format(path, getattr(error, "strerror", None) or error))
     for name in _TABLE:
         table = table.get(name, {})
         if not isinstance(table, dict):
-            raise ConfigError(f"{path}: {'.'.join(_TABLE)} is not a table")
+            raise UsageError(f"{path}: {'.'.join(_TABLE)} is not a table")
     return table
 
 
@@ -127,11 +124,11 @@ def _checked(path: str, table: dict[str, Any]) -> Config:
         if key not in known:
             close = closest(key, known)
             hint = f"Did you mean {close}?" if close else f"The keys are {', '.join(sorted(known))}"
-            raise ConfigError(f"{where}: unknown key. {hint}")
+            raise UsageError(f"{where}: unknown key. {hint}")
         try:
             found[key.replace("-", "_")] = known[key](value)
         except ValueError as error:
-            raise ConfigError(f"{where}: {error}")
+            raise UsageError(f"{where}: {error}")
     return Config(os.path.dirname(path), **found)
 
 

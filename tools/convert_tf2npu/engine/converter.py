@@ -12,6 +12,7 @@ from ..files.texts import is_text
 from ..project.project import Project
 from ..project.source_files import MOST_BYTES
 from ..rules.compat_v1.lifting import CODE as LIFTING, lift
+from ..syntax.edits import ordered
 from ..syntax.notebook import Notebook
 from ..syntax.notebook_cells import CellError
 from ..syntax.source import Source, SourceError
@@ -94,9 +95,9 @@ class Converter:
         plan = self._planner.plan(raw, path)
         if not plan.edits:
             return FileResult(None, plan.diagnostics, plan.calls, plan.listed, plan.version, plan.on_cpu)
-        new = plan.source.edited(plan.edits)
+        new, edits = plan.source.edited(plan.edits), tuple(ordered(plan.edits))
         _check_written(new)
-        return FileResult(new, plan.diagnostics, plan.calls, plan.listed, plan.version, plan.on_cpu, plan.edits)
+        return FileResult(new, plan.diagnostics, plan.calls, plan.listed, plan.version, plan.on_cpu, edits)
 
     def _notebook(self, raw: bytes, path: str) -> FileResult:
         notebook = Notebook(raw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Iterable, NamedTuple
 
 if TYPE_CHECKING:
-    from ..syntax.source import Edit
+    from ..syntax.edits import Edit
 
 CHANGE, FINDING, ERROR = "change", "finding", "error"
 FINE = "fine"  # a call that needs no change
@@ -84,7 +84,7 @@ class FileResult(NamedTuple):
         version: the TensorFlow of its programs, "1" or "2", or "" if they do not show it or the calls are not listed.
         on_cpu: "script" if it calls TensorFlow 2 and nothing in its program opens the NPU device, "module" if it is in
             no program of the project; "" otherwise.
-        edits: the edits of a script; empty in a run over a folder.
+        edits: the edits of a script, in order; empty in a run over a folder.
     """
 
     new: bytes | None
@@ -94,6 +94,16 @@ class FileResult(NamedTuple):
     version: str = ""
     on_cpu: str = ""
     edits: tuple[Edit, ...] = ()
+
+    @property
+    def changes(self) -> list[Diagnostic]:
+        """The rewrites."""
+        return [d for d in self.diagnostics if d.kind == CHANGE]
+
+    @property
+    def findings(self) -> list[Diagnostic]:
+        """The findings."""
+        return [d for d in self.diagnostics if d.kind == FINDING]
 
     @property
     def unreadable(self) -> bool:

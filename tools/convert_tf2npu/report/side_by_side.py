@@ -7,7 +7,8 @@ import re
 from collections import Counter
 from typing import Iterator, Optional, Sequence, Tuple
 
-from .html.parts import LONGEST, clean
+from .html.frame import clean
+from .html.parts import LONGEST
 
 _CONTEXT = 3
 

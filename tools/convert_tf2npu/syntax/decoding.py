@@ -28,6 +28,15 @@ class SourceError(Exception):
         return SourceError, (self.message, self.line, self.col)
 
 
+def text_of(raw: bytes) -> str:
+    """Return the text of a file.
+
+    Raises:
+        SourceError: as decoded() and encoding_of() do.
+    """
+    return decoded(raw[len(BOM) * raw.startswith(BOM) :], encoding_of(raw))
+
+
 def decoded(body: bytes, encoding: str) -> str:
     """Return the text of a file after its byte order mark.
 

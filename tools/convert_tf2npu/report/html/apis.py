@@ -9,7 +9,8 @@ from ..api_table import ApiUse
 from ..language import Language
 from ..model import Report
 from ..support import STATUSES
-from .parts import clean, section_head
+from .frame import clean
+from .parts import section_head
 from .rules import anchor
 
 COLUMNS = (

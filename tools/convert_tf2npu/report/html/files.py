@@ -9,7 +9,8 @@ from ..language import Language
 from ..model import Report, ReportFile
 from ..side_by_side import table
 from ..text import count, place
-from .parts import badges, clean, data, file_id, message, section_head, source_line
+from .frame import clean
+from .parts import badges, data, file_id, message, section_head, source_line
 from .rules import anchor
 
 # Of all diffs together: a larger page is slow to open.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Iterator
 
 from ... import __version__
@@ -14,41 +13,11 @@ from ..support import STATUSES
 from ..text import calls_sentence, on_cpu
 from .apis import apis
 from .files import files
-from .parts import LABEL, clean
+from .frame import clean, page, read
+from .parts import LABEL
 from .rules import manual_changes, rewritten
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
-_START = """<!DOCTYPE html>
-<html lang="{language}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
-script-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body{words}>
-<header>
-<div>
-<h1>{heading}</h1>
-<p class="source">{source}</p>
-</div>
-<button type="button" id="help" aria-haspopup="dialog" aria-label="{keys}">?</button>
-</header>
-<main>
-"""
-_END = """
-</main>
-<footer>convert_tf2npu {version}</footer>
-{keys}
-<output id="copied" aria-live="polite"></output>
-<script>
-{script}</script>
-</body>
-</html>
-"""
+_SHOWN = '<output id="copied" aria-live="polite"></output>'
 KEYS = (
     ("/", "search"),
     ("j", "next rule, file or API"),
@@ -96,21 +65,27 @@ def to_html(report: Report) -> Iterator[str]:
             say("Close"),
         )
     )
-    yield _START.format(
-        source=clean(report.source),
-        style=_read("page.css"),
-        language=say.tag,
-        title=clean(say("Migration of {0} to Ascend NPUs").format(report.source)),
-        heading=say("Migration to Ascend NPUs"),
-        keys=say("Keys"),
-        words=_words(report),
+    title = say("Keys")
+    yield from page(
+        say("Migration of {0} to Ascend NPUs").format(report.source),
+        say("Migration to Ascend NPUs"),
+        [report.source],
+        _main(report),
+        f"convert_tf2npu {__version__}",
+        read("page.js"),
+        say.tag,
+        _words(report),
+        f'<button type="button" id="help" aria-haspopup="dialog" aria-label="{title}">?</button>\n',
+        f"{keys}\n{_SHOWN}\n",
     )
+
+
+def _main(report: Report) -> Iterator[str]:
     yield _overview(report) + "\n" + _toolbar(report)
     for section in (manual_changes, rewritten, files, apis):
         for piece in section(report):
             yield "\n"
             yield piece
-    yield _END.format(script=_read("page.js"), keys=keys, version=__version__)
 
 
 def _words(report: Report) -> str:
@@ -118,11 +93,6 @@ def _words(report: Report) -> str:
     say = report.say
     words = {word: say(word) for word in SCRIPT_WORDS}
     return "" if say is ENGLISH else f' data-words="{clean(json.dumps(words, ensure_ascii=False))}"'
-
-
-def _read(name: str) -> str:
-    with open(os.path.join(_HERE, name), encoding="utf-8") as stream:
-        return stream.read()
 
 
 def _overview(report: Report) -> str:

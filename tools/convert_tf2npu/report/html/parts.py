@@ -11,19 +11,14 @@ from ..file_text import name_at
 from ..language import Language
 from ..model import ReportFile
 from ..text import place
+from .frame import clean
 
 LABEL = {CHANGE: "rewritten", FINDING: "manual change", ERROR: "unreadable"}
 LABELS = {**LABEL, FINDING: "manual changes"}
 LONGEST = 500  # characters of a line that are shown
-_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _HEAD = re.compile(r"(?<![\w.'])(?:from [\w.]+ import [\w.]+|[A-Za-z_]\w*(?:\.\w+)*|'[\w/:.-]+'(?!\w))")
 _VALUE = re.compile(r"'[^']*'|\"[^\"]*\"|[\w.+-]+")
 _CLOSING = {"(": ")", "[": "]"}
-
-
-def clean(text: str) -> str:
-    """Return a text escaped for HTML, without the characters that HTML forbids."""
-    return html.escape(_CONTROLS.sub("\ufffd", text))
 
 
 def section_head(name: str, title: str, number: int) -> str:

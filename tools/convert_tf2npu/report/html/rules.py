@@ -8,7 +8,8 @@ from ...engine.results import CHANGE, ERROR, FINDING, Diagnostic
 from ..explanation import as_html
 from ..language import Language
 from ..model import Explanation, Report, ReportFile
-from .parts import badges, clean, data, file_id, message, section_head, source_line, where
+from .frame import clean
+from .parts import badges, data, file_id, message, section_head, source_line, where
 
 _Place = Tuple[ReportFile, Diagnostic]
 
