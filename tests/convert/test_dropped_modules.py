@@ -12,6 +12,7 @@ from convert_tf2npu.project.module_cache import LRU
 from convert_tf2npu.project.project import Project
 from convert_tf2npu.semantics.module_index import Module
 from convert_tf2npu.semantics.resolved_name import ResolvedName
+from convert_tf2npu.semantics.stars import binds, starred
 
 OTHER = "import tensorflow as tf\nfrom tensorflow import keras\nclass Base(tf.Session):\n    pass\n"
 MODULES = {
@@ -65,8 +66,8 @@ def test_names_are_the_same_after_the_tree_was_dropped(what: str, tmp_path: path
     for name in NAMES:
         made = ResolvedName("", str(path))
         assert let_go.attribute(made, name) == read.attribute(made, name), name
-        assert let_go.starred(str(path), name) == read.starred(str(path), name), name
-        assert let_go.binds(str(path), name) == (name in module.names.module.bindings), name
+        assert starred(let_go, str(path), name) == starred(read, str(path), name), name
+        assert binds(let_go, str(path), name) == (name in module.names.module.bindings), name
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import functools
 import pathlib
 import re
@@ -279,6 +280,46 @@ def test_the_law_of_the_door_allows(code: str) -> None:
 @pytest.mark.parametrize("code", ["import npu_shim", "from npu_shim.data import x", "import_module('npu_shim.data')"])
 def test_the_law_of_the_tool_sees(code: str) -> None:
     assert list(of_the_library(ast.parse(code), {}))
+
+
+def functions_of(tree: ast.AST) -> dict[str, ast.FunctionDef]:
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def not_called_across(interface: str, others: list[str]) -> list[str]:
+    """Return the abstract methods of an interface that only the one file that defines them calls."""
+    abstract = [
+        name
+        for name, function in functions_of(ast.parse(interface)).items()
+        if any(isinstance(node, ast.Name) and node.id == "abstractmethod" for node in function.decorator_list)
+    ]
+    trees = [ast.parse(text) for text in others]
+    homes = collections.Counter(name for tree in trees for name in functions_of(tree))
+    used: set[str] = set()
+    for tree in trees:
+        calls = {node.func.attr for node in ast.walk(tree) if isinstance(node, ast.Call) and hasattr(node.func, "attr")}
+        used |= {name for name in calls if name not in functions_of(tree) or homes[name] > 1}
+    return [name for name in abstract if name not in used]
+
+
+def test_interfaces_have_what_is_called_across_them(repo_root: pathlib.Path) -> None:
+    tool = repo_root / "tools" / "convert_tf2npu"
+    interface = tool / "semantics" / "module_index.py"
+    others = [path.read_text(encoding="utf-8") for path in sorted(tool.rglob("*.py")) if path != interface]
+    assert not_called_across(interface.read_text(encoding="utf-8"), others) == ["paths"]  # a property
+
+
+OLD_METHODS = "class Types(ABC):\n" + "".join(
+    f"    @abstractmethod\n    def {name}(self): ...\n" for name in ("of", "inferred", "fixed")
+)
+OLD_CALLERS = [
+    "class TypeInference(Types):\n    def inferred(self, node):\n        return node.names.types.inferred(node.value)\n",
+    "kind = names.types.of(node)\n",
+]
+
+
+def test_a_method_that_only_its_class_calls_is_noticed() -> None:
+    assert not_called_across(OLD_METHODS, OLD_CALLERS) == ["inferred", "fixed"]
 
 
 def is_rule(path: pathlib.Path) -> bool:

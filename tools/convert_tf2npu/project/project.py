@@ -66,10 +66,6 @@ class Project(ModuleIndex):
     def paths(self) -> KeysView[str]:
         return self.files.paths
 
-    @property
-    def fixed(self) -> frozenset[str]:
-        return self._fixed
-
     def raw(self, path: str) -> bytes:
         return self.files.raw(path)
 
@@ -178,14 +174,6 @@ class Project(ModuleIndex):
         if key not in self._attributes:
             self._attributes[key] = self._attribute(base.path, name)
         return self._attributes[key]
-
-    def starred(self, path: str, name: str) -> ResolvedName | None:
-        module = self._store.module(path)
-        return self.attribute(ResolvedName("", path), name) if module and module.names.offers(name) else None
-
-    def binds(self, path: str, name: str) -> bool:
-        module = self._store.module(path)
-        return module is not None and name in module.names.module.bindings and module.names.offers(name)
 
     def ancestry(self, path: str, name: str) -> frozenset[str]:
         key = path, name

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from typing import Collection, Iterable, Iterator, NamedTuple, Pattern, Union
+from typing import Collection, NamedTuple, Pattern, Union
 
+from ..syntax.expressions import constant
 from ..syntax.source import Source
-from .model import Binding, Call, Function, Held, Lift, Scope, Star, Where
+from ..tf_api.canonical_names import canonical, of_keras
+from .model import Binding, Lift, Where
+from .module_tables import ModuleTables
 from .once import Once
 from .resolved_name import ResolvedName
 from .tf_types import Type
@@ -71,106 +74,64 @@ class Types(ABC):
         """Return the type of an expression at a place, or None."""
 
     @abstractmethod
-    def inferred(self, node: ast.AST | None, where: Where) -> AnyType | None:
-        """Return :meth:`of`, or ``Type.IN_PROGRESS`` if the expression depends on itself."""
-
-    @abstractmethod
-    def binding(self, binding: Binding) -> AnyType | None:
-        """Return the type of what a binding of this module binds."""
-
-    @abstractmethod
-    def joined(self, bindings: Iterable[Binding]) -> AnyType | None:
-        """Return the one type that all of some bindings have, those of None left out."""
-
-    @abstractmethod
-    def instance(self, owner: ast.ClassDef) -> AnyType:
-        """Return the type of the objects of a class of this module."""
-
-    @abstractmethod
-    def result(self, function: ast.AST, part: str = "") -> AnyType | None:
-        """Return the type of the result of a function of this module.
-
-        Args:
-            function: the function.
-            part: the position of an element if it returns tuples, as in ``1.0``; else empty.
-        """
-
-    @abstractmethod
     def let_go(self) -> None:
         """Forget all answers, with the modules that they refer to."""
 
 
-class Names(Once, ABC):
-    """Name resolution for one module: the tables of the walk over it, and the questions that rules ask.
+class Names(ModuleTables, ABC):
+    """Name resolution for one module: its tables, and the questions that rules ask.
 
     What ``once`` keeps must not refer to names.
 
     Attributes:
-        tree: the module.
-        path: its file; empty for code without a file.
         keras_apart: True if the package keras is another one than tf.keras, as with TensorFlow 1.
         project: the index of the project, if there is one.
         types: type inference for its expressions.
         lift: the plan for lifting it to tf.compat.v1, if it is lifted.
         by_name: the fates of the names that are lifted where they stand.
-        calls: every call, in the order of the file.
-        reads: every use of a name.
-        strings: the f-string around an expression in one.
-        functions: every function and lambda.
-        classes: every class with its place.
-        class_scopes: the scope of each class.
-        attributes: the attributes that are assigned to, by name.
-        stars: the star imports.
-        parents: the parent of each node.
-        places: the place of each statement.
-        module: the module's own scope.
     """
 
-    tree: ast.Module
-    path: str
-    keras_apart: bool
-    project: ModuleIndex | None
     types: Types
-    lift: Lift | None
-    by_name: frozenset[str]
-    calls: list[Call]
-    reads: list[tuple[ast.Name, Where]]
-    strings: dict[ast.AST, ast.AST]
-    functions: list[Function]
-    classes: list[tuple[ast.ClassDef, Where]]
-    class_scopes: dict[ast.ClassDef, Scope]
-    attributes: dict[str, list[Held]]
-    stars: list[Star]
-    parents: dict[ast.AST, ast.AST]
-    places: dict[ast.AST, Where]
-    module: Scope
+
+    def __init__(self, tree: ast.Module, project: ModuleIndex | None, path: str, keras_apart: bool) -> None:
+        super().__init__(tree, path)
+        self.project, self.keras_apart = project, keras_apart
+        self.lift: Lift | None = None
+        self.by_name: frozenset[str] = frozenset()
+
+    def spelled(self, node: ast.AST, where: Where) -> str | None:
+        """Return the text of :meth:`named`."""
+        name = self.named(node, where)
+        return name.text if name else None
+
+    def resolve(self, node: ast.AST, where: Where) -> str | None:
+        """Return the canonical dotted name of what an expression refers to, or None.
+
+        The result of a TensorFlow call has no name: ``tf.Session`` has one, ``tf.Session()`` has none.
+        """
+        name = self.named(node, where)
+        if name is None:
+            return None
+        return name.text if name.path else self._canonical(name.dotted)
+
+    def _canonical(self, dotted: str) -> str:
+        return dotted if self.keras_apart and of_keras(dotted) else canonical(dotted)
+
+    def offers(self, name: str) -> bool:
+        """Return True if a star import of this module exports a name that it binds."""
+        bindings = self.module.bindings.get("__all__", [])
+        if len(bindings) == 1 and isinstance(bindings[0].node, (ast.List, ast.Tuple)):
+            given = [constant(element) for element in bindings[0].node.elts]
+            return (name,) in given or None in given
+        return bool(bindings) or not name.startswith("_")
 
     @abstractmethod
     def named(self, node: ast.AST, where: Where) -> ResolvedName | None:
         """Return what an expression refers to, by the path that the script takes to it; None if that is unknown."""
 
     @abstractmethod
-    def spelled(self, node: ast.AST, where: Where) -> str | None:
-        """Return the text of :meth:`named`."""
-
-    @abstractmethod
-    def resolve(self, node: ast.AST, where: Where) -> str | None:
-        """Return the canonical dotted name of what an expression refers to, or None.
-
-        The result of a TensorFlow call has no name: ``tf.Session`` has one, ``tf.Session()`` has none.
-        """
-
-    @abstractmethod
-    def binding_name(self, binding: Binding) -> ResolvedName | None:
-        """Return what a binding of this module binds its name to."""
-
-    @abstractmethod
     def exported(self, name: str) -> ResolvedName | None:
         """Return what a module-level name is to the modules that import it."""
-
-    @abstractmethod
-    def offers(self, name: str) -> bool:
-        """Return True if a star import of this module exports a name that it binds."""
 
     @abstractmethod
     def returned(self, function: ast.FunctionDef, part: str) -> ResolvedName | None:
@@ -182,57 +143,20 @@ class Names(Once, ABC):
         """
 
     @abstractmethod
-    def lookup(self, name: str, where: Where) -> list[Binding] | None:
-        """Return the bindings of a name that can reach a place; None if nothing binds it."""
-
-    @abstractmethod
     def definition(self, node: ast.AST, where: Where) -> Definition | None:
         """Return the one function or class of the project that an expression refers to."""
-
-    @abstractmethod
-    def elsewhere(self, node: ast.AST, where: Where) -> ResolvedName | None:
-        """Return the name of a definition in another module that an expression refers to."""
 
     @abstractmethod
     def owner(self, node: ast.AST, where: Where) -> ClassDefinition | None:
         """Return the class whose attributes an expression has: ``self``, ``cls``, or a class."""
 
     @abstractmethod
-    def first_argument_of(self, binding: Binding) -> ast.ClassDef | None:
-        """Return the class of the method whose first argument (as a rule ``self`` or ``cls``) a binding is."""
-
-    @abstractmethod
     def held(self, owner: ast.ClassDef, name: str) -> list[HeldBinding]:
         """Return the bindings of an attribute of a class of this module, in the class or its bases."""
 
     @abstractmethod
-    def assigned(self, node: ast.Attribute, where: Where) -> list[Binding]:
-        """Return what this module assigns to an attribute of a variable, as in ``tf.model = Sequential()``."""
-
-    @abstractmethod
     def ancestry(self, owner: ast.ClassDef) -> frozenset[str]:
         """Return the names of the classes outside the project that a class of this module derives from."""
-
-    @abstractmethod
-    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        """Yield the nodes around a node, the innermost first."""
-
-    @abstractmethod
-    def mentions(self, word: str, inside: ast.AST | None = None) -> list[ast.AST]:
-        """Return the expressions that read a name or an attribute of that name.
-
-        Args:
-            word: the name.
-            inside: the node of a scope, to return only those in it or in a scope in it.
-        """
-
-    @abstractmethod
-    def key(self, call: ast.Call) -> tuple[str, int]:
-        """Return the file of a call of this module and its number there, the same each time the file is read."""
-
-    @abstractmethod
-    def place(self, node: ast.AST) -> Where:
-        """Return the place of an expression; for a non-call inside a lambda, the place of the statement."""
 
     @abstractmethod
     def forget(self) -> None:
@@ -259,11 +183,6 @@ class ModuleIndex(Once, ABC):
     @abstractmethod
     def paths(self) -> Collection[str]:
         """The absolute paths of the files."""
-
-    @property
-    @abstractmethod
-    def fixed(self) -> frozenset[str]:
-        """The absolute paths of the files that stay unchanged."""
 
     @abstractmethod
     def raw(self, path: str) -> bytes:
@@ -297,14 +216,6 @@ class ModuleIndex(Once, ABC):
     @abstractmethod
     def attribute(self, base: ResolvedName, name: str) -> ResolvedName | None:
         """Return what an attribute of a resolved name refers to."""
-
-    @abstractmethod
-    def starred(self, path: str, name: str) -> ResolvedName | None:
-        """Return what a star import of a module binds a name to; None if it does not bind it."""
-
-    @abstractmethod
-    def binds(self, path: str, name: str) -> bool:
-        """Return True if a star import of a module certainly binds a name."""
 
     @abstractmethod
     def ancestry(self, path: str, name: str) -> frozenset[str]:

@@ -12,18 +12,16 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import Callable, Iterator, cast
+from typing import Callable, cast
 
 from ..syntax.expressions import constant, element, is_none
-from ..tf_api.canonical_names import canonical, of_keras
 from ..tf_api.v1_fate import V1, became, lifted
 from .classes import Classes
-from .model import Binding, Lift, Where
-from .module_index import ClassDefinition, Definition, HeldBinding, ModuleIndex, Names
-from .positions import Positions
+from .model import Binding, Where
+from .module_index import ModuleIndex
 from .reaching_definitions import lookup
 from .resolved_name import ResolvedName, agreed
-from .scopes import Scopes, own_returns
+from .scopes import own_returns
 from .stars import from_star, later_stars
 
 _NAMED = (ast.Name, ast.Attribute, ast.Call, ast.IfExp, ast.Subscript)
@@ -36,7 +34,7 @@ _SYS_MODULES = ResolvedName("sys.modules")
 _of_library: Callable[[tuple[str, str]], ResolvedName] = functools.partial(tuple.__new__, ResolvedName)
 
 
-class Resolver(Names):
+class Resolver(Classes):
     """Name resolution for one module.
 
     Args:
@@ -49,71 +47,15 @@ class Resolver(Names):
     def __init__(
         self, tree: ast.Module, project: ModuleIndex | None = None, path: str = "", keras_apart: bool = False
     ) -> None:
-        super().__init__()
-        self.tree, self.project, self.path, self.keras_apart = tree, project, path, keras_apart
-        self.lift: Lift | None = None
-        self.by_name = frozenset()
-        scopes = Scopes(tree)
-        self.calls, self.reads, self.strings = scopes.calls, scopes.reads, scopes.strings
-        self.functions, self.classes, self.class_scopes = scopes.functions, scopes.classes, scopes.class_scopes
-        self.attributes, self.stars = scopes.attributes, scopes.stars
-        self.parents, self.places, self.module = scopes.parents, scopes.places, scopes.module
-        self._scopes = scopes
-        self._positions = Positions(scopes, path)
-        self._classes = Classes(self)
+        super().__init__(tree, project, path, keras_apart)
         self._resolving: set[int] = set()
         self._followed: dict[str, ResolvedName | None] = {}
         self._known: dict[ast.AST, ResolvedName | None] = {}
         self._returns: dict[tuple[ast.AST, str], ResolvedName | None] = {}
 
-    # The answers of the parts.
-
-    def lookup(self, name: str, where: Where) -> list[Binding] | None:
-        return lookup(name, where)
-
-    def definition(self, node: ast.AST, where: Where) -> Definition | None:
-        return self._classes.definition(node, where)
-
-    def elsewhere(self, node: ast.AST, where: Where) -> ResolvedName | None:
-        return self._classes.elsewhere(node, where)
-
-    def owner(self, node: ast.AST, where: Where) -> ClassDefinition | None:
-        return self._classes.owner(node, where)
-
-    def first_argument_of(self, binding: Binding) -> ast.ClassDef | None:
-        return self._classes.first_argument_of(binding)
-
-    def held(self, owner: ast.ClassDef, name: str) -> list[HeldBinding]:
-        return self._classes.held(owner, name)
-
-    def assigned(self, node: ast.Attribute, where: Where) -> list[Binding]:
-        return self._classes.assigned(node, where)
-
-    def ancestry(self, owner: ast.ClassDef) -> frozenset[str]:
-        return self._classes.ancestry(owner)
-
-    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        return self._positions.ancestors(node)
-
-    def mentions(self, word: str, inside: ast.AST | None = None) -> list[ast.AST]:
-        return self._positions.mentions(word, inside)
-
-    def key(self, call: ast.Call) -> tuple[str, int]:
-        return self._positions.key(call)
-
-    def place(self, node: ast.AST) -> Where:
-        return self._positions.place(node)
-
-    # What is kept.
-
     def forget(self) -> None:
         self._known.clear()
         self._returns.clear()
-
-    def let_go(self) -> None:
-        self._classes.let_go()
-
-    # Names.
 
     def named(self, node: ast.AST, where: Where) -> ResolvedName | None:
         kind = type(node)  # faster than isinstance, for each name of a project
@@ -132,28 +74,12 @@ class Resolver(Names):
             return self._imported(key[0]) if key else None
         return None
 
-    def spelled(self, node: ast.AST, where: Where) -> str | None:
-        name = self.named(node, where)
-        return name.text if name else None
-
-    def resolve(self, node: ast.AST, where: Where) -> str | None:
-        name = self.named(node, where)
-        if name is None:
-            return None
-        return name.text if name.path else self._canonical(name.dotted)
-
     def exported(self, name: str) -> ResolvedName | None:
         bindings = self.module.bindings.get(name)
         return self._one(bindings) if bindings else self._from_star(name)
 
-    def offers(self, name: str) -> bool:
-        bindings = self.module.bindings.get("__all__", [])
-        if len(bindings) == 1 and isinstance(bindings[0].node, (ast.List, ast.Tuple)):
-            given = [constant(element) for element in bindings[0].node.elts]
-            return (name,) in given or None in given
-        return bool(bindings) or not name.startswith("_")
-
     def binding_name(self, binding: Binding) -> ResolvedName | None:
+        """Return what a binding of this module binds its name to."""
         if binding.kind == "import":
             return self._imported(binding.target)
         if binding.kind in ("def", "class") and self.path and binding.where.scope is self.module:
@@ -188,9 +114,6 @@ class Resolver(Names):
                     }
                 )
         return self._returns[key]
-
-    def _canonical(self, dotted: str) -> str:
-        return dotted if self.keras_apart and of_keras(dotted) else canonical(dotted)
 
     def _agreed(self, found: set[ResolvedName | None]) -> ResolvedName | None:
         return agreed(found, self._canonical)
@@ -251,7 +174,7 @@ class Resolver(Names):
         found: set[ResolvedName | None] = set()
         for binding, names in owner.names.held(owner.node, node.attr):
             if not (binding.kind == "value" and is_none(binding.node)):
-                found.add(names.binding_name(binding))
+                found.add(cast(Resolver, names).binding_name(binding))
         return self._agreed(found)
 
     def _of_call(self, node: ast.Call, where: Where) -> ResolvedName | None:

@@ -35,7 +35,7 @@ def from_star(name: str, stars: Iterable[str], project: ModuleIndex | None, path
     for star in stars:
         module = project.find(star, path) if project else None
         if module and project:
-            found = project.starred(module, name)
+            found = starred(project, module, name)
             if found:
                 known.add(found)
         elif star.split(".")[0] in _FRAMEWORKS:
@@ -87,6 +87,18 @@ def later_stars(
     last = max(getattr(b.where.statement, "lineno", 0) for b in bindings)
     for star in stars:
         source = project.find(star.module, path) if star.node.lineno > last else None
-        if source and project.binds(source, word):
-            found.add(project.starred(source, word))
+        if source and binds(project, source, word):
+            found.add(starred(project, source, word))
     return found
+
+
+def starred(project: ModuleIndex, path: str, name: str) -> ResolvedName | None:
+    """Return what a star import of a module binds a name to; None if it does not bind it."""
+    module = project.module(path)
+    return project.attribute(ResolvedName("", path), name) if module and module.names.offers(name) else None
+
+
+def binds(project: ModuleIndex, path: str, name: str) -> bool:
+    """Return True if a star import of a module certainly binds a name."""
+    module = project.module(path)
+    return module is not None and name in module.names.module.bindings and module.names.offers(name)

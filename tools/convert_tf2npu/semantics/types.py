@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import weakref
-from typing import Iterable
+from typing import Iterable, cast
 
 from ..syntax.expressions import constant, element, is_none
 from .call_sites import handed
@@ -50,6 +50,7 @@ class TypeInference(Types):
         return None if found is Type.IN_PROGRESS else found
 
     def inferred(self, node: ast.AST | None, where: Where) -> AnyType | None:
+        """Return :meth:`of`, or ``Type.IN_PROGRESS`` if the expression depends on itself."""
         if node is None:
             return None
         key = (id(node), id(where.scope))
@@ -120,16 +121,18 @@ class TypeInference(Types):
     def _made_by_definition(self, definition: Definition, part: str) -> AnyType | None:
         node, names = definition
         if isinstance(node, ast.ClassDef):
-            return names.types.instance(node) if not part else None
+            return _inference(names).instance(node) if not part else None
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return names.types.result(node, part)
+            return _inference(names).result(node, part)
         return None
 
     def joined(self, bindings: Iterable[Binding]) -> AnyType | None:
+        """Return the one type that all of some bindings have, those of None left out."""
         # None has no methods: if one is called, the value is one of the others.
         return _join([self.binding(b) for b in bindings if not (b.kind == "value" and is_none(b.node))])
 
     def binding(self, binding: Binding) -> AnyType | None:
+        """Return the type of what a binding of this module binds."""
         if binding.kind == "value":
             return self.inferred(binding.node, binding.where)
         if binding.kind == "arg":
@@ -159,7 +162,7 @@ class TypeInference(Types):
             return None
         self._asked.append((path, name))
         try:
-            return module.types.joined(module.names.module.bindings.get(name, ()))
+            return _inference(module.names).joined(module.names.module.bindings.get(name, ()))
         finally:
             self._asked.pop()
 
@@ -176,7 +179,7 @@ class TypeInference(Types):
             return Type.DATASET
         values = handed(binding, self._names)
         return (
-            _join([v.names.types.inferred(v.value, v.where) for v in values if not is_none(v.value)])
+            _join([_inference(v.names).inferred(v.value, v.where) for v in values if not is_none(v.value)])
             if values
             else None
         )
@@ -235,9 +238,10 @@ class TypeInference(Types):
         held = owner.names.held(owner.node, node.attr)
         if not held:
             return self.joined(self._names.assigned(node, where))
-        return _join([names.types.binding(b) for b, names in held if not (b.kind == "value" and is_none(b.node))])
+        return _join([_inference(names).binding(b) for b, names in held if not (b.kind == "value" and is_none(b.node))])
 
     def instance(self, owner: ast.ClassDef) -> AnyType:
+        """Return the type of the objects of a class of this module."""
         if owner not in self._instances:
             kinds = {inherited(name) for name in self._names.ancestry(owner)} - {None}
             made: AnyType | None = kinds.pop() if len(kinds) == 1 else None
@@ -247,6 +251,12 @@ class TypeInference(Types):
         return self._instances[owner]
 
     def result(self, function: ast.AST, part: str = "") -> AnyType | None:
+        """Return the type of the result of a function of this module.
+
+        Args:
+            function: the function.
+            part: the position of an element if it returns tuples, as in ``1.0``; else empty.
+        """
         if (function, part) in self._asked:
             return Type.IN_PROGRESS
         self._asked.append((function, part))
@@ -259,6 +269,11 @@ class TypeInference(Types):
             return _join([self.inferred(value, self._names.places[r]) for value, r in values if not is_none(value)])
         finally:
             self._asked.pop()
+
+
+def _inference(names: Names) -> TypeInference:
+    """Return the type inference of a module, which has the class of this one."""
+    return cast(TypeInference, names.types)
 
 
 def _join(types: Iterable[AnyType | None]) -> AnyType | None:
