@@ -657,12 +657,20 @@ def test_a_strategy_from_a_helper_in_another_file_is_replaced(tmp_path: pathlib.
     assert "config = NPURunConfig(train_distribute=strategy, model_dir=d)\n" in made["train.py"]
 
 
-@pytest.mark.parametrize("made,reported", [("tf.distribute.MirroredStrategy()", 0), ("tf.distribute.ReduceOp.SUM", 1)])
-def test_a_strategy_of_another_file_shards_the_data(
-    made: str, reported: int, tmp_path: pathlib.Path, capsys: Any
+@pytest.mark.parametrize(
+    "imports,made,reported",
+    [
+        ("data", "tf.distribute.MirroredStrategy()", 0),
+        ("data", "tf.distribute.ReduceOp.SUM", 1),
+        ("other", "tf.distribute.MirroredStrategy()", 1),
+    ],
+)
+def test_a_strategy_of_the_same_program_shards_the_data(
+    imports: str, made: str, reported: int, tmp_path: pathlib.Path, capsys: Any
 ) -> None:
     (tmp_path / "data.py").write_text(TF + "def train_input_fn():\n    return tf.data.TFRecordDataset(f)\n")
-    (tmp_path / "train.py").write_text(TF + f"import data\nstrategy = {made}\n")
+    (tmp_path / "main.py").write_text("import data\n")
+    (tmp_path / "train.py").write_text(TF + f"import {imports}\nstrategy = {made}\n")
     assert main(["-i", str(tmp_path), "-d", "tf_strategy", "--select", "NPU252"]) == 0
     assert capsys.readouterr().err.count("NPU252 not converted") == reported
 

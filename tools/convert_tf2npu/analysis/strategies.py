@@ -97,10 +97,10 @@ def converted_arguments(context: Context, call: ast.Call, where: Where) -> set[s
 
 
 def creates_strategy(names: Names) -> bool:
-    """Return True if a file of the project creates a strategy with synchronous replicas, which shards the data.
+    """Return True if the programs of a file create a strategy with synchronous replicas, which shards the data.
 
     Args:
-        names: name resolution in any of its modules.
+        names: name resolution in the file. If nothing imports it, all files of the project count.
     """
     return names.once(_creates_strategy)
 
@@ -116,7 +116,10 @@ def _creates_strategy(names: Names) -> bool:
 def _all_that_say(names: Names, word: bytes) -> Iterator[Names]:
     yield names
     project = names.project
+    importing = project.bringing({names.path}) if project and names.path in project.paths else frozenset()
+    near = importing.union(*map(project.reached, importing)) if project and len(importing) > 1 else None
     for path in project.paths if project else ():
-        module = project.module(path) if project and path != names.path and word in project.raw(path) else None
+        is_near = path != names.path and (near is None or path in near)
+        module = project.module(path) if project and is_near and word in project.raw(path) else None
         if module:
             yield module.names

@@ -110,15 +110,17 @@ boosted_trees.estimator_batch.estimator.GradientBoostedDecisionTreeClassifier
 boosted_trees.estimator_batch.estimator.GradientBoostedDecisionTreeRegressor
 boosted_trees.estimator_batch.estimator.GradientBoostedDecisionTreeEstimator""".split()
 )
-_ESTIMATORS = READY_MADE | {
-    "tensorflow.estimator.Estimator",
-    "tensorflow.estimator.tpu.TPUEstimator",
-    "tensorflow.contrib.tpu.TPUEstimator",
-    "tensorflow.tpu.TPUEstimator",
-    "tensorflow.keras.estimator.model_to_estimator",
-    "npu_shim.npu_init.NPUEstimator",
-    "npu_shim.npu_init.keras_to_npu.model_to_npu_estimator",
-}
+TPU_ESTIMATORS = frozenset(f"tensorflow.{home}tpu.TPUEstimator" for home in ("", "contrib.", "estimator."))
+_ESTIMATORS = (
+    READY_MADE
+    | TPU_ESTIMATORS
+    | {
+        "tensorflow.estimator.Estimator",
+        "tensorflow.keras.estimator.model_to_estimator",
+        "npu_shim.npu_init.NPUEstimator",
+        "npu_shim.npu_init.keras_to_npu.model_to_npu_estimator",
+    }
+)
 RUN_CONFIGS = frozenset(
     {
         "tensorflow.estimator.RunConfig",

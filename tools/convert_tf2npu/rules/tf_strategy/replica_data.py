@@ -18,6 +18,19 @@ Reported::
 
 Reported::
 
+    import tensorflow.compat.v1 as tf
+    import tensorflow_datasets as tfds
+
+    builder = tfds.builder('mnist')
+
+    def build_input_fn(is_training):
+        def input_fn():
+            dataset = builder.as_dataset(split='train' if is_training else 'test', as_supervised=True)
+            return dataset.repeat().batch(32, drop_remainder=is_training)
+        return input_fn
+
+Reported::
+
     import tensorflow as tf
     from npu_shim.npu_init import *
 
@@ -74,6 +87,7 @@ from ...analysis.phase_words import TRAIN
 from ...analysis.strategies import creates_strategy
 from ...analysis.train_phase import phase_of
 from ...analysis.training_flag import training_flag
+from ...semantics.loaded_datasets import AS_DATASET, LOAD
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.tf_types import Type
@@ -115,8 +129,9 @@ def check_file(context: Context) -> Iterator[Result]:
 def _message(context: Context, call: Call) -> str | None:
     node = call.node
     name = context.resolve(node.func, call.where) or ""
+    loads = name == LOAD or isinstance(node.func, ast.Attribute) and node.func.attr == AS_DATASET
     if (
-        not name.startswith(("tensorflow.data.", "tensorflow.contrib.data."))
+        not (loads or name.startswith(("tensorflow.data.", "tensorflow.contrib.data.")))
         or context.types.of(node, call.where) != Type.DATASET
         or name.endswith((".zip", ".sample_from_datasets", ".choose_from_datasets"))
     ):

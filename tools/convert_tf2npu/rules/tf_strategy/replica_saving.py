@@ -4,7 +4,7 @@ The replicas of a strategy have one chief that saves. Ranks run the whole script
 folder and overwrite each other. ``NPUEstimator`` prevents this. For sessions, Keras and canned Estimators, save on
 rank 0 only or give each rank a folder of its own:
 
-* Canned Estimators: pass ``save_checkpoints_steps=100 if get_rank_id() == 0 else 0`` to the run configuration.
+* Canned Estimators and ``TPUEstimator``: pass ``save_checkpoints_steps=100 if get_rank_id() == 0 else 0`` to the run configuration.
 * Other calls: pass the folder on rank 0 and None on the other ranks, or put the call under
   ``if get_rank_id() == 0:``.
 
@@ -17,6 +17,16 @@ Reported::
     import tensorflow as tf
 
     classifier = tf.estimator.DNNClassifier([32], columns, model_dir=FLAGS.model_dir)
+
+Reported::
+
+    import tensorflow.compat.v1 as tf
+    from npu_shim.npu_init import npu_run_config_init
+
+    estimator = tf.estimator.tpu.TPUEstimator(
+        model_fn, config=npu_run_config_init(run_config=run_config), use_tpu=False, eval_on_tpu=False,
+        export_to_tpu=False)
+    estimator.train(input_fn)
 
 Reported::
 
@@ -71,7 +81,7 @@ from ...analysis.parallel_training import is_eager
 from ...rewrite.call_edits import operand
 from ...semantics.model import Call, Where
 from ...semantics.signatures import bind
-from ...semantics.tf_types import READY_MADE, Type
+from ...semantics.tf_types import READY_MADE, TPU_ESTIMATORS, Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
 from ...syntax.source import one_line
@@ -81,6 +91,7 @@ from ..base import Context, Finding, Result
 CODE = "NPU253"
 NEEDS = {"distributed": "tf_strategy"}
 _FIRST = "if get_rank_id() == 0 else"
+_ESTIMATORS = READY_MADE | TPU_ESTIMATORS
 _FOLDER = ("model_dir", "config", None)
 _MONITORED = ("master", "is_chief", "checkpoint_dir")
 _CALLS: dict[str, tuple[str, ...]] = {
@@ -106,7 +117,7 @@ def check_file(context: Context) -> Iterator[Result]:
 def _fix(context: Context, call: Call) -> str | None:
     """Return the fix for a call that saves checkpoints, or None for other calls."""
     node, name = call.node, context.resolve(call.node.func, call.where) or ""
-    if name in READY_MADE and any(keyword.arg in _FOLDER for keyword in node.keywords):
+    if name in _ESTIMATORS and any(keyword.arg in _FOLDER for keyword in node.keywords):
         return f"In its run configuration pass save_checkpoints_steps=100 {_FIRST} 0"
     if name in _CALLS:
         bound = bind(node, _CALLS[name])

@@ -1,8 +1,9 @@
 """Calls that need a TPU.
 
 These functions compile for a TPU, configure it or exchange data between its cores. Calls that run only on a TPU, such
-as those under ``if FLAGS.use_tpu`` or in a ``try`` that handles their error, are not reported. Mixed precision, which ``bfloat16_scope`` sets on a TPU, is an
-option of the NPU session: ``precision_mode_v2``.
+as those under ``if FLAGS.use_tpu`` or in a ``try`` that handles their error, are not reported. The rule reports a flag
+``use_tpu`` that is true by default. Mixed precision, which ``bfloat16_scope`` sets on a TPU, is an option of the NPU
+session: ``precision_mode_v2``.
 
 Reported::
 
@@ -11,10 +12,18 @@ Reported::
     losses = tf.contrib.tpu.cross_replica_sum(losses)
     step = tf.tpu.rewrite(step_fn)
 
+Reported::
+
+    import tensorflow as tf
+    from absl import flags
+
+    flags.DEFINE_bool('use_tpu', True, 'Use a TPU.')
+
 Untouched::
 
     import tensorflow as tf
 
+    tf.flags.DEFINE_bool('use_tpu', False, 'Use a TPU.')
     if FLAGS.use_tpu:
         losses = tf.contrib.tpu.cross_replica_sum(losses)
 
@@ -41,12 +50,18 @@ import ast
 from typing import Iterator
 
 from ...semantics.model import Call
-from ...syntax.expressions import last_part
+from ...semantics.signatures import bind
+from ...syntax.expressions import constant, last_part
 from ...tf_api.support import names_of
 from ..base import Context, Finding, Result
 
 CODE = "NPU211"
-CALLS = names_of("tpu") | {"tensorflow.distribute.TPUStrategy"}
+_FLAGS = frozenset(
+    f"{home}flags.{name}"
+    for home in ("absl.", "tensorflow.", "tensorflow.app.")
+    for name in ("DEFINE_bool", "DEFINE_boolean")
+)
+CALLS = names_of("tpu") | {"tensorflow.distribute.TPUStrategy"} | _FLAGS
 _ADVICE = {
     "bfloat16_scope": "Remove it and set precision_mode_v2='mixed_float16' on the NPU session",
     "cross_replica_sum": "Remove it on one device; use npu_allreduce on several",
@@ -57,6 +72,11 @@ _ADVICE = {
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    if name in _FLAGS:
+        given = bind(call.node, ("name", "default")).args
+        if [constant(given.get(each)) for each in ("name", "default")] == [("use_tpu",), (True,)]:
+            yield Finding(call.node, "the program asks for a TPU by default. Write False")
+        return
     if last_part(name) == "TPUStrategy" and context.distributed == "tf_strategy":
         return  # another rule replaces strategies
     child: ast.AST = call.node
