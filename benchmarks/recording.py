@@ -23,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import results, turns  # noqa: E402
+from npu_shim.rehearsal.running import PROCESS, Run  # noqa: E402
 
 SCRIPTS = ROOT / "benchmarks" / "rehearsed"
 NAMES = ("plain", "recorded", "again")
@@ -91,8 +92,7 @@ def row_of(kind: str, quick: bool, rounds: int) -> dict[str, Any]:
 
     model = MODELS[kind]._replace(flags=(*MODELS[kind].flags, *SIZES[quick]))
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"folder": folder, "seed": 1, "by_call_site": True, "every": 1, "convert": None, "ranks": False}
-        recorded = ("-m", "npu_shim.cli._recorded", json.dumps(settings))
+        recorded = ("-m", PROCESS, Run("original", "", [], folder).settings())
         sides = {name: Training(model, recorded if name == "recorded" else ()) for name in NAMES}
         for training in sides.values():
             weights = training.answer()["weights"]

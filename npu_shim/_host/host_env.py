@@ -22,6 +22,7 @@ ALIAS_VARIABLE = "NPU_SHIM_ALIAS"
 ALIASES = ("0", "1")
 REHEARSAL_VARIABLE = "NPU_SHIM_REHEARSAL"
 REHEARSALS = ("0", "1")
+ON_HOST_VARIABLE = "NPU_SHIM_ON_HOST"  # "1" in a process that leaves the devices alone
 DEFAULT_JOB_ID = "local"
 # Every variable that read() reads, without those of mpirun, srun and torchrun (mpirun.VARIABLES)
 VARIABLES = (
@@ -187,6 +188,11 @@ def alias() -> bool:
         ValueError: if the value of NPU_SHIM_ALIAS is not allowed.
     """
     return _Reader(process_environ()).choice(ALIAS_VARIABLE, ALIASES) == "1"
+
+
+def on_host() -> bool:
+    """Return True in a process that npu_shim has started to leave the devices of this machine alone."""
+    return process_environ().get(ON_HOST_VARIABLE) == "1"
 
 
 def obs_folder() -> str | None:

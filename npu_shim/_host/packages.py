@@ -9,7 +9,7 @@ import importlib.util
 import sys
 from types import ModuleType
 
-ALIAS = "npu_shim.alias"  # origin of the specs of modules that npu_shim serves under a foreign name
+ALIAS = "alias of npu_shim"  # origin of the specs of modules that npu_shim serves under a foreign name
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-aarch64", "tensorflow-cpu-aws")
 
 

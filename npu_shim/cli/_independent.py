@@ -6,10 +6,10 @@ import os
 import shlex
 from typing import Sequence
 
-from npu_shim.cli._preload import files_of
 from npu_shim.import_hook import tool
 from npu_shim.import_hook.project_files import project_root
 from npu_shim.import_hook.rank_names import trains_alone
+from npu_shim.launching.preload import files_of
 
 
 def warning(target: Sequence[str], ranks: int) -> str | None:

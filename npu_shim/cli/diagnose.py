@@ -12,11 +12,11 @@ import re
 import sys
 
 from npu_shim._host import host_device
-from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, run, show, verify
+from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, show, verify
 from npu_shim.cli._lines import add_quiet, fail, progress
 from npu_shim.cli._paths import missing_folder, unwritable_folder
 from npu_shim.cli._values import above_zero, ranks
-from npu_shim.import_hook import tool
+from npu_shim.import_hook import migrated_run, tool
 
 GROUP = NUMBERS
 EXAMPLE = "npu-shim diagnose --against recording train_npu.py"
@@ -142,7 +142,7 @@ def _about_script(args: argparse.Namespace) -> tuple[list[tuple[str, str, str]],
     path = [os.path.dirname(os.path.realpath(args.migrated)), *sys.path]
     findings: list[tuple[str, str, str]] = []
     texts = []
-    for name, found in run.conversions([args.migrated], rules, None, path).convert_all():
+    for name, found in migrated_run.conversions([args.migrated], rules, None, path).convert_all():
         with open(name, encoding="utf-8", errors="replace") as stream:
             texts.append(f"{name}\n{stream.read()}")
         findings += [(each.code, f"{os.path.relpath(name)}:{each.line}", each.message) for each in found.findings]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import re
 import shlex
@@ -16,10 +15,10 @@ import sys
 import time
 
 from npu_shim._host import host_device, host_env
+from npu_shim._host.process_settings import to_text
 from npu_shim.cli import RANKS, _independent, _profiled, _progress, parser, show
 from npu_shim.cli._lines import add_quiet, fail, progress
 from npu_shim.cli._paths import missing_script, unwritable_folder
-from npu_shim.cli._preload import preload_environment
 from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, integer, ranks
 from npu_shim.distributed.ranktable import hostfile, writer
 from npu_shim.distributed.ranktable.generate import parse_hosts
@@ -38,8 +37,11 @@ from npu_shim.launching.job_ranks import (
     ranks_of_hosts_in_rehearsal,
 )
 from npu_shim.launching.plan import RankProcess, processes, share_threads
+from npu_shim.launching.preload import preload_environment
 from npu_shim.launching.progress.display import Display
 from npu_shim.launching.table_wait import TABLE_TIMEOUT_S, TableTimeout, wait_for_table
+from npu_shim.rehearsal.progress import watched_rank
+from npu_shim.rehearsal.progress.watching import Watching
 
 GROUP = RANKS
 EXAMPLE = "npu-shim launch --ranks 4 train.py --batch_size 64"
@@ -263,8 +265,8 @@ def _command(args: argparse.Namespace) -> list[str]:
     python = [sys.executable, "-m", "npu_shim", "run", "--alias"] if host_env.alias() else [sys.executable]
     if args.progress or args.tensorboard or args.profile:
         folder = os.path.abspath(args.tensorboard) if args.tensorboard else None
-        settings = json.dumps({"folder": folder, "alias": host_env.alias(), "profile": _profiled.settings(args)})
-        python = [sys.executable, "-m", "npu_shim.cli._watched", settings]
+        watching = Watching(folder, _profiled.settings(args))
+        python = [sys.executable, "-m", watched_rank.__name__, to_text(watching)]
     return [*python, *_target(args)]
 
 

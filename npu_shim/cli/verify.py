@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from npu_shim._host import host_device
 from npu_shim._host.packages import tensorflow_version
-from npu_shim.cli import MIGRATE, _dumped, _half, parser, run, show
+from npu_shim.cli import MIGRATE, _dumped, _half, parser, show
 from npu_shim.cli._guard import need_tensorflow
 from npu_shim.cli._lines import add_quiet, fail, progress
 from npu_shim.cli._paths import missing_file, unwritable_folder
 from npu_shim.cli._values import above_zero, integer, ranks
-from npu_shim.import_hook import tool
+from npu_shim.import_hook import migrated_run, tool
 from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
 from npu_shim.rehearsal.running import Run
 
@@ -75,7 +75,8 @@ def main(arguments: list[str]) -> int:
                 shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
             found = _found(args, scripts_arguments, folder, note)
             code = _CODES.get(found.verdict, 2)
-            missing = _dumped.missing(_dumped.settings(args, args.deterministic)) if code != 2 else None
+            dumping = _dumped.settings(args, args.deterministic)
+            missing = dumping.missing() if dumping is not None and code != 2 else None
             if missing:
                 return fail(_COMMAND, missing)
             if args.report:
@@ -251,7 +252,7 @@ def _steps(text: str) -> list[int]:
 
 def _problem_of_recording(args: argparse.Namespace) -> str | None:
     """Return why the options of recordings cannot be used, None if they can."""
-    dump = _dumped.settings(args, args.deterministic)
+    dumping = _dumped.settings(args, args.deterministic)
     if args.dump and not (args.record or args.against):
         return (
             "--dump needs --record, which dumps the original, or --against, which dumps the migrated script. Add one."
@@ -261,7 +262,7 @@ def _problem_of_recording(args: argparse.Namespace) -> str | None:
         if getattr(args, name) and not getattr(args, other):
             return f"--{name.replace('_', '-')} needs --{other}. Add it."
     if args.record:
-        if args.steps and args.steps < (_dumped.last_step(dump) or 0):
+        if args.steps and dumping is not None and args.steps < (dumping.last_step or 0):
             return f"--dump-steps has a step after the last one of --steps {args.steps}. Raise --steps."
         if args.seeds:
             return "--record writes one run, so it excludes --seeds. Give one of the two."
@@ -339,12 +340,12 @@ def against(args: argparse.Namespace, arguments: list[str], folder: str, referen
     own = os.path.join(folder, "migrated")
     os.makedirs(own, exist_ok=True)
     is_original = portable.digest_of(args.original) == reference.manifest["script_sha256"]
-    dump = _dumped.settings(args, args.deterministic)
+    dumping = _dumped.settings(args, args.deterministic)
     steps = reference.steps
-    if dump and dump["folder"]:  # both sides compute the same step
-        dump["draws"] = reference.seed
+    if dumping is not None and dumping.folder:  # both sides compute the same step
+        dumping = replace(dumping, draws=reference.seed)
         if reference.manifest["half"] is None:  # a band needs all steps
-            steps = min((each for each in (steps, _dumped.last_step(dump)) if each is not None), default=None)
+            steps = min((each for each in (steps, dumping.last_step) if each is not None), default=None)
     return Run(
         "migrated",
         os.path.relpath(args.original) if args.copy else os.path.abspath(args.original),
@@ -361,7 +362,7 @@ def against(args: argparse.Namespace, arguments: list[str], folder: str, referen
         deliberate={"places": {}},
         initial=reference.folder if args.initial_variables else "",
         of_ranks=bool(args.ranks),
-        dump=dump,
+        dumping=dumping,
     )
 
 
@@ -370,7 +371,8 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
 
     made: list[Run] = []
     whole = {"steps": args.tensors or [], "kinds": [INITIAL, FINAL], "bytes": (args.most or 1) * 1e9}
-    places, dump = _deliberate(args), _dumped.settings(args, args.deterministic)
+    places, dumping = _deliberate(args), _dumped.settings(args, args.deterministic)
+    last_step = dumping.last_step if dumping is not None else None
     for name in ("original", "migrated"):
         own = os.path.join(folder, name)
         os.makedirs(own, exist_ok=True)
@@ -389,12 +391,12 @@ def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run
                 args.ranks if is_migrated else None,
                 args.timeout,
                 folder if args.copy else None,
-                steps=0 if args.predict else args.steps or _dumped.last_step(dump),
+                steps=0 if args.predict else args.steps or last_step,
                 deliberate=places,
                 whole=whole if args.record and not is_migrated else None,
                 initial="" if args.record else None,
                 of_ranks=bool(args.ranks or args.record),
-                dump=dump if dump and (not is_migrated or not args.dump) else None,
+                dumping=None if is_migrated and args.dump else dumping,
             )
         )
     return made[0], made[1]
@@ -407,7 +409,7 @@ def _deliberate(args: argparse.Namespace) -> dict[str, Any] | None:
     from npu_shim.rehearsal import deliberate
 
     path = [os.path.dirname(os.path.realpath(args.original)), *sys.path]
-    return {"places": deliberate.places(run.conversions([args.original], args, None, path).convert_all())}
+    return {"places": deliberate.places(migrated_run.conversions([args.original], args, None, path).convert_all())}
 
 
 def _places_of_ranks(args: argparse.Namespace) -> list[str]:
@@ -415,7 +417,7 @@ def _places_of_ranks(args: argparse.Namespace) -> list[str]:
     if args.migrated and not args.distributed:  # the mode in which the tool converts what is not prepared for ranks
         args = argparse.Namespace(**{**vars(args), "distributed": "tf_strategy"})
     script = args.migrated or args.original
-    found = run.conversions([script], args, None, [os.path.dirname(os.path.realpath(script)), *sys.path])
+    found = migrated_run.conversions([script], args, None, [os.path.dirname(os.path.realpath(script)), *sys.path])
     return [
         f"{each.code}, {os.path.relpath(path)}:{each.line}"
         for path, result in found.convert_all()
@@ -425,7 +427,7 @@ def _places_of_ranks(args: argparse.Namespace) -> list[str]:
 
 
 def _rule_options(args: argparse.Namespace) -> list[str]:
-    """Return the options of the rules for ``npu-shim run``."""
+    """Return the options of the rules."""
     from convert_tf2npu.api import rule_options
 
-    return ["--no-shape-watch", *rule_options(args)]
+    return [*rule_options(args)]

@@ -8,6 +8,7 @@ and place on the host.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Mapping
 
@@ -73,6 +74,10 @@ class World:
             return tuple(range(self.local_size))
         devices = {device.rank: device.device_id for server in self.table.servers for device in server.devices}
         return tuple(devices[rank] for rank in self.local_ranks)
+
+    def folder_in(self, folder: str) -> str:
+        """Return the folder of this rank in that of the job; with one rank, that of the job."""
+        return os.path.join(folder, f"rank_{self.rank}") if self.is_distributed else folder
 
     def ranks_beside(self, rank: int) -> tuple[int, ...]:
         """Return the ranks on the server of a rank, including that rank, ascending."""

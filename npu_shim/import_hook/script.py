@@ -8,7 +8,7 @@ import runpy
 import sys
 from importlib.machinery import BuiltinImporter, SourceFileLoader
 from types import ModuleType, TracebackType
-from typing import Callable
+from typing import Callable, Sequence
 
 from npu_shim.import_hook import other_version
 from npu_shim.import_hook.hook import Finder, MigratedLoader
@@ -19,10 +19,28 @@ def whole_path(path: str) -> str:
     return os.path.join(os.getcwd(), path) if sys.version_info >= (3, 9) else path
 
 
-def prepare_path(folder: str) -> None:
-    """Put the script's folder first on ``sys.path``, as Python does."""
+def enter(command: Sequence[str]) -> None:
+    """Put the folder of a script first on ``sys.path``, as Python does.
+
+    Args:
+        command: the path of the script, or ``-m`` and a module, and the arguments.
+    """
+    if command[0] == "-m":
+        folder = os.getcwd()
+    elif os.path.isdir(command[0]):
+        folder = whole_path(command[0])
+    else:
+        folder = os.path.dirname(os.path.realpath(command[0]))
     if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
         sys.path[0] = folder
+
+
+def run(command: Sequence[str]) -> None:
+    """Run a script as it is, as ``python command``. See enter()."""
+    if command[0] == "-m":
+        run_module(command[1], [*command[2:]])
+    else:
+        run_file(command[0], [*command[1:]], None)
 
 
 def run_file(path: str, arguments: list[str], finder: Finder | None) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import array
 import ctypes
-import json
 import os
 import select
 import signal
@@ -17,7 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Callable, Mapping, Sequence
+from typing import Callable, Mapping, Sequence
+
+from npu_shim._host.process_settings import from_text, to_text
+from npu_shim.launching.fork_request import Answer, ForkRequest
 
 _SET_DEATH_SIGNAL, _SET_SUBREAPER = 1, 36  # of prctl
 _POLL_INTERVAL_S, _END_INTERVAL_S = 0.05, 0.01
@@ -26,7 +28,7 @@ _LAST_LINES = 3
 # Runs before any other import, so that the process knows the modules of a new Python.
 _CODE = (
     "import sys; before = set(sys.modules); sys.path.insert(0, {root!r}); "
-    "from npu_shim.cli._fork_server import main; sys.path.remove({root!r}); main(before)"
+    "from npu_shim.launching.fork_process import main; sys.path.remove({root!r}); main(before)"
 )
 
 
@@ -74,7 +76,7 @@ class ForkServer:
         while not stop():
             if select.select([self._link], [], [], _POLL_INTERVAL_S)[0]:
                 answer = self._receive()
-                return self._last_lines() if answer is None else answer["problem"]
+                return self._last_lines() if answer is None else answer.problem
         return None
 
     def fork(
@@ -103,14 +105,8 @@ class ForkServer:
         Raises:
             OSError: it cannot be forked.
         """
-        fields: dict[str, Any] = {
-            "name": name,
-            "command": list(command),
-            "log": os.path.abspath(log),
-            "environ": dict(environ),
-        }
-        fields.update(folder=os.path.abspath(folder), cores=list(cores))
-        request = json.dumps(fields).encode("utf-8") + b"\n"
+        asked = ForkRequest(name, [*command], os.path.abspath(log), {**environ}, os.path.abspath(folder), [*cores])
+        request = to_text(asked).encode("ascii") + b"\n"
         descriptors = [] if guardian is None else [guardian]
         descriptor = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [each])) for each in descriptors]
         try:
@@ -118,9 +114,9 @@ class ForkServer:
         except BrokenPipeError:
             raise OSError(self._last_lines()) from None
         answer = self._receive()
-        if answer is None or answer["problem"]:
-            raise OSError(self._last_lines() if answer is None else answer["problem"])
-        return Forked(answer["pid"])
+        if answer is None or answer.problem:
+            raise OSError(self._last_lines() if answer is None else answer.problem)
+        return Forked(answer.pid)
 
     def close(self) -> None:
         """End the process. Forks go on."""
@@ -130,7 +126,7 @@ class ForkServer:
         self._output.close()
         _prctl(_SET_SUBREAPER, False)
 
-    def _receive(self) -> dict[str, Any] | None:
+    def _receive(self) -> Answer | None:
         """Return the next message, None if the process has ended."""
         while b"\n" not in self._buffer:
             new = self._link.recv(1 << 16)
@@ -138,7 +134,7 @@ class ForkServer:
                 return None
             self._buffer += new
         line, _, self._buffer = self._buffer.partition(b"\n")
-        return json.loads(line)
+        return from_text(line.decode("ascii"), Answer)
 
     def _last_lines(self) -> str:
         self._output.seek(0)

@@ -99,7 +99,7 @@ def named_rounding(run: Run, found: Comparison) -> list[Change]:
 
 def _only(codes: Sequence[str]) -> list[str]:
     """Return the options of ``npu-shim run`` for a conversion in memory with some rules."""
-    return ["--no-shape-watch", f"--select={','.join(codes)}"]
+    return [f"--select={','.join(codes)}"]
 
 
 def given(original: Run, migrated: Sequence[Recording]) -> Run:

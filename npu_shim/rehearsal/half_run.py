@@ -37,16 +37,6 @@ class HalfRun:
     seed: int = 0
     everywhere: bool = False
 
-    def to_json(self) -> JsonObject:
-        """Return it for the process of the run."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, found: JsonObject) -> HalfRun:
-        """Return what to_json() made."""
-        skips = [(optimizer, step) for optimizer, step in found["skips"]]
-        return cls(**{**found, "precision": Precision(**found["precision"]), "skips": skips})
-
 
 @dataclass(frozen=True)
 class Overflow:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shlex
 import shutil
@@ -11,15 +10,19 @@ import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass, fields
-from typing import Any, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
 from npu_shim._host import host_device, host_env
+from npu_shim._host.process_settings import to_text
 from npu_shim.import_hook.tool import package_root
 from npu_shim.launching.fork_server import ForkServer
 from npu_shim.rehearsal.files.kept import STORE, take_back
 from npu_shim.rehearsal.half_run import HalfRun
 
-PROCESS = "npu_shim.cli._recorded"  # the module that runs a script and records it
+if TYPE_CHECKING:
+    from npu_shim.rehearsal.dumping import Dumping
+
+PROCESS = "npu_shim.rehearsal.recorded_run"  # the module that runs a script and records it
 DEFAULTS = {  # what a user sets has precedence
     "NPU_SHIM_KERNELS": "plain",  # the dropout masks of the script before its migration
     "NPU_SHIM_FALLBACK": "silent",
@@ -28,18 +31,10 @@ DEFAULTS = {  # what a user sets has precedence
     "TF_CPP_MIN_LOG_LEVEL": "2",
     "PYTHONUNBUFFERED": "1",
 }
+_ON_HOST = {host_env.ON_HOST_VARIABLE: "1", "NPU_SHIM_FALLBACK": "silent"}
 _OF_HOST = ("TF_DETERMINISTIC_OPS",)  # not set on a device, where a recording changes nothing that TensorFlow runs
 TIMED_OUT = 124  # the exit code of a run that took longer than its timeout
 FILES = "files"  # the folder of a run for its own files
-_NOT_OF_PROCESS = (
-    "name",
-    "script",
-    "arguments",
-    "timeout",
-    "copy_without",
-    "manifest",
-    "server",
-)  # attributes of a run
 RUN, SEED = "{run}", "{seed}"  # placeholders in arguments
 
 
@@ -57,7 +52,7 @@ class Run:
         script: its path.
         arguments: its arguments; ``{run}`` in them is a folder of this run, ``{seed}`` its seed.
         folder: receives the recording and the log.
-        convert: the options of ``npu-shim run`` to convert it in memory, or None to run it as it is.
+        convert: the options of the rules to convert it in memory, or None to run it as it is.
         seed: of Python, NumPy and the ops without a seed.
         by_call_site: True to derive the seeds of ops from their call sites.
         every: record gradients and variables at each n-th step.
@@ -76,7 +71,7 @@ class Run:
         initial: the folder of a recording whose initial variables are loaded; "" to record those of the script; None
             for neither.
         of_ranks: True to record how ranks work together, or what they are compared with.
-        dump: the settings of cli._dumped; None without.
+        dumping: the dumps of its ops; None without.
         on_host: True to leave the devices of this machine alone.
         server: the process that it is forked from; None to start it as a new Python.
         apart: None to draw equal numbers on all ranks where the script sets no seed. Else ranks draw their own, unless
@@ -103,7 +98,7 @@ class Run:
     initial: str | None = None
     of_ranks: bool = False
     apart: Sequence[str] | None = None
-    dump: Mapping[str, Any] | None = None
+    dumping: Dumping | None = None
     on_host: bool = False
     server: ForkServer | None = None
 
@@ -133,18 +128,20 @@ class Run:
             return [self.folder]
         return [os.path.join(self.folder, f"rank_{rank}") for rank in range(self.ranks)]
 
+    def settings(self) -> str:
+        """Return what the process needs to know, as text."""
+        values = {each.name: getattr(self, each.name) for each in fields(Run)}
+        return to_text(Run(**{**values, "folder": os.path.abspath(self.folder), "server": None}))
+
     def command(self) -> list[str]:
         """Return program and arguments of the process."""
-        settings = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _NOT_OF_PROCESS}
-        settings.update(folder=os.path.abspath(self.folder), ranks=self.ranks is not None)
-        settings.update(half=self.half and self.half.to_json())
         files = os.path.abspath(os.path.join(self.folder, FILES))
         arguments = [each.replace(RUN, files).replace(SEED, str(self.seed)) for each in self.arguments]
         launch: list[str] = []
         if self.ranks is not None:
             logs = os.path.abspath(os.path.join(self.folder, "logs"))
             launch = ["npu_shim", "launch", "--ranks", str(self.ranks), "--log-dir", logs, "-m"]
-        return [sys.executable, "-m", *launch, PROCESS, json.dumps(settings), self.script, *arguments]
+        return [sys.executable, "-m", *launch, PROCESS, self.settings(), self.script, *arguments]
 
     def start(self) -> int:
         """Run the script to its end. It sees no file that an earlier run wrote, and leaves none outside its folder.
@@ -178,6 +175,7 @@ class Run:
         environment = {
             **_defaults(self.on_host),
             **host_env.process_environ(),
+            **(_ON_HOST if self.on_host else {}),
             "TMPDIR": os.path.abspath(f"{self.folder}/tmp"),
         }
         if package_root() not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):

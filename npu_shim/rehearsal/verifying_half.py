@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim.rehearsal import deliberate, verifying
 from npu_shim.rehearsal.comparing import half_band
@@ -126,9 +126,9 @@ class _Pair:
         for number in range(1, half.perturbed + 1):
             report(f"{original.starting} in float32, perturbed ({number} of {half.perturbed})")
             name = f"{PERTURBED}{number}"
-            run = replace(original, folder=os.path.join(original.folder, name), dump=_beside(original.dump, name))
+            folder, dumping = os.path.join(original.folder, name), original.dumping and original.dumping.beside(name)
             given = HalfRun(half.precision, self.size, self.theirs.skips, original.seed + number, self.everywhere)
-            made.append(_run(replace(run, half=given), "float32"))
+            made.append(_run(replace(original, folder=folder, dumping=dumping, half=given), "float32"))
         return made
 
     def problems(self) -> list[str]:
@@ -168,11 +168,6 @@ class _Pair:
         made.deliberate = deliberate.named([self.ours], in_half=True)
         made.half = part
         return made
-
-
-def _beside(dump: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
-    """Return the settings of a dump in a folder inside that of another run."""
-    return {**dump, "folder": os.path.join(dump["folder"], name)} if dump and dump["folder"] else dump
 
 
 def _run(run: Run, precision: str) -> tuple[RunPart, Recording | None]:

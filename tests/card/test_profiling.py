@@ -17,10 +17,9 @@ from conftest import FACE, FOLDER, HERE
 
 import npu_shim
 from npu_shim._host import host_device, patches
-from npu_shim.cli import _profiled
 from npu_shim.config import given_options
 from npu_shim.config.parameter_map import find_entry, read
-from npu_shim.profiles import profile
+from npu_shim.profiles import profile, profiling
 from npu_shim.profiles.collect import CardProfiler
 from npu_shim.profiles.result import to_result
 from tests.marks import of_version_1
@@ -117,7 +116,7 @@ def test_the_vendors_profiler_profiles_some_steps(tmp_path: pathlib.Path) -> Non
 
 def test_sessions_of_the_vendors_configs_are_profiled(tmp_path: pathlib.Path) -> None:
     patches.restore_all()
-    given_options.give(_profiled.whole_run(str(tmp_path)))
+    given_options.give(profiling.whole_run(str(tmp_path)))
     try:
         with tf.Graph().as_default(), v1.Session(config=npu_shim.session_config(profiling_mode=False)) as session:
             found = read(find_entry(session._config))
@@ -131,7 +130,7 @@ def test_the_device_of_tensorflow_2_is_profiled(tmp_path: pathlib.Path) -> None:
         def as_dict(self) -> dict[str, str]:
             return {"enable_profiling": "0", "graph_run_mode": "1"}
 
-    options = _profiled.whole_run(str(tmp_path))
+    options = profiling.whole_run(str(tmp_path))
     Config.as_dict = given_options._device(Config.as_dict, options, Config, lambda given: None)  # type: ignore[method-assign]
     found = Config().as_dict()
     assert found.pop("profiling_options") == options["profiling_options"]
@@ -158,7 +157,7 @@ def test_all_steps_of_npu_device_are_profiled_and_the_wanted_ones_read(
 ) -> None:
     if FACE == "npu_bridge":
         return
-    given_options.give({"profiling_mode": False}, of_device=_profiled.whole_run(str(tmp_path)))
+    given_options.give({"profiling_mode": False}, of_device=profiling.whole_run(str(tmp_path)))
     try:
         found = host_device.vendor("npu_device.configs.npu_config").NpuConfig().as_dict()
     finally:

@@ -7,8 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from npu_shim.cli._diagnostics.card_check import MARK
-from npu_shim.npu_device.card_steps import STEPS
+from npu_shim.cli._diagnostics.card_steps import MARK, STEPS
 
 
 def test_the_steps_run(tmp_path: pathlib.Path, python: Any) -> None:
@@ -17,6 +16,6 @@ def test_the_steps_run(tmp_path: pathlib.Path, python: Any) -> None:
         names.insert(0, "function")  # before the others switch to graph mode
     if hasattr(tf, "estimator"):
         names.append("estimator")
-    done = python(tmp_path, "-m", "npu_shim.npu_device.card_steps", *names, NPU_SHIM_FALLBACK="silent")
+    done = python(tmp_path, "-m", "npu_shim.cli._diagnostics.card_steps", *names, NPU_SHIM_FALLBACK="silent")
     results = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
     assert (done.returncode, len(results)) == (0, len(names)), done.stdout

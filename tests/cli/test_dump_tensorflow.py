@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import pathlib
 import re
 import subprocess
@@ -16,10 +15,13 @@ import tensorflow as tf
 from npu_shim import cli
 from npu_shim.cli import _dumped
 from npu_shim.dumps import reference
+from npu_shim.dumps.dumping import Dumping
+from npu_shim.rehearsal import recorded_run
+from npu_shim.rehearsal.running import Run
 from samples import training
 from tests.distributed import forks
 
-RUN = "import sys\nfrom npu_shim.cli import {0}\nsys.exit({0}.main(sys.argv[1:]))\n"
+RUN = "import sys\nfrom npu_shim.cli import run\nsys.exit(run.main(sys.argv[1:]))\n"
 HEAD = """
 import numpy as np
 import tensorflow as tf
@@ -67,7 +69,7 @@ ONLY_2 = [pytest.mark.nightly] * tf.__version__.startswith("1.")
 
 def dumped(folder: pathlib.Path, script: str, *options: str) -> str:
     """Run a script with --dump. Return what it prints."""
-    (folder / "run.py").write_text(RUN.format("run"))
+    (folder / "run.py").write_text(RUN)
     (folder / "train.py").write_text(HEAD + script)
     arguments = ["--dump", str(folder / "dump"), *options, str(folder / "train.py")]
     environ = training.environment()
@@ -166,7 +168,7 @@ def test_a_card_gets_the_names_in_its_own_form() -> None:
     for given, wanted in ((["--dump-layers", "dense/MatMul,loss"], "dense/MatMul loss"), ([], "")):
         settings = _dumped.settings(parser.parse_args(["--dump", "card", *given]), False)
         assert settings is not None
-        options = _dumped._options(settings, "/card")
+        options = settings.options("/card")
         assert (options["dump_layer"], options["dump_step"], options["dump_mode"]) == (wanted, "0", "all")
 
 
@@ -189,32 +191,18 @@ with v1.Session() as session:
     "script", [IMPORTED, *(pytest.param(SCRIPTS["function"], marks=each) for each in ONLY_2 or [()])]
 )
 def test_a_recording_dumps_the_ops_of_the_script_only(script: str, tmp_path: pathlib.Path) -> None:
-    dump = {"folder": str(tmp_path / "dump"), "steps": [0], "overflow": False, "fusion": None, "precision": None}
-    run = {
-        "folder": str(tmp_path / "recording"),
-        "seed": 1,
-        "by_call_site": True,
-        "every": 1,
-        "steps": 1,
-        "ranks": False,
-    }
-    settings = {
-        **run,
-        "convert": None,
-        "initial": "",
-        "of_ranks": True,
-        "dump": {**dump, "deterministic": False, "layers": [], "draws": None},
-    }
+    dumping = Dumping(str(tmp_path / "dump"), [0])
+    folder = str(tmp_path / "recording")
+    run = Run("original", "train.py", [], folder, steps=1, initial="", of_ranks=True, dumping=dumping)
     with tf.Graph().as_default() as frozen:
         images = tf.compat.v1.placeholder(tf.float32, [8, 4], "images")
         doubled = tf.compat.v1.cond(tf.reduce_sum(images) < 9, lambda: images * 2, lambda: images, name="branch")
         tf.reduce_sum(tf.add(doubled, 1, name="added"), 1, keepdims=True, name="sums")
     (tmp_path / "frozen.pb").write_bytes(frozen.as_graph_def().SerializeToString())
-    (tmp_path / "run.py").write_text(RUN.format("_recorded"))
     (tmp_path / "train.py").write_text(HEAD + script)
     environ = training.environment()
-    arguments = [json.dumps(settings), "train.py"]
-    forks.run_script(tmp_path / "run.py", *arguments, log=tmp_path / "log", environ=environ, cwd=tmp_path)
+    process = pathlib.Path(recorded_run.__file__)
+    forks.run_script(process, run.settings(), "train.py", log=tmp_path / "log", environ=environ, cwd=tmp_path)
     found = of_step(tmp_path, 0)
     made = reference.read(str(tmp_path / "dump" / "0"), {})
     assert not [

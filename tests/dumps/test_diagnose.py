@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ import pytest
 from npu_shim._host import host_device
 from npu_shim.cli import main
 from npu_shim.dumps import reference
+from npu_shim.dumps.dumping import Dumping
 from npu_shim.dumps.writer import write as write_reference
 from npu_shim.rehearsal import portable
 from npu_shim.rehearsal.comparing.recording import read
@@ -76,21 +77,21 @@ class Card:
         if len(self.runs) == self.killed:
             raise KeyboardInterrupt
         self.runs.append(name)
-        dump: Mapping[str, Any] = run.dump or {}
+        dumping = run.dumping if isinstance(run.dumping, Dumping) else Dumping()
         for folder in run.recordings():
-            self.record(folder, run, self.differs(run, dump))
-        if dump.get("folder"):
-            self.dump(pathlib.Path(dump["folder"]), run, dump)
+            self.record(folder, run, self.differs(run, dumping))
+        if dumping.folder:
+            self.dump(pathlib.Path(dumping.folder), run, dumping)
         pathlib.Path(run.log).write_text("trained\n")
         return 0
 
-    def differs(self, run: Run, dump: Mapping[str, Any]) -> float:
+    def differs(self, run: Run, dumping: Dumping) -> float:
         """Return by which factor the loss of a run differs."""
         agrees = {
             "clean": True,
             "sharding": run.ranks is None,
-            "precision": bool(dump.get("precision")),
-            "fusion": dump.get("fusion") == "off",
+            "precision": bool(dumping.precision),
+            "fusion": dumping.fusion == "off",
         }.get(self.planted, False)
         if run.name == "original" or agrees or (run.on_host and self.planted not in ("script", "seeds", "rate")):
             return 1.0
@@ -112,7 +113,9 @@ class Card:
         planted = self.planted if factor != 1 else ""
         if not on_card:
             recorder.values(INITIAL, [("w", np.float32(2 if planted == "seeds" else 1))])
-        gets_draws = self.draws and run.dump is not None and run.dump["draws"] == 1  # the seed of the recording
+        gets_draws = (
+            self.draws and isinstance(run.dumping, Dumping) and run.dumping.draws == 1
+        )  # the seed of the recording
         if (self.planted == "draws" or self.draws) and not on_card or gets_draws:
             recorder.line(DRAW, "dropout/RandomUniform", "train.py:7")
             recorder.values(DRAW, [("dropout/RandomUniform", np.ones(4, "f4"))], 1)
@@ -126,10 +129,10 @@ class Card:
         recorder.final([("w", np.float32(factor))])
         writer.event("end", ended="returned", steps=STEPS, seconds=3.0, peak_bytes=10**8)
 
-    def dump(self, folder: pathlib.Path, run: Run, dump: Mapping[str, Any]) -> None:
+    def dump(self, folder: pathlib.Path, run: Run, dumping: Dumping) -> None:
         """Write dumps: of TensorFlow on the host, of the engine on the card."""
         folder.mkdir(parents=True)
-        for step in dump["steps"] if run.on_host else ():
+        for step in dumping.steps if run.on_host else ():
             write_reference(str(folder / str(step)), graph())
         if run.on_host:
             return
@@ -137,14 +140,14 @@ class Card:
         from tests.dumps.messages import tensor
         from tests.dumps.test_overflow import old_report, write as write_overflow
 
-        if dump["overflow"]:
+        if dumping.overflow:
             if self.planted == "overflow":
                 write_overflow(folder, 2, "dense/MatMul", old_report(7, 3, 2, 32), op_type="MatMul")
             return
         beside = folder.parent / f"{folder.name}_of_the_engine"
         write_reference(str(beside), graph())
         engine = Engine(reference.read(str(beside), {}))
-        for step in dump["steps"]:
+        for step in dumping.steps:
             engine.write(folder, step)
             name = {"fusion": FUSED, "random": FUSED, "operator": OPERATOR}.get(self.planted)
             if name:

@@ -12,10 +12,10 @@ import pytest
 from npu_shim import cli
 from npu_shim._host import host_device
 from npu_shim.cli._diagnostics import card_check, troubles
-from npu_shim.cli._diagnostics.card_check import CHECKS, MARK, Check, Failure, Outcome, check_card, in_process, lines
+from npu_shim.cli._diagnostics.card_check import CHECKS, Check, Failure, Outcome, check_card, in_process, lines
+from npu_shim.cli._diagnostics.card_steps import MARK, STEPS
 from npu_shim.cli._diagnostics.troubles import TABLE, explain
 from npu_shim.distributed.ranktable import generate, rootinfo
-from npu_shim.npu_device.card_steps import STEPS
 
 SYMPTOMS = {
     "libascend_hal.so: cannot open shared object file: No such file": "LD_LIBRARY_PATH",

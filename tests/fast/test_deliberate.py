@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from npu_shim.cli import run
-from npu_shim.import_hook import tool
+from npu_shim.import_hook import migrated_run, tool
 from npu_shim.rehearsal import deliberate
 from npu_shim.rehearsal.comparing.recording import Recording
 from npu_shim.rehearsal.reports.text import verdict
@@ -45,7 +44,7 @@ def test_the_statements_of_training_batches_are_found(tmp_path: pathlib.Path, mo
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text(SCRIPT)
     args = argparse.Namespace(select=None, ignore=None, distributed="", compat_v1=None, tf=None)
-    results = run.conversions(["train.py"], args, None, [str(tmp_path)]).convert_all()
+    results = migrated_run.conversions(["train.py"], args, None, [str(tmp_path)]).convert_all()
     assert deliberate.places(results) == {"NPU109": [("train.py", 4, 6)]}
 
 
@@ -94,7 +93,7 @@ def test_the_original_takes_keras_of_tensorflow_where_the_package_is_another_lib
     original = Run("original", "a.py", [], "", deliberate={"places": {"NPU123": [("a.py", 3, 3)]}})
     made = deliberate.given(original, [Recording({}, {}, notes, end)])
     assert made.deliberate is not None and made.deliberate["library"] == given
-    assert made.convert == (["--no-shape-watch", "--select=NPU123"] if given else None)
+    assert made.convert == (["--select=NPU123"] if given else None)
 
 
 @pytest.mark.parametrize("state, text", [("agree", "The two scripts agree."), ("differ", "The two scripts differ.")])

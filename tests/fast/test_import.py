@@ -41,7 +41,13 @@ def test_device_options_and_environment_need_no_tensorflow(repo_root):
 
 def test_the_start_of_a_script_loads_no_tensorflow_before_it(repo_root):
     """A script may set variables and import Keras first."""
-    modules = "cli.run", "cli._watched", "cli._progress", "import_hook.script", "rehearsal.progress.start"
+    modules = (
+        "cli.run",
+        "rehearsal.progress.watched_rank",
+        "cli._progress",
+        "import_hook.script",
+        "rehearsal.progress.start",
+    )
     code = f"import sys, {', '.join('npu_shim.' + name for name in modules)}; print('tensorflow' in sys.modules)"
     assert python(code, repo_root).split() == ["False"]
 
@@ -83,7 +89,7 @@ def test_private_tensorflow_modules_are_imported_in_one_package_only(repo_root):
 
 # Private attributes of other packages outside _tensorflow. docs/architecture.md has the reasons.
 PRIVATE = {
-    "cli/_fork_server.py": {"_exit"},
+    "launching/fork_process.py": {"_exit"},
     "cli/_parser.py": {"_option_string_actions"},  # the options of a parser
     "cli/ranktable.py": {"_SubParsersAction"},  # the type of argparse.add_subparsers, for an annotation
     "estimator/static_batches.py": {"_extract_batch_length"},  # of its parent class, which predict() replaces

@@ -1,4 +1,7 @@
-"""Imports go down the list of packages, and no two files import each other in a circle."""
+"""Imports go down the list of packages, and no two files import each other in a circle.
+
+A string that names a module is an import, too: of a process, of a source text, or of importlib.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,15 @@ tf_api
 files
 """
 LIBRARY = """
-__main__ npu_init npu_device
+__main__
 cli
+cli._diagnostics
 exporting dumps profiles
-alias
 rehearsal
+launching
 import_hook
+alias
+npu_init npu_device
 _api
 estimator experimental hccl helper image npu_cpu profiler scoped_graph_manager tbe tf_adapter _vendor_paths
 horovod
@@ -44,7 +50,6 @@ training
 optimizer
 data
 config
-launching
 ops backports
 distributed
 options
@@ -64,13 +69,14 @@ def trees_of(folder: pathlib.Path) -> dict[pathlib.Path, ast.Module]:
 
 
 class Code:
-    """The modules below one folder and their imports, those for type checking included."""
+    """The modules below one folder and their imports, those for type checking included, and those that strings name."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.top = folder.name
         trees = trees_of(folder)
         self.files = {self._name(folder.parent, path): path for path in trees}
         self.imports = {name: sorted(set(self._imported(name, path, trees[path]))) for name, path in self.files.items()}
+        self.named = {name: sorted(set(self._named(name, path, trees[path]))) for name, path in self.files.items()}
 
     @staticmethod
     def _name(root: pathlib.Path, path: pathlib.Path) -> str:
@@ -92,16 +98,36 @@ class Code:
                 found = [member if member in self.files else module for member in members]
             yield from (each for each in found if each in self.files and each != name)
 
+    def _named(self, name: str, path: pathlib.Path, tree: ast.Module) -> Iterator[str]:
+        """Yield the modules that strings name whole or import, and private ones of other packages in any text."""
+        whole = re.compile(rf"({self.top}(?:\.\w+)+)(?:\.|:\w+)?")
+        imported = re.compile(rf"(?:\bfrom|\bimport|-m)\s+({self.top}(?:\.\w+)+)")
+        docs = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+        found = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+                match = whole.fullmatch(node.value)
+                found += [match[1]] if match else imported.findall(node.value)
+        for each in found:
+            while each not in self.files and "." in each:
+                each = each.rpartition(".")[0]
+            if each != name:
+                yield each
+        text = path.read_text(encoding="utf-8-sig")
+        private = (f"{self.top}.{package}.{each}" for package, each in re.findall(r"\b(\w+)[./](_[a-z]\w*)", text))
+        yield from (each for each in private if each in self.files and each != name)
+
     def upward(self, places: dict[str, int]) -> list[str]:
         """Return the imports against the order."""
 
         def place(name: str) -> int:
-            return places.get((name.split(".") + [""])[1], len(places))
+            rooms = (".".join(name.split(".")[1:end]) for end in (3, 2))
+            return next((places[room] for room in rooms if room in places), len(places))
 
         return [
             f"{name} imports {other}"
-            for name, others in self.imports.items()
-            for other in others
+            for name in self.files
+            for other in sorted({*self.imports[name], *self.named[name]})
             if name != self.top and other != self.top and place(other) < place(name)
         ]
 
@@ -124,7 +150,36 @@ class Code:
 def test_imports_go_down(folder: str, packages: str, repo_root: pathlib.Path) -> None:
     code, places = Code(repo_root / folder), order(packages)
     assert code.upward(places) == []
-    assert set(places) <= {(name.split(".") + [""])[1] for name in code.files}, "a package of the list is gone"
+    assert {f"{code.top}.{room}" for room in places} <= set(code.files), "a package of the list is gone"
+
+
+OLD = {
+    "rehearsal/running.py": 'PROCESS = "npu_shim.cli._recorded"',
+    "rehearsal/preloaded.py": 'command = [python, "-c", "import sys; from npu_shim.cli._recorded import main; main()"]',
+    "launching/fork_server.py": '_CODE = ("import sys; " "from npu_shim.cli import _fork_server; " f"{root}")',
+    "dumps/ladder.py": '_NAMES = ("folder", "steps")  # the settings of cli._recorded',
+    "import_hook/rank.py": 'command = f"-m npu_shim.cli.{verb}"',
+    "npu_device/card_steps.py": "from npu_shim.cli._recorded import MARK",
+}
+
+
+@pytest.mark.parametrize("path", OLD)
+def test_a_string_is_an_import(path: str, tmp_path: pathlib.Path) -> None:
+    own = "npu_shim." + path[:-3].replace("/", ".")
+    lawful = f'"""npu_shim.cli starts it."""\nTEXT = "use npu-shim launch, as {own} does"'
+    for folder, text in (("unlawful", OLD[path]), ("lawful", lawful)):
+        root = tmp_path / folder / "npu_shim"
+        for name, code in (("cli/__init__.py", ""), ("cli/_recorded.py", "MARK = 1"), (path, text)):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(code, encoding="utf-8")
+        found = Code(root).upward(order(LIBRARY))
+        assert [each.startswith(f"{own} imports npu_shim.cli") for each in found] == [True] * (folder == "unlawful")
+
+
+def test_a_verb_is_no_process(repo_root: pathlib.Path) -> None:
+    code = Code(repo_root / "npu_shim")
+    verbs = [name for name in code.files if name.startswith("npu_shim.cli") and "._diagnostics" not in name]
+    assert [name for name in verbs if "\nif __name__ ==" in code.files[name].read_text(encoding="utf-8")] == []
 
 
 @pytest.mark.parametrize("folder", ["tools/convert_tf2npu", "npu_shim", "benchmarks", "tests"])

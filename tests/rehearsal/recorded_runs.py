@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 from typing import Callable
 
@@ -10,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from npu_shim.rehearsal.comparing.recording import Recording, read
-from npu_shim.rehearsal.running import DEFAULTS
+from npu_shim.rehearsal.running import DEFAULTS, Run
 from samples import training
 from tests.distributed import forks
 
@@ -25,21 +24,12 @@ def environment() -> dict[str, str]:
 
 
 def settings(folder: pathlib.Path, converts: bool, in_ranks: bool) -> str:
-    return json.dumps(
-        {
-            "folder": str(folder),
-            "seed": 1,
-            "by_call_site": True,
-            "every": 1,
-            "convert": ["--no-shape-watch"] if converts else None,
-            "ranks": in_ranks,
-            "of_ranks": True,
-        }
-    )
+    ranks = 2 if in_ranks else None
+    return Run("original", "", [], str(folder), [] if converts else None, ranks=ranks, of_ranks=True).settings()
 
 
 def process_of_a_run(repo_root: pathlib.Path) -> pathlib.Path:
-    return repo_root / "npu_shim" / "cli" / "_recorded.py"
+    return repo_root / "npu_shim" / "rehearsal" / "recorded_run.py"
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import pathlib
 from typing import Any
 
@@ -14,7 +13,7 @@ from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, LOG, VARIABLE
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
-from npu_shim.rehearsal.running import DEFAULTS
+from npu_shim.rehearsal.running import DEFAULTS, Run
 from samples import training
 from tests.distributed import forks
 
@@ -75,8 +74,8 @@ def recorded(text: str, folder: pathlib.Path, repo_root: pathlib.Path) -> Record
     """Return the recording of a script."""
     script = folder / "script.py"
     script.write_text(text)
-    settings = {"folder": str(folder), "seed": 1, "by_call_site": True, "every": 1, "convert": None, "ranks": False}
-    command = (repo_root / "npu_shim" / "cli" / "_recorded.py", json.dumps(settings), str(script))
+    settings = Run("original", str(script), [], str(folder)).settings()
+    command = (repo_root / "npu_shim" / "rehearsal" / "recorded_run.py", settings, str(script))
     forks.run_script(*command, log=folder / "log", environ={**training.environment(), **DEFAULTS}, cwd=folder)
     return read(str(folder))
 

@@ -11,13 +11,14 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple
 
 from npu_shim._host import host_device, host_env
 from npu_shim._host.packages import tensorflow_version
+from npu_shim.cli._diagnostics import card_steps
+from npu_shim.cli._diagnostics.card_steps import MARK
 from npu_shim.cli._diagnostics.troubles import explain
 from npu_shim.cli._diagnostics.vendor import vendor
 from npu_shim.distributed.ranktable import generate, reader
 from npu_shim.distributed.ranktable.products import dialect_of
 from npu_shim.import_hook.tool import package_root
 
-MARK = "npu_shim card step: "  # begins the line with the result of a step
 TIMEOUT_S = 1200.0  # the first graph takes minutes to compile
 _MANAGER_FILES = ("/dev/davinci_manager", "/dev/devmm_svm", "/dev/hisi_hdc")
 _OP_LISTS = ("built-in/framework/tensorflow", "framework/built-in/tensorflow")
@@ -109,10 +110,10 @@ def _network() -> str:
 
 
 def _step(name: str, *launcher: str) -> Callable[[], str]:
-    """Return a check that runs a step of npu_device.card_steps in a process of its own, which may not use the CPU."""
+    """Return a check that runs a step of card_steps in a process of its own, which may not use the CPU."""
 
     def run() -> str:
-        return in_process([sys.executable, *launcher, "-m", "npu_shim.npu_device.card_steps", name])
+        return in_process([sys.executable, *launcher, "-m", card_steps.__name__, name])
 
     return run
 

@@ -11,9 +11,10 @@ import os
 import shutil
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 import npu_shim
+from npu_shim.dumps.dumping import Dumping
 from npu_shim.rehearsal import recorded, result
 from npu_shim.rehearsal.failures import not_completed, recordings
 from npu_shim.rehearsal.reports import WRITERS, to_json, write_all
@@ -26,16 +27,6 @@ if TYPE_CHECKING:
 
 RESULT = "diagnose.json"
 CAUSE, AGREES, NONE, NOT_RUN = "cause found", "agrees", "no cause found", "not run"
-_NAMES = (
-    "folder",
-    "steps",
-    "layers",
-    "overflow",
-    "fusion",
-    "precision",
-    "deterministic",
-    "draws",
-)  # the settings of cli._dumped
 
 
 @dataclass(frozen=True)
@@ -167,12 +158,12 @@ class Ladder:
         """Return a path in the folder of the stage."""
         return os.path.join(self.given.folder, self.stage, *names)
 
-    def compare(self, name: str, given: Mapping[str, Any] | None = None, **changes: Any) -> result.Result:
+    def compare(self, name: str, given: Dumping | None = None, **changes: Any) -> result.Result:
         """Run the script and compare it with the recording.
 
         Args:
             name: of its folder.
-            given: settings of cli._dumped that differ from those without a command.
+            given: dumps and precision; None for those of the script.
             changes: attributes of the run.
         """
         run = self._run(name, given, **changes)
@@ -181,17 +172,17 @@ class Ladder:
         write_all(found, run.folder, WRITERS)
         return found
 
-    def start(self, name: str, given: Mapping[str, Any] | None = None, **changes: Any) -> str | None:
+    def start(self, name: str, given: Dumping | None = None, **changes: Any) -> str | None:
         """Run the script, as compare() does. Return why it did not run to its end, None if it did."""
         run = self._run(name, given, **changes)
         self._progress(run.starting)
         part = result.run_part(run, run.start(), recordings(run))
         return None if part.completed else not_completed(part)
 
-    def _run(self, name: str, given: Mapping[str, Any] | None, **changes: Any) -> Run:
+    def _run(self, name: str, given: Dumping | None, **changes: Any) -> Run:
         alone: dict[str, Any] = {"ranks": None, "of_ranks": False} if self.facts.get("alone") else {}
-        dump = {**dict.fromkeys(_NAMES), "steps": [], "draws": self.given.reference.seed, **(given or {})}
-        run = replace(self.given.run, folder=self.path(name), dump=dump, **{**alone, **changes})
+        dumping = replace(given or Dumping(), draws=self.given.reference.seed)
+        run = replace(self.given.run, folder=self.path(name), dumping=dumping, **{**alone, **changes})
         os.makedirs(run.folder, exist_ok=True)
         return run
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Iterable, Sequence
 
 from npu_shim.dumps import comparison, overflow
 from npu_shim.dumps.diagnosis.ladder import AGREES, CAUSE, NOT_RUN, Found, Ladder, Stage
+from npu_shim.dumps.dumping import Dumping
 from npu_shim.dumps.reports import WRITERS, overflows
 from npu_shim.dumps.reports.text import answers
 from npu_shim.rehearsal import result
@@ -109,7 +110,7 @@ def _precision(ladder: Ladder) -> Found:
         return Found(f"precision_mode is {mode}, which keeps float32 where operators have it")
     if ladder.given.reference.manifest["half"]:
         return Found(f"precision_mode is {mode}, and the recording has the band of half precision")
-    found = ladder.compare("float32", {"precision": _DEFAULT_MODE})
+    found = ladder.compare("float32", Dumping(precision=_DEFAULT_MODE))
     if found.verdict != result.AGREE:
         return Found(f"with precision_mode={_DEFAULT_MODE} it differs as with {mode}")
     scale = "npu-shim verify --half on the CPU names the op; keep it in float32 with modify_mixlist."
@@ -122,7 +123,7 @@ def _precision(ladder: Ladder) -> Found:
 
 def _overflow(ladder: Ladder) -> Found:
     folder = ladder.path("dumps")
-    problem = ladder.start("run", {"folder": folder, "overflow": True})
+    problem = ladder.start("run", Dumping(folder, overflow=True))
     if not os.path.isdir(folder):
         return Found(f"no dumps. {problem}")
     found = overflow.run(folder, [], None if ladder.given.has_loss_scale else 1.0)
@@ -139,7 +140,7 @@ def _overflow(ladder: Ladder) -> Found:
 
 
 def _fusion(ladder: Ladder) -> Found:
-    if ladder.compare("off", {"fusion": "off"}).verdict != result.AGREE:
+    if ladder.compare("off", Dumping(fusion="off")).verdict != result.AGREE:
         return Found("without fusion it differs, too")
     if ladder.compare("on").verdict == result.AGREE:
         return Found("without fusion it agrees, but so does a second run with it: the difference is random")
@@ -189,7 +190,7 @@ def _departures(ladder: Ladder) -> JsonObject | None:
 def _dump(ladder: Ladder, name: str, folder: str, on_host: bool = False) -> str | None:
     """Dump the first step, and the one that departs. Return why the run did not end, None if it did."""
     last = max(ladder.facts["step"], 1)
-    return ladder.start(name, {"folder": folder, "steps": sorted({0, last - 1})}, steps=last, on_host=on_host)
+    return ladder.start(name, Dumping(folder, sorted({0, last - 1})), steps=last, on_host=on_host)
 
 
 def _compared(ladder: Ladder, card: str, other: str, tolerance: float = 1.0) -> JsonObject | None:

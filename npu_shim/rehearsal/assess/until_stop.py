@@ -34,7 +34,7 @@ def stopped(capture: Capture, path: str, arguments: list[str], alias: bool) -> I
     if "NPU_SHIM_KERNELS" not in host_env.process_environ():
         set_variables({"NPU_SHIM_KERNELS": "plain"})  # a card does not run what npu_shim compiles for the CPU
     sys.dont_write_bytecode = True
-    script.prepare_path(os.path.dirname(os.path.realpath(path)))
+    script.enter([path])
     with taken_back():
         try:
             with _to_stderr():

@@ -1,18 +1,16 @@
-"""The process of a recorded run: ``python -m npu_shim.cli._recorded SETTINGS script ARGS``."""
+"""The process of a recorded run: ``python -m npu_shim.rehearsal.recorded_run SETTINGS script ARGS``."""
 
 from __future__ import annotations
 
-import importlib
-import json
 import os
 import platform
 import resource
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
-from npu_shim._host import host_device, host_env
-from npu_shim.cli import _dumped, run
-from npu_shim.import_hook import script
+from npu_shim._host import host_env
+from npu_shim._host.process_settings import from_text
+from npu_shim.import_hook import migrated_run, script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.comparing.recording import initial_variables
 from npu_shim.rehearsal.files.kept import STORE, Kept
@@ -22,50 +20,48 @@ from npu_shim.rehearsal.recording.install import install_hooks
 from npu_shim.rehearsal.recording.random_seeds import Apart
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
+from npu_shim.rehearsal.running import Run
+
+if TYPE_CHECKING:
+    from npu_shim.rehearsal.half.recorded import Rehearsal
+    from npu_shim.rehearsal.half_run import HalfRun
 
 
 def main(arguments: list[str]) -> int:
     """Run a script and record it.
 
     Args:
-        arguments: attributes of running.Run as JSON, the script, and its arguments.
+        arguments: a Run as text, the script, and its arguments.
     Returns:
         0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
-    settings: dict[str, Any] = json.loads(arguments[0])
-    target = arguments[1:]
-    folder = settings["folder"]
-    if settings.get("on_host"):
-        host_device.DEVICE_FILES = ""
-        host_env.process_environ()["NPU_SHIM_FALLBACK"] = "silent"
-    rank = _rank() if settings["ranks"] else None
+    run, target = from_text(arguments[0], Run), arguments[1:]
+    folder = run.folder
+    rank = _rank() if run.ranks is not None else None
     if rank is not None:
         folder = os.path.join(folder, f"rank_{rank}")
     os.makedirs(folder, exist_ok=True)
-    writer = Writer(folder, settings.get("keep"), settings.get("until"), settings.get("whole"))
+    writer = Writer(folder, run.keep, run.until, run.whole)
     writer.event("start", command=target, python=platform.python_version(), rank=rank)
-    recorder = Recorder(writer, settings["every"], settings.get("steps"))
-    recorder.is_rank, recorder.of_ranks = rank is not None, bool(settings.get("of_ranks"))
-    known, initial = settings.get("apart"), settings.get("initial")
-    apart = Apart(rank, known) if rank and known is not None else None
-    seed = settings["seed"]
-    random_seeds.seed_python(apart.seed(seed) if apart else seed, recorder.seed)
-    if settings.get("dump"):  # before the hooks, which run sessions of their own between two steps
-        _dumped.start(settings["dump"], recorder)
-    given = initial_variables(initial) if initial else None
-    by_call_site, deliberate = settings["by_call_site"], settings.get("deliberate")
-    install_hooks(recorder, seed, by_call_site, deliberate, initial is not None, given, apart)
-    begun = _rehearse(settings["half"], writer, folder) if settings.get("half") else []
+    recorder = Recorder(writer, run.every, run.steps)
+    recorder.is_rank, recorder.of_ranks = rank is not None, run.of_ranks
+    apart = Apart(rank, run.apart) if rank and run.apart is not None else None
+    random_seeds.seed_python(apart.seed(run.seed) if apart else run.seed, recorder.seed)
+    if run.dumping is not None:  # before the hooks, which run sessions of their own between two steps
+        run.dumping.start(recorder)
+    given = initial_variables(run.initial) if run.initial else None
+    install_hooks(recorder, run.seed, run.by_call_site, run.deliberate, run.initial is not None, given, apart)
+    begun = _rehearse(run.half, writer, folder) if run.half else []
     ended = "error"
-    _watch_files(settings)
+    _watch_files(run)
     if host_env.alias():
-        importlib.import_module("npu_shim.alias")
+        migrated_run.serve_vendor_packages()
     try:
-        if settings["convert"] is None:
-            script.prepare_path(os.path.dirname(os.path.realpath(target[0])))
-            script.run_file(target[0], target[1:], None)
+        if run.convert is None:
+            script.enter(target)
+            script.run(target)
         else:
-            run.main([*settings["convert"], *target])
+            migrated_run.run_converted(run.convert, target[0], target[1:])
         ended = _at_end(recorder, rank)
     except SystemExit as end:
         ended = _at_end(recorder, rank) if end.code in (None, 0) else "error"
@@ -78,11 +74,11 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _watch_files(settings: dict[str, Any]) -> None:
+def _watch_files(run: Run) -> None:
     """Note what the script writes, so that the command can take it back. The runs after this one see no file of it."""
     sys.dont_write_bytecode = True
-    dump = (settings.get("dump") or {}).get("folder")
-    watch = Watch(Kept(os.path.join(settings["folder"], STORE), [settings["folder"], *([dump] if dump else [])]))
+    dumps = run.dumping.folder if run.dumping is not None else None
+    watch = Watch(Kept(os.path.join(run.folder, STORE), [run.folder, *([dumps] if dumps else [])]))
     watch.start()
     after_tensorflow(watch.follow_tensorflow)
 
@@ -97,15 +93,14 @@ def _at_end(recorder: Recorder, rank: int | None) -> str:
     return "returned"
 
 
-def _rehearse(given: dict[str, Any], writer: Writer, folder: str) -> list[Any]:
+def _rehearse(given: HalfRun, writer: Writer, folder: str) -> list[Rehearsal]:
     """Begin the part of half precision when TensorFlow is imported. Return a list that has it from then on."""
-    begun: list[Any] = []
+    begun: list[Rehearsal] = []
 
     def begin() -> None:
         from npu_shim.rehearsal.half.recorded import Rehearsal
-        from npu_shim.rehearsal.half_run import HalfRun
 
-        begun.append(Rehearsal(HalfRun.from_json(given), writer, folder))
+        begun.append(Rehearsal(given, writer, folder))
         begun[0].start()
 
     after_tensorflow(begin)

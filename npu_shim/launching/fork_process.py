@@ -9,17 +9,18 @@ from __future__ import annotations
 import array
 import gc
 import importlib
-import json
 import os
 import socket
 import sys
 import tempfile
 import time
-from typing import Any, Collection
+from typing import Collection
 
 from npu_shim._host import host_env
+from npu_shim._host.process_settings import from_text, to_text
 from npu_shim.import_hook import script
 from npu_shim.import_hook.preloaded import TENSORFLOW, Preloaded, hides
+from npu_shim.launching.fork_request import Answer, ForkRequest
 
 
 def main(before: Collection[str]) -> None:
@@ -32,9 +33,9 @@ def main(before: Collection[str]) -> None:
     """
     link = socket.socket(fileno=int(sys.argv[1]))
     environ = dict(host_env.process_environ())
-    _prepare_path(sys.argv[2:])
+    script.enter(sys.argv[2:])
     problem = _import_tensorflow(before) or _threads()
-    _send(link, {"problem": problem})
+    link.sendall(_line(Answer(problem)))
     added = {name: value for name, value in host_env.process_environ().items() if environ.get(name) != value}
     gc.collect()
     gc.freeze()  # a collection would write to the memory that forks share
@@ -47,8 +48,8 @@ def main(before: Collection[str]) -> None:
         if guardian is not None:
             os.close(guardian)
     link.close()
-    request: dict[str, Any] = json.loads(line)
-    printed, command = _become(request), request["command"]
+    request = from_text(line.decode("ascii"), ForkRequest)
+    printed, command = _become(request), request.command
     preloaded = Preloaded(
         before,
         environ,
@@ -57,15 +58,8 @@ def main(before: Collection[str]) -> None:
         lambda: _write(2, printed),
     )
     preloaded.hide()
-    _prepare_path(command)
-    if command[0] == "-m":
-        script.run_module(command[1], command[2:])
-    else:
-        script.run_file(command[0], command[1:], None)
-
-
-def _prepare_path(command: list[str]) -> None:
-    script.prepare_path(os.getcwd() if command[0] == "-m" else os.path.dirname(os.path.realpath(command[0])))
+    script.enter(command)
+    script.run(command)
 
 
 def _import_tensorflow(before: Collection[str]) -> str | None:
@@ -120,8 +114,8 @@ def _fork(link: socket.socket, guardian: int | None) -> bool:
     if forking:
         os.close(write)
         os.waitpid(forking, 0)
-        with os.fdopen(read) as stream:
-            _send(link, json.loads(stream.read()))
+        with os.fdopen(read, "rb") as stream:
+            link.sendall(stream.read())
         return False
     forking = os.getpid()
     try:
@@ -129,7 +123,7 @@ def _fork(link: socket.socket, guardian: int | None) -> bool:
     except OSError as error:
         pid, problem = -1, f"the process cannot be forked: {error.strerror}"
     if pid:
-        _write(write, json.dumps({"pid": pid, "problem": problem}).encode())
+        _write(write, _line(Answer(problem, pid)))
         os._exit(0)
     os.close(read)
     os.close(write)
@@ -144,26 +138,26 @@ def _fork(link: socket.socket, guardian: int | None) -> bool:
     return True
 
 
-def _become(request: dict[str, Any]) -> bytes:
+def _become(request: ForkRequest) -> bytes:
     """Give this process its own streams, variables, folder and random numbers.
 
     Returns:
         what the import of TensorFlow printed.
     """
     printed = os.pread(2, os.fstat(2).st_size, 0)
-    log = os.open(request["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    log = os.open(request.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
-    os.chdir(request["folder"])
-    if request["cores"]:
-        os.sched_setaffinity(0, request["cores"])
+    os.chdir(request.folder)
+    if request.cores:
+        os.sched_setaffinity(0, request.cores)
     environ = host_env.process_environ()
     environ.clear()
-    environ.update(request["environ"])
+    environ.update(request.environment)
     tempfile.tempdir = None  # TensorFlow has asked for it, with other variables
     if hasattr(sys, "orig_argv"):
-        setattr(sys, "orig_argv", [sys.executable, *request["command"]])
+        setattr(sys, "orig_argv", [sys.executable, *request.command])
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()  # random, uuid and tempfile notice a fork themselves
@@ -173,17 +167,17 @@ def _become(request: dict[str, Any]) -> bytes:
     return printed
 
 
-def _start_again(reason: str, request: dict[str, Any]) -> None:
+def _start_again(reason: str, request: ForkRequest) -> None:
     """Replace this process by a new Python."""
-    _write(2, f"npu-shim: {request['name']} starts again as a plain process: {reason}\n".encode())
+    _write(2, f"npu-shim: {request.name} starts again as a plain process: {reason}\n".encode())
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os.chdir(request["folder"])
-    os.execve(sys.executable, [sys.executable, *request["command"]], request["environ"])
+    os.chdir(request.folder)
+    os.execve(sys.executable, [sys.executable, *request.command], request.environment)
 
 
-def _send(link: socket.socket, message: dict[str, Any]) -> None:
-    link.sendall(json.dumps(message).encode("utf-8") + b"\n")
+def _line(answer: Answer) -> bytes:
+    return to_text(answer).encode("ascii") + b"\n"
 
 
 def _write(descriptor: int, text: bytes) -> None:

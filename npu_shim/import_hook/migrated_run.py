@@ -1,0 +1,172 @@
+"""Run a script as if it had been migrated: the files that it imports from its own folder are converted in memory."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Callable, Sequence
+
+from npu_shim._host import host_env
+from npu_shim.distributed.ranktable.model import counted
+from npu_shim.import_hook import children, hook, reachable, script, tool
+from npu_shim.import_hook.after_tensorflow import after_tensorflow
+from npu_shim.import_hook.conversions import Conversions, Results
+from npu_shim.import_hook.hook import Finder
+from npu_shim.import_hook.project_files import ProjectFiles, project_root
+
+if TYPE_CHECKING:
+    from convert_tf2npu.api import FileResult
+
+
+def run_converted(options: Sequence[str], path: str, arguments: list[str]) -> None:
+    """Convert a script and run it.
+
+    Args:
+        options: of the rules, as the migration tool takes them.
+        path: of the script, or of a folder with a __main__.py.
+        arguments: its own.
+    Raises:
+        ToolMissing: there is no migration tool.
+        UsageError: its settings for this script are wrong.
+    """
+    tool.load()
+    from convert_tf2npu.api import add_rule_arguments
+
+    parser = argparse.ArgumentParser()
+    add_rule_arguments(parser)
+    use_forms()
+    files = enter(path, False)
+    finder = install(files, parser.parse_args(options), None, Report(), watches_shapes=False)
+    script.run_file(path, arguments, finder)
+
+
+def use_forms() -> None:
+    """Compute what TensorFlow refuses on the CPU in another form, as soon as the script has imported TensorFlow."""
+
+    def use() -> None:
+        from npu_shim.ops.cpu_kernels import forms
+
+        forms.use()
+
+    after_tensorflow(use)
+
+
+def serve_vendor_packages() -> None:
+    """Install the alias in this process and in the Python processes that it starts."""
+    importlib.import_module("npu_shim.alias")
+    host_env.process_environ()[host_env.ALIAS_VARIABLE] = "1"
+    children.follow_alias()
+
+
+def enter(target: str, is_module: bool) -> list[str]:
+    """Put the folder of a script on the path. Return the files that start: packages first, the script last."""
+    if is_module:
+        script.enter(["-m", target])
+        return reachable.files_of_module(target, sys.path)
+    script.enter([target])
+    return [os.path.join(target, "__main__.py")] if os.path.isdir(target) else [target]
+
+
+def install(
+    files: Sequence[str], args: argparse.Namespace, root: str | None, report: Report, watches_shapes: bool
+) -> Finder:
+    """Convert the files that the script may import, and serve them in this process and in its children.
+
+    Args:
+        files: that start; the script is the last one.
+        args: with the arguments of the rules.
+        root: folder of the project; None to find it.
+        report: prints the result in one line.
+        watches_shapes: True to report shapes that change between steps.
+    """
+    made = conversions(files, args, root, sys.path, report.late)
+    report.all(made.convert_all())
+    finder = hook.install(made, watches_shapes)
+    children.follow(finder)
+    return finder
+
+
+def conversions(
+    files: Sequence[str],
+    args: argparse.Namespace,
+    root: str | None,
+    path: Sequence[str],
+    late: Callable[[str, FileResult], None] = lambda path, result: None,
+) -> Conversions:
+    """Return the conversions of the files that a script may import.
+
+    Args:
+        files: that start; the script is the last one.
+        args: with the arguments of the rules.
+        root: folder of the project; None to find it.
+        path: the folders in which Python looks up imports.
+        late: as for Conversions.
+    """
+    from convert_tf2npu.api import configuration
+
+    root = root or (project_root(files[-1]) if files else os.getcwd())
+    project = ProjectFiles(root)
+    rules = configuration(args, root, project.key(files[-1]) or "" if files else "")
+    return Conversions(rules, project, reachable.reachable_files(files, project, path), late)
+
+
+class Report:
+    """The report of the conversion on standard error.
+
+    Args:
+        verbose: True to list each rewrite and each finding, not only their numbers.
+        quiet: True to report unreadable files only.
+    """
+
+    def __init__(self, verbose: bool = False, quiet: bool = False) -> None:
+        self._verbose = verbose
+        self._quiet = quiet
+
+    def all(self, results: Results) -> None:
+        """Report the files that are converted before the script starts."""
+        self._list(results)
+        rewrites, findings, files = _counts(results)
+        parts = (
+            ["nothing to rewrite in " + counted(len(results), "file")]
+            if not rewrites
+            else [f"{counted(rewrites, 'rewrite')} in {counted(files, 'file')}"]
+        )
+        if findings:
+            parts.append(f"{counted(findings, 'finding')}")
+        unreadable = sum(1 for _, result in results if result.unreadable)
+        if unreadable:
+            parts.append(
+                f"{counted(unreadable, 'file')} cannot be read and {'is' if unreadable == 1 else 'are'} not converted"
+            )
+        if self._quiet and not unreadable:
+            return
+        more = "" if self._verbose or not (rewrites or findings or unreadable) else ". List them with npu-shim run -v"
+        _print(", ".join(parts) + more)
+
+    def late(self, path: str, result: FileResult) -> None:
+        """Report a file that is converted only when the script imports it."""
+        rewrites, findings, _ = _counts([(path, result)])
+        if (rewrites or findings) and not self._quiet:
+            self._list([(path, result)])
+            _print(f"{counted(rewrites, 'rewrite')}, {counted(findings, 'finding')} in {path}, converted at its import")
+
+    def _list(self, results: Results) -> None:
+        if self._verbose:
+            from convert_tf2npu.api import print_results
+
+            print_results(sys.stderr, [(os.path.relpath(path), result) for path, result in results])
+
+
+def _print(line: str) -> None:
+    from convert_tf2npu.api import print_line
+
+    print_line(sys.stderr, f"npu-shim run: {line}")
+
+
+def _counts(results: Results) -> tuple[int, int, int]:
+    """Return the numbers of rewrites, findings and changed files."""
+    found = [result for _, result in results]
+    rewrites, findings = sum(len(each.changes) for each in found), sum(len(each.findings) for each in found)
+    return rewrites, findings, sum(each.new is not None for each in found)

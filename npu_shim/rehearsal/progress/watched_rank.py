@@ -1,0 +1,44 @@
+"""The process of a watched rank: ``-m npu_shim.rehearsal.progress.watched_rank SETTINGS (script | -m module) ARGS``."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from npu_shim._host import host_env
+from npu_shim._host.process_settings import from_text
+from npu_shim.distributed.world import world
+from npu_shim.import_hook import migrated_run, script
+from npu_shim.launching.progress.status import PIPE_VARIABLE
+from npu_shim.rehearsal.progress.watching import Watching
+
+
+def main(arguments: list[str]) -> int:
+    """Run a script and watch it.
+
+    Args:
+        arguments: a Watching as text, and the script or ``-m`` and the module, with their arguments.
+    Returns:
+        0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
+    """
+    from npu_shim.rehearsal.progress.start import start  # needs NumPy, which the verbs without a script do not
+
+    watching, target = from_text(arguments[0], Watching), arguments[1:]
+    number = host_env.process_environ().pop(PIPE_VARIABLE, None)
+    pipe = None if number is None else int(number)
+    if pipe is not None:
+        os.set_inheritable(pipe, False)
+    if pipe is not None or watching.folder:
+        start(pipe, watching.folder, world().rank)
+    if watching.profiling is not None:
+        watching.profiling.start()
+    script.enter(target)
+    if host_env.alias():
+        migrated_run.use_forms()
+        migrated_run.serve_vendor_packages()
+    script.run(target)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
