@@ -58,10 +58,10 @@ class Context(Once):
         """The canonical dotted name of the function of each call that has one, in the order of the script."""
         if self._called is None:
             words = self.words
-            found = (
+            names_of_calls = (
                 (call.node, self.resolve(call.node.func, call.where))
                 for call in self.names.calls
                 if words is None or last_name(call.node.func) in words
             )
-            self._called = {node: name for node, name in found if name}
+            self._called = {node: name for node, name in names_of_calls if name}
         return self._called

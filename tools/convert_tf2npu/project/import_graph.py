@@ -54,29 +54,29 @@ class ImportGraph:
     def importers(self, path: str) -> tuple[str, ...]:
         """Return the files that import a file themselves."""
         number = self._numbers.get(path)
-        found = self._importing[number] if number is not None else ()
-        return tuple(sorted(self._paths[each] for each in found))
+        numbers = self._importing[number] if number is not None else ()
+        return tuple(sorted(self._paths[other] for other in numbers))
 
     def reached(self, path: str) -> frozenset[str]:
         """Return the files that a file imports, directly or not, and this file; none for a file outside the project."""
         if path not in self._numbers:
             return frozenset()
         group = self.groups.of[self._numbers[path]]
-        found = self._reached.get(group)
-        if found is None:
-            found = self.groups.reached(group)
-            self._reached.put(group, found, 1)
-        return found
+        paths = self._reached.get(group)
+        if paths is None:
+            paths = self.groups.reached(group)
+            self._reached.put(group, paths, 1)
+        return paths
 
     def bringing(self, paths: Collection[str]) -> frozenset[str]:
         """Return the files that import one of some files, directly or not, and these files."""
         key = frozenset(paths)
-        found = self._bringing.get(key)
-        if found is None:
+        bringers = self._bringing.get(key)
+        if bringers is None:
             numbers = [self._numbers[path] for path in key if path in self._numbers]
-            found = key | self.groups.bringing(self.groups.of[number] for number in numbers)
-            self._bringing.put(key, found, 1)
-        return found
+            bringers = key | self.groups.bringing(self.groups.of[number] for number in numbers)
+            self._bringing.put(key, bringers, 1)
+        return bringers
 
     @property
     def groups(self) -> ImportGroups:
@@ -129,7 +129,7 @@ class ImportGraph:
         return imported, {place(part) for module in modules | imports.others for part in _packages(module)}
 
     def _find_taken(self) -> dict[str, frozenset[str]]:
-        found: dict[str, set[str]] = {}
+        taken: dict[str, set[str]] = {}
         finder = self._files.finder
         for path in self._paths:
             text = text_of(self._files.raw(path), path)
@@ -139,8 +139,8 @@ class ImportGraph:
                 whole = finder.find(joined(module, name), path)
                 place = whole or finder.find(module, path)
                 if place is not None and place != path:
-                    found.setdefault(place, set()).update(attributes if whole else {name})
-        return {path: frozenset(names) for path, names in found.items()}
+                    taken.setdefault(place, set()).update(attributes if whole else {name})
+        return {path: frozenset(names) for path, names in taken.items()}
 
     def _find_concerned(self) -> Concerned:
         inside = self._inside()
@@ -163,13 +163,13 @@ class ImportGraph:
 
     def _inside(self) -> dict[int, list[int]]:
         """Return the files in each package."""
-        found: dict[int, list[int]] = {}
+        by_package: dict[int, list[int]] = {}
         for number, path in enumerate(self._paths):
             folder, name = os.path.split(path)
             package = os.path.join(os.path.dirname(folder) if name == "__init__.py" else folder, "__init__.py")
             if package in self._numbers:
-                found.setdefault(self._numbers[package], []).append(number)
-        return found
+                by_package.setdefault(self._numbers[package], []).append(number)
+        return by_package
 
 
 def _packed(numbers: Iterable[int | None]) -> Sequence[int]:
@@ -178,23 +178,23 @@ def _packed(numbers: Iterable[int | None]) -> Sequence[int]:
 
 def _reversed(edges: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     """Return edges in the other direction."""
-    found: list[Sequence[int]] = [array("I") for _ in edges]
+    turned: list[Sequence[int]] = [array("I") for _ in edges]
     for number, others in enumerate(edges):
         for other in others:
-            found[other].append(number)  # type: ignore[attr-defined]
-    return found
+            turned[other].append(number)  # type: ignore[attr-defined]
+    return turned
 
 
 def _closed(numbers: Iterable[int], edges: Callable[[int], Iterable[Iterable[int]]]) -> set[int]:
     """Return some numbers and all that edges lead to from them."""
-    found = set(numbers)
-    todo = list(found)
+    closed = set(numbers)
+    todo = list(closed)
     while todo:
         for others in edges(todo.pop()):
-            new = [other for other in others if other not in found]
-            found.update(new)
+            new = [other for other in others if other not in closed]
+            closed.update(new)
             todo += new
-    return found
+    return closed
 
 
 def _packages(module: str) -> list[str]:

@@ -42,13 +42,13 @@ class ImportGroups:
         return self._closure(groups, self._importing)
 
     def _closure(self, groups: Iterable[int], edges: Sequence[set[int]]) -> frozenset[str]:
-        found = set(groups)
-        todo = list(found)
+        closed = set(groups)
+        todo = list(closed)
         while todo:
-            new = edges[todo.pop()] - found
-            found |= new
+            new = edges[todo.pop()] - closed
+            closed |= new
             todo += new
-        return frozenset().union(*(self._paths[group] for group in found))
+        return frozenset().union(*(self._paths[group] for group in closed))
 
 
 def _found(forwards: Sequence[Sequence[int]], backwards: Sequence[Sequence[int]]) -> list[int]:
@@ -60,7 +60,7 @@ def _found(forwards: Sequence[Sequence[int]], backwards: Sequence[Sequence[int]]
         seen[start] = 1
         while todo:
             number, others = todo[-1]
-            other = next((each for each in others if not seen[each]), None)
+            other = next((candidate for candidate in others if not seen[candidate]), None)
             if other is None:
                 ended.append(number)
                 todo.pop()

@@ -93,20 +93,20 @@ def _lines_with_imports(text: str) -> Iterator[tuple[int, int]]:
     """
     strings: list[tuple[int, int]] | None = None
     counts, counted = [0, 0], 0
-    found = text.find("import")
-    while found >= 0:
-        start = text.rfind("\n", 0, found) + 1
-        end = text.find("\n", found) % (len(text) + 1)  # the text's end for the last
+    place = text.find("import")
+    while place >= 0:
+        start = text.rfind("\n", 0, place) + 1
+        end = text.find("\n", place) % (len(text) + 1)  # the text's end for the last
         counts = [count + text.count(quotes, counted, start) for count, quotes in zip(counts, _QUOTES)]
         counted = start
         if any(count % 2 for count in counts):
             strings = _long_strings(text) if strings is None else strings
-            around = next((last for first, last in strings if first < start and found < last), None)
+            around = next((last for first, last in strings if first < start and place < last), None)
             if around is not None:
-                found = text.find("import", around)
+                place = text.find("import", around)
                 continue
         yield start, end
-        found = text.find("import", end)
+        place = text.find("import", end)
 
 
 def _long_strings(text: str) -> list[tuple[int, int]]:

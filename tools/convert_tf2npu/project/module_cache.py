@@ -26,11 +26,11 @@ class LRU(Generic[_Key, _Value]):
 
     def get(self, key: _Key) -> _Value | None:
         """Return the value of a key and mark it as used now; None if there is none."""
-        found = self._values.get(key)
-        if found is None:
+        entry = self._values.get(key)
+        if entry is None:
             return None
         self._values.move_to_end(key)
-        return found[0]
+        return entry[0]
 
     def put(self, key: _Key, value: _Value, weight: int) -> list[_Value]:
         """Add a value, or replace the value of a key, and return the values that are dropped for it."""

@@ -49,10 +49,10 @@ class ModuleFinder:
         folder = importer[: cut if cut > 0 else cut + 1]
         if folder not in self._found and len(self._found) >= _MOST_FOLDERS:
             self._found.clear()
-        found = self._found.setdefault(folder, {})
-        if module not in found:
-            found[module] = self.search(module, folder)
-        return found[module]
+        in_folder = self._found.setdefault(folder, {})
+        if module not in in_folder:
+            in_folder[module] = self.search(module, folder)
+        return in_folder[module]
 
     def search(self, module: str, folder: str) -> str | None:
         """Return the file of a module, as the files of a folder import it."""
@@ -66,10 +66,8 @@ class ModuleFinder:
             return self.inside(folder, parts)
         if not parts or not self.may_be(parts[0]):
             return None
-        found = next(
-            self._frameworks(folder, parts) if parts[0] in _FRAMEWORKS else self._absolute(folder, parts), None
-        )
-        return self.inside(self._root, parts[1:]) if found is None and parts[0] in self._root_words else found
+        path = next(self._frameworks(folder, parts) if parts[0] in _FRAMEWORKS else self._absolute(folder, parts), None)
+        return self.inside(self._root, parts[1:]) if path is None and parts[0] in self._root_words else path
 
     def _frameworks(self, own: str, parts: list[str]) -> Iterator[str]:
         """Yield the files that replace a module of a framework, the nearest first.
@@ -80,9 +78,9 @@ class ModuleFinder:
         for folder in _upwards(own):
             top = self.inside(folder, parts[:1])
             if top and folder not in self._by_place and not f"{own}/".startswith(f"{folder.rstrip('/')}/{parts[0]}/"):
-                found = self.inside(folder, parts)
-                if found:
-                    yield found
+                path = self.inside(folder, parts)
+                if path:
+                    yield path
 
     def _absolute(self, own: str, parts: list[str]) -> Iterator[str]:
         """Yield the files of a module, the most likely first.
@@ -91,12 +89,12 @@ class ModuleFinder:
         """
         inner = []  # in packages, which are as a rule not on sys.path: net/__init__.py imports net.net
         for folder in _upwards(own):
-            found = self.inside(folder, parts)
+            path = self.inside(folder, parts)
             if folder in self._by_place:
-                inner += [(folder, found)] if found else []
-            elif found or len(parts) > 1 and self.inside(folder, parts[:1]):  # the first module of that name
+                inner += [(folder, path)] if path else []
+            elif path or len(parts) > 1 and self.inside(folder, parts[:1]):  # the first module of that name
                 yield from (other for package, other in inner if self._starts_script(package))
-                yield from [found] if found else []
+                yield from [path] if path else []
                 return
         yield from (other for _, other in inner)
 

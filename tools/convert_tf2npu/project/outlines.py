@@ -132,9 +132,9 @@ def outline_of(raw: bytes, path: str) -> Outline:
     pieces = list(_pieces(code))
     units: dict[str, Unit] = {}
     for piece in pieces:
-        made = _unit(piece, code)
+        unit = _unit(piece, code)
         known = units.get(piece.name)
-        units[piece.name] = made if known is None else _joined(known, made)
+        units[piece.name] = unit if known is None else _joined(known, unit)
     starts = [text.count("\n", 0, piece.start) + 1 for piece in pieces]
     return Outline(units, tuple(starts), tuple(piece.name for piece in pieces))
 
@@ -245,7 +245,7 @@ def _may_register(decorators: str) -> bool:
 
 def _unit(piece: _Piece, code: str) -> Unit:
     imports = tuple(_imports(code[piece.start : piece.end]))
-    bases = tuple(_BLANKS.sub("", each).rstrip(CALL) for each in _CHAIN.findall(piece.bases))
+    bases = tuple(_BLANKS.sub("", base).rstrip(CALL) for base in _CHAIN.findall(piece.bases))
     return Unit(piece.name, ((piece.start, piece.end),), imports, bases, piece.is_registered)
 
 

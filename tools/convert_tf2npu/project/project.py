@@ -149,10 +149,10 @@ class Project(ModuleIndex):
         origin = self.origin(dotted, importer)
         if origin is None:
             return ResolvedName(dotted) if not dotted.startswith(".") else None
-        found: ResolvedName | None = ResolvedName("", origin[0])
+        name: ResolvedName | None = ResolvedName("", origin[0])
         for part in origin[1]:
-            found = self.attribute(found, part) if found else None
-        return found
+            name = self.attribute(name, part) if name else None
+        return name
 
     def origin(self, dotted: str, importer: str) -> tuple[str, list[str]] | None:
         dots = len(dotted) - len(dotted.lstrip("."))
@@ -201,13 +201,13 @@ class Project(ModuleIndex):
             return None
         self._loading.append(path)
         try:
-            found = self._exported(path, name)
+            attribute = self._exported(path, name)
         finally:
             self._loading.pop()
-        if found is None and not self._store.is_unreadable(path) and os.path.basename(path) == "__init__.py":
+        if attribute is None and not self._store.is_unreadable(path) and os.path.basename(path) == "__init__.py":
             inside = self.files.finder.inside(os.path.dirname(path), [name])
             return ResolvedName("", inside) if inside else None
-        return found
+        return attribute
 
     def _exported(self, path: str, name: str) -> ResolvedName | None:
         """Return what a module-level name is to the modules that import it."""
@@ -232,9 +232,9 @@ class Project(ModuleIndex):
         """
         known[key] = meanwhile
         cuts = self._cuts
-        found = find()
+        answer = find()
         if self._cuts == cuts:
-            known[key] = found
+            known[key] = answer
         else:
             del known[key]
-        return found
+        return answer

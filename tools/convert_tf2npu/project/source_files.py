@@ -48,12 +48,12 @@ class SourceFiles:
             OSError: it cannot be read.
         """
         path = self.absolute(path)
-        found = self._raw.get(path)
-        if found is None:
+        content = self._raw.get(path)
+        if content is None:
             with open(path, "rb") as stream:
-                found = stream.read()
-            self._raw.put(path, found, len(found))
-        return found
+                content = stream.read()
+            self._raw.put(path, content, len(content))
+        return content
 
     def raw(self, path: str) -> bytes:
         """Return the bytes of a file; nothing if it cannot be read."""

@@ -82,8 +82,8 @@ def handed_to_method(parameter: Binding, names: Names) -> list[Handed] | None:
 
 def _gets_arguments(function: ast.FunctionDef, names: Names) -> bool:
     """Return True if a function gets the arguments of its calls; a decorator may change them."""
-    decorators = (getattr(each, "func", each) for each in function.decorator_list)
-    return all(names.resolve(each, names.place(function)) in _TRANSPARENT for each in decorators)
+    decorators = (getattr(decorator, "func", decorator) for decorator in function.decorator_list)
+    return all(names.resolve(name, names.place(function)) in _TRANSPARENT for name in decorators)
 
 
 def _mentioning(names: Names, name: str) -> Iterator[Names | None]:
@@ -122,7 +122,7 @@ def users(names: Names, name: str) -> list[Names] | None:
         return []
     literal = name.encode("utf-8")
     word = re.compile(rb"%s(?<!\w%s)\b" % (2 * (re.escape(literal),)))  # a search for a fixed prefix is fast
-    found: list[Names] = []
+    modules: list[Names] = []
     seen, todo = {names.path}, [names.path]
     while todo:
         for path in project.importers(todo.pop()):
@@ -134,10 +134,10 @@ def users(names: Names, name: str) -> list[Names] | None:
             module = project.module(path)
             if module is None:
                 return None
-            found.append(module.names)
+            modules.append(module.names)
             if module.names.exported(name) == ResolvedName(name, names.path):
                 todo.append(path)
-    return found
+    return modules
 
 
 def _imports_all(project: ModuleIndex, path: str) -> bool:
@@ -191,11 +191,11 @@ def means(node: ast.AST, where: Where, user: Names, called: Called) -> bool:
     """Return True if a mention of the name of a function or class may refer to it."""
     if user is called.names and isinstance(node, ast.Name):
         return any(b.node is called.target for b in user.lookup(node.id, where) or ())
-    found = user.named(node, where)
-    if found is None:
+    name = user.named(node, where)
+    if name is None:
         defined = user.definition(node, where)
         return defined[0] is called.target if defined is not None else not _is_of_object(node, where, user)
-    return found == ResolvedName(called.target.name, called.names.path)
+    return name == ResolvedName(called.target.name, called.names.path)
 
 
 def _is_of_object(node: ast.AST, where: Where, user: Names) -> bool:
@@ -203,11 +203,11 @@ def _is_of_object(node: ast.AST, where: Where, user: Names) -> bool:
     value = getattr(node, "value", None)
     bindings = user.lookup(value.id, where) if isinstance(value, ast.Name) else None
     return bool(bindings) and all(
-        each.kind == "arg"
-        or each.kind == "value"
-        and isinstance(each.node, ast.Call)
-        and not (user.resolve(each.node.func, each.where) or "importlib").startswith("importlib")
-        for each in bindings or ()
+        binding.kind == "arg"
+        or binding.kind == "value"
+        and isinstance(binding.node, ast.Call)
+        and not (user.resolve(binding.node.func, binding.where) or "importlib").startswith("importlib")
+        for binding in bindings or ()
     )
 
 
@@ -215,14 +215,14 @@ def _may_be_method(node: ast.AST, where: Where, user: Names, called: Called) -> 
     """Return True if a mention of a name may be a method of an object of a class, and not what a module defines."""
     if not isinstance(node, ast.Attribute):
         return False
-    found = user.named(node, where)
-    if found is not None and not found.is_definition:
+    name = user.named(node, where)
+    if name is not None and not name.is_definition:
         return False
-    made = user.types.of(node.value, where)
-    if not isinstance(made, Instance):
-        return made is None
+    kind = user.types.of(node.value, where)
+    if not isinstance(kind, Instance):
+        return kind is None
     owner = called.names.parents[called.function]
-    return made.owner is owner or bool(made.owner.bases or getattr(owner, "bases", ()))  # one may derive from the other
+    return kind.owner is owner or bool(kind.owner.bases or getattr(owner, "bases", ()))  # one may derive from the other
 
 
 def default_of(parameter: Binding) -> ast.expr | None:
@@ -235,10 +235,10 @@ def default_of(parameter: Binding) -> ast.expr | None:
 
 def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
     """Return the defaults of the parameters of a function."""
-    args, made = function.args, {}
+    args, defaults = function.args, {}
     for arg, default in zip(reversed(args.args), reversed(args.defaults)):
-        made[arg.arg] = default
+        defaults[arg.arg] = default
     for arg, kw_default in zip(args.kwonlyargs, args.kw_defaults):
         if kw_default is not None:
-            made[arg.arg] = kw_default
-    return made
+            defaults[arg.arg] = kw_default
+    return defaults

@@ -69,8 +69,8 @@ class Classes(Names):
         if isinstance(node, ast.Name):
             bindings = self.lookup(node.id, where) or []
             if len(bindings) == 1 and bindings[0].kind == "arg":
-                found = self.first_argument_of(bindings[0])
-                return ClassDefinition(found, self) if found else None
+                own_class = self.first_argument_of(bindings[0])
+                return ClassDefinition(own_class, self) if own_class else None
         defined = self.definition(node, where) if isinstance(node, (ast.Name, ast.Attribute)) else None
         if defined is None or not isinstance(defined.node, ast.ClassDef):
             return None
@@ -97,37 +97,37 @@ class Classes(Names):
     def _by_owner(self, name: str) -> dict[ast.ClassDef, list[Binding]]:
         """Return what this module assigns to an attribute of objects of its classes, by their classes."""
         if name not in self._of_objects:
-            found = self._of_objects[name] = {}
+            by_owner = self._of_objects[name] = {}
             assigned = self.attributes.get(name, ())
             # The owner of x in x.y.z may depend on what is assigned to z: names come first.
             for held in sorted(assigned, key=lambda held: not isinstance(held.target.value, ast.Name)):
                 owner = self.owner(held.target.value, held.binding.where)
                 if owner is not None and owner.names is self:
-                    found.setdefault(owner.node, []).append(held.binding)
+                    by_owner.setdefault(owner.node, []).append(held.binding)
         return self._of_objects[name]
 
     def _bases(self, owner: ast.ClassDef) -> Iterator[ClassDefinition]:
         """Yield the classes of the project that a class of this module derives from."""
         for base in owner.bases:
-            found = self.definition(base, self.places[owner])
-            if found and isinstance(found.node, ast.ClassDef):
-                yield ClassDefinition(found.node, found.names)
+            base_class = self.definition(base, self.places[owner])
+            if base_class and isinstance(base_class.node, ast.ClassDef):
+                yield ClassDefinition(base_class.node, base_class.names)
 
     def ancestry(self, owner: ast.ClassDef) -> frozenset[str]:
         if owner not in self._ancestries:
             self._ancestries[owner] = frozenset()  # for a class that is among its own bases
-            found: set[str] = set()
+            outside: set[str] = set()
             where = self.places[owner]
             for base in owner.bases:
                 name = self.named(base, where)
                 if name and not name.is_definition:
-                    found.add(self.resolve(base, where) or "")
+                    outside.add(self.resolve(base, where) or "")
                 other = self.elsewhere(base, where)
                 if other and self.project:
-                    found |= self.project.ancestry(other.path, other.dotted)
+                    outside |= self.project.ancestry(other.path, other.dotted)
                     continue
                 defined = self.definition(base, where)
                 if defined and isinstance(defined.node, ast.ClassDef):
-                    found |= defined.names.ancestry(defined.node)
-            self._ancestries[owner] = frozenset(found)
+                    outside |= defined.names.ancestry(defined.node)
+            self._ancestries[owner] = frozenset(outside)
         return self._ancestries[owner]

@@ -42,7 +42,7 @@ def mentions(function: ast.FunctionDef, names: Names) -> list[Mention] | None:
     if others is None:
         return None
     called = Called(function, function, names)
-    found: list[Mention] = []
+    calls_and_uses: list[Mention] = []
     for user in chain([names], others):
         if user is None:
             return None
@@ -52,8 +52,8 @@ def mentions(function: ast.FunctionDef, names: Names) -> list[Mention] | None:
             where = user.place(user.parents[node] if isinstance(user.parents[node], ast.Call) else node)
             exact = of_class or isinstance(node, ast.Name) or user.named(node, where) is not None
             if exact and means(node, where, user, called):
-                found.append(Mention(node, where, user))
-    return found
+                calls_and_uses.append(Mention(node, where, user))
+    return calls_and_uses
 
 
 def name_mentions(target: ast.Name, names: Names) -> list[Mention] | None:
@@ -69,12 +69,12 @@ def name_mentions(target: ast.Name, names: Names) -> list[Mention] | None:
     where = names.place(target)
     is_global = where.scope is names.module or target.id in where.scope.elsewhere
     scope = names.module if is_global else where.scope
-    found = []
+    reads = []
     for node in names.mentions(target.id, scope.node):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             place = _place(node, names)
             if any(b.where.statement is where.statement for b in names.lookup(target.id, place) or ()):
-                found.append(Mention(node, place, names))
+                reads.append(Mention(node, place, names))
     others = users(names, target.id) if is_global else ()
     if others is None:
         return None
@@ -82,8 +82,8 @@ def name_mentions(target: ast.Name, names: Names) -> list[Mention] | None:
         for node in user.mentions(target.id):
             place = _place(node, user)
             if _is_imported(node, place, user, target.id, names.path):
-                found.append(Mention(node, place, user))
-    return found
+                reads.append(Mention(node, place, user))
+    return reads
 
 
 def _is_imported(node: ast.AST, where: Where, names: Names, word: str, path: str) -> bool:
@@ -113,12 +113,12 @@ def attribute_mentions(target: ast.Attribute, names: Names) -> Iterator[Mention 
                 continue
             place = _place(node, user)
             known = user.owner(node.value, place)
-            made = user.types.of(node.value, place) if known is None else None
-            if known is None and not isinstance(made, Instance):
-                is_other = made is not None or user.named(node.value, place) is not None
+            kind = user.types.of(node.value, place) if known is None else None
+            if known is None and not isinstance(kind, Instance):
+                is_other = kind is not None or user.named(node.value, place) is not None
                 yield from () if is_other else [None]
                 continue
-            theirs, holder = (known.names, known.node) if known else (made.names, made.owner)  # type: ignore[union-attr]
+            theirs, holder = (known.names, known.node) if known else (kind.names, kind.owner)  # type: ignore[union-attr]
             if any(
                 held.names.path == names.path
                 and getattr(held.binding.where.statement, "lineno", 0) == _line(target, names)

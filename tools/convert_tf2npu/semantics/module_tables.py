@@ -67,12 +67,12 @@ class ModuleTables(Once):
             for node in self.parents:
                 if type(node) is ast.Attribute and type(node.ctx) is ast.Load:
                     self._mentions.setdefault(node.attr, []).append(node)
-        found = self._mentions.get(word, [])
+        everywhere = self._mentions.get(word, [])
         if inside is None:
-            return found
+            return everywhere
         if word not in self._inside:
             by_scope = self._inside.setdefault(word, {})
-            for node in found:
+            for node in everywhere:
                 scope: Scope | None = self.place(node).scope
                 while scope is not None:
                     by_scope.setdefault(scope.node, []).append(node)
@@ -82,7 +82,7 @@ class ModuleTables(Once):
     def key(self, call: ast.Call) -> tuple[str, int]:
         """Return the file of a call of this module and its number there, the same each time the file is read."""
         if self._call_numbers is None:
-            self._call_numbers = {each.node: number for number, each in enumerate(self.calls)}
+            self._call_numbers = {listed.node: number for number, listed in enumerate(self.calls)}
         return self.path, self._call_numbers[call]
 
     def place(self, node: ast.AST) -> Where:
@@ -90,9 +90,9 @@ class ModuleTables(Once):
         if self._call_places is None:
             self._call_places = {call.node: call.where for call in self.calls}
         for around in [node] + list(self.ancestors(node)):
-            found = self._call_places.get(around) or self.places.get(around)
-            if found:
-                return found
+            where = self._call_places.get(around) or self.places.get(around)
+            if where:
+                return where
         return Where(self.module.ref, (), None)
 
     def first_argument_of(self, binding: Binding) -> ast.ClassDef | None:

@@ -14,9 +14,9 @@ def lookup(name: str, where: Where) -> list[Binding] | None:
         if bindings is not None and (first or not scope.is_class):
             if not first or len(bindings) == 1 and not scope.is_class:
                 return bindings
-            found = reaching(bindings, where.path)
-            if found or not scope.is_class:  # in a class, a name that is not bound yet is that of the outer scope
-                return found or bindings
+            reached = reaching(bindings, where.path)
+            if reached or not scope.is_class:  # in a class, a name that is not bound yet is that of the outer scope
+                return reached or bindings
         if not scope.is_comprehension:
             first = False
         scope = scope.parent
@@ -25,7 +25,7 @@ def lookup(name: str, where: Where) -> list[Binding] | None:
 
 def reaching(bindings: list[Binding], use: Path) -> list[Binding]:
     """Return the bindings that can reach a use in the same scope; none if all of them come after it."""
-    found = [b for b in bindings if not b.where.path]  # arguments
+    reached = [b for b in bindings if not b.where.path]  # arguments
     for depth in range(len(use) - 1, -1, -1):
         block, index, loop = use[depth]
         here = [b for b in bindings if len(b.where.path) > depth and b.where.path[depth][0] == block]
@@ -41,9 +41,9 @@ def reaching(bindings: list[Binding], use: Path) -> list[Binding]:
         if certain:
             last = max(certain, key=lambda b: b.where.path[depth][1])
             place = last.where.path[depth][1]
-            return _join(found, [last], [b for b in before if b.where.path[depth][1] > place], after, arguments=False)
-        found = _join(found, before, after, arguments=True)
-    return found
+            return _join(reached, [last], [b for b in before if b.where.path[depth][1] > place], after, arguments=False)
+        reached = _join(reached, before, after, arguments=True)
+    return reached
 
 
 def _join(*groups: list[Binding], arguments: bool) -> list[Binding]:

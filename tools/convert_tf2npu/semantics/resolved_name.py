@@ -60,15 +60,15 @@ class ResolvedName(NamedTuple):
         return f"{self.path}:{self.dotted}" if self.dotted else self.path
 
 
-def agreed(found: set[ResolvedName | None], spelling: Callable[[str], str] = canonical) -> ResolvedName | None:
+def agreed(candidates: set[ResolvedName | None], spelling: Callable[[str], str] = canonical) -> ResolvedName | None:
     """Return the one name that all candidates have, or None.
 
     Args:
-        found: the candidates.
+        candidates: the candidates.
         spelling: returns the canonical name of a dotted name.
     """
-    if len(found) > 1 and None not in found:
+    if len(candidates) > 1 and None not in candidates:
         # import tensorflow.compat.v1 as tf, or plain tensorflow if that fails: one thing
-        if len({f.text if f.path else home(spelling(f.dotted)) for f in found if f}) == 1:
-            return max(found, key=lambda f: len(f.dotted) if f else 0)
-    return found.pop() if len(found) == 1 else None
+        if len({f.text if f.path else home(spelling(f.dotted)) for f in candidates if f}) == 1:
+            return max(candidates, key=lambda f: len(f.dotted) if f else 0)
+    return candidates.pop() if len(candidates) == 1 else None

@@ -115,8 +115,8 @@ class Resolver(Classes):
                 )
         return self._returns[key]
 
-    def _agreed(self, found: set[ResolvedName | None]) -> ResolvedName | None:
-        return agreed(found, self._canonical)
+    def _agreed(self, candidates: set[ResolvedName | None]) -> ResolvedName | None:
+        return agreed(candidates, self._canonical)
 
     def _name(self, word: str, bindings: list[Binding] | None) -> ResolvedName | None:
         if bindings is None:
@@ -171,11 +171,11 @@ class Resolver(Classes):
         owner = self.owner(value, where)
         if owner is None:
             return None
-        found: set[ResolvedName | None] = set()
+        candidates: set[ResolvedName | None] = set()
         for binding, names in owner.names.held(owner.node, node.attr):
             if not (binding.kind == "value" and is_none(binding.node)):
-                found.add(cast(Resolver, names).binding_name(binding))
-        return self._agreed(found)
+                candidates.add(cast(Resolver, names).binding_name(binding))
+        return self._agreed(candidates)
 
     def _of_call(self, node: ast.Call, where: Where) -> ResolvedName | None:
         function = node.func
@@ -205,8 +205,12 @@ class Resolver(Classes):
         other = self.elsewhere(call.func, where)
         if other and self.project:
             return self.project.returned(other.path, other.dotted, part)
-        found = self.definition(call.func, where)
-        return found.names.returned(found.node, part) if found and isinstance(found.node, ast.FunctionDef) else None
+        definition = self.definition(call.func, where)
+        return (
+            definition.names.returned(definition.node, part)
+            if definition and isinstance(definition.node, ast.FunctionDef)
+            else None
+        )
 
     def _from_star(self, name: str) -> ResolvedName | None:
         return from_star(name, [star.module for star in self.stars], self.project, self.path) if self.stars else None

@@ -233,15 +233,15 @@ class Scopes:
                 self._target(node.target, Binding("value", where, node.value), node)
         for field in NODE_FIELDS[kind]:
             child = getattr(node, field)
-            for each in child if type(child) is list else (child,):
-                of = type(each)
+            for part in child if type(child) is list else (child,):
+                of = type(part)
                 if of in LEAVES:  # these two, which are most nodes, without a call too
-                    parents[each] = node
-                elif of is ast.Name and type(each.ctx) is ast.Load:
-                    parents[each] = node
-                    self.reads.append((each, where))
+                    parents[part] = node
+                elif of is ast.Name and type(part.ctx) is ast.Load:
+                    parents[part] = node
+                    self.reads.append((part, where))
                 else:
-                    self._expression(each, node, where)
+                    self._expression(part, node, where)
 
     def _formatted(self, node: ast.JoinedStr, where: Where) -> None:
         for child in node.values:
@@ -286,10 +286,10 @@ def _parts(target: ast.Tuple | ast.List, bound: Binding) -> list[Binding]:
 
 def own_returns(function: ast.AST) -> list[ast.Return]:
     """Return the return statements of a function, without those of functions inside it."""
-    found: list[ast.Return] = []
+    returns: list[ast.Return] = []
     for child in ast.iter_child_nodes(function):
         if isinstance(child, ast.Return):
-            found.append(child)
+            returns.append(child)
         elif not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
-            found += own_returns(child)
-    return found
+            returns += own_returns(child)
+    return returns

@@ -35,9 +35,9 @@ def from_star(name: str, stars: Iterable[str], project: ModuleIndex | None, path
     for star in stars:
         module = project.find(star, path) if project else None
         if module and project:
-            found = starred(project, module, name)
-            if found:
-                known.add(found)
+            name_there = starred(project, module, name)
+            if name_there:
+                known.add(name_there)
         elif star.split(".")[0] in _FRAMEWORKS:
             brings = brings_of_keras(star, name)
             if brings:
@@ -81,15 +81,15 @@ def later_stars(
         project: the index of the project.
         path: the file of the module.
     """
-    found: set[ResolvedName | None] = {name}
+    candidates: set[ResolvedName | None] = {name}
     if not project or any(b.where.scope is not module for b in bindings):
-        return found
+        return candidates
     last = max(getattr(b.where.statement, "lineno", 0) for b in bindings)
     for star in stars:
         source = project.find(star.module, path) if star.node.lineno > last else None
         if source and binds(project, source, word):
-            found.add(starred(project, source, word))
-    return found
+            candidates.add(starred(project, source, word))
+    return candidates
 
 
 def starred(project: ModuleIndex, path: str, name: str) -> ResolvedName | None:

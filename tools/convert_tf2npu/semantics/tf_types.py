@@ -186,9 +186,9 @@ _OPTIMIZER_HOMES = ("tensorflow.train.", "tensorflow.contrib.opt.", "tensorflow.
 @functools.lru_cache(maxsize=4096)
 def made_by(name: str) -> Type | None:
     """Return the type of the result of a call of a dotted name, or None."""
-    found = _RETURNS.get(name)
-    if found or not name.startswith("tensorflow."):
-        return found
+    kind = _RETURNS.get(name)
+    if kind or not name.startswith("tensorflow."):
+        return kind
     home, _, last = name.rpartition(".")
     if last[:1].isupper():
         if home == "tensorflow.keras.applications" or home.startswith("tensorflow.keras.applications."):

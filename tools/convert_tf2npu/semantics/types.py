@@ -46,8 +46,8 @@ class TypeInference(Types):
         self._instances.clear()
 
     def of(self, node: ast.AST | None, where: Where) -> AnyType | None:
-        found = self.inferred(node, where)
-        return None if found is Type.IN_PROGRESS else found
+        kind = self.inferred(node, where)
+        return None if kind is Type.IN_PROGRESS else kind
 
     def inferred(self, node: ast.AST | None, where: Where) -> AnyType | None:
         """Return :meth:`of`, or ``Type.IN_PROGRESS`` if the expression depends on itself."""
@@ -57,30 +57,30 @@ class TypeInference(Types):
         if key in self._memo:
             return self._memo[key]
         self._memo[key] = Type.IN_PROGRESS  # a name that depends on itself adds nothing to the join
-        found: AnyType | None = None
+        kind: AnyType | None = None
         if isinstance(node, ast.Call):
-            found = self._call(node, where)
+            kind = self._call(node, where)
         elif isinstance(node, ast.Name):
-            found = self.joined(self._names.lookup(node.id, where) or ())
+            kind = self.joined(self._names.lookup(node.id, where) or ())
         elif isinstance(node, ast.Attribute):
-            found = self._attribute(node, where)
+            kind = self._attribute(node, where)
         elif isinstance(node, ast.Subscript):
-            found = Type.DATASET if self.inferred(node.value, where) is Type.DATASETS else None
+            kind = Type.DATASET if self.inferred(node.value, where) is Type.DATASETS else None
         elif isinstance(node, ast.IfExp):
-            found = _join([self.inferred(part, where) for part in (node.body, node.orelse) if not is_none(part)])
+            kind = _join([self.inferred(part, where) for part in (node.body, node.orelse) if not is_none(part)])
         elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-            found = _join([self.inferred(part, where) for part in node.values if not is_none(part)])
-        if found is Type.IN_PROGRESS:
+            kind = _join([self.inferred(part, where) for part in node.values if not is_none(part)])
+        if kind is Type.IN_PROGRESS:
             del self._memo[key]
         else:
-            self._memo[key] = found
-        return found
+            self._memo[key] = kind
+        return kind
 
     def _call(self, node: ast.Call, where: Where) -> AnyType | None:
         name = self._names.resolve(node.func, where) or ""
-        found = loaded(node) if name == LOAD else made_by(name)
-        if found:
-            return found
+        kind = loaded(node) if name == LOAD else made_by(name)
+        if kind:
+            return kind
         definition = self._names.definition(node.func, where)
         if definition is None and isinstance(node.func, ast.Attribute):
             owner = self.inferred(node.func.value, where)
@@ -147,8 +147,8 @@ class TypeInference(Types):
             definition = self._names.definition(binding.node.func, binding.where)
             return self._made_by_definition(definition, binding.target) if definition else None
         if binding.kind == "with":
-            found = self.inferred(binding.node, binding.where)
-            return found if found in ENTERED else None
+            kind = self.inferred(binding.node, binding.where)
+            return kind if kind in ENTERED else None
         project = self._names.project
         origin = project.origin(binding.target, self._names.path) if project and binding.kind == "import" else None
         return self._of_module(origin[0], origin[1][0]) if origin and len(origin[1]) == 1 else None
@@ -199,8 +199,8 @@ class TypeInference(Types):
                 if not isinstance(annotation.slice, ast.Attribute)
                 else annotation.slice
             )
-        found = self._names.named(annotation, where)
-        if found is None or found.is_definition:
+        name_of_class = self._names.named(annotation, where)
+        if name_of_class is None or name_of_class.is_definition:
             definition = self._names.definition(annotation, where)
             is_class = definition is not None and isinstance(definition.node, ast.ClassDef)
             return self._made_by_definition(definition, "") if definition and is_class else None
@@ -228,13 +228,13 @@ class TypeInference(Types):
             base = self._names.named(node.value, where)
             if base and base.is_module_of_project:
                 return self._of_module(base.path, node.attr)
-            found = self.inferred(node.value, where)
-            if found is Type.IN_PROGRESS:
-                return found
-            if not isinstance(found, Instance):
-                known = None if found is None else ATTRIBUTES.get((found, node.attr))
+            kind = self.inferred(node.value, where)
+            if kind is Type.IN_PROGRESS:
+                return kind
+            if not isinstance(kind, Instance):
+                known = None if kind is None else ATTRIBUTES.get((kind, node.attr))
                 return known or self.joined(self._names.assigned(node, where))
-            owner = ClassDefinition(found.owner, found.names)
+            owner = ClassDefinition(kind.owner, kind.names)
         held = owner.names.held(owner.node, node.attr)
         if not held:
             return self.joined(self._names.assigned(node, where))
@@ -244,10 +244,10 @@ class TypeInference(Types):
         """Return the type of the objects of a class of this module."""
         if owner not in self._instances:
             kinds = {inherited(name) for name in self._names.ancestry(owner)} - {None}
-            made: AnyType | None = kinds.pop() if len(kinds) == 1 else None
-            if made is None:
-                made = Instance(owner, self._names, list(self._names.class_scopes).index(owner))
-            self._instances[owner] = made
+            kind: AnyType | None = kinds.pop() if len(kinds) == 1 else None
+            if kind is None:
+                kind = Instance(owner, self._names, list(self._names.class_scopes).index(owner))
+            self._instances[owner] = kind
         return self._instances[owner]
 
     def result(self, function: ast.AST, part: str = "") -> AnyType | None:
@@ -278,8 +278,8 @@ def _inference(names: Names) -> TypeInference:
 
 def _join(types: Iterable[AnyType | None]) -> AnyType | None:
     """Return the one type that all have; types that are still being inferred do not count."""
-    found = set(types)
-    if found == {Type.IN_PROGRESS}:
+    kinds = set(types)
+    if kinds == {Type.IN_PROGRESS}:
         return Type.IN_PROGRESS
-    found.discard(Type.IN_PROGRESS)
-    return found.pop() if len(found) == 1 else None
+    kinds.discard(Type.IN_PROGRESS)
+    return kinds.pop() if len(kinds) == 1 else None

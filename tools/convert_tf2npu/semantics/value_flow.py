@@ -45,11 +45,11 @@ def origins(node: ast.AST, where: Where, names: Names, methods: bool = False) ->
         names: the names of its module.
         methods: follow the arguments of methods, too, which takes more time (:func:`handed_to_method`).
     """
-    found: dict[int, Origin] = {}
+    by_node: dict[int, Origin] = {}
     for origin in _Search(methods).of(node, where, names):
         if not is_none(origin.node):
-            found.setdefault(id(origin.node), origin)
-    return list(found.values())
+            by_node.setdefault(id(origin.node), origin)
+    return list(by_node.values())
 
 
 class _Search:
@@ -140,11 +140,11 @@ class _Search:
         """Return the bindings of an attribute of an object, in the class of the project that makes the object."""
         held: list[HeldBinding] = []
         for origin in self.of(node.value, where, names):
-            made = (
+            made_class = (
                 origin.names.definition(origin.node.func, origin.where) if isinstance(origin.node, ast.Call) else None
             )
-            if made is not None and isinstance(made.node, ast.ClassDef):
-                held += made.names.held(made.node, node.attr)
+            if made_class is not None and isinstance(made_class.node, ast.ClassDef):
+                held += made_class.names.held(made_class.node, node.attr)
         return held
 
     def _member(self, node: ast.Subscript, where: Where, names: Names) -> Iterator[Origin]:
@@ -186,7 +186,7 @@ class _Search:
         held = isinstance(node, ast.Attribute) and names.owner(node.value, where) is not None
         if not (held or isinstance(node, ast.Name)) or names.resolve(node, where) is not None:
             return []
-        return [Definition(each.node, each.names) for each in self.of(node, where, names)]
+        return [Definition(origin.node, origin.names) for origin in self.of(node, where, names)]
 
     def _argument(
         self, node: ast.Call, function: ast.AST | None, value: ast.AST | None, place: Where, names: Names
