@@ -68,7 +68,7 @@ def _is_of_base(context: Context, function: ast.Attribute, where: Where) -> bool
 def _in_optimizer(context: Context, call: Call) -> bool:
     """Return True for code of an optimizer, which may ask another one for its gradients."""
     around = [parent for parent in context.names.ancestors(call.node) if isinstance(parent, ast.ClassDef)]
-    return any(is_subclass(Class(each, context.names)) for each in around)
+    return any(is_subclass(Class(owner, context.names)) for owner in around)
 
 
 def _may_be(origin: Origin, call: ast.Call) -> bool:
@@ -102,6 +102,6 @@ def _passed_as(context: Context, optimizer: ast.expr, where: Where) -> Iterator[
         return
     for call in context.names.calls:
         given = [k.value for k in call.node.keywords if k.arg == optimizer.attr]  # type: ignore[attr-defined]
-        made = context.names.definition(call.node.func, call.where) if given else None
-        if made is not None and made.node is owner.node:
+        definition = context.names.definition(call.node.func, call.where) if given else None
+        if definition is not None and definition.node is owner.node:
             yield given[0], call.where

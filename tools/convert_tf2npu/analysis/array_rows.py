@@ -50,8 +50,8 @@ def _rows(context: Context, node: ast.AST | None, where: Where, depth: int) -> i
         return None
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
-        found = {_bound(context, binding, depth + 1) for binding in bindings}
-        return found.pop() if len(found) == 1 else None
+        numbers = {_bound(context, binding, depth + 1) for binding in bindings}
+        return numbers.pop() if len(numbers) == 1 else None
     if isinstance(node, ast.BinOp) and constant(node.right) is not None:
         return _rows(context, node.left, where, depth + 1)
     if isinstance(node, ast.Subscript):
@@ -78,11 +78,11 @@ def dataset_rows(context: Context, node: ast.AST, where: Where, depth: int = 20)
     """Return the number of elements of a dataset of arrays, or None if the script does not show it."""
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
-        found = {
+        numbers = {
             dataset_rows(context, b.node, b.where, depth - 1) if b.kind == "value" and b.node and depth else None
             for b in bindings
         }
-        return found.pop() if len(found) == 1 else None
+        return numbers.pop() if len(numbers) == 1 else None
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
     method, value = node.func.attr, node.args[0] if node.args else None
@@ -103,7 +103,7 @@ def _parts_rows(context: Context, value: ast.AST, where: Where) -> int | None:
     """Return the number of rows of the arrays in a structure, of which one is known."""
     values = value.values if isinstance(value, ast.Dict) else value.elts if isinstance(value, ast.Tuple) else [value]
     known = {
-        _parts_rows(context, each, where) if each is not value else rows_of(context, each, where) for each in values
+        _parts_rows(context, part, where) if part is not value else rows_of(context, part, where) for part in values
     }
     known.discard(None)
     return known.pop() if len(known) == 1 else None
@@ -111,8 +111,8 @@ def _parts_rows(context: Context, value: ast.AST, where: Where) -> int | None:
 
 def integer_of(context: Context, node: ast.AST, where: Where) -> int | None:
     """Return the integer that an expression certainly is: a literal, or a name of one."""
-    found = {(constant(origin.node) or (None,))[0] for origin in origins(node, where, context.names)}
-    value = found.pop() if len(found) == 1 else None
+    values = {(constant(origin.node) or (None,))[0] for origin in origins(node, where, context.names)}
+    value = values.pop() if len(values) == 1 else None
     return value if isinstance(value, int) else None
 
 

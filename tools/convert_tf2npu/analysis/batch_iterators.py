@@ -53,8 +53,8 @@ def iterated(node: ast.AST) -> ast.expr | None:
 
 def is_iterator(node: ast.expr, where: Where, names: Names) -> bool:
     """Return True if an expression is an iterator over a dataset wherever it comes from."""
-    found = origins(node, where, names, methods=True)
-    return bool(found) and all(_is_of_dataset(origin) for origin in found)
+    sources = origins(node, where, names, methods=True)
+    return bool(sources) and all(_is_of_dataset(origin) for origin in sources)
 
 
 def _is_of_dataset(origin: Origin) -> bool:

@@ -54,21 +54,21 @@ def links(project: ModuleIndex, path: str, name: str) -> Links:
     """Return what a part of a file names."""
     unit = project.once(outline, path).units[name]
     code = code_of(project.raw(path), path, unit)
-    found = _Found(project, path)
+    linked = _Linked(project, path)
     for word in code.words:
         is_called = word.endswith(CALL)
-        found.mention(word[: -len(CALL)] if is_called else word, not is_called)
+        linked.mention(word[: -len(CALL)] if is_called else word, not is_called)
     for base in unit.bases:
-        found.mention(base, False)
-    files = frozenset(file for each in unit.imports for file in _loaded(project, path, each))
+        linked.mention(base, False)
+    files = frozenset(file for statement in unit.imports for file in _loaded(project, path, statement))
     return Links(
-        frozenset(found.parts),
-        frozenset(found.values),
-        frozenset(found.attributes),
-        frozenset(found.modules),
+        frozenset(linked.parts),
+        frozenset(linked.values),
+        frozenset(linked.attributes),
+        frozenset(linked.modules),
         files,
         frozenset(kinds_of_names(" ".join(code.words).encode("utf-8", "replace"))),
-        code.is_dynamic or "__subclasses__" in found.attributes,
+        code.is_dynamic or "__subclasses__" in linked.attributes,
     )
 
 
@@ -82,13 +82,13 @@ def _is_own(project: ModuleIndex, part: Part, seen: frozenset[Part]) -> bool:
         return False
     for base in project.once(outline, part.path).units[part.name].bases:
         if base not in _PLAIN_BASES:
-            found = _exported(project, part.path, base.split("."), set())
-            if not found or not found[1] or not _is_own(project, Part(found[0], found[1][0]), seen | {part}):
+            home = _exported(project, part.path, base.split("."), set())
+            if not home or not home[1] or not _is_own(project, Part(home[0], home[1][0]), seen | {part}):
                 return False
     return True
 
 
-class _Found:
+class _Linked:
     def __init__(self, project: ModuleIndex, path: str) -> None:
         self.parts: set[Part] = set()
         self.values: set[Part] = set()
@@ -113,12 +113,12 @@ class _Found:
         elif not root:
             self.attributes.update(rest.split("."))
         elif root in self._project.once(_imported, self._path):
-            for each in self._project.once(_imported, self._path)[root]:
-                self._mention_imported(each, rest, is_value)
+            for statement in self._project.once(_imported, self._path)[root]:
+                self._mention_imported(statement, rest, is_value)
         else:
-            found = _exported(self._project, self._path, [root], set())
-            if found and found[1]:
-                self._add(Part(found[0], found[1][0]), is_value and not rest)
+            home = _exported(self._project, self._path, [root], set())
+            if home and home[1]:
+                self._add(Part(home[0], home[1][0]), is_value and not rest)
             self.attributes.update(rest.split(".") if rest else ())
 
     def _mention_imported(self, imported: Import, rest: str, is_value: bool) -> None:
@@ -161,34 +161,34 @@ def _exported(project: ModuleIndex, path: str, names: list[str], seen: set[Part]
         return None
     seen.add(part)
     imported = project.once(_imported, path)
-    for each in imported.get(names[0], ()):
-        dotted = joined(each.module, each.name) if each.name else each.module
+    for statement in imported.get(names[0], ()):
+        dotted = joined(statement.module, statement.name) if statement.name else statement.module
         origin = project.origin(".".join([dotted, *names[1:]]), path)
-        found = _exported(project, *origin, seen) if origin else None
-        if found:
-            return found
+        home = _exported(project, *origin, seen) if origin else None
+        if home:
+            return home
     for star in imported.get(ALL, ()):
         module = project.find(star.module, path)
-        found = _exported(project, module, names, seen) if module else None
-        if found:
-            return found
+        home = _exported(project, module, names, seen) if module else None
+        if home:
+            return home
     return None
 
 
 def imported_kinds(project: ModuleIndex, path: str) -> frozenset[str]:
     """Return the kinds of evidence of which the imports of a file have a word."""
-    found = project.once(outline, path).units.values()
-    names = " ".join(f"{each.module}.{each.name}" for unit in found for each in unit.imports)
+    units = project.once(outline, path).units.values()
+    names = " ".join(f"{statement.module}.{statement.name}" for unit in units for statement in unit.imports)
     return frozenset(kinds_of_names(names.encode("utf-8", "replace")))
 
 
 def _imported(project: ModuleIndex, path: str) -> dict[str, list[Import]]:
     """Return what the statements of a file import, by the names that they bind."""
-    found: dict[str, list[Import]] = {}
+    by_name: dict[str, list[Import]] = {}
     for unit in project.once(outline, path).units.values():
-        for each in unit.imports:
-            found.setdefault(each.local, []).append(each)
-    return found
+        for statement in unit.imports:
+            by_name.setdefault(statement.local, []).append(statement)
+    return by_name
 
 
 def _loaded(project: ModuleIndex, path: str, imported: Import) -> Iterator[str]:
@@ -198,6 +198,6 @@ def _loaded(project: ModuleIndex, path: str, imported: Import) -> Iterator[str]:
     modules = ["." * dots + ".".join(parts[: end + 1]) for end in range(len(parts))]
     modules += [joined(imported.module, imported.name)] if imported.name not in ("", ALL) else []
     for module in modules:
-        found = project.find(module, path)
-        if found:
-            yield found
+        file = project.find(module, path)
+        if file:
+            yield file

@@ -30,10 +30,10 @@ def _flags(context: Context) -> dict[str, str]:
     if project is None or path not in project.paths:
         return _defined(context.source.text.encode("utf-8", "replace"))
     near = project.reached(path) | project.bringing({path})
-    found: dict[str, str] = {}
-    for _, flags in sorted(project.once(_by_file).items(), key=lambda each: (each[0] in near, each[0] == path)):
-        found.update(flags)
-    return found
+    by_value: dict[str, str] = {}
+    for _, flags in sorted(project.once(_by_file).items(), key=lambda entry: (entry[0] in near, entry[0] == path)):
+        by_value.update(flags)
+    return by_value
 
 
 def _by_file(project: ModuleIndex) -> dict[str, dict[str, str]]:

@@ -25,26 +25,26 @@ def commands(names: Names, statement: ast.stmt) -> list[ast.FunctionDef]:
         return []
     where = names.place(call)
     if names.resolve(call.func, where) == _FIRE:
-        found = _of_fire(names, call, where)
+        functions = _of_fire(names, call, where)
     elif isinstance(call.func, ast.Name) and _is_group(names, call.func, where):
-        found = _of_group(names, call.func.id, ())
+        functions = _of_group(names, call.func.id, ())
     else:
-        found = None
-    return [function for function in found or () if _uses_tensorflow(names, function, set())]
+        functions = None
+    return [function for function in functions or () if _uses_tensorflow(names, function, set())]
 
 
 def _is_group(names: Names, node: ast.Name, where: Where) -> bool:
     """Return True if a name is a function that click.group decorates, or a typer.Typer."""
     bindings = names.lookup(node.id, where) or []
-    found = bindings[0] if len(bindings) == 1 else None
-    if found is None or found.node is None:
+    binding = bindings[0] if len(bindings) == 1 else None
+    if binding is None or binding.node is None:
         return False
-    if found.kind == "value":
-        made = found.node
-        return isinstance(made, ast.Call) and names.resolve(made.func, found.where) == "typer.Typer"
-    return found.kind == "def" and any(
-        names.resolve(_function(decorator), found.where) == "click.group"
-        for decorator in getattr(found.node, "decorator_list", ())
+    if binding.kind == "value":
+        call = binding.node
+        return isinstance(call, ast.Call) and names.resolve(call.func, binding.where) == "typer.Typer"
+    return binding.kind == "def" and any(
+        names.resolve(_function(decorator), binding.where) == "click.group"
+        for decorator in getattr(binding.node, "decorator_list", ())
     )
 
 
@@ -52,17 +52,17 @@ def _of_group(names: Names, group: str, outer: tuple[str, ...]) -> list[ast.Func
     """Return the commands of a group and of its groups; None if it has others, or is one of the outer groups."""
     if group in outer:
         return None
-    found: list[ast.FunctionDef] = []
-    for each in names.functions:
-        for decorator in getattr(each.node, "decorator_list", ()):
+    members: list[ast.FunctionDef] = []
+    for candidate in names.functions:
+        for decorator in getattr(candidate.node, "decorator_list", ()):
             maker = _function(decorator)
             if not isinstance(maker, ast.Attribute) or getattr(maker.value, "id", "") != group:
                 continue
-            assert isinstance(each.node, (ast.FunctionDef, ast.AsyncFunctionDef))
-            inner = _of_group(names, each.node.name, (*outer, group)) if maker.attr == "group" else []
-            if inner is None or not isinstance(each.node, ast.FunctionDef):
+            assert isinstance(candidate.node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            inner = _of_group(names, candidate.node.name, (*outer, group)) if maker.attr == "group" else []
+            if inner is None or not isinstance(candidate.node, ast.FunctionDef):
                 return None
-            found += inner or [each.node]
+            members += inner or [candidate.node]
     for call in names.calls:
         function = call.node.func
         if isinstance(function, ast.Attribute) and getattr(function.value, "id", "") == group:
@@ -70,10 +70,10 @@ def _of_group(names: Names, group: str, outer: tuple[str, ...]) -> list[ast.Func
                 added = _functions(names, call.node.args[:1], call.where)
                 if added is None:
                     return None
-                found += added
+                members += added
             elif function.attr in ("add_command", "add_typer"):
                 return None
-    return found
+    return members
 
 
 def _of_fire(names: Names, call: ast.Call, where: Where) -> list[ast.FunctionDef] | None:
@@ -91,13 +91,13 @@ def _of_fire(names: Names, call: ast.Call, where: Where) -> list[ast.FunctionDef
 
 def _functions(names: Names, nodes: Iterable[ast.expr], where: Where) -> list[ast.FunctionDef] | None:
     """Return the functions of this file that expressions name; None if one names something else."""
-    found: list[ast.FunctionDef] = []
+    functions: list[ast.FunctionDef] = []
     for node in nodes:
         definition = names.definition(node, where) if isinstance(node, ast.Name) else None
         if definition is None or definition.names is not names or not isinstance(definition.node, ast.FunctionDef):
             return None
-        found.append(definition.node)
-    return found
+        functions.append(definition.node)
+    return functions
 
 
 def _function(decorator: ast.expr) -> ast.expr:

@@ -37,18 +37,23 @@ def is_compiled(names: Names, model: ast.expr, where: Where, deepest: int = _DEE
         deepest: the number of functions to follow that get, pass or return the object.
     """
     if isinstance(model, ast.Call):
-        made = names.definition(model.func, where) if deepest else None
-        returns = own_returns(made.node) if made is not None and isinstance(made.node, ast.FunctionDef) else []
-        return made is not None and any(
-            each.value is not None and is_compiled(made.names, each.value, made.names.places[each], deepest - 1)
-            for each in returns
+        definition = names.definition(model.func, where) if deepest else None
+        returns = (
+            own_returns(definition.node)
+            if definition is not None and isinstance(definition.node, ast.FunctionDef)
+            else []
+        )
+        return definition is not None and any(
+            result.value is not None
+            and is_compiled(definition.names, result.value, definition.names.places[result], deepest - 1)
+            for result in returns
         )
     if not isinstance(model, (ast.Name, ast.Attribute)):
         return False
     if _gets_compiled(names, _variable(names, model, where), deepest):
         return True
     return deepest > 0 and any(
-        _comes_compiled(its_names, each, deepest - 1) for each, its_names in _bindings(names, model, where)
+        _comes_compiled(its_names, binding, deepest - 1) for binding, its_names in _bindings(names, model, where)
     )
 
 
@@ -70,7 +75,7 @@ def _comes_compiled(names: Names, binding: Binding, deepest: int) -> bool:
     values = handed(binding, names) if binding.kind == "arg" else None
     if values is None and binding.kind == "arg":
         values = handed_to_method(binding, names)
-    return any(is_compiled(each.names, each.value, each.where, deepest) for each in values or ())
+    return any(is_compiled(passed.names, passed.value, passed.where, deepest) for passed in values or ())
 
 
 def _bindings(names: Names, model: ast.Name | ast.Attribute, where: Where) -> Iterator[tuple[Binding, Names]]:
@@ -84,31 +89,31 @@ def _bindings(names: Names, model: ast.Name | ast.Attribute, where: Where) -> It
 
 def _parameter(names: Names, use: _Use) -> Iterator[tuple[_Variable, Names]]:
     """Yield the parameter of a function of the project that gets an argument."""
-    found = names.definition(use.call.func, use.where)
-    function = found.node if found is not None else None
-    if found is None or not isinstance(function, ast.FunctionDef):
+    definition = names.definition(use.call.func, use.where)
+    function = definition.node if definition is not None else None
+    if definition is None or not isinstance(function, ast.FunctionDef):
         return
-    given = [each.arg for each in function.args.args]
-    position = use.position + isinstance(found.names.parents.get(function), ast.ClassDef)  # self
+    given = [arg.arg for arg in function.args.args]
+    position = use.position + isinstance(definition.names.parents.get(function), ast.ClassDef)  # self
     name = use.keyword or (given[position] if position < len(given) else "")
-    for each in found.names.functions:
-        if each.node is function and name in each.scope.bindings:
-            yield (ast.dump(ast.Name(name, ast.Load())), id(each.scope)), found.names
+    for candidate in definition.names.functions:
+        if candidate.node is function and name in candidate.scope.bindings:
+            yield (ast.dump(ast.Name(name, ast.Load())), id(candidate.scope)), definition.names
 
 
 def _uses(names: Names) -> dict[_Variable, list[_Use]]:
     """Return the calls that pass a variable or an attribute."""
-    found: dict[_Variable, list[_Use]] = {}
+    by_variable: dict[_Variable, list[_Use]] = {}
     for call in names.calls:
         for position, value in enumerate(call.node.args):
             if isinstance(value, (ast.Name, ast.Attribute)):
                 use = _Use(call.node, call.where, position, "")
-                found.setdefault(_variable(names, value, call.where), []).append(use)
+                by_variable.setdefault(_variable(names, value, call.where), []).append(use)
         for keyword in call.node.keywords:
             if keyword.arg and isinstance(keyword.value, (ast.Name, ast.Attribute)):
                 use = _Use(call.node, call.where, -1, keyword.arg)
-                found.setdefault(_variable(names, keyword.value, call.where), []).append(use)
-    return found
+                by_variable.setdefault(_variable(names, keyword.value, call.where), []).append(use)
+    return by_variable
 
 
 def _compiled(names: Names) -> frozenset[_Variable]:

@@ -52,19 +52,19 @@ class Shared(NamedTuple):
 class Uses(NamedTuple):
     """The reads of a dataset; ``complete`` if no other is possible."""
 
-    found: tuple[Use, ...]
+    reads: tuple[Use, ...]
     complete: bool
 
     @property
     def phases(self) -> frozenset[str]:
         """Return the phases for which the dataset is read."""
-        return frozenset(use.phase for use in self.found)
+        return frozenset(use.phase for use in self.reads)
 
     @property
     def beside_training(self) -> Shared | None:
         """Return a read for training and one for something else, of one dataset, if there are both."""
-        for trains in self.found:
-            for use in self.found:
+        for trains in self.reads:
+            for use in self.reads:
                 if trains.phase == TRAIN != use.phase and use.sites == trains.sites:
                     return Shared(trains, use)
         return None

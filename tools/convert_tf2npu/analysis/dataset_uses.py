@@ -35,14 +35,14 @@ def uses_of(node: ast.AST, names: Names, only: str | None = None) -> Uses:
     """
     search = _Search(only, {p for p in names.ancestors(node) if isinstance(p, _FUNCTIONS)})
     search.follow(node, names, (), ())
-    return Uses(tuple(search.found), search.complete and bool(search.found))
+    return Uses(tuple(search.reads), search.complete and bool(search.reads))
 
 
 class _Search:
     """One search. It takes each way to an expression once."""
 
     def __init__(self, only: str | None, makers: set[ast.AST]) -> None:
-        self.found: list[Use] = []
+        self.reads: list[Use] = []
         self.complete = True
         self._only = only
         self._makers = makers  # functions in which the dataset is made
@@ -121,7 +121,7 @@ class _Search:
             self.complete = False
 
     def _read(self, phase: str, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
-        self.found.append(Use(phase, node, names, by, sites))
+        self.reads.append(Use(phase, node, names, by, sites))
 
     def _given(self, call: ast.AST, given: ast.AST, names: Names, sites: tuple[ast.AST, ...], part: Part) -> None:
         """Follow a value that a call gets as an argument."""
@@ -161,14 +161,14 @@ class _Search:
             return False
         function, theirs = definition
         if isinstance(function, ast.ClassDef):
-            made = [h for h in theirs.held(function, "__init__") if isinstance(h.binding.node, ast.FunctionDef)]
-            if len(made) != 1:
+            initializers = [h for h in theirs.held(function, "__init__") if isinstance(h.binding.node, ast.FunctionDef)]
+            if len(initializers) != 1:
                 return False
-            function, theirs = made[0].binding.node, made[0].names  # type: ignore[assignment]
+            function, theirs = initializers[0].binding.node, initializers[0].names  # type: ignore[assignment]
         if not isinstance(function, ast.FunctionDef):
             return False
         name = next((word for word, one in argument_pairs(function, call) if one is value), None)
-        before = len(self.found)
+        before = len(self.reads)
         complete, self.complete = self.complete, True
         for node in theirs.mentions(name, function) if name else ():
             bindings = theirs.lookup(name or "", theirs.place(theirs.parents[node])) or ()
@@ -176,7 +176,7 @@ class _Search:
                 b.kind == "arg" and b.where.scope.node is function for b in bindings
             ):
                 self.follow(node, theirs, sites, part)
-        is_read = bool(name) and (len(self.found) > before or self.complete)
+        is_read = bool(name) and (len(self.reads) > before or self.complete)
         self.complete = complete and self.complete and bool(name)
         return is_read
 
@@ -184,15 +184,17 @@ class _Search:
         """Follow a value to the uses of the name or attribute that it is assigned to."""
         if isinstance(target, (ast.Tuple, ast.List)):
             index = part[0] if part else None
-            if isinstance(index, int) and not any(isinstance(each, ast.Starred) for each in target.elts[: index + 1]):
+            if isinstance(index, int) and not any(
+                isinstance(part_before, ast.Starred) for part_before in target.elts[: index + 1]
+            ):
                 if index < len(target.elts):
                     self._assigned(target.elts[index], names, sites, part[1:])
             else:
                 self.complete = False
         elif isinstance(target, ast.Name):
-            self._each(name_mentions(target, names), sites, part)
+            self._follow_uses(name_mentions(target, names), sites, part)
         elif isinstance(target, ast.Attribute):
-            self._each(attribute_mentions(target, names), sites, part)
+            self._follow_uses(attribute_mentions(target, names), sites, part)
         elif isinstance(target, ast.Subscript) and isinstance(target.value, (ast.Name, ast.Attribute)):
             index_node = getattr(target.slice, "value", target.slice)
             key = (constant(index_node) or constant(target.slice) or (None,))[0]
@@ -201,7 +203,7 @@ class _Search:
         else:
             self.complete = False
 
-    def _each(self, uses: Iterable[Mention | None] | None, sites: tuple[ast.AST, ...], part: Part) -> None:
+    def _follow_uses(self, uses: Iterable[Mention | None] | None, sites: tuple[ast.AST, ...], part: Part) -> None:
         for use in [None] if uses is None else uses:
             if use is None:
                 self.complete = False
@@ -212,9 +214,9 @@ class _Search:
         """Follow the result of a function to its calls, and to the code that gets the function."""
         function = next((p for p in names.ancestors(node) if isinstance(p, _FUNCTIONS)), None)
         uses = mentions(function, names) if isinstance(function, ast.FunctionDef) else None
-        found = [use for use in uses or () if not is_in_tests(use)]
-        self.complete = self.complete and bool(found)
-        for use in found:
+        outside_tests = [use for use in uses or () if not is_in_tests(use)]
+        self.complete = self.complete and bool(outside_tests)
+        for use in outside_tests:
             call = use.names.parents[use.node]
             if not (isinstance(call, ast.Call) and is_call(use)):
                 self.follow(use.node, use.names, self._with(sites, use.node, function, use.names), part)
@@ -234,7 +236,7 @@ class _Search:
         if node is not loop.iter:  # type: ignore[attr-defined]
             return
         if part and isinstance(loop, ast.For) and isinstance(loop.target, ast.Name):  # for dataset in (a, b):
-            self._each(name_mentions(loop.target, names), sites, part[1:])
+            self._follow_uses(name_mentions(loop.target, names), sites, part[1:])
         elif part or isinstance(loop, ast.AsyncFor):
             self.complete = False
         elif isinstance(loop, ast.For):

@@ -35,8 +35,8 @@ def is_dataset(node: ast.AST, where: Where, names: Names, asked: frozenset[int] 
     asked |= {id(node)}
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in DATASET_METHODS:
         return is_dataset(node.func.value, where, names, asked)
-    found = origins(node, where, names, methods=True)
-    return bool(found) and all(is_dataset(origin.node, origin.where, origin.names, asked) for origin in found)
+    sources = origins(node, where, names, methods=True)
+    return bool(sources) and all(is_dataset(origin.node, origin.where, origin.names, asked) for origin in sources)
 
 
 def batched_dataset(context: Context, node: ast.Call) -> ast.AST:
@@ -112,35 +112,35 @@ def in_window(context: Context, node: ast.AST) -> bool:
 
 def _of_windows(names: Names) -> frozenset[ast.AST]:
     """Return what a file passes to group_by_window."""
-    found = set()
+    passed = set()
     for call in names.calls:
         if last_name(call.node.func) == "group_by_window":
             for value in call.node.args + [k.value for k in call.node.keywords]:
                 is_name = isinstance(value, (ast.Name, ast.Attribute))
                 definition = names.definition(value, call.where) if is_name else (value, names)
-                found.update([definition[0]] if definition else [])
-    return frozenset(found)
+                passed.update([definition[0]] if definition else [])
+    return frozenset(passed)
 
 
 def is_unbatched(context: Context, node: ast.AST) -> bool | None:
     """Return True if batches are taken apart again, so that a partial batch has no effect; None if it depends."""
-    found: list[bool] = []
+    certain: list[bool] = []
     for call, before in context.once(_unbatched):
         if node in before:
             around_it = set(context.names.ancestors(node))
-            found.append(
+            certain.append(
                 all(
                     parent in around_it
                     for parent in context.names.ancestors(call)
                     if isinstance(parent, (ast.If, ast.IfExp, ast.For, ast.While))
                 )
             )
-    return True if any(found) else None if found else False
+    return True if any(certain) else None if certain else False
 
 
 def _unbatched(context: Context) -> list[tuple[ast.Call, set[ast.AST]]]:
     """Return the calls that take batches apart, each with the expressions from which its dataset comes."""
-    found = []
+    unbatching = []
     for call in context.names.calls:
         function = call.node.func
         if not isinstance(function, ast.Attribute):
@@ -153,16 +153,16 @@ def _unbatched(context: Context) -> list[tuple[ast.Call, set[ast.AST]]]:
         ):
             before: set[ast.AST] = set()
             _before(context, function.value, call.where, before)
-            found.append((call.node, before))
-    return found
+            unbatching.append((call.node, before))
+    return unbatching
 
 
-def _before(context: Context, node: ast.AST, where: Where, found: set[ast.AST]) -> None:
-    while node not in found:
-        found.add(node)
+def _before(context: Context, node: ast.AST, where: Where, chain: set[ast.AST]) -> None:
+    while node not in chain:
+        chain.add(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
         elif isinstance(node, ast.Name):
             for binding in context.names.lookup(node.id, where) or ():
                 if binding.kind == "value" and binding.node is not None:
-                    _before(context, binding.node, binding.where, found)
+                    _before(context, binding.node, binding.where, chain)

@@ -62,9 +62,9 @@ def _is_of_project(names: Names, node: ast.expr, where: Where) -> bool:
         root = root.value
     bindings = names.lookup(root.id, where) or [] if isinstance(root, ast.Name) else []
     project = names.project
-    found = [
+    imported = [
         project.origin(binding.target + attributes, names.path)
         for binding in bindings
         if binding.kind == "import" and project is not None
     ]
-    return any(origin is not None and origin[1] for origin in found)
+    return any(origin is not None and origin[1] for origin in imported)

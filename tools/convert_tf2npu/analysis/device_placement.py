@@ -163,8 +163,8 @@ def _calls(names: Names, methods: frozenset[str]) -> bool:
 
 def is_of_other_library(function: ast.Attribute, where: Where, names: Names) -> bool:
     """Return True for a function of such a library, and a method of an object that it makes."""
-    found = [names.resolve(function, where), *(each.resolve() for each in origins(function.value, where, names))]
-    return any(name is not None and name.split(".")[0] in _OTHERS for name in found)
+    called = [names.resolve(function, where), *(origin.resolve() for origin in origins(function.value, where, names))]
+    return any(name is not None and name.split(".")[0] in _OTHERS for name in called)
 
 
 def first_call(context: Context, call: Call, names: frozenset[str], within: ast.AST, on_npu: bool = True) -> bool:
@@ -184,7 +184,7 @@ def first_call(context: Context, call: Call, names: frozenset[str], within: ast.
 def _first_calls(context: Context, names: frozenset[str], on_npu: bool) -> dict[ast.AST, ast.Call]:
     """Return the first call of one of some names in each part of a file that has one."""
     words = {last_part(name) for name in names}
-    found: dict[ast.AST, ast.Call] = {}
+    by_part: dict[ast.AST, ast.Call] = {}
     for call in context.names.calls:
         function = call.node.func
         if (
@@ -193,8 +193,8 @@ def _first_calls(context: Context, names: frozenset[str], on_npu: bool) -> dict[
             and (not on_npu or runs_on_npu(context, call.node))
         ):
             for around in context.names.ancestors(call.node):
-                found.setdefault(around, call.node)
-    return found
+                by_part.setdefault(around, call.node)
+    return by_part
 
 
 def function_of(context: Context, node: ast.AST) -> ast.AST:
@@ -241,8 +241,8 @@ def _host_functions(names: Names) -> tuple[frozenset[ast.AST], frozenset[ast.AST
             and names.types.of(call.node.func.value, call.where) == Type.DATASET
         )
         for value in call.node.args + [k.value for k in call.node.keywords]:
-            for found in [*_passed_functions(value, definitions), *_called_methods(names, value, call.where)]:
-                (certain if sure else likely).add(found)
+            for function_run in [*_passed_functions(value, definitions), *_called_methods(names, value, call.where)]:
+                (certain if sure else likely).add(function_run)
     called = _calls_by_function(names)
     return _closure(certain, called, definitions), _closure(likely, called, definitions)
 
@@ -292,8 +292,8 @@ def _used_on_host(function: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
     used = []
     for user in [names] + (users(names, name) or []):
         for mention in user.mentions(name):
-            found = user.definition(mention, user.place(mention))
-            if found is not None and found[0] is function:
+            definition = user.definition(mention, user.place(mention))
+            if definition is not None and definition[0] is function:
                 if _is_passed_on(mention, user):
                     return True
                 used.append((mention, user))
@@ -339,10 +339,12 @@ def _called_methods(names: Names, value: ast.expr, where: Where) -> list[ast.Fun
         if len(bindings) != 1 or bindings[0].kind != "value" or not isinstance(bindings[0].node, ast.Call):
             return []
         value, where = bindings[0].node, bindings[0].where
-    made = names.definition(value.func, where) if isinstance(value, ast.Call) else None
-    if made is None or made.names is not names or not isinstance(made.node, ast.ClassDef):
+    definition = names.definition(value.func, where) if isinstance(value, ast.Call) else None
+    if definition is None or definition.names is not names or not isinstance(definition.node, ast.ClassDef):
         return []
-    return [node for node in made.node.body if isinstance(node, ast.FunctionDef) and node.name in ("call", "__call__")]
+    return [
+        node for node in definition.node.body if isinstance(node, ast.FunctionDef) and node.name in ("call", "__call__")
+    ]
 
 
 def _calls_by_function(names: Names) -> dict[ast.AST, set[str]]:
@@ -373,12 +375,12 @@ def _closure(
     functions: set[ast.AST], called: dict[ast.AST, set[str]], definitions: dict[str, list[ast.AST]]
 ) -> frozenset[ast.AST]:
     """Return functions and all functions that they call."""
-    found = set(functions)
+    closed = set(functions)
     todo = list(functions)
     while todo:
         for word in called.get(todo.pop(), ()):
             for definition in definitions.get(word, ()):
-                if len(definitions[word]) == 1 and definition not in found:
-                    found.add(definition)
+                if len(definitions[word]) == 1 and definition not in closed:
+                    closed.add(definition)
                     todo.append(definition)
-    return frozenset(found)
+    return frozenset(closed)

@@ -62,5 +62,7 @@ def program_texts(context: Context) -> list[bytes]:
     project, path = context.names.project, context.names.path
     own = context.source.text.encode("utf-8", "replace")
     return (
-        [own] + [project.raw(each) for each in project.bringing({path})] if project and path in project.paths else [own]
+        [own] + [project.raw(other) for other in project.bringing({path})]
+        if project and path in project.paths
+        else [own]
     )

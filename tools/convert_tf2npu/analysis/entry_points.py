@@ -88,9 +88,9 @@ def program(context: Context) -> Iterator[Facts]:
 def facts_in(project: ModuleIndex, paths: AbstractSet[str]) -> Iterator[Facts]:
     """Yield the facts of the files that can be read."""
     for path in paths:
-        found = project.once(facts, path)
-        if found is not None:
-            yield found
+        facts_there = project.once(facts, path)
+        if facts_there is not None:
+            yield facts_there
 
 
 def is_started(context: Context) -> bool:
@@ -127,7 +127,7 @@ def scripts_with(project: ModuleIndex, path: str) -> list[str]:
 
     Tests and packages are left out, and so are scripts that install or document a package.
     """
-    return [each for each in project.bringing({path}) - {path} if project.once(_may_start, each)]
+    return [script for script in project.bringing({path}) - {path} if project.once(_may_start, script)]
 
 
 def programs_with(project: ModuleIndex, path: str) -> list[str]:
@@ -178,8 +178,8 @@ def _trains(names: Names, call: Call) -> bool:
     function = call.node.func
     if not isinstance(function, ast.Attribute) or function.attr not in TRAINING_METHODS:
         return False
-    found = names.types.of(function.value, call.where)
-    return found == Type.MODEL or isinstance(found, Instance) or trains_as_keras(names, call)
+    kind = names.types.of(function.value, call.where)
+    return kind == Type.MODEL or isinstance(kind, Instance) or trains_as_keras(names, call)
 
 
 def _starts(names: Names, call: Call) -> bool:
@@ -197,27 +197,27 @@ def _starts(names: Names, call: Call) -> bool:
 def _runs_work(names: Names, call: Call) -> bool:
     """Return True if a call runs a function of the project, or makes or uses an object of a class, with TensorFlow."""
     function = call.node.func
-    found = names.definition(function, call.where)
-    if found is None and isinstance(function, ast.Attribute):
+    definition = names.definition(function, call.where)
+    if definition is None and isinstance(function, ast.Attribute):
         kind = names.types.of(function.value, call.where)
-        found = Definition(kind.owner, kind.names) if isinstance(kind, Instance) else None
-    if found is None or not isinstance(found.node, (ast.FunctionDef, ast.ClassDef)):
+        definition = Definition(kind.owner, kind.names) if isinstance(kind, Instance) else None
+    if definition is None or not isinstance(definition.node, (ast.FunctionDef, ast.ClassDef)):
         return False
-    theirs = found.names
-    return any(_is_work(theirs, each) and found.node in theirs.ancestors(each.node) for each in theirs.calls)
+    theirs = definition.names
+    return any(_is_work(theirs, inner) and definition.node in theirs.ancestors(inner.node) for inner in theirs.calls)
 
 
 def _needs_switch(names: Names) -> bool:
     """Return True if a file that uses compat.v1 already builds a graph outside of ``tf.Graph().as_default()``."""
     if had_gelu(names) and any(b.target == "tensorflow" for bs in names.module.bindings.values() for b in bs):
         return False  # as before its gelu of TensorFlow 2 was replaced
-    found = False
+    builds_graph = False
     for call in names.calls:
         spelled = names.spelled(call.node.func, call.where) or ""
         if became(spelled) == NEW:
             return False
-        found = (
-            found
+        builds_graph = (
+            builds_graph
             or spelled.startswith(V1)
             and canonical(spelled) in _ONLY_IN_GRAPHS
             and not any(
@@ -225,4 +225,4 @@ def _needs_switch(names: Names) -> bool:
                 for parent in names.ancestors(call.node)
             )
         )
-    return found
+    return builds_graph

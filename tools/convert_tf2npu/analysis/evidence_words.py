@@ -81,7 +81,7 @@ def kinds_of_names(names: bytes) -> Iterator[str]:
 
 def with_others(kinds: Iterable[str]) -> frozenset[str]:
     """Return kinds of evidence with those that they include: eager code is of version 2, and its gradients train."""
-    found = frozenset(kinds)
-    if _EAGER in found:
-        found |= {"two", "trains"} if _GRADIENTS in found else {"two"}
-    return found
+    included = frozenset(kinds)
+    if _EAGER in included:
+        included |= {"two", "trains"} if _GRADIENTS in included else {"two"}
+    return included

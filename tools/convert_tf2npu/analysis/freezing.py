@@ -88,15 +88,17 @@ def _is_harmless(context: Context, session: ast.Name) -> bool:
         return False
     call = names.parents.get(parent)
     if parent.attr == "run" and isinstance(call, ast.Call) and len(call.args) == 1:
-        return all(_initializes(context, each) for each in getattr(call.args[0], "elts", call.args))
+        return all(_initializes(context, fetch) for fetch in getattr(call.args[0], "elts", call.args))
     return parent.attr in _READS
 
 
 def _initializes(context: Context, node: ast.expr) -> bool:
     """Return True if a fetch is the initializer of variables or tables, or a name of one."""
     if isinstance(node, ast.Name):
-        found = context.names.lookup(node.id, context.names.place(node)) or ()
-        return bool(found) and all(isinstance(each.node, ast.Call) and _makes(each.node) for each in found)
+        bindings = context.names.lookup(node.id, context.names.place(node)) or ()
+        return bool(bindings) and all(
+            isinstance(binding.node, ast.Call) and _makes(binding.node) for binding in bindings
+        )
     return isinstance(node, ast.Call) and _makes(node)
 
 

@@ -90,13 +90,13 @@ def form_of_function(function: Function, names: Names) -> str | None:
 
 def _known(formula: Callable[[float], _Value]) -> str | None:
     try:
-        found = [formula(x) for x in _POINTS]
+        values = [formula(x) for x in _POINTS]
     except (_Unknown, ValueError, OverflowError, ZeroDivisionError, TypeError, RecursionError):
         return None
-    if not all(value.tensor for value in found):
+    if not all(value.tensor for value in values):
         return None
     for name, inner in _FORMS.items():
-        if all(abs(v.number - 0.5 * x * (1 + inner(x))) < _TOLERANCE for x, v in zip(_POINTS, found)):
+        if all(abs(v.number - 0.5 * x * (1 + inner(x))) < _TOLERANCE for x, v in zip(_POINTS, values)):
             return name
     return None
 
@@ -177,9 +177,9 @@ def _evaluate(node: ast.AST, local: dict[str, _Value], names: Names, where: Wher
             raise _Unknown
         return _Value(float(value[0]), False)
     if isinstance(node, (ast.Name, ast.Attribute)):
-        found = local.get(ast.dump(node))
-        if found is not None:
-            return found
+        known = local.get(ast.dump(node))
+        if known is not None:
+            return known
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         left = _evaluate(node.left, local, names, where)
         right = _evaluate(node.right, local, names, where)
@@ -202,9 +202,9 @@ def _outer(node: ast.Name, local: dict[str, _Value], names: Names, where: Where)
     """Return the value of a constant outside of the function."""
     bindings = names.lookup(node.id, where) or []
     if len(bindings) == 1 and bindings[0].kind == "value" and bindings[0].node is not None:
-        found = _evaluate(bindings[0].node, {}, names, bindings[0].where)
-        if not found.tensor:
-            return found
+        value = _evaluate(bindings[0].node, {}, names, bindings[0].where)
+        if not value.tensor:
+            return value
     raise _Unknown
 
 

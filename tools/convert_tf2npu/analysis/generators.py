@@ -23,15 +23,15 @@ def looped_slice(context: Context, call: Call, value: ast.expr) -> Slice | None:
     return yielded_slice(context, over) if isinstance(over, ast.Call) else None
 
 
-def yielded_slice(context: Context, made: ast.Call) -> Slice | None:
+def yielded_slice(context: Context, call: ast.Call) -> Slice | None:
     """Return the slice that a generator of the file yields of which the last one may be smaller."""
     names = context.names
-    function = names.definition(made.func, names.place(made))
+    function = names.definition(call.func, names.place(call))
     if function is None or function.names is not names:
         return None
     for node in ast.walk(function.node):
         if isinstance(node, ast.Yield) and node.value is not None:
-            at = Call(made, names.place(node))
+            at = Call(call, names.place(node))
             for part in _elements(node.value):
                 piece = slice_of(context, at, bound_value(context, at, part))
                 if piece is not None:
@@ -50,10 +50,10 @@ def _elements(value: ast.expr) -> Iterator[ast.expr]:
 def uneven_parts(context: Context, call: Call, value: ast.expr) -> bool:
     """Return True if a loop takes a value from ``numpy.array_split``, whose parts may have two lengths."""
     over = _iterated(context, call, value)
-    made = bound_value(context, call, over) if over is not None else None
-    if not isinstance(made, ast.Call) or context.called.get(made) != "numpy.array_split" or len(made.args) < 2:
+    split = bound_value(context, call, over) if over is not None else None
+    if not isinstance(split, ast.Call) or context.called.get(split) != "numpy.array_split" or len(split.args) < 2:
         return False
-    rows, parts = rows_of(context, made.args[0], call.where), integer_of(context, made.args[1], call.where)
+    rows, parts = rows_of(context, split.args[0], call.where), integer_of(context, split.args[1], call.where)
     return not rows or not parts or rows % parts != 0
 
 
@@ -76,10 +76,10 @@ def sequence_of(context: Context, call: Call, value: ast.expr) -> ClassDefinitio
     """Return the class of the project of a ``keras.utils.Sequence`` whose last batch may be smaller, or None."""
     for origin in origins(value, call.where, context.names):
         if isinstance(origin.node, ast.Call):
-            made = origin.names.definition(origin.node.func, origin.where)
-            if made is not None and isinstance(made.node, ast.ClassDef):
-                owner = ClassDefinition(made.node, made.names)
-                if not _SEQUENCES.isdisjoint(made.names.ancestry(made.node)) and _leaves_rest(owner):
+            definition = origin.names.definition(origin.node.func, origin.where)
+            if definition is not None and isinstance(definition.node, ast.ClassDef):
+                owner = ClassDefinition(definition.node, definition.names)
+                if not _SEQUENCES.isdisjoint(definition.names.ancestry(definition.node)) and _leaves_rest(owner):
                     return owner
     return None
 
@@ -89,9 +89,9 @@ def _leaves_rest(owner: ClassDefinition) -> bool:
     methods = {
         word: [held.binding.node for held in owner.names.held(owner.node, word)] for word in ("__len__", "__getitem__")
     }
-    if any(len(found) != 1 for found in methods.values()):
+    if any(len(methods_of_name) != 1 for methods_of_name in methods.values()):
         return False
-    count, item = (found[0] for found in methods.values())
+    count, item = (methods_of_name[0] for methods_of_name in methods.values())
     returned = [node.value for node in _inside(count) if isinstance(node, ast.Return)]
     cuts = any(isinstance(node, ast.Slice) and node.lower and node.upper and not node.step for node in _inside(item))
     decides = any(isinstance(node, (ast.If, ast.IfExp)) for node in _inside(item))

@@ -36,8 +36,8 @@ def literal_without_gpu(context: Context, device: ast.expr, call: Call) -> str |
 
 def gpu_numbers(node: ast.AST) -> list[ast.expr]:
     """Return the expressions that an expression fills into names of GPUs as the number."""
-    found = (_template(part) for part in ast.walk(node) if isinstance(part, ast.expr))
-    return [number for text, numbers in found if _ONE_OF_SEVERAL.fullmatch(text) for number in numbers]
+    templates = (_template(part) for part in ast.walk(node) if isinstance(part, ast.expr))
+    return [number for text, numbers in templates if _ONE_OF_SEVERAL.fullmatch(text) for number in numbers]
 
 
 def _template(device: ast.expr) -> tuple[str, list[ast.expr]]:

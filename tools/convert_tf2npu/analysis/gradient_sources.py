@@ -72,7 +72,7 @@ class Trace:
         elif isinstance(node, ast.Call):
             yield from self._call(node, where, names, part)
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-            yield from self._each(node, where, names)
+            yield from self._members(node, where, names)
         elif isinstance(node, ast.IfExp):
             yield from self.of(node.body, where, names, part)
             yield from self.of(node.orelse, where, names, part)
@@ -148,14 +148,14 @@ class Trace:
                 sources += self.of(returned.value, place, its_names, part)
         if returns and (not sources or any(source.kind == UNKNOWN for source in sources)):
             given = [self.of(value, where, names) for value in node.args + [k.value for k in node.keywords]]
-            handed_in = [s for each in given for s in each if s.kind != UNKNOWN]
+            handed_in = [s for group in given for s in group if s.kind != UNKNOWN]
             sources = handed_in or sources  # it computes gradients from others, such as their mean
         yield from sources or [GradientSource(UNKNOWN, node, where, names)]
 
     def _operands(self, nodes: list[ast.expr], whole: ast.AST, where: Where, names: Names) -> Iterator[GradientSource]:
         """Return the sources among the operands; factors and limits have none."""
-        found = [source for node in nodes for source in self.of(node, where, names)]
-        known = [source for source in found if source.kind != UNKNOWN]
+        sources = [source for node in nodes for source in self.of(node, where, names)]
+        known = [source for source in sources if source.kind != UNKNOWN]
         yield from known or [GradientSource(UNKNOWN, whole, where, names)]
 
     def _attribute(self, node: ast.Attribute, where: Where, names: Names) -> Iterator[GradientSource]:
@@ -196,7 +196,7 @@ class Trace:
         if not filled:
             yield GradientSource(UNKNOWN, use, binding.where, names)
 
-    def _each(self, node: ast.AST, where: Where, names: Names) -> Iterator[GradientSource]:
+    def _members(self, node: ast.AST, where: Where, names: Names) -> Iterator[GradientSource]:
         """Return the sources of a list that is made from others."""
         value = _first(node.elt)  # type: ignore[attr-defined]
         if self._kind(value, where, names) or self._is_of_project(value, where, names):
@@ -207,19 +207,19 @@ class Trace:
             for generator in node.generators  # type: ignore[attr-defined]
             for target in _targets(generator.target)
         }
-        found = False
+        is_followed = False
         for name in [n for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in loops]:
-            found = True
+            is_followed = True
             generator = loops[name.id]
             yield from self._taken(generator.target, generator.iter, name.id, where, names)
-        if not found:
+        if not is_followed:
             yield from self.of(value, where, names)
 
     def _is_of_project(self, node: ast.AST, where: Where, names: Names) -> bool:
         """Return True for a call of a function of the project that computes gradients itself."""
         return isinstance(node, ast.Call) and all(
             isinstance(origin.node, ast.FunctionDef)
-            and any(self._kind(each, origin.names.place(each), origin.names) for each in ast.walk(origin.node))
+            and any(self._kind(part, origin.names.place(part), origin.names) for part in ast.walk(origin.node))
             for origin in origins(node.func, where, names)
         )
 
@@ -248,11 +248,11 @@ class Trace:
 
 def _appends(names: Names) -> dict[int, list[Call]]:
     """Return the calls that add to lists by the ids of their scopes."""
-    found: dict[int, list[Call]] = {}
+    by_scope: dict[int, list[Call]] = {}
     for call in names.calls:
         if isinstance(call.node.func, ast.Attribute) and call.node.func.attr in ("append", "extend"):
-            found.setdefault(id(call.where.scope), []).append(call)
-    return found
+            by_scope.setdefault(id(call.where.scope), []).append(call)
+    return by_scope
 
 
 def _first(node: ast.expr) -> ast.expr:

@@ -42,24 +42,24 @@ class Applied(NamedTuple):
 
 def applied(names: Names) -> list[Applied]:
     """Return the calls of apply_gradients in a module."""
-    found = []
+    calls = []
     for call in names.calls:
         if isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "apply_gradients":
             pairs = bind(call.node, PAIRS).args.get("grads_and_vars")
             sources = Trace().of(pairs, call.where, names) if pairs is not None else []
-            found.append(Applied(call.node, call.where, sources))
-    return found
+            calls.append(Applied(call.node, call.where, sources))
+    return calls
 
 
 def applied_in(project: ModuleIndex) -> dict[str, list[Applied]]:
     """Return the calls of apply_gradients in the files of a project."""
-    found: dict[str, list[Applied]] = {}
+    by_file: dict[str, list[Applied]] = {}
     for path in project.paths:
         if path.endswith((".py", ".pyw")) and b"apply_gradients" in project.raw(path):
             module = project.module(path)
             if module is not None:
-                found[path] = applied(module.names)
-    return found
+                by_file[path] = applied(module.names)
+    return by_file
 
 
 def applied_here(context: Context) -> Mapping[ast.AST | None, Applied]:
@@ -68,18 +68,18 @@ def applied_here(context: Context) -> Mapping[ast.AST | None, Applied]:
 
 
 def _applied_here(context: Context) -> dict[ast.AST | None, Applied]:
-    return {each.call: each for each in applied(context.names)}
+    return {application.call: application for application in applied(context.names)}
 
 
-def only_applies(context: Context, made: ast.Call) -> bool:
+def only_applies(context: Context, optimizer: ast.Call) -> bool:
     """Return True if an optimizer only applies gradients that the script computes or averages itself.
 
     Args:
         context: of its file.
-        made: the call that makes it.
+        optimizer: the call that makes it.
     """
     names, here = context.names, applied_here(context)
-    statement = names.parents.get(made)
+    statement = names.parents.get(optimizer)
     if isinstance(statement, ast.Attribute) and statement.attr == "apply_gradients":
         whole = names.parents.get(statement)
         return whole in here and _is_by_script(here[whole])
@@ -95,28 +95,28 @@ def only_applies(context: Context, made: ast.Call) -> bool:
 def _are_only_applied(context: Context, word: str) -> bool:
     """Return True if all that a file does with the optimizers of one name is to apply gradients of the script."""
     names, here = context.names, applied_here(context)
-    found, computes = [], False
+    applications, computes = [], False
     for node in names.mentions(word):
         bindings = names.lookup(word, names.place(node)) if isinstance(node, ast.Name) else None
-        if not bindings or not all(_is_made(names, each.node) for each in bindings):
+        if not bindings or not all(_is_made(names, binding.node) for binding in bindings):
             return False
         parent = names.parents.get(node)
         call = names.parents.get(parent) if parent is not None else None
         method = parent.attr if isinstance(parent, ast.Attribute) and isinstance(call, ast.Call) else ""
         if method == "apply_gradients":
-            found += [here[call]] if call in here else []
+            applications += [here[call]] if call in here else []
         elif method == "compute_gradients":
             computes = True
         elif not (isinstance(parent, ast.Call) and role(parent, names.place(parent), names) == AROUND):
             return False
     if not computes and _BY_HAND in context.called.values():  # around such an optimizer a wrapper has no effect
-        return bool(found)
+        return bool(applications)
     gathered = context.once(_gathered)
-    return bool(found) and all(
-        each.call in gathered
-        or _is_by_script(each)
-        and not (computes and any(source.kind != AVERAGED for source in each.sources))
-        for each in found
+    return bool(applications) and all(
+        application.call in gathered
+        or _is_by_script(application)
+        and not (computes and any(source.kind != AVERAGED for source in application.sources))
+        for application in applications
     )
 
 
@@ -125,8 +125,8 @@ def _is_made(names: Names, node: ast.AST | None) -> bool:
     return isinstance(node, ast.Call) and role(node, names.place(node), names) in (MADE, AROUND)
 
 
-def _is_by_script(each: Applied) -> bool:
-    return bool(each.sources) and all(source.kind in (BY_HAND, AVERAGED) for source in each.sources)
+def _is_by_script(application: Applied) -> bool:
+    return bool(application.sources) and all(source.kind in (BY_HAND, AVERAGED) for source in application.sources)
 
 
 def averaged_where_applied(context: Context) -> list[Applied]:
@@ -137,12 +137,12 @@ def averaged_where_applied(context: Context) -> list[Applied]:
     """
     gathered = context.once(_gathered)
     return [
-        each
-        for each in applied_here(context).values()
-        if each.call in gathered
+        application
+        for application in applied_here(context).values()
+        if application.call in gathered
         and all(
             source.kind != BY_OPTIMIZER or _all_only_apply(context, source.node, source.where)  # type: ignore[arg-type]
-            for source in each.sources
+            for source in application.sources
         )
     ]
 
@@ -156,37 +156,44 @@ def averages(context: Context, call: ast.Call) -> bool:
 
 def _averaged_by_hand(context: Context) -> frozenset[ast.AST]:
     """Return the calls of tf.gradients, and of averages, whose gradients are applied."""
-    once = {each.call for each in averaged_where_applied(context)}
-    sources = (source for each in applied_here(context).values() if each.call not in once for source in each.sources)
+    once = {application.call for application in averaged_where_applied(context)}
+    sources = (
+        source
+        for application in applied_here(context).values()
+        if application.call not in once
+        for source in application.sources
+    )
     return frozenset(source.node for source in sources if source.kind in (BY_HAND, AVERAGED))
 
 
 def _all_only_apply(context: Context, computing: ast.Call, where: Where) -> bool:
     """Return True if the optimizers of a call of compute_gradients are known, and none is wrapped."""
-    made = [each.node for each in origins(computing.func.value, where, context.names)]  # type: ignore[attr-defined]
-    return all(isinstance(each, ast.Call) and only_applies(context, each) for each in made)
+    optimizers = [origin.node for origin in origins(computing.func.value, where, context.names)]  # type: ignore[attr-defined]
+    return all(isinstance(optimizer, ast.Call) and only_applies(context, optimizer) for optimizer in optimizers)
 
 
 def _gathered(context: Context) -> frozenset[ast.AST]:
     """Return the calls of apply_gradients whose gradients all come from loops that they are not in."""
     names, every = context.names, applied_here(context).values()
-    uses = collections.Counter(id(source.node) for each in every for source in each.sources)
+    uses = collections.Counter(id(source.node) for application in every for source in application.sources)
     clips: dict[ast.AST, set[ast.AST]] = {}  # by each node around them
     for call in names.calls:
         if "clip" in last_name(call.node.func):
             for around in names.ancestors(call.node):
                 clips.setdefault(around, set()).add(call.node)
     clipped = len(clips.get(names.tree, ()))
-    found: set[ast.AST] = set()
-    for each in every:
-        loops = [_loop_of(source, each.call, names) for source in each.sources if uses[id(source.node)] == 1]
-        pairs = bind(each.call, PAIRS).args.get("grads_and_vars")
-        is_of_loops = len(loops) == len(each.sources) and all(loops)
+    gathered: set[ast.AST] = set()
+    for application in every:
+        loops = [
+            _loop_of(source, application.call, names) for source in application.sources if uses[id(source.node)] == 1
+        ]
+        pairs = bind(application.call, PAIRS).args.get("grads_and_vars")
+        is_of_loops = len(loops) == len(application.sources) and all(loops)
         # Clipping behind the loops would come before the average.
         inside = set().union(*(clips.get(loop, ()) for loop in loops if loop is not None))
         if is_of_loops and isinstance(pairs, _ITERABLES) and len(inside) == clipped:
-            found.add(each.call)
-    return frozenset(found)
+            gathered.add(application.call)
+    return frozenset(gathered)
 
 
 def _loop_of(source: GradientSource, apply: ast.Call, names: Names) -> ast.AST | None:
@@ -197,7 +204,7 @@ def _loop_of(source: GradientSource, apply: ast.Call, names: Names) -> ast.AST |
     loops = [*_loops_around(source.node, names)]
     if loops:
         return None if loops[0] in around_apply else loops[0]
-    function = next((each for each in names.ancestors(source.node) if isinstance(each, ast.FunctionDef)), None)
+    function = next((around for around in names.ancestors(source.node) if isinstance(around, ast.FunctionDef)), None)
     uses = names.mentions(function.name) if function is not None else ()
     return next((loop for use in uses for loop in _loops_around(use, names) if loop not in around_apply), None)
 

@@ -61,9 +61,9 @@ def is_data_service(name: str) -> bool:
     return f"{name}.".startswith("horovod.tensorflow.data.")
 
 
-def is_of_other_framework(context: Context, found: list[Imported]) -> bool:
+def is_of_other_framework(context: Context, imports: list[Imported]) -> bool:
     """Return True for a file with imports of Horovod for PyTorch or MXNet, and none of TensorFlow."""
-    parts = {part_of(imported.name) for imported in found}
+    parts = {part_of(imported.name) for imported in imports}
     if parts.isdisjoint(("torch", "mxnet")) or not parts.isdisjoint(_FRAMEWORKS):
         return False
     names = context.names
@@ -80,8 +80,8 @@ def horovod_imports(context: Context) -> list[Imported]:
     project = context.names.project
     if project is not None and project.origin("horovod", context.names.path) is not None:
         return []
-    found = [*_statements(context), *_calls(context)]
-    return sorted(found, key=lambda imported: imported.start)
+    imports = [*_statements(context), *_calls(context)]
+    return sorted(imports, key=lambda imported: imported.start)
 
 
 def _statements(context: Context) -> Iterator[Imported]:

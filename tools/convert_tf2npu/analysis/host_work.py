@@ -154,13 +154,13 @@ def prints(body: list[ast.stmt]) -> bool:
 
 def _imported(tree: ast.AST) -> set[str]:
     """Return the first parts of the modules that a file imports; "." for modules of its own package."""
-    found: set[str] = set()
+    roots: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found.update(_first_parts(alias.name for alias in node.names))
+            roots.update(_first_parts(alias.name for alias in node.names))
         elif isinstance(node, ast.ImportFrom):
-            found.update(_first_parts([node.module or "."]) if not node.level else ["."])
-    return found
+            roots.update(_first_parts([node.module or "."]) if not node.level else ["."])
+    return roots
 
 
 def _first_parts(modules: Iterable[str]) -> list[str]:

@@ -42,8 +42,8 @@ def _use_of(names: Names, node: ast.AST) -> Use:
         return Use.PROGRAM
     name = canonical(spelled)
     if name == SET_SESSION and len(node.args) == 1 and not node.keywords:
-        made = _made(names, node.args[0], where)
-        return Use.PROGRAM if made is None else use_of(names, made)
+        use = _made(names, node.args[0], where)
+        return Use.PROGRAM if use is None else use_of(names, use)
     if name not in _MAKERS or node.args or [keyword.arg for keyword in node.keywords] != ["config"]:
         return Use.PROGRAM
     if any(getattr(call.node.func, "attr", getattr(call.node.func, "id", "")) in _DEFAULTS for call in names.calls):

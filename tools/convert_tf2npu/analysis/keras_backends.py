@@ -21,8 +21,8 @@ _OTHERS = frozenset({"jax", "torch", "numpy", "openvino", "theano", "cntk", "mxn
 
 def other_backends(names: Names) -> list[tuple[ast.AST, str]]:
     """Return the statements and calls that choose a backend other than TensorFlow, each with the backend."""
-    found = ((node, (constant(value) or ("",))[0]) for node, value in _chosen(names))
-    return [(node, str(backend)) for node, backend in found if backend in _OTHERS]
+    chosen = ((node, (constant(value) or ("",))[0]) for node, value in _chosen(names))
+    return [(node, str(backend)) for node, backend in chosen if backend in _OTHERS]
 
 
 def may_choose(text: str) -> bool:
@@ -52,13 +52,13 @@ def _has_other_backend(project: ModuleIndex, script: str) -> bool:
 
 def _choosing(project: ModuleIndex) -> dict[str, bool]:
     """Return the files that choose another backend; True for those that do so when they are imported."""
-    found: dict[str, bool] = {}
+    by_file: dict[str, bool] = {}
     for path in project.paths:
         module = project.module(path) if any(word in project.raw(path) for word in _WORDS) else None
         chosen = other_backends(module.names) if module else []
         if module and chosen:
-            found[path] = any(module.names.place(node).scope is module.names.module for node, _ in chosen)
-    return found
+            by_file[path] = any(module.names.place(node).scope is module.names.module for node, _ in chosen)
+    return by_file
 
 
 def _chosen(names: Names) -> Iterator[tuple[ast.AST, ast.expr]]:

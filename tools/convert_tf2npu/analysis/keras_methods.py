@@ -18,8 +18,8 @@ def is_keras_method(context: Context, call: Call) -> bool:
         isinstance(function, ast.Attribute)
         and context.types.of(function.value, call.where) == Type.MODEL
         and not any(
-            _replaces(names, made, where, function.attr)
-            for names, made, where in _creations(context.names, function.value, call.where)
+            _replaces(names, creation, where, function.attr)
+            for names, creation, where in _creations(context.names, function.value, call.where)
         )
     )
 
@@ -29,21 +29,21 @@ def _creations(names: Names, value: ast.expr, where: Where) -> Iterator[tuple[Na
     if isinstance(value, ast.Call):
         yield names, value, where
         return
-    found: list[tuple[Binding, Names]] = []
+    held: list[tuple[Binding, Names]] = []
     if isinstance(value, ast.Name):
-        found = [(binding, names) for binding in names.lookup(value.id, where) or ()]
+        held = [(binding, names) for binding in names.lookup(value.id, where) or ()]
     elif isinstance(value, ast.Attribute):
         owner = names.owner(value.value, where)
-        found = list(owner.names.held(owner.node, value.attr)) if owner else []
-        found = found or [(binding, names) for binding in names.assigned(value, where)]
-    for binding, home in found:
+        held = list(owner.names.held(owner.node, value.attr)) if owner else []
+        held = held or [(binding, names) for binding in names.assigned(value, where)]
+    for binding, home in held:
         if binding.kind == "value" and isinstance(binding.node, ast.Call):
             yield home, binding.node, binding.where
 
 
-def _replaces(names: Names, made: ast.Call, where: Where, method: str) -> bool:
+def _replaces(names: Names, creation: ast.Call, where: Where, method: str) -> bool:
     """Return True if an object is of a class of the project with a method that does not call the one of its base."""
-    definition = names.definition(made.func, where)
+    definition = names.definition(creation.func, where)
     if definition is None or not isinstance(definition.node, ast.ClassDef):
         return False
     own = [held.binding.node for held in definition.names.held(definition.node, method) if held.binding.kind == "def"]

@@ -18,13 +18,13 @@ def imports_keras(names: Names) -> bool:
 def keras_imports(names: Names) -> list[Binding]:
     """Return the imports of the package, those left out that a script tries with ``tf.keras`` first or second."""
     scopes = [names.module] + [function.scope for function in names.functions]
-    found: list[Binding] = []
+    package_imports: list[Binding] = []
     for scope in scopes:
         for bindings in scope.bindings.values():
             imports = [b for b in bindings if b.kind == "import" and b.node is not None]
             has_both = any(b.target.startswith("tensorflow.") for b in imports)
-            found += [b for b in imports if _is_of_keras(names, b) and not (has_both and _is_tried(names, b))]
-    return found
+            package_imports += [b for b in imports if _is_of_keras(names, b) and not (has_both and _is_tried(names, b))]
+    return package_imports
 
 
 def _is_tried(names: Names, binding: Binding) -> bool:

@@ -50,22 +50,22 @@ def later_calls(context: Context) -> list[tuple[Call, str]]:
 
 
 def _later_calls(context: Context) -> list[tuple[Call, str]]:
-    found_calls = []
+    lacking_calls = []
     for call in context.names.calls:
         name = context.called.get(call.node, "")
         if name.startswith(_ROOT):
-            found = _newer(call, name, context.names)
+            lacking = _newer(call, name, context.names)
         else:
-            found = _method(context, call) if getattr(call.node.func, "attr", "") in _ALL_METHODS else ""
-        if found and not _is_left(context.names, context.source, call.node):
-            found_calls.append((call, found))
-    return found_calls
+            lacking = _method(context, call) if getattr(call.node.func, "attr", "") in _ALL_METHODS else ""
+        if lacking and not _is_left(context.names, context.source, call.node):
+            lacking_calls.append((call, lacking))
+    return lacking_calls
 
 
 def later_stars(context: Context) -> list[tuple[ast.AST, str]]:
     """Return the star imports of modules that TensorFlow 2.6 lacks, each with the name of the module."""
-    found = [(star.node, _newer_name(canonical(star.module))) for star in context.names.stars]
-    return [(node, name) for node, name in found if name and not _is_left(context.names, context.source, node)]
+    stars = [(star.node, _newer_name(canonical(star.module))) for star in context.names.stars]
+    return [(node, name) for node, name in stars if name and not _is_left(context.names, context.source, node)]
 
 
 def _is_private(names: Names, call: Call) -> bool:
@@ -73,8 +73,8 @@ def _is_private(names: Names, call: Call) -> bool:
     root = call.node.func
     while isinstance(root, ast.Attribute):
         root = root.value
-    found = names.lookup(root.id, call.where) if isinstance(root, ast.Name) else None
-    return any(public(each.target) != each.target for each in found or () if each.kind == "import")
+    bindings = names.lookup(root.id, call.where) if isinstance(root, ast.Name) else None
+    return any(public(binding.target) != binding.target for binding in bindings or () if binding.kind == "import")
 
 
 def _is_left(names: Names, source: Source, node: ast.AST) -> bool:
@@ -125,10 +125,10 @@ def later_uses(names: Names, source: Source) -> Iterator[LaterUse]:
         name = _known(spelled) if spelled.startswith(_ROOT) else ""
         if not name or _is_left(names, source, root):
             continue
-        found = names.lookup(root.id, where) or []
-        targets = {canonical(each.target) if each.kind == "import" else "" for each in found}
-        binding = found[0] if len(targets) == 1 and "" not in targets else None
-        if found and binding is None or binding is not None and public(binding.target) != binding.target:
+        bindings = names.lookup(root.id, where) or []
+        targets = {canonical(bound.target) if bound.kind == "import" else "" for bound in bindings}
+        binding = bindings[0] if len(targets) == 1 and "" not in targets else None
+        if bindings and binding is None or binding is not None and public(binding.target) != binding.target:
             continue
         rest = rest_of(spelled)[len(name) + 1 :]
         depth = len(chain) - 1 - (rest.count(".") + 1 if rest else 0)
@@ -143,9 +143,9 @@ def _known(name: str) -> str:
     parts = rest_of(name).split(".")
     return next(
         (
-            each
-            for each in (".".join(parts[:end]) for end in range(len(parts), 0, -1))
-            if each in MOVED or each in BACKPORTS
+            candidate
+            for candidate in (".".join(parts[:end]) for end in range(len(parts), 0, -1))
+            if candidate in MOVED or candidate in BACKPORTS
         ),
         "",
     )
@@ -178,7 +178,7 @@ class LaterImport(NamedTuple):
 def later_imports(names: Names, source: Source, uses: list[LaterUse]) -> dict[ast.ImportFrom, list[LaterImport]]:
     """Return the imports of names after 2.6 all of whose uses have a form in 2.6, by their statements."""
     unfit = {id(use.binding) for use in uses if use.binding is not None and not is_served(names, use)}
-    found: dict[ast.ImportFrom, list[LaterImport]] = {}
+    by_statement: dict[ast.ImportFrom, list[LaterImport]] = {}
     for scope in {id(where.scope): where.scope for where in names.places.values()}.values():
         for local, bindings in scope.bindings.items():
             for binding in bindings:
@@ -195,8 +195,8 @@ def later_imports(names: Names, source: Source, uses: list[LaterUse]) -> dict[as
                 if len(bindings) > 1 or name not in MOVED and name not in BACKPORTS or _is_left(names, source, node):
                     continue
                 alias = next(a for a in node.names if (a.asname or a.name) == local)
-                found.setdefault(node, []).append(LaterImport(alias, binding, name))
-    return found
+                by_statement.setdefault(node, []).append(LaterImport(alias, binding, name))
+    return by_statement
 
 
 @functools.lru_cache(maxsize=4096)

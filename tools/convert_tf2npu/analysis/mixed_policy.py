@@ -53,9 +53,9 @@ def unscaled_optimizers(context: Context, call: Call) -> list[Unscaled] | None:
         return [] if "tensorflow.GradientTape" in called and not _is_shared(context) else None
     if context.distributed or _is_shared(context):
         return None
-    found = [_unscaled(context, each) for each in compiling]
-    known = [each for each in found if each is not None]
-    return known if len(known) == len(found) else None
+    optimizers = [_unscaled(context, compile_call) for compile_call in compiling]
+    known = [optimizer for optimizer in optimizers if optimizer is not None]
+    return known if len(known) == len(optimizers) else None
 
 
 def _is_setting(context: Context, call: Call) -> bool:
@@ -80,13 +80,13 @@ def _is_float16(context: Context, policy: ast.expr, where: Where) -> bool:
         reads = [node for node, _ in context.names.reads if node.id == policy.id and node is not policy]
         if not all(isinstance(context.names.parents.get(node), ast.Attribute) for node in reads):
             return False
-    found = [origin.node for origin in origins(policy, where, context.names)]
-    return bool(found) and all(
+    values = [origin.node for origin in origins(policy, where, context.names)]
+    return bool(values) and all(
         isinstance(node, ast.Call)
         and context.called.get(node) in _POLICY
         and len(node.args) == 1
         and constant(node.args[0]) == ("mixed_float16",)
-        for node in found
+        for node in values
     )
 
 
@@ -118,12 +118,12 @@ def _unscaled(context: Context, call: Call) -> Unscaled | None:
         keras = _name_of_keras(context)
         maker = _NAMED.get(value[0].lower()) if isinstance(value[0], str) else None
         return Unscaled(given[0], f"{keras}.optimizers.{maker}()") if keras and maker else None
-    found = origins(given[0], call.where, context.names)
-    is_known = bool(found) and all(
+    sources = origins(given[0], call.where, context.names)
+    is_known = bool(sources) and all(
         isinstance(origin.node, ast.Call)
         and role(origin.node, origin.where, origin.names) == MADE
         and is_keras(origin.node, origin.where, origin.names)
-        for origin in found
+        for origin in sources
     )
     return Unscaled(given[0], "") if is_known else None
 

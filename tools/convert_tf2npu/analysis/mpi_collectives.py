@@ -35,11 +35,11 @@ def _calls_mpi(names: Names, part: ast.AST, methods: frozenset[str], deepest: in
         names.definition(node, names.place(call)) for node, call in used if isinstance(node, (ast.Attribute, ast.Name))
     )
     return any(
-        isinstance(each.node, ast.FunctionDef)
-        and each.node is not part
-        and calls_mpi(each.node, each.names, methods, deepest - 1)
-        for each in defined
-        if each is not None
+        isinstance(definition.node, ast.FunctionDef)
+        and definition.node is not part
+        and calls_mpi(definition.node, definition.names, methods, deepest - 1)
+        for definition in defined
+        if definition is not None
     )
 
 

@@ -19,8 +19,8 @@ def starts_training(context: Context) -> bool:
     body = context.names.tree.body
     if not body or not is_started(context) or in_test(context, body[0]):
         return False
-    found = verdict(context)
-    return found.trains and not found.opens and not describes_package(context.names)
+    judged = verdict(context)
+    return judged.trains and not judged.opens and not describes_package(context.names)
 
 
 def opens_for_both(context: Context) -> bool:
@@ -72,6 +72,6 @@ def own_opening(context: Context) -> ast.stmt | None:
     """Return the statement of a file that opens the NPU device and makes it the default; None if there is none."""
     names = context.names
     opened = [call for call, name in context.called.items() if name in OPEN]
-    made = [call.node for call in names.calls if last_name(call.node.func) == "as_default"] if opened else []
-    statements = [parent for call in made for parent in names.ancestors(call) if isinstance(parent, ast.Expr)]
+    defaults = [call.node for call in names.calls if last_name(call.node.func) == "as_default"] if opened else []
+    statements = [parent for call in defaults for parent in names.ancestors(call) if isinstance(parent, ast.Expr)]
     return statements[0] if statements and not in_test(context, statements[0]) else None

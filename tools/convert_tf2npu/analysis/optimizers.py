@@ -86,10 +86,10 @@ def role(call: ast.Call, where: Where, names: Names) -> str | None:
         return _role_of_name(canonical(name.dotted) if not name.path else name.text, call)
     if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call):  # contrib.opt().Adam(...)
         homes = {origin.resolve() for origin in origins(call.func.value, where, names)}
-        found = {_role_of_name(canonical(f"{home}.{call.func.attr}"), call) for home in homes if home} - {None}
+        roles = {_role_of_name(canonical(f"{home}.{call.func.attr}"), call) for home in homes if home} - {None}
     else:
-        found = {_role_of_callee(origin, call) for origin in _callees(call.func, where, names)}
-    return found.pop() if len(found) == 1 else None
+        roles = {_role_of_callee(origin, call) for origin in _callees(call.func, where, names)}
+    return roles.pop() if len(roles) == 1 else None
 
 
 def _callees(function: ast.expr, where: Where, names: Names) -> Iterator[Origin]:
@@ -115,10 +115,10 @@ def _parameter(origin: Origin) -> Binding | None:
 
 def is_keras(call: ast.Call, where: Where, names: Names) -> bool:
     """Return True if a call that has a role creates a Keras optimizer, not one of tf.train."""
-    found = {origin.resolve() for origin in origins(call.func, where, names)} | {names.resolve(call.func, where)}
+    called = {origin.resolve() for origin in origins(call.func, where, names)} | {names.resolve(call.func, where)}
     return not any(
         name is not None and (made_by(name) == Type.OPTIMIZER or name.startswith(("tensorflow.train.", NPU)))
-        for name in found
+        for name in called
     )
 
 
@@ -162,8 +162,8 @@ def _role_of_callee(origin: Origin, call: ast.Call) -> str | None:
             return MADE
         if name != "functools.partial" or not origin.node.args:
             return None
-        found = {_role_of_callee(inner, call) for inner in origins(origin.node.args[0], origin.where, origin.names)}
-        return found.pop() if len(found) == 1 else None
+        roles = {_role_of_callee(inner, call) for inner in origins(origin.node.args[0], origin.where, origin.names)}
+        return roles.pop() if len(roles) == 1 else None
     return _role_of_name(name, call) if name else None
 
 
@@ -210,8 +210,10 @@ def averages_with_mpi(its_class: Class) -> bool:
 
 def made_with_mpi(call: ast.Call, where: Where, names: Names) -> bool:
     """Return True if a call creates an optimizer of such a class."""
-    made = names.definition(call.func, where)
-    return made is not None and isinstance(made.node, ast.ClassDef) and role(call, where, names) == AVERAGING
+    definition = names.definition(call.func, where)
+    return (
+        definition is not None and isinstance(definition.node, ast.ClassDef) and role(call, where, names) == AVERAGING
+    )
 
 
 def already_wrapped(names: Names) -> dict[Key, str]:
@@ -222,38 +224,38 @@ def already_wrapped(names: Names) -> dict[Key, str]:
     Returns:
         The role of each of them, by the key of its origin.
     """
-    found = dict(names.once(_taken_in))
+    wrapped = dict(names.once(_taken_in))
     if names.project is not None and names.path:
-        found.update(names.project.once(_averaged_in_project))
-    return found
+        wrapped.update(names.project.once(_averaged_in_project))
+    return wrapped
 
 
 def _averaged_in_project(project: ModuleIndex) -> dict[Key, str]:
-    found: dict[Key, str] = {}
+    averaged: dict[Key, str] = {}
     for path in project.paths:
         if path.endswith((".py", ".pyw")) and _AVERAGING_WORDS.search(project.raw(path)):
             module = project.module(path)
             if module is not None:
-                found.update(module.names.once(_taken_in))
-    return found
+                averaged.update(module.names.once(_taken_in))
+    return averaged
 
 
 def _taken_in(names: Names) -> dict[Key, str]:
-    found: dict[Key, str] = {}
+    taken: dict[Key, str] = {}
     for call in names.calls:
         its_role = role(call.node, call.where, names)
         of_project = its_role == MADE and names.definition(call.node.func, call.where) is not None
         if its_role == AVERAGING or of_project:
-            _take(call.node, call.where, names, found)
-    return found
+            _take(call.node, call.where, names, taken)
+    return taken
 
 
-def _take(call: ast.Call, where: Where, names: Names, found: dict[Key, str]) -> None:
+def _take(call: ast.Call, where: Where, names: Names, taken: dict[Key, str]) -> None:
     """Record the optimizers that a call takes, and those inside them."""
     for value in list(call.args) + [keyword.value for keyword in call.keywords]:
         for origin in origins(value, where, names):
-            if isinstance(origin.node, ast.Call) and origin.names.key(origin.node) not in found:
+            if isinstance(origin.node, ast.Call) and origin.names.key(origin.node) not in taken:
                 its_role = role(origin.node, origin.where, origin.names)
                 if its_role is not None:
-                    found[origin.names.key(origin.node)] = its_role
-                    _take(origin.node, origin.where, origin.names, found)
+                    taken[origin.names.key(origin.node)] = its_role
+                    _take(origin.node, origin.where, origin.names, taken)

@@ -36,7 +36,7 @@ def is_parallel(context: Context) -> bool:
     """Return True if a file belongs to a program of TensorFlow 2 that ranks shall train."""
     if context.distributed != "tf_strategy" or not verdict(context).on_npu:
         return False
-    return not any(_each(context.names, _imports_horovod))
+    return not any(_in_modules(context.names, _imports_horovod))
 
 
 def shuffles_apart(context: Context) -> bool:
@@ -82,20 +82,20 @@ def _texts(context: Context) -> Iterator[bytes]:
 
 def has_own_strategy(context: Context) -> bool:
     """Return True if the program of a file creates a strategy, which shards data and reduces gradients."""
-    return any(_each(context.names, _creates_strategy))
+    return any(_in_modules(context.names, _creates_strategy))
 
 
 def has_loop(context: Context) -> bool:
     """Return True if the program of a file applies gradients outside of Keras' fit()."""
-    return any(_each(context.names, _applies_itself))
+    return any(_in_modules(context.names, _applies_itself))
 
 
 def training_functions(context: Context) -> frozenset[str]:
     """Return the names of the functions and methods of the program that take a training step."""
-    found = frozenset().union(*_each(context.names, _appliers))
+    steps = frozenset().union(*_in_modules(context.names, _appliers))
     for _ in range(3):
-        found = found.union(*_each(context.names, _callers, found))
-    return found
+        steps = steps.union(*_in_modules(context.names, _callers, steps))
+    return steps
 
 
 def trains(body: Iterable[ast.AST], functions: frozenset[str]) -> list[ast.Call]:
@@ -108,7 +108,7 @@ def trains(body: Iterable[ast.AST], functions: frozenset[str]) -> list[ast.Call]
     ]
 
 
-def _each(names: Names, find: Callable[..., _Answer], *args: object) -> Iterator[_Answer]:
+def _in_modules(names: Names, find: Callable[..., _Answer], *args: object) -> Iterator[_Answer]:
     """Yield ``find(names, *args)`` of each module of the program of a file that may train or create a strategy."""
     yield names.once(find, *args)
     path, project = names.path, names.project
@@ -116,9 +116,9 @@ def _each(names: Names, find: Callable[..., _Answer], *args: object) -> Iterator
         return
     for other in sorted((project.reached(path) | project.bringing({path})) - {path}):
         if project.once(_has_words, other):
-            found = project.once(_of_module, other, find, *args)
-            if found is not None:
-                yield found
+            answer = project.once(_of_module, other, find, *args)
+            if answer is not None:
+                yield answer
 
 
 def _has_words(project: ModuleIndex, path: str) -> bool:

@@ -77,8 +77,8 @@ def is_call(use: Mention) -> bool:
 
 def handed_phase(function: ast.AST | None, call: ast.Call) -> str | None:
     """Return the phase in the arguments of a call: ``is_training=True``, ``mode='eval'``."""
-    found = {argument_phase(name, value) for name, value in argument_pairs(function, call)} - {None}
-    return found.pop() if len(found) == 1 else None
+    phases = {argument_phase(name, value) for name, value in argument_pairs(function, call)} - {None}
+    return phases.pop() if len(phases) == 1 else None
 
 
 def hands_on(function: ast.AST | None, call: ast.Call) -> bool:
@@ -110,7 +110,7 @@ def tested_phase(parent: ast.AST, child: ast.AST) -> str | None:
 
 def words_read(node: ast.AST, names: Names) -> list[str]:
     """Return the names and strings of which a dataset is made: ``x_train``, ``'train.csv'``."""
-    found: list[str] = []
+    words: list[str] = []
     done: set[ast.AST] = set()
     todo: list[ast.AST] = [node]
     while todo:
@@ -124,7 +124,7 @@ def words_read(node: ast.AST, names: Names) -> list[str]:
             maker = last_name(node.func)
             if maker.startswith("from_") or maker.endswith("Dataset") or maker == "list_files":
                 for value in node.args + [k.value for k in node.keywords]:
-                    found += data_words(value)
+                    words += data_words(value)
             todo.append(node.func)
         elif isinstance(node, ast.Name):
             todo += [
@@ -132,18 +132,18 @@ def words_read(node: ast.AST, names: Names) -> list[str]:
                 for b in names.lookup(node.id, names.place(node)) or ()
                 if b.kind == "value" and b.node is not None
             ]
-    return found
+    return words
 
 
 def data_words(node: ast.AST) -> list[str]:
     """Return the names and short strings in an expression, except those of numbers and choices."""
-    found = []
+    words = []
     for part in ast.walk(node):
         if isinstance(part, (ast.IfExp, ast.BoolOp, ast.Compare, ast.Lambda, ast.Subscript)):
             return []
         text = constant(part)
         if isinstance(part, (ast.Name, ast.Attribute)):
-            found.append(last_name(part))
+            words.append(last_name(part))
         elif text and isinstance(text[0], str) and len(text[0]) < 80:
-            found.append(text[0])
-    return [word for word in found if not _OF_NUMBERS.search(word)]
+            words.append(text[0])
+    return [word for word in words if not _OF_NUMBERS.search(word)]

@@ -70,8 +70,8 @@ def phases_in(name: str) -> set[str]:
 
 def phase_in(name: str) -> str | None:
     """Return the one phase in a name, or None."""
-    found = phases_in(name)
-    return found.pop() if len(found) == 1 else None
+    phases = phases_in(name)
+    return phases.pop() if len(phases) == 1 else None
 
 
 def branch_phases(test: ast.expr) -> BranchPhases:
@@ -147,7 +147,7 @@ def parameters(function: ast.AST | None) -> Iterator[ast.arg]:
 
 def phases_after_exits(statement: ast.stmt, body: tuple[ast.stmt, ...]) -> frozenset[str]:
     """Return the phases in which a statement of a block is reached after earlier statements exit in others."""
-    found = set()
+    phases = set()
     for before in body[: body.index(statement)]:
         if (
             isinstance(before, ast.If)
@@ -156,5 +156,5 @@ def phases_after_exits(statement: ast.stmt, body: tuple[ast.stmt, ...]) -> froze
         ):
             phase = branch_phases(before.test).no
             if phase:
-                found.add(phase)
-    return frozenset(found)
+                phases.add(phase)
+    return frozenset(phases)

@@ -149,14 +149,14 @@ def before_devices(names: Names, statements: Sequence[ast.stmt]) -> int:
 
     Only statements count before which no known call builds something: behind it, the setting fails or has no effect.
     """
-    found = -1
+    last = -1
     for index, statement in enumerate(statements):
         called = set(_called(names, statement, set()))
         if any(name.startswith("tensorflow.") and not _is_quiet(name) for name in called):
             break
         if any(BEFORE_DEVICES.fullmatch(name) for name in called):
-            found = index
-    return found
+            last = index
+    return last
 
 
 def called_in(names: Names, statements: Iterable[ast.stmt]) -> set[str]:
@@ -193,13 +193,13 @@ def last_setting(
         body: the statements, of which the preamble is the beginning.
         passed: tells which statements belong to the preamble besides those that are harmless.
     """
-    found = -1
+    last = -1
     for index, statement in enumerate(body):
         if is_setting(names, statement):
-            found = index
+            last = index
         elif not passed(statement) and not is_harmless(names, statement):
             break
-    return found
+    return last
 
 
 class _Preamble:
@@ -313,10 +313,10 @@ class _Preamble:
     def _values(self, names: Names, name: ast.Name, where: Where) -> Sequence[tuple[ast.AST, Where]]:
         """Return the calls that a variable holds; nothing if it may hold something else."""
         bindings = names.lookup(name.id, where) or []
-        found = [(b.node, b.where) for b in bindings if b.kind == "value" and isinstance(b.node, ast.Call)]
-        if len(found) != len(bindings) or any(node in self._followed for node, _ in found):
+        calls = [(b.node, b.where) for b in bindings if b.kind == "value" and isinstance(b.node, ast.Call)]
+        if len(calls) != len(bindings) or any(node in self._followed for node, _ in calls):
             return []
-        return found
+        return calls
 
     def _follows(self, names: Names, node: ast.Call, where: Where, needed: Callable[[Iterable[bool]], bool]) -> bool:
         """Return True if a call runs a function of the project that builds nothing; with ``any``, one that sets too."""

@@ -27,15 +27,15 @@ _WITHOUT_TENSORFLOW = PLAIN_MODULES - {"tensorflow"} | {"IPython", "ipywidgets",
 
 def first_work(context: Context) -> ast.stmt | None:
     """Return the statement, which may be in the function that the program starts; None unless there is exactly one."""
-    found = first_works(context)
-    return found[0] if len(found) == 1 else None
+    statements = first_works(context)
+    return statements[0] if len(statements) == 1 else None
 
 
 def first_works(context: Context) -> list[ast.stmt]:
     """Return the statement, or those in the functions of which the program starts one, as the commands of click."""
     names = context.names
-    found = _first(names, names.tree.body[_without_frameworks(names) :])
-    return _followed(names, found, set()) if found is not None else []
+    first = _first(names, names.tree.body[_without_frameworks(names) :])
+    return _followed(names, first, set()) if first is not None else []
 
 
 def _without_frameworks(names: Names) -> int:
@@ -63,20 +63,22 @@ def _is_plain(module: str) -> bool:
     return module.startswith("google.colab") or module.partition(".")[0] in _WITHOUT_TENSORFLOW
 
 
-def _followed(names: Names, found: ast.stmt, entered: set[ast.AST]) -> list[ast.stmt]:
+def _followed(names: Names, statement: ast.stmt, entered: set[ast.AST]) -> list[ast.stmt]:
     """Return the statements that begin the work which a statement starts."""
-    while found not in entered:
-        entered.add(found)
-        body = found.body if isinstance(found, ast.If) and is_main_guard(found) else _started(names, found)
+    while statement not in entered:
+        entered.add(statement)
+        body = (
+            statement.body if isinstance(statement, ast.If) and is_main_guard(statement) else _started(names, statement)
+        )
         inner = _first(names, body) if body else None
         if inner is None:
-            firsts = [_first(names, function.body) for function in commands(names, found)]
+            firsts = [_first(names, function.body) for function in commands(names, statement)]
             starts = [
                 _own(names, first, start) for first in firsts if first for start in _followed(names, first, entered)
             ]
-            return list(dict.fromkeys(starts)) or [found if not body or not is_main_guard(found) else body[0]]
-        found = inner
-    return [found]
+            return list(dict.fromkeys(starts)) or [statement if not body or not is_main_guard(statement) else body[0]]
+        statement = inner
+    return [statement]
 
 
 def _own(names: Names, first: ast.stmt, start: ast.stmt) -> ast.stmt:

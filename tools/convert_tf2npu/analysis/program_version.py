@@ -37,16 +37,16 @@ class Judgement(NamedTuple):
     two: Evidence | None = None
 
 
-def judged(found: Iterable[FileEvidence]) -> Judgement:
+def judged(evidence: Iterable[FileEvidence]) -> Judgement:
     """Return the version that the evidence of some files shows."""
-    known = list(found)
-    one = next((each.one for each in known if each.one), None)
-    two = next((each.two for each in known if each.two), None)
+    known = list(evidence)
+    one = next((file.one for file in known if file.one), None)
+    two = next((file.two for file in known if file.two), None)
     if one and two:
         return Judgement(Version.BOTH, one, two)
     if two:
         return Judgement(Version.TWO, None, two)
-    one = one or next((each.session for each in known if each.session), None)
+    one = one or next((file.session for file in known if file.session), None)
     return Judgement(Version.ONE, one) if one else Judgement(Version.UNKNOWN)
 
 
@@ -68,11 +68,11 @@ def script_trains(project: ModuleIndex, path: str) -> bool:
 def reach_of(project: ModuleIndex, path: str) -> Reach:
     """Return the evidence in the code that a script reaches."""
     known = project.once(_recent)
-    found = known.get(path)
-    if found is None:
-        found = Reach(project, path)
-        known.put(path, found, 1)
-    return found
+    reach = known.get(path)
+    if reach is None:
+        reach = Reach(project, path)
+        known.put(path, reach, 1)
+    return reach
 
 
 def _recent(_: ModuleIndex) -> LRU[str, Reach]:
@@ -80,26 +80,26 @@ def _recent(_: ModuleIndex) -> LRU[str, Reach]:
 
 
 def _version(reach: Reach, own: FileEvidence) -> Judgement:
-    found = judged([own])
+    judgement = judged([own])
     if own.is_clear:
-        if found.version == Version.ONE or own.only_two:
-            return found
+        if judgement.version == Version.ONE or own.only_two:
+            return judgement
         other = reach.first("only_one", reach.imported)
         if other is None or other.only_one is None:
-            return found
+            return judgement
         enabled = own.enables or reach.first("enables", reach.imported) is not None
-        return Judgement(Version.ONE if enabled else Version.BOTH, other.only_one, found.two)
+        return Judgement(Version.ONE if enabled else Version.BOTH, other.only_one, judgement.two)
     imported = list(reach.decisive(reach.imported))
-    found = judged([own, *imported])
-    if found.version == Version.BOTH:
-        only_one = own.only_one or next((each.only_one for each in imported if each.only_one), None)
+    judgement = judged([own, *imported])
+    if judgement.version == Version.BOTH:
+        only_one = own.only_one or next((file.only_one for file in imported if file.only_one), None)
         if only_one:
             enabled = own.enables or reach.first("enables", reach.imported) is not None
-            if enabled and not any(each.only_two for each in [own, *imported]):
-                return found._replace(version=Version.ONE, one=only_one)
+            if enabled and not any(file.only_two for file in [own, *imported]):
+                return judgement._replace(version=Version.ONE, one=only_one)
         elif not (own.one or own.session) and reach.trains_eagerly():
-            return found._replace(version=Version.TWO)  # a helper of version 1 in a library does not decide
-    return found
+            return judgement._replace(version=Version.TWO)  # a helper of version 1 in a library does not decide
+    return judgement
 
 
 class Reach:
@@ -148,14 +148,14 @@ class Reach:
 
     def evidence(self, path: str) -> FileEvidence:
         """Return the evidence in the code of a file that is reached."""
-        found = self._project.once(of_file, path)
-        if path != self._script and self.parts is not None and found.found:
+        all_evidence = self._project.once(of_file, path)
+        if path != self._script and self.parts is not None and all_evidence.pieces:
             from .code_links import outline  # only here, as above
 
             names = self._project.once(outline, path)
             reached = self.parts.get(path, set())
-            return FileEvidence(each for each in found.found if names.unit_at(each.line) in reached)
-        return found
+            return FileEvidence(piece for piece in all_evidence.pieces if names.unit_at(piece.line) in reached)
+        return all_evidence
 
     def first(self, kind: str, paths: Collection[str], clear: bool = False) -> FileEvidence | None:
         """Return the evidence of the first of some files that has one of a kind.
@@ -167,22 +167,22 @@ class Reach:
         """
         for path in sorted(self._project.once(with_words, kind).intersection(paths)):
             if self._may_have(path, kind):
-                found = self.evidence(path)
-                if getattr(found, kind) and (not clear or found.is_clear):
-                    return found
+                evidence = self.evidence(path)
+                if getattr(evidence, kind) and (not clear or evidence.is_clear):
+                    return evidence
         return None
 
     def decisive(self, paths: Collection[str], clear: bool = False) -> Iterator[FileEvidence]:
         """Yield the first evidence of version 2 and the first of version 1 in some files."""
         for kind in ("two", "one"):
-            found = self.first(kind, paths, clear)
-            if found is not None:
-                yield found
+            evidence = self.first(kind, paths, clear)
+            if evidence is not None:
+                yield evidence
 
     def trains_eagerly(self) -> bool:
         """Return True if a file that is imported trains in eager code and shows nothing of version 1."""
-        found = self.first("eager", self.imported, clear=True)
-        return found is not None and found.trains
+        evidence = self.first("eager", self.imported, clear=True)
+        return evidence is not None and evidence.trains
 
     def _may_have(self, path: str, kind: str) -> bool:
         """Return True if the code of a file that is reached has a word of a kind. To analyse the file takes longer."""
@@ -198,9 +198,9 @@ class Reach:
 def first_evidence(project: ModuleIndex, kind: str, paths: Collection[str]) -> FileEvidence | None:
     """Return the evidence of the first of some files that has one of a kind, in any of their code."""
     for path in sorted(project.once(with_words, kind).intersection(paths)):
-        found = project.once(of_file, path)
-        if getattr(found, kind):
-            return found
+        evidence = project.once(of_file, path)
+        if getattr(evidence, kind):
+            return evidence
     return None
 
 

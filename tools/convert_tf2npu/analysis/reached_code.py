@@ -45,18 +45,18 @@ class _Search:
         """Search until nothing is added, and return the parts that are reached; None for all."""
         while self._todo:
             part = self._todo.pop()
-            found = self._project.once(links, *part)
-            if found.is_dynamic:
+            linked = self._project.once(links, *part)
+            if linked.is_dynamic:
                 return None
-            for file in found.files:
+            for file in linked.files:
                 self.load(file)
-            self.reach(found.parts)
-            self.reach(found.values)
-            for value in found.values:
+            self.reach(linked.parts)
+            self.reach(linked.values)
+            for value in linked.values:
                 self.reach(self._methods(value))
-            for module in found.modules - self._passed:
+            for module in linked.modules - self._passed:
                 self._pass_module(module)
-            self._get(found.attributes)
+            self._get(linked.attributes)
             if part.name not in (MODULE, GUARD) and "." not in part.name:
                 self._reach_methods(part)
         return self._reached

@@ -69,12 +69,12 @@ def _kind_of_runs(block: list[ast.stmt], names: Names) -> str:
         for fetch in runs:
             for node in ast.walk(fetch):
                 if isinstance(node, (ast.Name, ast.Attribute)):
-                    made = origins(node, names.place(node), names)
+                    sources = origins(node, names.place(node), names)
                     if TRAIN in phases_in(last_name(node)) or any(
-                        isinstance(one.node, ast.Call) and last_name(one.node.func) in STEPS for one in made
+                        isinstance(one.node, ast.Call) and last_name(one.node.func) in STEPS for one in sources
                     ):
                         return TRAIN
-                    fetched = fetched or any(isinstance(one.node, ast.Call) for one in made)
+                    fetched = fetched or any(isinstance(one.node, ast.Call) for one in sources)
     return OTHER if fetched else UNKNOWN
 
 
@@ -93,18 +93,18 @@ def _called(parts: Iterable[ast.AST], names: Names) -> Iterator[str]:
                 continue
             yield last_name(node.func)
             for named in [node.func, *node.args[:1]]:  # also strategy.run(step, ...)
-                for made, its_names in _functions(named, theirs.place(node), theirs):
-                    if made not in seen and len(seen) < _MOST:
-                        seen.add(made)
-                        todo.append((made, its_names))
+                for function, its_names in _functions(named, theirs.place(node), theirs):
+                    if function not in seen and len(seen) < _MOST:
+                        seen.add(function)
+                        todo.append((function, its_names))
 
 
 def _functions(named: ast.AST, where: Where, names: Names) -> Iterator[tuple[ast.AST, Names]]:
     """Yield the function of the project that an expression names, or the method that a call of its object runs."""
-    made = names.definition(named, where) if last_name(named) else None
-    if made is not None and isinstance(made.node, ast.FunctionDef):
-        yield made.node, made.names
-    kind = names.types.of(named, where) if made is None and isinstance(named, (ast.Name, ast.Attribute)) else None
+    definition = names.definition(named, where) if last_name(named) else None
+    if definition is not None and isinstance(definition.node, ast.FunctionDef):
+        yield definition.node, definition.names
+    kind = names.types.of(named, where) if definition is None and isinstance(named, (ast.Name, ast.Attribute)) else None
     if isinstance(kind, Instance):
         for held in kind.names.held(kind.owner, "__call__"):
             if isinstance(held.binding.node, ast.FunctionDef):

@@ -53,25 +53,27 @@ def _kinds(context: Context, node: ast.AST | None, where: Where, seen: set[int])
             return {Type.PREPARED_RUN_CONFIG if foreign_arguments(context, node, where) else Type.NPU_RUN_CONFIG}
         if isinstance(node.func, ast.Attribute) and node.func.attr == "replace":
             return _kinds(context, node.func.value, where, seen)
-        made = context.names.definition(node.func, where)
-        if made and isinstance(made[0], ast.FunctionDef) and made[1] is context.names:
-            return {k for r in own_returns(made[0]) for k in _kinds(context, r.value, context.names.places[r], seen)}
+        definition = context.names.definition(node.func, where)
+        if definition and isinstance(definition[0], ast.FunctionDef) and definition[1] is context.names:
+            return {
+                k for r in own_returns(definition[0]) for k in _kinds(context, r.value, context.names.places[r], seen)
+            }
     kind = context.types.of(node, where)
     return {kind if kind in (Type.NPU_RUN_CONFIG, Type.PREPARED_RUN_CONFIG) else None}
 
 
 def _values(names: Names, name: str, where: Where) -> list[tuple[ast.AST | None, Where]]:
     """Return what a name may hold, also what the calls in the file pass to a parameter; nothing if that is not all."""
-    found: list[tuple[ast.AST | None, Where]] = []
+    values: list[tuple[ast.AST | None, Where]] = []
     for binding in names.lookup(name, where) or ():
         passed = handed(binding, names) if binding.kind == "arg" else None
         if binding.kind == "value":
-            found.append((binding.node, binding.where))
+            values.append((binding.node, binding.where))
         elif passed and all(value.names is names for value in passed):
-            found += [(value.value, value.where) for value in passed]
+            values += [(value.value, value.where) for value in passed]
         else:
             return []
-    return found
+    return values
 
 
 def _same(kinds: set[AnyType | None]) -> AnyType | None:

@@ -164,11 +164,11 @@ def _counting(context: Context, node: ast.AST, name: str, size: ast.expr) -> ast
     if getattr(loop.test.left, "id", "") != name or not isinstance(loop.test.comparators[0], (ast.Call, ast.Name)):
         return None
     adds = any(
-        isinstance(each, ast.AugAssign)
-        and getattr(each.target, "id", "") == name
-        and isinstance(each.op, ast.Add)
-        and ast.dump(each.value) == ast.dump(size)
-        for each in loop.body
+        isinstance(statement, ast.AugAssign)
+        and getattr(statement.target, "id", "") == name
+        and isinstance(statement.op, ast.Add)
+        and ast.dump(statement.value) == ast.dump(size)
+        for statement in loop.body
     )
     return loop if adds else None
 
@@ -205,8 +205,8 @@ def _summand(node: ast.AST | None, start: str) -> ast.expr | None:
 
 def _range_of(context: Context, node: ast.AST, name: str) -> ast.Call | None:
     """Return the ``range(start, stop, step)`` of the loop around a node that binds a name."""
-    found = _loop_of(context, node, name)
-    return found if found is not None and len(found.args) == 3 else None
+    loop = _loop_of(context, node, name)
+    return loop if loop is not None and len(loop.args) == 3 else None
 
 
 def _loop_of(context: Context, node: ast.AST, name: str) -> ast.Call | None:

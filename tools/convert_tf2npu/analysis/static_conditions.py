@@ -76,9 +76,9 @@ def _bound(names: Names, binding: Binding, use: ast.Name | None, asked: frozense
 def _held(names: Names, node: ast.Attribute, where: Where, asked: frozenset[int]) -> bool:
     """Return True if all values that the project assigns to an attribute are Python values."""
     owner = names.owner(node.value, where)
-    made = names.types.of(node.value, where) if owner is None else None
-    if isinstance(made, Instance):
-        owner = ClassDefinition(made.owner, made.names)
+    kind = names.types.of(node.value, where) if owner is None else None
+    if isinstance(kind, Instance):
+        owner = ClassDefinition(kind.owner, kind.names)
     held = owner[1].held(owner[0], node.attr) if owner else []
     return bool(held) and all(_bound(other, b, None, asked) for b, other in held)
 

@@ -44,19 +44,19 @@ def kinds(node: ast.AST, where: Where, names: Names) -> set[str | None]:
         where: its place.
         names: the names of its module.
     """
-    found: set[str | None] = set()
+    possible: set[str | None] = set()
     for origin in origins(node, where, names):
         name = origin.resolve() if isinstance(origin.node, ast.Call) else None
         if name is not None and name.endswith(".DistributeConfig") and isinstance(origin.node, ast.Call):
             bound = bind(origin.node, _DISTRIBUTE_CONFIG)
             for argument in _DISTRIBUTE_CONFIG[:2]:
                 if argument in bound.args:
-                    found |= kinds(bound.args[argument], origin.where, origin.names)
+                    possible |= kinds(bound.args[argument], origin.where, origin.names)
             if bound.hidden or bound.unknown or bound.given("remote_cluster"):
-                found.add(None)
+                possible.add(None)
         else:
-            found.add(REPLICAS if name == NPU_STRATEGY else NAMES.get(name or ""))
-    return found
+            possible.add(REPLICAS if name == NPU_STRATEGY else NAMES.get(name or ""))
+    return possible
 
 
 def strategies_by_argument(context: Context, call: ast.Call, where: Where) -> dict[str, set[str | None]]:
@@ -68,12 +68,12 @@ def strategies_by_argument(context: Context, call: ast.Call, where: Where) -> di
         where: its place.
     """
     bound = bound_configuration(context, call, where)
-    found = (
+    by_argument = (
         {name: kinds(bound.args[name], where, context.names) for name in _TAKES.intersection(bound.args)}
         if bound
         else {}
     )
-    return {name: its_kinds for name, its_kinds in found.items() if its_kinds}
+    return {name: its_kinds for name, its_kinds in by_argument.items() if its_kinds}
 
 
 def bound_configuration(context: Context, call: ast.Call, where: Where) -> Bound | None:

@@ -126,7 +126,7 @@ class FileEvidence:
     """The evidence in a file, or in the parts of it that a program reaches.
 
     Args:
-        found: the pieces, in the order of the file.
+        pieces: them, in the order of the file.
 
     Attributes:
         one: of version 1, in which the program builds graphs.
@@ -138,14 +138,14 @@ class FileEvidence:
         added: a name that the tool adds to programs of version 1; it decides for this file if nothing else does.
     """
 
-    def __init__(self, found: Iterable[Evidence]) -> None:
-        self.found = tuple(found)
+    def __init__(self, pieces: Iterable[Evidence]) -> None:
+        self.pieces = tuple(pieces)
         first: dict[Kind, Evidence] = {}
-        for each in self.found:
-            first.setdefault(each.kind, each)
+        for piece in self.pieces:
+            first.setdefault(piece.kind, piece)
         graphs = [first[kind] for kind in (Kind.ONLY_ONE, Kind.ONE) if kind in first]
         self.eager = first.get(Kind.EAGER)
-        self.one = min(graphs, key=lambda each: each.line) if graphs else None
+        self.one = min(graphs, key=lambda piece: piece.line) if graphs else None
         self.one = self.one or (first.get(Kind.WEAK) if self.eager is None else None)
         self.only_one = first.get(Kind.ONLY_ONE)
         self.only_two = first.get(Kind.ONLY_TWO)
@@ -164,7 +164,7 @@ class FileEvidence:
 
 def evidence_of(names: Names) -> FileEvidence:
     """Return the evidence in a file."""
-    return FileEvidence(sorted(_all(names), key=lambda each: each.line))
+    return FileEvidence(sorted(_all(names), key=lambda piece: piece.line))
 
 
 def _all(names: Names) -> Iterator[Evidence]:

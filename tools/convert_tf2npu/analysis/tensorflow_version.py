@@ -105,14 +105,14 @@ def on_cpu(context: Context) -> str:
     """
     if not may_be_two(context):
         return ""
-    found = verdict(context)
-    if not found.is_two or found.opens or serves_tests(context):
+    judged_file = verdict(context)
+    if not judged_file.is_two or judged_file.opens or serves_tests(context):
         return ""
     started = is_started(context)
-    if found.trains and started:
+    if judged_file.trains and started:
         return "script" if has_other_backend(context.names) else ""
     names = context.names
-    if found.is_trained and names.once(_is_started_by_others):
+    if judged_file.is_trained and names.once(_is_started_by_others):
         return ""
     return "script" if started or names.once(_is_imported_by_programs) else "module"
 
@@ -140,8 +140,8 @@ def _is_imported_by_two(names: Names) -> bool:
     project = names.project
     if project is None or names.path not in project.paths:
         return False
-    found = project.once(_with_words_of_two)
-    return bool(found) and not found.isdisjoint(project.bringing({names.path}))
+    importers = project.once(_with_words_of_two)
+    return bool(importers) and not importers.isdisjoint(project.bringing({names.path}))
 
 
 def _with_words_of_two(project: ModuleIndex) -> frozenset[str]:
@@ -160,35 +160,35 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
     own = names.once(evidence_of)
     project, path = names.project, names.path
     if project is None or path not in project.paths:
-        found = judged([own])
+        judgement = judged([own])
     else:
-        found = _in_project(project, path, own)
-    if found.version == Version.UNKNOWN and own.added:
-        found = found._replace(version=Version.ONE, one=own.added)
+        judgement = _in_project(project, path, own)
+    if judgement.version == Version.UNKNOWN and own.added:
+        judgement = judgement._replace(version=Version.ONE, one=own.added)
     if tf:
-        found = found._replace(version=Version.TWO)
-    if found.version == Version.ONE:
-        return Verdict(found.version, found.one, found.two, False, False, False)
+        judgement = judgement._replace(version=Version.TWO)
+    if judgement.version == Version.ONE:
+        return Verdict(judgement.version, judgement.one, judgement.two, False, False, False)
     if project is None or path not in project.paths:
-        return Verdict(*found, own.trains, own.trains, own.opens)
-    return Verdict(*found, *_training(project, path, own), _opens(project, path))
+        return Verdict(*judgement, own.trains, own.trains, own.opens)
+    return Verdict(*judgement, *_training(project, path, own), _opens(project, path))
 
 
 def _in_project(project: ModuleIndex, path: str, own: FileEvidence) -> Judgement:
     """Return the version of a file of a project."""
     scripts = project.once(programs_with, path)
-    found = Judgement(Version.UNKNOWN)
+    judgement = Judgement(Version.UNKNOWN)
     if _is_root(project, path):
-        found = project.once(judged_script, path)
-    if found.version == Version.UNKNOWN and scripts:
-        found = _joined(own, [project.once(judged_script, script) for script in scripts])
-        alone = project.once(judged_script, path) if found.version == Version.BOTH else found
-        found = alone if alone.version in (Version.ONE, Version.TWO) else found
-    if found.version == Version.UNKNOWN:
+        judgement = project.once(judged_script, path)
+    if judgement.version == Version.UNKNOWN and scripts:
+        judgement = _joined(own, [project.once(judged_script, script) for script in scripts])
+        alone = project.once(judged_script, path) if judgement.version == Version.BOTH else judgement
+        judgement = alone if alone.version in (Version.ONE, Version.TWO) else judgement
+    if judgement.version == Version.UNKNOWN:
         importing = project.bringing({path}) - {path}
         evidence = [first_evidence(project, kind, importing) for kind in ("two", "one")]
-        found = judged(each for each in evidence if each)
-    return found if found.version != Version.UNKNOWN else _of_sharing(project, path)
+        judgement = judged(file for file in evidence if file)
+    return judgement if judgement.version != Version.UNKNOWN else _of_sharing(project, path)
 
 
 def _training(project: ModuleIndex, path: str, own: FileEvidence) -> tuple[bool, bool]:
@@ -198,7 +198,7 @@ def _training(project: ModuleIndex, path: str, own: FileEvidence) -> tuple[bool,
         trains = project.once(script_trains, path)
     else:
         trains = own.trains or first_evidence(project, "trains", project.reached(path) - {path}) is not None
-    is_trained = trains and _is_root(project, path) or any(project.once(script_trains, each) for each in scripts)
+    is_trained = trains and _is_root(project, path) or any(project.once(script_trains, script) for script in scripts)
     if not is_trained and not scripts:  # tests may train it
         is_trained = first_evidence(project, "trains", project.bringing({path}) - {path}) is not None
     return trains, is_trained
@@ -217,14 +217,14 @@ def _is_root(project: ModuleIndex, path: str) -> bool:
 
 def _joined(own: FileEvidence | None, scripts: Sequence[Judgement]) -> Judgement:
     """Return the version of a module: that of its scripts; if they have both, the one that it shows itself, or both."""
-    clear = [each for each in scripts if each.version in (Version.ONE, Version.TWO)]
-    if len({each.version for each in clear}) == 1:
+    clear = [script for script in scripts if script.version in (Version.ONE, Version.TWO)]
+    if len({script.version for script in clear}) == 1:
         return clear[0]
-    shown = clear or [each for each in scripts if each.version == Version.BOTH]
+    shown = clear or [script for script in scripts if script.version == Version.BOTH]
     if own is not None and (own.is_clear or not shown):
         return judged([own])
-    one = next((each.one for each in shown if each.one), None)
-    two = next((each.two for each in shown if each.two), None)
+    one = next((script.one for script in shown if script.one), None)
+    two = next((script.two for script in shown if script.two), None)
     return Judgement(Version.BOTH if shown else Version.UNKNOWN, one, two)
 
 
@@ -235,15 +235,15 @@ def _of_sharing(project: ModuleIndex, path: str) -> Judgement:
     version 2 if all that show one have it; for one that trains a Keras model it makes no difference.
     """
     for script in sorted(_sharing(project, reach_of(project, path).trainers) - {path}):
-        found = project.once(judged_script, script)
-        if found.version == Version.ONE:
-            return found
+        judgement = project.once(judged_script, script)
+        if judgement.version == Version.ONE:
+            return judgement
     if project.once(script_trains, path):
         return Judgement(Version.UNKNOWN)
     modules = project.once(near_frameworks) & project.reached(path) - {path}
     shared = _sharing(project, modules) - {path}
-    found = _joined(None, [project.once(judged_script, script) for script in sorted(shared)])
-    return found if found.version == Version.TWO else Judgement(Version.UNKNOWN)
+    judgement = _joined(None, [project.once(judged_script, script) for script in sorted(shared)])
+    return judgement if judgement.version == Version.TWO else Judgement(Version.UNKNOWN)
 
 
 def _sharing(project: ModuleIndex, modules: Iterable[str]) -> frozenset[str]:

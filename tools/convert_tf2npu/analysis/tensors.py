@@ -52,7 +52,7 @@ def _is_gradient_target(context: Context, node: ast.AST) -> bool:
         and bool(around)
         and any(
             getattr(call.node.func, "attr", "") == "gradient"
-            and any(isinstance(each, ast.Name) and each.id == node.id for each in call.node.args[:1])
+            and any(isinstance(target, ast.Name) and target.id == node.id for target in call.node.args[:1])
             and around[0] in functions_around(context.names, call.node)
             for call in context.names.calls
         )

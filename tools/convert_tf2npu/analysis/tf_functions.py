@@ -52,8 +52,8 @@ def _imports_functions(names: Names) -> bool:
     project = names.project
     if project is None or names.path not in project.paths:
         return False
-    found = project.once(_with_functions)
-    return bool(found) and not found.isdisjoint(project.reached(names.path))
+    defining = project.once(_with_functions)
+    return bool(defining) and not defining.isdisjoint(project.reached(names.path))
 
 
 def _with_functions(project: ModuleIndex) -> frozenset[str]:
@@ -86,8 +86,12 @@ def _is_used_by_traced(names: Names, function: ast.FunctionDef, seen: set[tuple[
     for mention in mentions(function, names) or ():
         user, node = mention.names, mention.node
         call = user.parents.get(node)
-        made = user.definition(node, mention.where) if user is not names and isinstance(call, ast.Call) else None
-        if made is None or made.names.path != names.path or getattr(made.node, "name", "") != function.name:
+        definition = user.definition(node, mention.where) if user is not names and isinstance(call, ast.Call) else None
+        if (
+            definition is None
+            or definition.names.path != names.path
+            or getattr(definition.node, "name", "") != function.name
+        ):
             continue
         assert isinstance(call, ast.Call)
         if _is_maker(user, call, mention.where):
@@ -125,7 +129,7 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
 
     A function that Python runs on the host (tf.py_function) is not among them.
     """
-    found: set[ast.AST] = {f.node for f in names.functions if maker_of(names, f.node) is not None}
+    traced: set[ast.AST] = {f.node for f in names.functions if maker_of(names, f.node) is not None}
     on_host: set[ast.AST] = set()
     for call in names.calls:
         name = names.resolve(call.node.func, call.where)
@@ -134,11 +138,11 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
         )
         if makes or last_part(name) in _PYTHON and (name or "").startswith("tensorflow."):
             for argument in call.node.args[:1]:
-                made = _definition(names, argument, call.where)
-                if made is not None:
-                    (found if makes else on_host).add(made)
-    found |= _methods(names, STEPS, _MODELS)
-    return _with_called(names, found, on_host) if found else frozenset()
+                function = _definition(names, argument, call.where)
+                if function is not None:
+                    (traced if makes else on_host).add(function)
+    traced |= _methods(names, STEPS, _MODELS)
+    return _with_called(names, traced, on_host) if traced else frozenset()
 
 
 def layer_calls(names: Names) -> frozenset[ast.AST]:
@@ -146,9 +150,9 @@ def layer_calls(names: Names) -> frozenset[ast.AST]:
 
     Keras traces them, unless a program calls the model in eager code.
     """
-    found = _methods(names, frozenset({"call"}), None)
+    calls = _methods(names, frozenset({"call"}), None)
     once: set[ast.AST] = {f.node for f in names.functions if getattr(f.node, "name", "") in _ONCE}
-    return _with_called(names, found, once, is_conditional) if found else frozenset()
+    return _with_called(names, calls, once, is_conditional) if calls else frozenset()
 
 
 def _methods(names: Names, methods: frozenset[str], classes: frozenset[str] | None) -> set[ast.AST]:
@@ -177,7 +181,7 @@ def is_conditional(names: Names, node: ast.AST) -> bool:
 
 
 def _with_called(
-    names: Names, found: set[ast.AST], without: set[ast.AST], skips: Callable[[Names, ast.AST], bool] | None = None
+    names: Names, functions: set[ast.AST], without: set[ast.AST], skips: Callable[[Names, ast.AST], bool] | None = None
 ) -> frozenset[ast.AST]:
     """Return functions and those of the file that they call, except some functions and some calls."""
     calls: dict[ast.AST, list[ast.AST]] = {}
@@ -186,25 +190,29 @@ def _with_called(
         if around:
             runs = getattr(call.node.func, "attr", "") in RUN
             for called_node in [call.node.func, *(call.node.args[:1] if runs else ())]:
-                made = _definition(names, called_node, call.where)
-                if made is not None and not (skips and skips(names, call.node)):
-                    calls.setdefault(around[0], []).append(made)
-    found, todo = set(found), list(found)
+                callee = _definition(names, called_node, call.where)
+                if callee is not None and not (skips and skips(names, call.node)):
+                    calls.setdefault(around[0], []).append(callee)
+    functions, todo = set(functions), list(functions)
     while todo:
         function = todo.pop()
         for called in calls.get(function, ()):
-            if called not in found and called not in without:
-                found.add(called)
+            if called not in functions and called not in without:
+                functions.add(called)
                 todo.append(called)
-    return frozenset(found - without)
+    return frozenset(functions - without)
 
 
 def _definition(names: Names, node: ast.AST, where: Where) -> ast.AST | None:
     """Return the function of this file that an expression names."""
     if not isinstance(node, (ast.Name, ast.Attribute)):
         return None
-    made = names.definition(node, where)
-    return made.node if made is not None and made.names is names and isinstance(made.node, ast.FunctionDef) else None
+    definition = names.definition(node, where)
+    return (
+        definition.node
+        if definition is not None and definition.names is names and isinstance(definition.node, ast.FunctionDef)
+        else None
+    )
 
 
 def may_be_traced(names: Names, function: ast.FunctionDef) -> bool:
@@ -224,15 +232,16 @@ def _may_be(names: Names, function: ast.FunctionDef, seen: set[ast.AST]) -> bool
     if isinstance(parent, ast.ClassDef) and function.name in _COMPILED_METHODS:
         return True
     return any(
-        _is_used_in_traced(theirs, each, seen) for theirs, each in [(names, function), *_overridden(names, function)]
+        _is_used_in_traced(theirs, method, seen)
+        for theirs, method in [(names, function), *_overridden(names, function)]
     )
 
 
 def _is_used_in_traced(names: Names, function: ast.FunctionDef, seen: set[ast.AST]) -> bool:
-    found = mentions(function, names)
-    if found is None:
+    uses = mentions(function, names)
+    if uses is None:
         return True  # in a file that cannot be read
-    for mention in found:
+    for mention in uses:
         user = mention.names
         call = user.parents.get(mention.node)
         if isinstance(call, ast.Call) and user.resolve(call.func, user.place(call)) in RUNNERS:
@@ -264,8 +273,8 @@ def _overridden(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names
 def is_used(names: Names, function: ast.FunctionDef) -> bool:
     """Return True if the project uses a function outside its tests, as far as names show."""
     for theirs, method in [(names, function), *_overridden(names, function)]:
-        found = mentions(method, theirs)
-        if found is None or any(not belongs_to_test(mention.names, mention.node) for mention in found):
+        uses = mentions(method, theirs)
+        if uses is None or any(not belongs_to_test(mention.names, mention.node) for mention in uses):
             return True
     return False
 
@@ -281,11 +290,15 @@ def function_call(names: Names, call: Call) -> TracedFunction | None:
             if maker is not None:
                 return TracedFunction(node, theirs, maker if isinstance(maker, ast.Call) else None)
         elif isinstance(node, ast.Call) and node.args:
-            made = theirs.definition(node.args[0], origin.where)
+            definition = theirs.definition(node.args[0], origin.where)
             maker = node.func if isinstance(node.func, ast.Call) else node
-            if made is not None and isinstance(made.node, ast.FunctionDef) and _is_maker(theirs, maker, origin.where):
+            if (
+                definition is not None
+                and isinstance(definition.node, ast.FunctionDef)
+                and _is_maker(theirs, maker, origin.where)
+            ):
                 assert isinstance(maker, ast.Call)
-                return TracedFunction(made.node, made.names, maker)
+                return TracedFunction(definition.node, definition.names, maker)
     return None
 
 

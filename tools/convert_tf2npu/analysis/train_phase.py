@@ -55,28 +55,28 @@ def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
     uses = uses_of(node, names, _conditional_phase(node, names))
     if uses.complete and uses.phases != {OTHER}:
         return _of_uses(uses, names)
-    found = _Search().climb(node, names)
+    phase = _Search().climb(node, names)
     if uses.phases:
         used = _of_uses(uses, names)
-        if not found.phases:
-            return used._replace(complete=uses.complete or not any(use.sites for use in uses.found))
-        because = found.because if uses.phases <= found.phases or not found.complete else used.because
-        phases = found.phases | uses.phases
+        if not phase.phases:
+            return used._replace(complete=uses.complete or not any(use.sites for use in uses.reads))
+        because = phase.because if uses.phases <= phase.phases or not phase.complete else used.because
+        phases = phase.phases | uses.phases
         return used._replace(
-            phases=phases - {OTHER} if TRAIN not in phases else phases, because=because, complete=found.complete
+            phases=phases - {OTHER} if TRAIN not in phases else phases, because=because, complete=phase.complete
         )
-    if found.phases and (found.complete or TRAIN in found.phases):
-        return found
+    if phase.phases and (phase.complete or TRAIN in phase.phases):
+        return phase
     if not _TRAINS.search(text):
         file = phase_in(os.path.splitext(os.path.basename(names.path))[0])
-        return known(file, "the name of the file") if file in (EVAL, PREDICT) else found
-    return found if found.phases or _OTHER_PHASE.search(text) else known(TRAIN, "the file, which only trains")
+        return known(file, "the name of the file") if file in (EVAL, PREDICT) else phase
+    return phase if phase.phases or _OTHER_PHASE.search(text) else known(TRAIN, "the file, which only trains")
 
 
 def _of_uses(uses: Uses, names: Names) -> Phase:
     """Return the phase of the reads of a dataset, and where to see it."""
     shared = uses.beside_training
-    use = shared.other if shared else next((use for use in uses.found if use.phase != TRAIN), uses.found[0])
+    use = shared.other if shared else next((use for use in uses.reads if use.phase != TRAIN), uses.reads[0])
     because, line = use.by, getattr(use.node, "lineno", 0)
     if not use.names.path.endswith(NOTEBOOK):  # its lines are those of cells
         file = "" if use.names.path == names.path else os.path.basename(use.names.path) + ":"
@@ -90,9 +90,9 @@ def _conditional_phase(node: ast.AST, names: Names) -> str | None:
     """Return the phase in which a function runs some code, by the tests in it."""
     child = node
     for parent in names.ancestors(node):
-        found = _condition(parent, child).phases
-        if found or isinstance(parent, _FUNCTIONS):
-            return next(iter(found), None)
+        phases = _condition(parent, child).phases
+        if phases or isinstance(parent, _FUNCTIONS):
+            return next(iter(phases), None)
         child = parent
     return None
 
@@ -121,20 +121,20 @@ class _Search:
         child: ast.AST = node
         reads = phase_in(" ".join(words_read(node, names)))
         for parent in names.ancestors(node):
-            found = self._beside(parent, child, names)
-            if found.phases:
-                return found
+            phase = self._beside(parent, child, names)
+            if phase.phases:
+                return phase
             if isinstance(parent, ast.FunctionDef):
-                found = self._named(parent, names)
-                if found.phases:
-                    return found
+                phase = self._named(parent, names)
+                if phase.phases:
+                    return phase
                 if reads:
                     return known(reads, "the names of its data")
                 if _ELSEWHERE.search(parent.name):
                     return OPEN
-                found = self._called(parent, names)
-                if found.phases:
-                    return found
+                phase = self._called(parent, names)
+                if phase.phases:
+                    return phase
             elif isinstance(parent, ast.ClassDef):
                 named = phase_in(parent.name)
                 if named:
@@ -178,10 +178,12 @@ class _Search:
             return self._known.get(function) or OPEN
         self._known[function] = None
         uses = mentions(function, names)
-        found = [self._at(function, use) for use in uses or () if not self._is_asked(use) and not is_in_tests(use)]
-        phases = frozenset(phase for one in found for phase in one.phases)
+        phases_of_calls = [
+            self._at(function, use) for use in uses or () if not self._is_asked(use) and not is_in_tests(use)
+        ]
+        phases = frozenset(phase for one in phases_of_calls for phase in one.phases)
         because = ("the calls of %s" if any(is_call(use) for use in uses or ()) else "the uses of %s") % function.name
-        complete = len(found) <= _MOST_CALLS and all(one.phases and one.complete for one in found)
+        complete = len(phases_of_calls) <= _MOST_CALLS and all(one.phases and one.complete for one in phases_of_calls)
         self._known[function] = Phase(phases, because, complete) if phases else OPEN
         return self._known[function] or OPEN
 
@@ -195,9 +197,9 @@ class _Search:
             handed = handed_phase(function, call)
             if handed:
                 return known(handed, "the arguments of its call")
-            found = self.climb(call, use.names)
-            if found.phases or hands_on(function, call):
-                return found
+            phase = self.climb(call, use.names)
+            if phase.phases or hands_on(function, call):
+                return phase
             values = call.args + [k.value for k in call.keywords]
             return known(phase_in(" ".join(w for v in values for w in data_words(v))), "the names of its data")
         return self.climb(use.node, use.names)

@@ -16,7 +16,7 @@ _LOOPS = (ast.For, ast.While)
 
 def eager_steps(names: Names) -> frozenset[ast.AST]:
     """Return the functions that compute and apply gradients once, outside of loops."""
-    found: dict[str, set[ast.AST]] = {"tape": set(), "apply": set()}
+    by_part: dict[str, set[ast.AST]] = {"tape": set(), "apply": set()}
     for call in names.calls:
         kind = (
             "apply"
@@ -27,8 +27,8 @@ def eager_steps(names: Names) -> frozenset[ast.AST]:
         )
         around = functions_around(names, call.node)
         if kind and around and not _loops(names, call.node):
-            found[kind].add(around[0])
-    return frozenset(found["tape"] & found["apply"])
+            by_part[kind].add(around[0])
+    return frozenset(by_part["tape"] & by_part["apply"])
 
 
 def in_step(names: Names, node: ast.AST) -> bool:
@@ -65,19 +65,23 @@ def _calls(names: Names, function: ast.FunctionDef) -> Iterator[tuple[Names, ast
         if not isinstance(call, ast.Call):
             continue
         if node is call.func or getattr(call.func, "attr", "") in RUN and node in call.args[:1]:
-            made = user.definition(node, mention.where)
-            if made is not None and made.names.path == names.path and getattr(made.node, "name", "") == function.name:
+            definition = user.definition(node, mention.where)
+            if (
+                definition is not None
+                and definition.names.path == names.path
+                and getattr(definition.node, "name", "") == function.name
+            ):
                 yield user, call
 
 
 def _loops(names: Names, node: ast.AST) -> list[ast.AST]:
     """Return the loops around an expression, in its function."""
-    found: list[ast.AST] = []
+    loops: list[ast.AST] = []
     child = node
     for parent in names.ancestors(node):
         if isinstance(parent, ast.FunctionDef):
             break
         if isinstance(parent, _LOOPS) and child is not getattr(parent, "iter", None):
-            found.append(parent)
+            loops.append(parent)
         child = parent
-    return found
+    return loops

@@ -103,8 +103,8 @@ def _imported(context: Context, statement: ast.stmt) -> list[str]:
         base = "." * statement.level + (statement.module or "")
         dotted = [base] + [base + ("" if base.endswith(".") else ".") + a.name for a in statement.names]
     assert names.project
-    found = [names.project.find(name, names.path) for name in dotted]
-    return [path for path in found if path]
+    files = [names.project.find(name, names.path) for name in dotted]
+    return [path for path in files if path]
 
 
 def _local_name(names: Names, statement: ast.stmt) -> str:

@@ -109,13 +109,13 @@ class ImportGraph:
             if folder not in places:
                 places = {folder: {}}  # the files of a folder come one after the other
             imports = imports_of(self._files.raw(path), path)
-            imported, beside = self._found(imports, folder, places[folder])
+            imported, beside = self._numbers_of(imports, folder, places[folder])
             self._imported.append(_packed(imported - {number}))
             self._beside.append(_packed(beside - imported))
             if imports.of_frameworks:
                 self._roots.append(number)
 
-    def _found(
+    def _numbers_of(
         self, imports: Imports, folder: str, places: dict[str, int | None]
     ) -> tuple[set[int | None], set[int | None]]:
         def place(module: str) -> int | None:

@@ -23,7 +23,7 @@ class ImportGroups:
     def __init__(
         self, paths: Sequence[str], imported: Sequence[Sequence[int]], importing: Sequence[Sequence[int]]
     ) -> None:
-        self.of = _found(imported, importing)
+        self.of = _groups_of(imported, importing)
         count = max(self.of, default=-1) + 1
         self._paths: list[list[str]] = [[] for _ in range(count)]
         self._imported: list[set[int]] = [set() for _ in range(count)]
@@ -51,7 +51,7 @@ class ImportGroups:
         return frozenset().union(*(self._paths[group] for group in closed))
 
 
-def _found(forwards: Sequence[Sequence[int]], backwards: Sequence[Sequence[int]]) -> list[int]:
+def _groups_of(forwards: Sequence[Sequence[int]], backwards: Sequence[Sequence[int]]) -> list[int]:
     """Return the group of each file, by the algorithm of Kosaraju."""
     ended: list[int] = []
     seen = bytearray(len(forwards))

@@ -31,7 +31,7 @@ class ModuleFinder:
         self._root_words = frozenset(re.findall(r"\w+", name)).difference(_FRAMEWORKS, [name])
         self._tops |= self._root_words
         self._last = {place[place.rfind("/") + 1 :] for place in self._by_place}
-        self._found: dict[str, dict[str, str | None]] = {}  # by folder and module
+        self._by_folder: dict[str, dict[str, str | None]] = {}  # by folder and module
         self._started: dict[str, bool] = {}  # by folder
 
     def may_be(self, name: str) -> bool:
@@ -47,9 +47,9 @@ class ModuleFinder:
         """
         cut = importer.rfind(os.sep)
         folder = importer[: cut if cut > 0 else cut + 1]
-        if folder not in self._found and len(self._found) >= _MOST_FOLDERS:
-            self._found.clear()
-        in_folder = self._found.setdefault(folder, {})
+        if folder not in self._by_folder and len(self._by_folder) >= _MOST_FOLDERS:
+            self._by_folder.clear()
+        in_folder = self._by_folder.setdefault(folder, {})
         if module not in in_folder:
             in_folder[module] = self.search(module, folder)
         return in_folder[module]

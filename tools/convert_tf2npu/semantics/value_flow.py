@@ -73,9 +73,9 @@ class _Search:
         elif isinstance(node, ast.Attribute):
             yield from self._attribute(node, where, names)
         elif isinstance(node, ast.IfExp):
-            yield from self._each([node.body, node.orelse], where, names)
+            yield from self._of_nodes([node.body, node.orelse], where, names)
         elif isinstance(node, ast.BoolOp):
-            yield from self._each(node.values, where, names)
+            yield from self._of_nodes(node.values, where, names)
         elif isinstance(node, ast.Subscript):
             yield from self._member(node, where, names)
         elif isinstance(node, ast.Call):
@@ -85,7 +85,7 @@ class _Search:
         else:
             yield Origin(node, where, names)
 
-    def _each(self, nodes: list[ast.expr], where: Where, names: Names) -> Iterator[Origin]:
+    def _of_nodes(self, nodes: list[ast.expr], where: Where, names: Names) -> Iterator[Origin]:
         for node in nodes:
             yield from self.of(node, where, names)
 
@@ -157,7 +157,7 @@ class _Search:
             else:
                 yield Origin(node, where, names)
                 continue
-            yield from self._each(members, origin.where, origin.names)
+            yield from self._of_nodes(members, origin.where, origin.names)
 
     def _call(
         self, node: ast.Call, part: str, where: Where, names: Names, use: ast.AST | None = None
