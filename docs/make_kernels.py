@@ -117,7 +117,7 @@ def page() -> str:
         "",
         f"TensorFlow {tf.__version__} registers kernels of these ops for GPUs, and none for the CPU with the types in",
         "the second column. The third column says what happens in a rehearsal. Other kernels exist and refuse some",
-        "attributes, such as channels first: see [Forms for the CPU](architecture.md#forms-for-the-cpu).",
+        "attributes, such as channels first: see [Forms for the CPU](decisions.md#forms-for-the-cpu).",
         "",
         "| op | types | on the CPU |",
         "| --- | --- | --- |",

@@ -87,7 +87,7 @@ def test_private_tensorflow_modules_are_imported_in_one_package_only(repo_root):
             assert allowed or not private, f"{name} imports {private}"
 
 
-# Private attributes of other packages outside _tensorflow. docs/architecture.md has the reasons.
+# Private attributes of other packages outside _tensorflow. docs/decisions.md has the reasons.
 PRIVATE = {
     "launching/fork_process.py": {"_exit"},
     "cli/_parser.py": {"_option_string_actions"},  # the options of a parser
@@ -166,7 +166,7 @@ def test_the_environment_is_accessed_by_its_module_only(repo_root):
         assert module == "_host/host_env.py" or not used, f"{module} uses os.{sorted(used)}"
 
 
-# Modules that look at frames. docs/architecture.md has the reasons.
+# Modules that look at frames. docs/decisions.md has the reasons.
 FRAMES = {
     "_tensorflow/script_frames.py",
     "data/reading_call.py",
@@ -184,7 +184,7 @@ def test_no_module_inspects_the_stack(repo_root):
         assert module in FRAMES or not used, f"{module} inspects the stack: {sorted(used)}"
 
 
-# All mutable state of a process. docs/architecture.md explains each.
+# All mutable state of a process. docs/decisions.md explains each.
 STATE = {
     "_host/host_device.py": {"_import_failure", "_report_once"},
     "_tensorflow/script_frames.py": {"is_library"},
