@@ -8,7 +8,8 @@ In a program of TensorFlow 2, operations on the CPU device would stay on the hos
 ``'/device:NPU:0'``; each process has one.
 
 The same holds for the device of ``tf.distribute.OneDeviceStrategy``. If it is the CPU, a program of TensorFlow 2 trains
-on the host, which the rule reports. With ``-d tf_strategy`` NPU302 replaces the strategy.
+on the host, which the rule reports, as ``tf.device('/cpu:0').__enter__()``. With ``-d tf_strategy`` NPU302 replaces the
+strategy.
 
 The rule reports devices that the script chooses at run time. Make sure that such a device never names a GPU. ``'/cpu:0'`` works on the NPU.
 
@@ -65,6 +66,18 @@ Reported::
         model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
         model.compile('adam', 'mse')
     model.fit(images[:n], labels[:n])
+
+Reported::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    tf.device('/cpu').__enter__()
+
+    @tf.function
+    def step(x):
+        return model(x)
 
 Before::
 
@@ -229,6 +242,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             and "npu" not in str(value[0]).lower()
         ):
             yield Finding(call.node, f"the model trains on the host. Write {last_part(name)}('{_NPU}')")
+        if _holds_for_program(context, call) and value is not None and "cpu" in str(value[0]).lower():
+            yield Finding(call.node, "all operations after this run on the host. Remove it")
         yield from _of_npu(context, call, device, value)
         return
     if value is None:
@@ -273,6 +288,12 @@ def _of_npu(context: Context, call: Call, device: ast.expr, value: tuple[object,
             "GPU device replaced with the NPU device",
             (rename(context.source, device, quote + _NPU + quote),),
         )
+
+
+def _holds_for_program(context: Context, call: Call) -> bool:
+    """Return True if a scope is entered and never left, in a program that opens the NPU device."""
+    parent = context.names.parents.get(call.node)
+    return isinstance(parent, ast.Attribute) and parent.attr == "__enter__" and verdict(context).on_npu
 
 
 def _device(call: Call) -> ast.expr | None:

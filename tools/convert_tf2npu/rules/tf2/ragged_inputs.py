@@ -2,7 +2,7 @@
 
 The NPU has no strings, and a ragged tensor has another shape in each step. Turn both into padded numbers in the input
 pipeline: ``tensor.to_tensor(shape=[None, LENGTH])`` for ragged tensors; look up strings in the function that
-``dataset.map`` calls. The rule reports one finding for each file.
+``dataset.map`` calls. The rule also reports layers that look up strings in a ``Sequential`` or a subclass of ``Model``.
 
 Reported::
 
@@ -23,6 +23,35 @@ Reported::
     def step(values, lengths):
         rows = tf.RaggedTensor.from_row_lengths(values, lengths)
         return tf.reduce_sum(rows, axis=1)
+
+Reported::
+
+    import tensorflow as tf
+
+    class Users(tf.keras.Model):
+        def __init__(self, names):
+            super().__init__()
+            self.lookup = tf.keras.layers.StringLookup(vocabulary=names)
+            self.embedding = tf.keras.Sequential([tf.keras.layers.TextVectorization(), tf.keras.layers.Embedding(9, 2)])
+
+        def call(self, names):
+            return self.embedding(self.lookup(names))
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+Untouched::
+
+    import tensorflow as tf
+
+    lookup = tf.keras.layers.StringLookup(vocabulary=names)
+    tokens = tf.keras.Sequential([tf.keras.layers.TextVectorization()])
+    ids = tf.data.Dataset.from_tensor_slices(words).map(lambda word: (lookup(word), tokens(word)))
+
+    @tf.function
+    def step(x):
+        return model(x)
 
 Untouched::
 
@@ -55,6 +84,7 @@ from ...analysis.device_placement import in_test, runs_on_npu
 from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import is_traced
 from ...semantics.model import Call
+from ...semantics.tf_types import Type
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
 
@@ -66,7 +96,13 @@ _RAGGED = frozenset(
     ["tensorflow.RaggedTensor." + name for name in _FROM.split()]
     + ["tensorflow.ragged." + name for name in "constant range stack stack_dynamic_partitions".split()]
 )
-CALLS = _INPUTS | _RAGGED
+_LOOKUPS = frozenset(
+    f"tensorflow.keras.layers.{home}{name}"
+    for home in ("", "experimental.preprocessing.")
+    for name in ("StringLookup", "TextVectorization")
+)
+_SEQUENTIAL = frozenset({"tensorflow.keras.Sequential", "tensorflow.keras.models.Sequential"})
+CALLS = _INPUTS | _RAGGED | _LOOKUPS
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -80,6 +116,12 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
                 call.node, "a ragged tensor in the step: the NPU recompiles for each shape. Pad it in dataset.map"
             )
         return
+    if name in _LOOKUPS:
+        if _is_in_model(context, call):
+            yield Finding(
+                call.node, "the NPU has no strings. Call this layer in dataset.map and pass the model padded numbers"
+            )
+        return
     for keyword in call.node.keywords:
         if keyword.arg == "ragged" and constant(keyword.value) == (True,):
             yield Finding(call.node, "a ragged input: the NPU recompiles for each shape. Pad it in dataset.map")
@@ -87,6 +129,16 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             yield Finding(
                 call.node, "the NPU has no strings. Look up this input in dataset.map and pass padded numbers"
             )
+
+
+def _is_in_model(context: Context, call: Call) -> bool:
+    """Return True if a layer is one of several of a Sequential, or an attribute of a model."""
+    parent = context.names.parents[call.node]
+    if isinstance(parent, ast.List):
+        model = context.names.parents[parent]
+        return len(parent.elts) > 1 and isinstance(model, ast.Call) and context.called.get(model) in _SEQUENTIAL
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    return isinstance(target, ast.Attribute) and context.types.of(target.value, call.where) == Type.MODEL
 
 
 def _is_for_pipeline(context: Context, call: Call) -> bool:
