@@ -13,6 +13,8 @@ from convert_tf2npu.main import main
 from convert_tf2npu.project.project import Project
 from convert_tf2npu.rules.compat_v1.lifting import lift
 from convert_tf2npu.semantics.module_index import Module
+from convert_tf2npu.semantics.resolved_name import ResolvedName
+from convert_tf2npu.semantics.tf_types import Type
 
 USE = "sess = tf.Session()\n"
 CASES: dict[str, dict[str, str]] = {
@@ -243,6 +245,26 @@ def test_lifted_modules_that_import_each_other_are_each_analysed_once(tmp_path, 
     project = Project(paths, prepare=lift)
     assert all(project.module(path) is not None for path in paths)
     assert sorted(analysed) == paths
+
+
+def test_names_of_modules_that_import_each_other_are_the_same_in_each_order(tmp_path: pathlib.Path) -> None:
+    """A name that is unknown while another module waits for it is not kept as unknown."""
+    files = {
+        "net.py": "import tensorflow as tf\nimport tools\nclass Net(tf.keras.Model):\n    pass\nmade = tools.made\n",
+        "tools.py": "import trainer\nmade = trainer.kind\n",
+        "trainer.py": "import net\nkind = net.Net\nclass Trainer(kind):\n    pass\ntrained = Trainer()\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    net, tools, trainer = (str(tmp_path / name) for name in files)
+    for asked in ((), ((net, "made"),), ((tools, "made"), (net, "made")), ((net, "made"), (tools, "made"))):
+        project = Project([net, tools, trainer])
+        for path, name in asked:
+            project.attribute(ResolvedName("", path), name)
+        module = project.module(trainer)
+        assert module is not None
+        (made,) = module.names.module.bindings["trained"]
+        assert module.types.of(made.node, made.where) == Type.MODEL, asked
 
 
 def test_definitions_in_a_notebook_are_known(tmp_path: pathlib.Path) -> None:

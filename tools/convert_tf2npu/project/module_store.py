@@ -25,6 +25,9 @@ class ModuleStore:
     Args:
         files: the files.
         analyse: parses and analyses a file, which may raise SourceError.
+
+    Attributes:
+        in_progress: the modules that are being analysed. Modules that import each other ask for these again.
     """
 
     def __init__(self, files: SourceFiles, analyse: Callable[[bytes, str], Module]) -> None:
@@ -32,7 +35,7 @@ class ModuleStore:
         self._analyse = analyse
         self._modules: LRU[str, Module] = LRU(_MOST_NODES)
         self._unreadable: set[str] = set()
-        self._in_progress: set[str] = set()  # modules that import each other ask for these again
+        self.in_progress: set[str] = set()
         self._dropped: list[weakref.ReferenceType[Names]] = []  # and not settled yet
 
     def __contains__(self, path: str) -> bool:
@@ -55,11 +58,11 @@ class ModuleStore:
         known = self._modules.get(path) if path else None
         if known is not None and known.source.raw == raw:
             return known
-        self._in_progress.add(path)
+        self.in_progress.add(path)
         try:
             module = self._analyse(raw, path)
         finally:
-            self._in_progress.discard(path)
+            self.in_progress.discard(path)
         if path:
             self._keep(module)
         return module
@@ -69,7 +72,7 @@ class ModuleStore:
         known = self._modules.get(path)
         if known is not None:
             return known
-        if path in self._unreadable or path in self._in_progress:
+        if path in self._unreadable or path in self.in_progress:
             return None
         try:
             raw = self._files.read(path)

@@ -51,7 +51,7 @@ class Project(ModuleIndex):
         self._store = ModuleStore(self.files, self._analyse)
         self._imports: ImportGraph | None = None
         self._loading: list[str] = []
-        self._cuts = 0  # answers that were cut short by modules that import each other
+        self.cuts = 0
         self._attributes: dict[tuple[str, str], ResolvedName | None] = {}
         self._ancestries: dict[tuple[str, str], frozenset[str]] = {}
         self._returned: dict[tuple[str, str, str], ResolvedName | None] = {}
@@ -168,12 +168,16 @@ class Project(ModuleIndex):
             return ResolvedName(f"{base.dotted}.{name}")
         if base.dotted:
             return None  # of a class or function of the project
-        if self._loading:
-            return self._attribute(base.path, name)
         key = base.path, name
-        if key not in self._attributes:
-            self._attributes[key] = self._attribute(base.path, name)
-        return self._attributes[key]
+        if key in self._attributes:
+            return self._attributes[key]
+        cuts = self.cuts
+        answer = self._attribute(base.path, name)
+        if not self._loading and not self._store.in_progress:
+            self.cuts = cuts  # it is the first answer, which all others waited for
+        if self.cuts == cuts:
+            self._attributes[key] = answer
+        return answer
 
     def ancestry(self, path: str, name: str) -> frozenset[str]:
         key = path, name
@@ -195,7 +199,7 @@ class Project(ModuleIndex):
 
     def _attribute(self, path: str, name: str) -> ResolvedName | None:
         if path in self._loading:
-            self._cuts += 1
+            self.cuts += 1
             return None  # modules that import each other: this name is unknown until the first answer is found
         if self._store.is_unreadable(path):
             return None
@@ -212,6 +216,7 @@ class Project(ModuleIndex):
     def _exported(self, path: str, name: str) -> ResolvedName | None:
         """Return what a module-level name is to the modules that import it."""
         module = self._store.module(path)
+        self.cuts += path in self._store.in_progress
         return module.names.exported(name) if module else None
 
     def _defining(self, path: str, name: str, kind: str) -> Module | None:
@@ -231,9 +236,9 @@ class Project(ModuleIndex):
             find: finds it.
         """
         known[key] = meanwhile
-        cuts = self._cuts
+        cuts = self.cuts
         answer = find()
-        if self._cuts == cuts:
+        if self.cuts == cuts:
             known[key] = answer
         else:
             del known[key]

@@ -78,6 +78,7 @@ class Classes(Names):
 
     def held(self, owner: ast.ClassDef, name: str) -> list[HeldBinding]:
         key = (owner, name)
+        cuts = self.cuts
         if key not in self._held:
             self._held[key] = []  # for a class that is among its own bases
             own: list[tuple[Binding, Names | None]] = [
@@ -92,10 +93,12 @@ class Classes(Names):
                     if b.where.scope.node is not base.node or not own
                 ]
             self._held[key] = own + of_objects
-        return [HeldBinding(binding, other or self) for binding, other in self._held[key]]
+        held = self._held[key] if self.cuts == cuts else self._held.pop(key)
+        return [HeldBinding(binding, other or self) for binding, other in held]
 
     def _by_owner(self, name: str) -> dict[ast.ClassDef, list[Binding]]:
         """Return what this module assigns to an attribute of objects of its classes, by their classes."""
+        cuts = self.cuts
         if name not in self._of_objects:
             by_owner = self._of_objects[name] = {}
             assigned = self.attributes.get(name, ())
@@ -104,7 +107,7 @@ class Classes(Names):
                 owner = self.owner(held.target.value, held.binding.where)
                 if owner is not None and owner.names is self:
                     by_owner.setdefault(owner.node, []).append(held.binding)
-        return self._of_objects[name]
+        return self._of_objects[name] if self.cuts == cuts else self._of_objects.pop(name)
 
     def _bases(self, owner: ast.ClassDef) -> Iterator[ClassDefinition]:
         """Yield the classes of the project that a class of this module derives from."""
@@ -114,6 +117,7 @@ class Classes(Names):
                 yield ClassDefinition(base_class.node, base_class.names)
 
     def ancestry(self, owner: ast.ClassDef) -> frozenset[str]:
+        cuts = self.cuts
         if owner not in self._ancestries:
             self._ancestries[owner] = frozenset()  # for a class that is among its own bases
             outside: set[str] = set()
@@ -130,4 +134,4 @@ class Classes(Names):
                 if defined and isinstance(defined.node, ast.ClassDef):
                     outside |= defined.names.ancestry(defined.node)
             self._ancestries[owner] = frozenset(outside)
-        return self._ancestries[owner]
+        return self._ancestries[owner] if self.cuts == cuts else self._ancestries.pop(owner)

@@ -99,6 +99,11 @@ class Names(ModuleTables, ABC):
         self.lift: Lift | None = None
         self.by_name: frozenset[str] = frozenset()
 
+    @property
+    def cuts(self) -> int:
+        """The cuts of the project; 0 without one."""
+        return self.project.cuts if self.project is not None else 0
+
     def spelled(self, node: ast.AST, where: Where) -> str | None:
         """Return the text of :meth:`named`."""
         name = self.named(node, where)
@@ -177,7 +182,13 @@ class Module(NamedTuple):
 
 
 class ModuleIndex(Once, ABC):
-    """The modules of a project, as name resolution sees them."""
+    """The modules of a project, as name resolution sees them.
+
+    Attributes:
+        cuts: the number of answers that modules which import each other cut short. What is found meanwhile is not kept.
+    """
+
+    cuts: int
 
     @property
     @abstractmethod

@@ -64,8 +64,13 @@ class Resolver(Classes):
         if kind is ast.Attribute or kind is ast.Call:
             known = self._known
             if node not in known:
+                cuts = self.cuts
                 known[node] = None  # for an expression that depends on itself
-                known[node] = self._attribute(node, where) if kind is ast.Attribute else self._of_call(node, where)  # type: ignore[arg-type]
+                find: Callable[..., ResolvedName | None] = self._attribute if kind is ast.Attribute else self._of_call
+                known[node] = name = find(node, where)
+                if self.cuts != cuts:
+                    del known[node]
+                return name
             return known[node]
         if isinstance(node, ast.IfExp):
             return self._agreed({self.named(part, where) for part in (node.body, node.orelse) if not is_none(part)})
@@ -99,6 +104,7 @@ class Resolver(Classes):
 
     def returned(self, function: ast.FunctionDef, part: str) -> ResolvedName | None:
         key = (function, part)
+        cuts = self.cuts
         if key not in self._returns:
             self._returns[key] = None  # for a function that calls itself
             if all(
@@ -113,7 +119,7 @@ class Resolver(Classes):
                         if not is_none(value) and not is_none(r.value)
                     }
                 )
-        return self._returns[key]
+        return self._returns[key] if self.cuts == cuts else self._returns.pop(key)
 
     def _agreed(self, candidates: set[ResolvedName | None]) -> ResolvedName | None:
         return agreed(candidates, self._canonical)
@@ -146,9 +152,10 @@ class Resolver(Classes):
     def _imported(self, module: object) -> ResolvedName | None:
         if not isinstance(module, str):
             return None
+        cuts = self.cuts
         if module not in self._followed:
             self._followed[module] = self.project.follow(module, self.path) if self.project else ResolvedName(module)
-        return self._followed[module]
+        return self._followed[module] if self.cuts == cuts else self._followed.pop(module)
 
     def _member(self, base: ResolvedName, name: str) -> ResolvedName | None:
         if base.path:

@@ -56,6 +56,7 @@ class TypeInference(Types):
         key = (id(node), id(where.scope))
         if key in self._memo:
             return self._memo[key]
+        cuts = self._names.cuts
         self._memo[key] = Type.IN_PROGRESS  # a name that depends on itself adds nothing to the join
         kind: AnyType | None = None
         if isinstance(node, ast.Call):
@@ -70,7 +71,7 @@ class TypeInference(Types):
             kind = _join([self.inferred(part, where) for part in (node.body, node.orelse) if not is_none(part)])
         elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
             kind = _join([self.inferred(part, where) for part in node.values if not is_none(part)])
-        if kind is Type.IN_PROGRESS:
+        if kind is Type.IN_PROGRESS or self._names.cuts != cuts:
             del self._memo[key]
         else:
             self._memo[key] = kind
@@ -137,10 +138,11 @@ class TypeInference(Types):
             return self.inferred(binding.node, binding.where)
         if binding.kind == "arg":
             key = id(binding.node)
+            cuts = self._names.cuts
             if key not in self._arguments:
                 self._arguments[key] = Type.IN_PROGRESS
                 self._arguments[key] = self._argument(binding)
-            return self._arguments[key]
+            return self._arguments[key] if self._names.cuts == cuts else self._arguments.pop(key)
         if binding.kind == "part" and isinstance(binding.node, ast.Call):
             if self._names.resolve(binding.node.func, binding.where) == LOAD:
                 return loaded(binding.node, binding.target)
@@ -229,7 +231,7 @@ class TypeInference(Types):
             if base and base.is_module_of_project:
                 return self._of_module(base.path, node.attr)
             kind = self.inferred(node.value, where)
-            if kind is Type.IN_PROGRESS:
+            if kind is Type.IN_PROGRESS or self._names.cuts != cuts:
                 return kind
             if not isinstance(kind, Instance):
                 known = None if kind is None else ATTRIBUTES.get((kind, node.attr))
@@ -242,13 +244,14 @@ class TypeInference(Types):
 
     def instance(self, owner: ast.ClassDef) -> AnyType:
         """Return the type of the objects of a class of this module."""
+        cuts = self._names.cuts
         if owner not in self._instances:
             kinds = {inherited(name) for name in self._names.ancestry(owner)} - {None}
             kind: AnyType | None = kinds.pop() if len(kinds) == 1 else None
             if kind is None:
                 kind = Instance(owner, self._names, list(self._names.class_scopes).index(owner))
             self._instances[owner] = kind
-        return self._instances[owner]
+        return self._instances[owner] if self._names.cuts == cuts else self._instances.pop(owner)
 
     def result(self, function: ast.AST, part: str = "") -> AnyType | None:
         """Return the type of the result of a function of this module.
