@@ -231,7 +231,7 @@ class TypeInference(Types):
             if base and base.is_module_of_project:
                 return self._of_module(base.path, node.attr)
             kind = self.inferred(node.value, where)
-            if kind is Type.IN_PROGRESS or self._names.cuts != cuts:
+            if kind is Type.IN_PROGRESS:
                 return kind
             if not isinstance(kind, Instance):
                 known = None if kind is None else ATTRIBUTES.get((kind, node.attr))
