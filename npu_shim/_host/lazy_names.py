@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Mapping
+from typing import TYPE_CHECKING, Callable, Mapping
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     missing: Function  # a function of ops/npu_only.py
 
 
-def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for a module whose names live in other modules.
 
     Each name is loaded once. After that it is an attribute of the module, and the same object as in its home.
@@ -25,7 +25,7 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], A
     """
     home_of: dict[str, str] = {name: home for home, names in homes.items() for name in names.split()}
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         here = sys.modules[module]
         if name not in home_of:
             raise AttributeError(f"module {module!r} has no attribute {name!r}; it offers {', '.join(here.__all__)}")

@@ -6,7 +6,7 @@ Import the modules of this package only from modules that need TensorFlow anyway
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
@@ -18,7 +18,7 @@ from npu_shim._tensorflow import tf_autograph as tf_autograph  # for its effect
 if TYPE_CHECKING:
     import numpy as np
 
-    from npu_shim._tensorflow.types import Function, Tensor, TensorShape
+    from npu_shim._tensorflow.types import Function, KerasBackend, Result, Tensor, TensorShape, Value
 
 v1 = tf.compat.v1
 LAST_TF_WITH_ESTIMATOR = "2.15"
@@ -48,7 +48,7 @@ def no_estimator_text(name: str) -> str:
     )
 
 
-def keras_backend() -> Any:
+def keras_backend() -> KerasBackend:
     """Return the Keras backend with graph-mode sessions, or that of Keras 3 if there is no other."""
     return v1.keras.backend
 
@@ -70,6 +70,6 @@ def static_shape(sizes: Tensor) -> TensorShape:
     return _tensor_util.constant_value_as_shape(sizes)
 
 
-def numpy_function(function: Function, inputs: Sequence[Any], types: Any) -> Any:
+def numpy_function(function: Function, inputs: Sequence[Tensor], types: Value) -> Result:
     """Add an op that calls a function of arrays, as tf.numpy_function, which takes only tensors in TensorFlow 1."""
     return tf.numpy_function(function, [tf.convert_to_tensor(each) for each in inputs], types)

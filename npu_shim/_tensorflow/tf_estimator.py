@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Callable, Iterator, Sequence
 
 from tensorflow.python.data.ops import dataset_ops
 from tensorflow.python.ops import summary_ops_v2 as _summary_ops
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         EventWriter,
         Operation,
         Session,
+        Value,
         WarmStartSettings,
     )
 
@@ -34,9 +35,9 @@ def estimator_class() -> EstimatorClass | None:
         return None
 
 
-def evaluation_specs(listeners: Sequence[v1.train.CheckpointSaverListener]) -> list[Any]:
+def evaluation_specs(listeners: Sequence[v1.train.CheckpointSaverListener]) -> list[Value]:
     """Return the EvalSpec of each listener with which train_and_evaluate evaluates checkpoints."""
-    evaluators: list[Any] = [getattr(listener, "_evaluator", None) for listener in listeners]
+    evaluators: list[Value] = [getattr(listener, "_evaluator", None) for listener in listeners]
     return [evaluator._eval_spec for evaluator in evaluators if hasattr(evaluator, "_eval_spec")]
 
 

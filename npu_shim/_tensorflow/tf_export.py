@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pathlib
 import re
-from typing import Any, Sequence
+from typing import Sequence
 
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2, meta_graph_pb2, rewriter_config_pb2, saved_model_pb2
 from tensorflow.python.framework import meta_graph as _meta_graph
 from tensorflow.python.grappler import tf_optimizer
 
-from npu_shim._tensorflow.types import GraphDef
+from npu_shim._tensorflow.types import GraphDef, Value
 
 try:
     from tensorflow.core.framework import graph_debug_info_pb2 as _debug_info
@@ -41,7 +41,7 @@ def optimized(graph: GraphDef, kept: Sequence[str], optimizers: Sequence[str]) -
         tf.import_graph_def(graph, name="")
         meta = v1.train.export_meta_graph(graph_def=graph, graph=made)
     meta.collection_def["train_op"].node_list.value.extend(kept)
-    settings: dict[str, Any] = {"min_graph_nodes": -1, "fail_on_optimizer_errors": True}  # small graphs, too
+    settings: dict[str, Value] = {"min_graph_nodes": -1, "fail_on_optimizer_errors": True}  # small graphs, too
     settings["meta_optimizer_iterations"] = rewriter_config_pb2.RewriterConfig.ONE
     settings["constant_folding"] = rewriter_config_pb2.RewriterConfig.AGGRESSIVE  # shapes of placeholders hold
     rewrite = rewriter_config_pb2.RewriterConfig(optimizers=optimizers, **settings)

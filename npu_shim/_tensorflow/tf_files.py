@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import os
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 import tensorflow as tf
 from tensorflow.python.framework import tensor_util as _tensor_util
@@ -15,7 +15,7 @@ from tensorflow.python.ops import gen_summary_ops as _gen_summary_ops
 from tensorflow.python.summary.writer import event_file_writer as _event_file_writer
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result, Value
+    from npu_shim._tensorflow.types import Function, Result, Saver, Value
 
 _EVENTS = "events.out.tfevents"  # a writer adds the time and the host
 
@@ -36,7 +36,7 @@ class _FileSystem:
         for name in ("WritableFile", "CreateWritableFile"):
             calls[name] = lambda path, *rest: notes.write(path)
 
-        def rename(source: Any, target: Any, *rest: object) -> None:
+        def rename(source: Value, target: Value, *rest: object) -> None:
             notes.replace(source, creates=False)
             notes.replace(target)
 
@@ -45,7 +45,7 @@ class _FileSystem:
             if hasattr(module, name):
                 setattr(self, name, _noted(getattr(module, name), note))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Value:
         return getattr(self._module, name)
 
 
@@ -59,12 +59,12 @@ def watch(notes: Value) -> list[Callable[[], None]]:
     """
     undo: list[Callable[[], None]] = []
 
-    def replace(owner: Any, name: str, value: Any) -> None:
+    def replace(owner: object, name: str, value: Value) -> None:
         original = vars(owner)[name]
         setattr(owner, name, value)
         undo.append(lambda: setattr(owner, name, original))
 
-    def around(owner: Any, name: str, note: Function) -> None:
+    def around(owner: object, name: str, note: Function) -> None:
         replace(owner, name, _noted(vars(owner)[name], note))
 
     for module in (_file_io, _event_file_writer):
@@ -87,7 +87,7 @@ def watch(notes: Value) -> list[Callable[[], None]]:
     return undo
 
 
-def savers() -> list[Any]:
+def savers() -> list[Saver]:
     """Return the class that sessions and Estimator save with, and that of tf.train.Checkpoint and Keras."""
     is_old = importlib.util.find_spec("tensorflow.python.checkpoint") is None
     module = "tensorflow.python.training.tracking.util" if is_old else "tensorflow.python.checkpoint.checkpoint"
@@ -95,14 +95,16 @@ def savers() -> list[Any]:
 
 
 def _noted(original: Function, note: Function) -> Function:
-    def noted(*args: Any, **kwargs: Any) -> Result:
+    def noted(*args: object, **kwargs: object) -> Result:
         note(*args, **kwargs)
         return original(*args, **kwargs)
 
     return noted
 
 
-def _note_save(notes: Value, *args: Any, save_path: Any = None, file_prefix: Any = None, **kwargs: Any) -> None:
+def _note_save(
+    notes: Value, *args: object, save_path: Value = None, file_prefix: Value = None, **kwargs: object
+) -> None:
     """Note the prefix that ``save`` is given by name, or else at the first place after a session, if any."""
     given = [save_path, file_prefix, *args[:2]]
     path = next((text for text in map(path_of, given) if text), None)
@@ -110,18 +112,18 @@ def _note_save(notes: Value, *args: Any, save_path: Any = None, file_prefix: Any
         notes.prefix(path, is_checkpoint=True)
 
 
-def _note_events(notes: Value, folder: Any) -> None:
+def _note_events(notes: Value, folder: Value) -> None:
     if folder:
         notes.folder(folder)
         notes.prefix(os.path.join(folder, _EVENTS))
 
 
-def _note_h5(notes: Value, file: Any, name: Any, mode: Any = None, *args: object, **kwargs: object) -> None:
+def _note_h5(notes: Value, file: Value, name: Value, mode: Value = None, *args: object, **kwargs: object) -> None:
     if mode != "r" and (mode is not None or importlib.import_module("h5py").version.version_tuple < (3,)):
         notes.write(name)
 
 
-def path_of(value: Any) -> str | None:
+def path_of(value: Value) -> str | None:
     """Return a path, also from a tensor that is known; None for anything else."""
     if isinstance(value, tf.Tensor):
         found = _tensor_util.constant_value(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 import tensorflow as tf
 
@@ -12,11 +12,14 @@ from npu_shim._host import patches
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import (
+        DataAdapter,
         Function,
         Initializer,
         KerasCallback,
         KerasLayer,
         KerasModel,
+        Metric,
+        Module,
         Optimizer,
         OptimizerClass,
         Result,
@@ -39,12 +42,12 @@ def build_optimizer(optimizer: Optimizer, variables: Sequence[Variable]) -> None
             optimizer._create_all_weights(list(variables))
 
 
-def config_of(optimizer: Optimizer) -> dict[str, Any]:
+def config_of(optimizer: Optimizer) -> dict[str, Value]:
     """Return the configuration of an optimizer, with its schedule of learning rates instead of one of Keras' copies.
 
     A copy needs every class in it to load its own configuration.
     """
-    config: dict[str, Any] = optimizer.get_config()
+    config: dict[str, Value] = optimizer.get_config()
     rate = getattr(optimizer, "_hyper", {}).get("learning_rate", getattr(optimizer, "_learning_rate", None))
     if isinstance(config.get("learning_rate"), dict) and callable(rate):
         config["learning_rate"] = rate
@@ -80,7 +83,7 @@ def loss_scale_optimizer_class(optimizer: Optimizer) -> OptimizerClass | None:
     public = getattr(tf.keras.mixed_precision, "LossScaleOptimizer", None)
     if public is None:
         return None
-    module: Any = sys.modules[public.__module__]
+    module: Module = sys.modules[public.__module__]
     if not hasattr(module, "LossScaleOptimizerV3"):
         return public
     is_old = isinstance(optimizer, tf.keras.optimizers.legacy.Optimizer)
@@ -170,7 +173,7 @@ def metric_results(model: KerasModel) -> dict[str, Value]:
     return results
 
 
-def _built_metrics(model: KerasModel) -> list[Any]:
+def _built_metrics(model: KerasModel) -> list[Metric]:
     return [metric for metric in model.metrics if getattr(metric, "built", True)]  # Keras 3 builds its group later
 
 
@@ -207,12 +210,12 @@ def classes_of_epochs() -> tuple[type | None, type | None, type | None]:
     return getattr(module, "DataHandler", None), getattr(module, "DatasetAdapter", None), None
 
 
-def adapter_of(handler: Any) -> Any:
+def adapter_of(handler: DataAdapter) -> DataAdapter:
     """Return the data set of a loop over epochs of Keras 2."""
     return handler._adapter
 
 
-def has_all_batches(epochs: Any) -> bool:
+def has_all_batches(epochs: DataAdapter) -> bool:
     """Return True if an epoch of Keras 3 has read all batches of its data set."""
     return epochs.steps_per_epoch is None and 0 < (epochs._num_batches or 0) <= epochs._steps_seen
 

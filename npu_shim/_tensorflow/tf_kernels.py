@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Any, Iterable
+from typing import TYPE_CHECKING, Iterable
 
 import tensorflow as tf
 from tensorflow.python.framework import kernels as _kernels
@@ -11,7 +11,7 @@ from tensorflow.python.framework import kernels as _kernels
 from npu_shim._tensorflow.tf_op_forms import definition_of
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType
+    from npu_shim._tensorflow.types import DType, Message
 
 # Of these, TensorFlow 2 before 2.10 registers kernels for bfloat16 without code, which oneDNN replaces on some
 # processors. On others they fail.
@@ -58,7 +58,7 @@ def _attributes_of(
     if any(arg.number_attr or arg.type_list_attr for arg in definition.output_arg):
         return {}
 
-    def has_kernel(attribute: Any, dtype: DType) -> bool:
+    def has_kernel(attribute: Message, dtype: DType) -> bool:
         return any(not each.get(attribute.name) or dtype.as_datatype_enum in each[attribute.name] for each in kernels)
 
     found = {}

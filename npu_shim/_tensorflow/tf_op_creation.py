@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Callable, ContextManager, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 from tensorflow.python.data.ops import dataset_ops as _dataset_ops
@@ -38,11 +38,21 @@ except ImportError:  # TF 2.6 and before
     _DatasetFunction = _dataset_ops.StructuredFunctionWrapper
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Graph, GraphDef, Operation, Result, Structure, Tensor, Value
+    from npu_shim._tensorflow.types import (
+        Function,
+        Graph,
+        GraphDef,
+        Module,
+        Operation,
+        Result,
+        Structure,
+        Tensor,
+        Value,
+    )
 
 v1 = tf.compat.v1
 _IS_1 = tf.__version__.startswith("1.")
-_LIBRARY: Any = getattr(_library, "OpDefLibrary", None) if _IS_1 else _library
+_LIBRARY: Module = getattr(_library, "OpDefLibrary", None) if _IS_1 else _library
 _STRAIGHT = "NpuShimStraightThrough"
 SCOPE = "npu_shim_rehearsal/"  # of the names of ops of hooks
 _PASSED = {"Identity": _STRAIGHT, "Cast": _STRAIGHT, "ClipByValue": _STRAIGHT, "Mul": _STRAIGHT}
@@ -291,7 +301,7 @@ def _around_helper(original: Function) -> Function:
     return helper
 
 
-def _formed(op_type: str, keywords: Mapping[str, Any]) -> tuple[Any, ...] | None:
+def _formed(op_type: str, keywords: Mapping[str, Value]) -> tuple[Value, ...] | None:
     """Return what the helper of generated op functions returns for an op with a form; None if it has none."""
 
     def change(inputs: list[Tensor]) -> list[Tensor]:
@@ -345,7 +355,7 @@ def _around_fast_path(original: Function) -> Function:
     return run
 
 
-def _device_of(op_type: str) -> Any:
+def _device_of(op_type: str) -> ContextManager[object]:
     """Return a context manager for the run of an op in eager mode."""
     is_on_host = any(hook.on_host(op_type) for hook in _HOOKS)
     return tf.device("/CPU:0") if is_on_host else contextlib.nullcontext()
@@ -408,7 +418,7 @@ def _around_execute(original: Function) -> Function:
     def execute(op_name: str | bytes, num_outputs: int, inputs: Structure, *args: object, **kwargs: object) -> Result:
         op_type = tf.compat.as_str(op_name)
         if op_type in _FORMS.eager:
-            attributes: Any = args[0] if args else kwargs["attrs"]
+            attributes: Value = args[0] if args else kwargs["attrs"]
             with suspended():
                 made = tf_op_forms.eagerly(_FORMS.eager[op_type], op_type, [*inputs, *attributes])
             if made is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -20,7 +20,17 @@ from npu_shim._tensorflow import tf_api, tf_gradients
 from npu_shim._tensorflow.tf_graph import add_rehearsal_ops, number_of_ops, set_op_attr
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Graph, Message, Operation, Structure, Tensor, TensorShape, Value
+    from npu_shim._tensorflow.types import (
+        DType,
+        Function,
+        Graph,
+        Message,
+        Operation,
+        Structure,
+        Tensor,
+        TensorShape,
+        Value,
+    )
 
 v1 = tf.compat.v1
 _IS_1 = tf.__version__.startswith("1.")
@@ -96,7 +106,7 @@ def plain_ops() -> Iterator[None]:
 class FormOutputs(List["Tensor"]):
     """The results of a form, as the generated op functions handle them. Tapes have recorded the ops of the form."""
 
-    def __getitem__(self, place: Any) -> Any:
+    def __getitem__(self, place: Value) -> Value:
         found = super().__getitem__(place)
         return FormOutputs(found) if isinstance(place, slice) else found
 
@@ -114,7 +124,7 @@ class FormedOp:
 
     _get_attr_type = _get_attr_bool = _get_attr_int = get_attr
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Value:
         return getattr(self._last, name)
 
 
@@ -212,7 +222,7 @@ class _Op:
         value = self._node.attr[name]
         return tf.as_dtype(value.type) if value.WhichOneof("value") == "type" else _value(value)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Value:
         return getattr(self._last, name)
 
 
@@ -221,7 +231,7 @@ def _is_result(op: Operation) -> bool:
     return op.type == "IdentityN" and _NODE in op.node_def.attr
 
 
-def gradient_function(original: Callable[[Operation], Any], op: Operation) -> Any:
+def gradient_function(original: Function, op: Operation) -> Function | None:
     """Return the gradient of any op, given the function of TensorFlow that looks it up."""
     return _gradient_of_op if _is_result(op) else original(op)
 

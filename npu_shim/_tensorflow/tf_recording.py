@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import types
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Operation,
         QueueRunner,
         Result,
+        Structure,
         Supervisor,
         Tensor,
         Value,
@@ -77,7 +78,7 @@ def seed_random_boxes(next_seed: Callable[[], int]) -> None:
 
     def make(original: Function) -> Function:
         def sample(
-            image_size: Value, bounding_boxes: Value, seed: int | None = None, *args: Any, **kwargs: Any
+            image_size: Value, bounding_boxes: Value, seed: int | None = None, *args: object, **kwargs: object
         ) -> Result:
             return original(image_size, bounding_boxes, seed or next_seed(), *args, **kwargs)
 
@@ -135,7 +136,7 @@ def seed_keras(next_seed: Callable[[], int]) -> None:
         setattr(sys.modules[of_keras.__module__], "python_random", drawn)
 
 
-def replace_seeds(seed_of: Callable[[Any], Any]) -> None:
+def replace_seeds(seed_of: Callable[[Value], Value]) -> None:
     """Replace numbers in the seeds that scripts set, or give to stateless random functions and random states.
 
     Args:
@@ -154,12 +155,12 @@ def replace_seeds(seed_of: Callable[[Any], Any]) -> None:
         of_keras.__init__ = _with_seed(of_keras.__init__, seed_of)
 
 
-def _with_seed(original: Function, seed_of: Callable[[Any], Any]) -> Function:
+def _with_seed(original: Function, seed_of: Callable[[Value], Value]) -> Function:
     signature = inspect.signature(original)
     if "seed" not in signature.parameters:
         return original
 
-    def replaced(seed: Any) -> Any:
+    def replaced(seed: Value) -> Value:
         if isinstance(seed, (list, tuple)):
             return type(seed)(map(replaced, seed))
         value = tf.get_static_value(seed) if isinstance(seed, tf.Tensor) else seed
@@ -168,7 +169,7 @@ def _with_seed(original: Function, seed_of: Callable[[Any], Any]) -> Function:
         return seed_of(value) if isinstance(value, (int, np.number)) else seed
 
     @functools.wraps(original)
-    def call(*args: Any, **kwargs: Any) -> Result:
+    def call(*args: object, **kwargs: object) -> Result:
         given = signature.bind(*args, **kwargs)
         if "seed" in given.arguments:
             given.arguments["seed"] = replaced(given.arguments["seed"])
@@ -262,7 +263,7 @@ INITIALIZE = (
 )
 
 
-def made_in_function(initializers: Any) -> list[Variable]:
+def made_in_function(initializers: Structure) -> list[Variable]:
     """Return the variables of the argument of INITIALIZE, each with its initializer."""
     return [each[0] if isinstance(each, tuple) else each for each in initializers]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from npu_shim._host.lazy_names import lazy_names
 from npu_shim._vendor_paths.table import ALWAYS_OWN, OUTSIDE_NPU_BRIDGE, TABLE, names_of
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _PACKAGE = "npu_shim."
 
 
-def vendor_names(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def vendor_names(module: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for a module of the table.
 
     At a path of the vendor's package npu_bridge, each name is the vendor's own object on an NPU, also a name that the
@@ -36,7 +36,7 @@ def vendor_names(module: str) -> tuple[Callable[[str], Any], Callable[[], list[s
 
         return host_device.find_vendor(f"npu_bridge.{below}")
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if not (name in always_own or name.startswith("__")):
             vendors = vendors_module()
             if vendors is not None and hasattr(vendors, name):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, NoReturn, Sequence
+from typing import TYPE_CHECKING, NoReturn, Sequence
 
 from npu_shim.cli._guard import guarded
 from npu_shim.options.near import closest
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Value
+
 
 _REQUIRED = "the following arguments are required"  # argparse's own words
 
@@ -14,12 +18,12 @@ _REQUIRED = "the following arguments are required"  # argparse's own words
 class Parser(argparse.ArgumentParser):
     """A parser of the arguments of a verb, or of a part of it."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Value, **kwargs: Value) -> None:
         kwargs["allow_abbrev"] = False
         super().__init__(*args, **kwargs)
         self._given: Sequence[str] = ()
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(self, args: Value = None, namespace: Value = None) -> Value:
         """Parse all arguments. An unknown one is an error of this parser, also where it is that of a part of a verb."""
         self._given = [] if args is None else list(args)
         found, rest = super().parse_known_args(args, namespace)
@@ -27,7 +31,7 @@ class Parser(argparse.ArgumentParser):
             self.error(self._unknown(rest))
         return found, []
 
-    def print_help(self, file: Any = None) -> None:
+    def print_help(self, file: Value = None) -> None:
         """Print the help, which may be longer than its reader wants."""
 
         def show() -> int:
@@ -45,7 +49,7 @@ class Parser(argparse.ArgumentParser):
             message = self._unknown(options) if options else f"{message}. See {self.prog} --help."
         self.exit(2, f"{self.prog}: error: {message}\n")
 
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
+    def _check_value(self, action: argparse.Action, value: Value) -> None:
         if action.choices is not None and value not in action.choices:
             names = [str(each) for each in action.choices]
             raise argparse.ArgumentError(

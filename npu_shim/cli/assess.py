@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim.cli import MIGRATE, parser, show
 from npu_shim.cli._guard import leave, need_tensorflow
@@ -22,6 +22,8 @@ from npu_shim.cli._values import ranks
 from npu_shim.import_hook import tool
 
 if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+    from npu_shim.rehearsal.assess.assessment import Settings
     from npu_shim.rehearsal.assess.capture import Capture
 
 GROUP = MIGRATE
@@ -134,7 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     return made
 
 
-def _settings(args: argparse.Namespace) -> Any:
+def _settings(args: argparse.Namespace) -> Settings:
     from npu_shim.rehearsal.assess import operators, products
 
     lists = operators.from_files(args.opp) if args.opp else operators.built_in()
@@ -162,7 +164,7 @@ def _no_step(capture: Capture, path: str) -> str:
     )
 
 
-def _report(found: dict[str, Any], args: argparse.Namespace) -> str:
+def _report(found: JsonObject, args: argparse.Namespace) -> str:
     from npu_shim.rehearsal.assess import page, table
 
     if args.html:
@@ -177,5 +179,5 @@ def _report(found: dict[str, Any], args: argparse.Namespace) -> str:
     return table.text(found)
 
 
-def _finish(text: str, found: dict[str, Any], strict: bool) -> int:
+def _finish(text: str, found: JsonObject, strict: bool) -> int:
     return leave(show(text, 1 if strict and found["problems"] else 0))

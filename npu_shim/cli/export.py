@@ -10,7 +10,7 @@ import argparse
 import ast
 import importlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._host.host_env import process_environ
 from npu_shim.cli import EXPORT, parser, show
@@ -20,7 +20,7 @@ from npu_shim.cli._paths import missing_file, unwritable_folder
 from npu_shim.cli._values import integer, number
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph
+    from npu_shim._tensorflow.types import Graph, Value
     from npu_shim.exporting.ports import Port
     from npu_shim.exporting.sources import Source
 
@@ -114,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     return made
 
 
-def _constants(texts: list[str]) -> dict[str, Any]:
+def _constants(texts: list[str]) -> dict[str, Value]:
     from npu_shim.exporting.graphs import ExportError
 
     found = {}

@@ -10,7 +10,7 @@ import argparse
 import dataclasses
 import json
 import os
-from typing import Any, Callable, Mapping, Sequence
+from typing import Callable, Mapping, Sequence
 
 from npu_shim._host import host_env
 from npu_shim._host.host_device import ASCEND_A5
@@ -104,7 +104,7 @@ def _hosts(args: argparse.Namespace, source: generate.Source) -> tuple[Sequence[
 
 def _host_files(
     given: Sequence[str], names: Sequence[str], source: generate.Source, texts: Mapping[str, str]
-) -> dict[str, Mapping[int, Any]]:
+) -> dict[str, Mapping[int, object]]:
     """Return the devices of the hosts whose files are passed as [HOST=]FILE, are on this machine, or were gathered."""
     option = source.option
     files: dict[str, str] = {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim.options.near import closest
 from npu_shim.options.option import Option
@@ -121,7 +121,7 @@ class NpuBaseConfig:
         else:
             super().__setattr__(name, value)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> OptionValue:
         known = vars(self).get("_fixed_attrs", ())
         raise AttributeError(f"{type(self).__name__} has no option {name!r}.{closest(name, known)}")
 

@@ -8,7 +8,7 @@ there is no card they are only checked.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Callable, Mapping
+from typing import TYPE_CHECKING, Callable, Mapping
 
 from npu_shim._host import host_device, patches
 from npu_shim.config import parameter_map
@@ -16,12 +16,12 @@ from npu_shim.options.check import check_session_options
 from npu_shim.options.table import KEYS
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto, Function, OptionValue, Session
+    from npu_shim._tensorflow.types import ConfigProto, Function, JsonObject, OptionValue, Session
 
 
 def give(
     options: Mapping[str, OptionValue],
-    note: Callable[[dict[str, Any]], None] = lambda options: None,
+    note: Callable[[JsonObject], None] = lambda options: None,
     of_device: Mapping[str, OptionValue] | None = None,
 ) -> None:
     """Give options to the sessions that are made from now on, and to the device of TensorFlow 2.
@@ -67,9 +67,7 @@ def write(config: ConfigProto, options: Mapping[str, OptionValue]) -> ConfigProt
     return result
 
 
-def _session(
-    original: Function, options: Mapping[str, OptionValue], note: Callable[[dict[str, Any]], None]
-) -> Function:
+def _session(original: Function, options: Mapping[str, OptionValue], note: Callable[[JsonObject], None]) -> Function:
     @functools.wraps(original)
     def init(self: Session, target: str = "", graph: object = None, config: ConfigProto | None = None) -> None:
         given = write(config, options) if config is not None else None
@@ -82,7 +80,7 @@ def _session(
 
 
 def _device(
-    original: Function, options: Mapping[str, OptionValue], owner: type, note: Callable[[dict[str, Any]], None]
+    original: Function, options: Mapping[str, OptionValue], owner: type, note: Callable[[JsonObject], None]
 ) -> Function:
     @functools.wraps(original)
     def as_dict(self: object) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api, tf_data
 from npu_shim.data.batching import as_element, dynamic_sizes, has_dynamic_batch, with_batch_dimension
@@ -104,7 +104,7 @@ def counting(original: Function) -> Function:
     signature = inspect.signature(original)
 
     @functools.wraps(original)
-    def batch(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def batch(self: Dataset, *args: object, **kwargs: object) -> Dataset:
         made = original(self, *args, **kwargs)
         call = reading_call() if tf.executing_eagerly() else None
         step = next(dropping_steps(made), None) if call is not None else None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Counter
+from typing import TYPE_CHECKING, Counter
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.data.reading_call import reading_call
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, DType, Result, Structure, TensorShape
+    from npu_shim._tensorflow.types import Dataset, DType, Function, Result, Structure, TensorShape
 
 tf = tf_api.tf
 _MAX_SHOWN = 4  # signatures of one call, in the summary
@@ -34,7 +34,7 @@ class FitWatch:
         self._counts: dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
         self._lock = threading.Lock()
 
-    def iterate(self, dataset: Dataset, original: Callable[[Dataset], Any]) -> Result:
+    def iterate(self, dataset: Dataset, original: Function) -> Result:
         """Return an iterator of a dataset, which counts the batches if Keras asks for it to train."""
         source = _training_call() if tf.executing_eagerly() else None
         return original(dataset if source is None else self._counted(dataset, source))
@@ -66,7 +66,7 @@ class FitWatch:
         specs = tf.nest.flatten(dataset.element_spec)
         is_tuple = isinstance(dataset.element_spec, tuple)
 
-        def note(*shapes: Any) -> None:
+        def note(*shapes: object) -> None:
             found = iter(shapes)
             texts = [
                 _text(spec.dtype, next(found)) if _is_dense(spec) else type(spec).__name__.replace("Spec", "")
@@ -74,7 +74,7 @@ class FitWatch:
             ]
             self._count(source, ", ".join(texts))
 
-        def counted(*element: Structure) -> Any:
+        def counted(*element: Structure) -> Structure:
             shapes = [tf.shape(part) for part, spec in zip(tf.nest.flatten(element), specs) if _is_dense(spec)]
             tf.numpy_function(note, shapes, [])
             return element if is_tuple else element[0]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import collections
 import inspect
 import os
-from typing import TYPE_CHECKING, Any, Counter
+from typing import TYPE_CHECKING, Counter, Mapping, Sequence
 
 from npu_shim._tensorflow import script_frames, tf_api
 from npu_shim.data.fit_watch import most_of
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result, Structure, Value
+    from npu_shim._tensorflow.types import Function, Result, Structure, TracedFunction, Value
 
 tf = tf_api.tf
 _KERAS_FOLDER = os.sep + "keras" + os.sep
@@ -28,7 +28,9 @@ class RetraceWatch:
     def __init__(self) -> None:
         self._counts: dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
 
-    def call(self, function: Any, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result:
+    def call(
+        self, function: TracedFunction, original: Function, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> Result:
         """Call a tf.function, and count the call if it traces. Return its result."""
         if not tf.executing_eagerly():
             return original(function, *args, **kwargs)
@@ -51,7 +53,7 @@ class RetraceWatch:
             lines.insert(0, "npu_shim: traces of tf.functions. The NPU compiles a graph for each:")
         return "\n".join(lines)
 
-    def _count(self, function: Any, given: Structure) -> None:
+    def _count(self, function: TracedFunction, given: Structure) -> None:
         path, line, name = _definition(function.python_function)
         if path.startswith(script_frames.LIBRARIES) or _KERAS_FOLDER in path:
             return
@@ -67,7 +69,7 @@ class RetraceWatch:
             )
 
 
-def _flat(given: Structure) -> list[Any]:
+def _flat(given: Structure) -> list[Structure]:
     args, kwargs = given
     return [each for value in [*args, *kwargs.values()] for each in tf.nest.flatten(value)]
 

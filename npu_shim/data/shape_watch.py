@@ -6,7 +6,7 @@ import atexit
 import collections
 import functools
 import os
-from typing import TYPE_CHECKING, Any, Counter, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Counter, NamedTuple, Tuple
 
 import numpy as np
 
@@ -18,7 +18,18 @@ from npu_shim.data.reading_call import ITERATOR, KERAS_MODULES, ReadingCall
 from npu_shim.data.retrace_watch import RetraceWatch
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Graph, Operation, Result, Session, Value
+    from npu_shim._tensorflow.types import (
+        FeedDict,
+        Fetches,
+        Function,
+        Graph,
+        Operation,
+        Result,
+        Session,
+        Tensor,
+        TensorShape,
+        Value,
+    )
 
 tf = tf_api.tf
 
@@ -57,15 +68,15 @@ class ShapeWatch:
         self.drops = DropWatch()
         self._counts: dict[_Source, Counter[tuple[Shape, ...]]] = collections.defaultdict(collections.Counter)
         self._lines: dict[_Source, str] = {}
-        self._iterator_outputs: dict[tuple[Graph, tuple[str, ...]], list[list[Any]]] = {}
+        self._iterator_outputs: dict[tuple[Graph, tuple[str, ...]], list[list[Tensor]]] = {}
 
-    def changes(self) -> list[tuple[str, dict[Any, int]]]:
+    def changes(self) -> list[tuple[str, dict[TensorShape, int]]]:
         """Return the sources whose shapes changed, the functions that were traced again, and the calls of Keras' fit.
 
         Returns:
             Pairs of a name and the count of each shape or signature.
         """
-        changed: list[tuple[str, dict[Any, int]]] = [
+        changed: list[tuple[str, dict[TensorShape, int]]] = [
             (str(source), dict(counts)) for source, counts in self._counts.items() if len(counts) > 1
         ]
         return changed + self.functions.changes() + self.training.changes()
@@ -96,7 +107,7 @@ class ShapeWatch:
         feed_dict: FeedDict | None,
         options: object,
         metadata: object,
-    ) -> Any:
+    ) -> Result:
         """Call ``run`` for a session, and count its shapes. Return the fetched values."""
         iterators = self._iterators(session, fetches)
         fetched = {"user": fetches, "iterators": iterators} if iterators else fetches
@@ -119,7 +130,7 @@ class ShapeWatch:
             names = tuple(sorted(shapes))
             self._count(_Source(session.graph, "fed", names), tuple(shapes[name] for name in names), ops[names[0]])
 
-    def _iterators(self, session: Session, fetches: Fetches) -> list[list[Any]]:
+    def _iterators(self, session: Session, fetches: Fetches) -> list[list[Tensor]]:
         """Return the outputs of the iterators behind the fetches whose shapes are not static."""
         elements = tf_session.fetched_elements(session, fetches)
         ops = [element if isinstance(element, tf.Operation) else element.op for element in elements]
@@ -170,7 +181,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
             feed_dict: FeedDict | None = None,
             options: object = None,
             run_metadata: object = None,
-        ) -> Any:
+        ) -> Result:
             return watch.run(self, original, fetches, feed_dict, options, run_metadata)
 
         setattr(run, _WATCH, watch)
@@ -178,7 +189,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
 
     def traced(original: Function) -> Function:
         @functools.wraps(original)
-        def call(self: Any, *args: object, **kwargs: object) -> Result:
+        def call(self: Value, *args: object, **kwargs: object) -> Result:
             # A function that exec has defined has None as its module.
             if (getattr(self.python_function, "__module__", None) or "").startswith(KERAS_MODULES):
                 watch.training.note_call((args, kwargs))
@@ -188,7 +199,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
 
     def iterated(original: Function) -> Function:
         @functools.wraps(original)
-        def __iter__(self: Any) -> Result:
+        def __iter__(self: Value) -> Result:
             if tf.executing_eagerly():
                 watch.drops.check(self)
             return watch.training.iterate(self, original)
@@ -197,7 +208,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
 
     def made_iterator(original: Function) -> Function:
         @functools.wraps(original)
-        def make(self: Any, *args: object, **kwargs: object) -> Result:
+        def make(self: Value, *args: object, **kwargs: object) -> Result:
             frame = next(script_frames.running(), None)
             if frame is not None:
                 watch.drops.check(self, ReadingCall(ITERATOR, f"{frame.f_code.co_filename}:{frame.f_lineno}"))

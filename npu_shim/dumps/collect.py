@@ -14,7 +14,7 @@ import itertools
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Callable, Collection, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -30,7 +30,7 @@ from npu_shim.rehearsal.recording.names import pairs
 from npu_shim.rehearsal.recording.recorder import Watcher
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Function, Operation, Result, Session, Tensor, Value
+    from npu_shim._tensorflow.types import Fetches, Function, Operation, Result, Session, Structure, Tensor, Value
 
 _FED = "Placeholder"
 _INSIDE = ("Switch", "RefSwitch", "Enter", "RefEnter")  # begin branches and loops of TensorFlow 1
@@ -146,7 +146,7 @@ class Dump(tf_op_creation.OpHook):
         entry = reference.Output(name, type=op_type, line=line_of_caller(self._folder))
         self._write(next(self._places), entry, values)
 
-    def _write(self, place: int, entry: reference.Output, values: Any) -> None:
+    def _write(self, place: int, entry: reference.Output, values: Structure) -> None:
         writer = self._writers.get(self._step())
         if writer is not None and (not self._layers or entry.op in self._layers):
             with self._lock:
@@ -165,7 +165,7 @@ class Dump(tf_op_creation.OpHook):
                 return original(session, fetches, *args, **kwargs)
         if self._step() not in self._writers:
             return self._call(original, session, fetches, *args, **kwargs)
-        given: Any = args[0] if args else kwargs.get("feed_dict")
+        given: Value = args[0] if args else kwargs.get("feed_dict")
         for tensor, value in tf_session.fed_values(session, given) if given else ():
             entry = reference.Output(tf_op_creation.original_name(tensor).partition(":")[0], type=_FED)
             array = np.asarray(value, tensor.dtype.base_dtype.as_numpy_dtype)

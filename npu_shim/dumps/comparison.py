@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from typing import Any, Sequence
+from typing import Sequence
 
 from npu_shim._tensorflow.types import JsonObject
 from npu_shim.dumps import dump, files, formats, graph_files, limits, reference
@@ -154,7 +154,7 @@ def _compare(pair: Pair, against: Reference, step: int, tolerance: float) -> Non
     row["state"] = DEPARTS if row["why"] else AGREES
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: float) -> float | None:
     if isinstance(value, tuple):
         return list(map(_finite, value))
     return None if not math.isfinite(value) else int(value) if isinstance(value, int) else float(value)

@@ -17,7 +17,7 @@ import json
 import os
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Callable, Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -33,7 +33,21 @@ from npu_shim.rehearsal.recording.names import pairs
 from npu_shim.rehearsal.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Graph, Operation, Result, Session, Tensor, Value
+    from npu_shim._tensorflow.types import (
+        FeedDict,
+        Fetches,
+        Function,
+        Graph,
+        Message,
+        Operation,
+        Result,
+        Session,
+        Structure,
+        Tensor,
+        TracedFunction,
+        Value,
+        Variable,
+    )
 
 v1 = tf_api.v1
 _OF_VENDOR = (("estimator.npu_ops", "dropout"), ("estimator.npu_aicore_ops", "dropout_v3"))
@@ -64,9 +78,9 @@ class _Draw:
             self._output = _again(op, given)
         self.name = op.name
         self.asked = [tensor for each, tensor in zip(inputs, op.inputs) if each is None]
-        self.known: dict[Any, Sequence[np.ndarray] | None] = {}
-        self.target: Any = None
-        self.counter: Any = None
+        self.known: dict[Hashable, Sequence[np.ndarray] | None] = {}
+        self.target: Structure = None
+        self.counter: Variable = None
         self._fed = [tensor for each, tensor in zip(inputs, given) if each is None]
         shape = [0, *(size or 0 for size in op.outputs[0].shape.as_list())]
         self.none, self.is_lost = np.zeros(shape, op.outputs[0].dtype.as_numpy_dtype), False
@@ -126,7 +140,7 @@ class SharedDraws(tf_op_creation.OpHook):
         self._recorder, self._folder = recorder, folder
         self._of_graph: weakref.WeakKeyDictionary[Graph, list[_Draw]] = weakref.WeakKeyDictionary()
         self._of_functions: list[_Draw] = []
-        self._needed: weakref.WeakKeyDictionary[Graph, dict[Any, list[_Draw]]] = weakref.WeakKeyDictionary()
+        self._needed: weakref.WeakKeyDictionary[Graph, dict[Hashable, list[_Draw]]] = weakref.WeakKeyDictionary()
         self._shared: list[str] = []
         self._eager: set[str] = set()  # types of ops that eager code runs
         self._left: list[dict[str, str]] = []  # op, and why it draws its own
@@ -225,8 +239,8 @@ class SharedDraws(tf_op_creation.OpHook):
         session: Session,
         fetches: Fetches,
         feed_dict: FeedDict | None = None,
-        *a: Any,
-        **k: Any,
+        *a: object,
+        **k: object,
     ) -> Result:
         draws = self._of_run(session.graph, fetches)
         if not draws:
@@ -239,19 +253,25 @@ class SharedDraws(tf_op_creation.OpHook):
         )
 
     def _make_run(
-        self, original: Function, session: Session, fetches: Fetches, feed_list: Any = None, *a: Any, **k: Any
+        self,
+        original: Function,
+        session: Session,
+        fetches: Fetches,
+        feed_list: Sequence[Tensor] | None = None,
+        *a: object,
+        **k: object,
     ) -> Function:
         """Return session.run() where the session would not call it, as nothing is fed."""
         if feed_list or not self._of_run(session.graph, fetches):
             return original(session, fetches, feed_list, *a, **k)
         return functools.partial(session.run, fetches)
 
-    def _make_callable(self, original: Function, session: Session, options: Any) -> Function:
+    def _make_callable(self, original: Function, session: Session, options: Message) -> Function:
         """Return what Keras in graph mode runs instead of a session; it gets the numbers as further arguments."""
         draws = self._of_run(session.graph, [*options.fetch, *options.target])
-        made: dict[Any, Function] = {}
+        made: dict[Hashable, Function] = {}
 
-        def call(*args: Any, **keywords: Any) -> Result:
+        def call(*args: object, **keywords: object) -> Result:
             def run(values: dict[Tensor, np.ndarray]) -> Result:
                 names = tuple(target.name for target in values)
                 if names not in made:
@@ -281,7 +301,9 @@ class SharedDraws(tf_op_creation.OpHook):
         self._take(given, self._plain_run(session, counters))
         return result
 
-    def _call(self, original: Function, function: Any, args: Sequence[Any], *rest: Any, **keywords: Any) -> Result:
+    def _call(
+        self, original: Function, function: TracedFunction, args: Sequence[Value], *rest: object, **keywords: object
+    ) -> Result:
         """Give the variables that a function captures their numbers before eager code calls it."""
         captured = set(map(id, function.captured_inputs)) if tf.executing_eagerly() and self._of_functions else ()
         draws = [draw for draw in self._of_functions if id(draw.target.handle) in captured]

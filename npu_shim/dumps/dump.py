@@ -10,14 +10,19 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
+from npu_shim._tensorflow.types import Value
 from npu_shim.dumps import formats, small_types
 from npu_shim.dumps.files import DumpFile, noted
 from npu_shim.dumps.formats import DumpError
 from npu_shim.dumps.graph_files import GraphOp
+
+if TYPE_CHECKING:
+    pass
+
 
 _VARINT, _BYTES, _FIXED = 0, 2, {1: 8, 5: 4}  # wire types, and bytes of those of fixed size
 _MOST_MESSAGE = 1 << 31  # protobuf's own limit
@@ -112,8 +117,8 @@ class DumpData:
 
 # Message -> its fields by number: the name and int, str, Span, or the table of a message. The fields of a message
 # without a name are those of the one that has it.
-Table = Mapping[int, Tuple[str, Any]]
-Fields = Dict[str, List[Any]]
+Table = Mapping[int, Tuple[str, Value]]
+Fields = Dict[str, List[Value]]
 _ORIGINAL = dict(enumerate([("original", str), ("original_output", int), ("original_type", int)], 1))
 _ORIGINAL[4] = ("original_format", int)
 _INPUT = {1: ("data_type", int), 2: ("format", int), 3: ("", {1: ("shape", int)}), 4: ("data", Span), 5: ("size", int)}
@@ -179,7 +184,7 @@ def _varint(raw: memoryview, place: int, end: int) -> tuple[int, int]:
 
 
 def _tensor(found: Fields) -> Tensor:
-    given: dict[str, Any] = {name: tuple(each) if "shape" in name else each[-1] for name, each in found.items()}
+    given: dict[str, Value] = {name: tuple(each) if "shape" in name else each[-1] for name, each in found.items()}
     made = Tensor(**given)
     for sizes in (made.shape, made.original_shape):
         if len(sizes) > _MOST_DIMENSIONS or any(size >= 1 << 63 for size in sizes):

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from npu_shim.dumps import dump, files
 from npu_shim.dumps.formats import DumpError
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
 
 _MAGIC = b"\x5a" * 4
 _OLD_SIZE = 2048
@@ -53,7 +57,7 @@ def read(file: files.DumpFile) -> list[Report]:
     Raises:
         ValueError, LookupError, TypeError, AttributeError: the file is none.
     """
-    units: list[tuple[str, dict[str, Any]]] = []
+    units: list[tuple[str, JsonObject]] = []
     if file.path.endswith(".json"):
         with open(file.path, encoding="utf-8") as stream:
             units = _of_json(json.load(stream))
@@ -73,7 +77,7 @@ def read(file: files.DumpFile) -> list[Report]:
     return found
 
 
-def _of_bytes(raw: bytes) -> list[tuple[str, dict[str, Any]]]:
+def _of_bytes(raw: bytes) -> list[tuple[str, JsonObject]]:
     words = np.frombuffer(raw[: len(raw) // 8 * 8], "<u8").tolist()
     if raw[:4] != _MAGIC and len(raw) != _OLD_SIZE:
         raise DumpError(f"{len(raw)} bytes are no report of an overflow, which has a magic number or {_OLD_SIZE} bytes")
@@ -90,7 +94,7 @@ def _of_bytes(raw: bytes) -> list[tuple[str, dict[str, Any]]]:
     return [(name, {**values, "status": words[places[0] : end]})]
 
 
-def _of_json(made: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def _of_json(made: JsonObject) -> list[tuple[str, JsonObject]]:
     if "magic" not in made:
         return list(made.items())
     units = made["acc_list"]

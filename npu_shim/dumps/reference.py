@@ -21,7 +21,7 @@ import dataclasses
 import json
 import os
 import re
-from typing import Any, Iterable
+from typing import Iterable
 
 import numpy as np
 
@@ -139,7 +139,10 @@ def _indexed(path: str) -> list[Output]:
         made = json.load(stream)
     if made["schema_version"] != 1:
         raise ValueError(f"its schema_version is {made['schema_version']!r}, not 1")
-    kinds: dict[str, Any] = {**{name: type(value) for name, value in vars(Output()).items()}, "band": (int, float)}
+    kinds: dict[str, type | tuple[type, ...]] = {
+        **{name: type(value) for name, value in vars(Output()).items()},
+        "band": (int, float),
+    }
     outputs = []
     for number, row in enumerate(made["outputs"]):
         row = {key: row[key] for key in kinds if row.get(key) is not None} if isinstance(row, dict) else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import types
-from typing import Any, Sequence
+from typing import Sequence
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def freeze(graph: GraphDef, values: dict[str, np.ndarray], kept: Sequence[str]) 
     return v1.graph_util.convert_variables_to_constants(session, graph, list(kept))
 
 
-def _gather_from_value(nodes: Any, node: Message, value: str = "", output: str = "") -> None:
+def _gather_from_value(nodes: Message, node: Message, value: str = "", output: str = "") -> None:
     """Let a gather from a variable, which TensorFlow does not freeze in loops, take what a new op reads from it.
 
     Args:

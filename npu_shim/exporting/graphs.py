@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, Mapping
+from typing import Iterable, Mapping
 
 from npu_shim._tensorflow import tf_api
-from npu_shim._tensorflow.types import DType, GraphDef, Message
+from npu_shim._tensorflow.types import DType, GraphDef, Message, Value
 
 tf = tf_api.tf
 CONTROL = -1  # the index of a control input
@@ -36,7 +36,7 @@ def key_of(tensor: str) -> str:
     return join(*split(tensor)).replace(":", "_")
 
 
-def by_name(graph: GraphDef) -> dict[str, Any]:
+def by_name(graph: GraphDef) -> dict[str, Message]:
     """Return the nodes of a graph by their names."""
     return {node.name: node for node in graph.node}
 
@@ -87,7 +87,7 @@ def unused(graph: GraphDef, wanted: str) -> str:
     return next(name for name in names if name not in taken)
 
 
-def attribute(node: Message, name: str, default: Any = None) -> Any:
+def attribute(node: Message, name: str, default: Value = None) -> Value:
     """Return the value of an attribute, ``default`` without one. Only to read ``node.attr[name]`` would add it."""
     if name not in node.attr:
         return default
@@ -100,7 +100,7 @@ def is_of_training(node: Message) -> bool:
     return node.op in NORMS and bool(attribute(node, "is_training", True))
 
 
-def set_constant(node: Message, value: Any, dtype: DType) -> None:
+def set_constant(node: Message, value: Value, dtype: DType) -> None:
     """Make a node a constant; its name stays."""
     del node.input[:]
     node.attr.clear()
@@ -128,6 +128,6 @@ def variables_of(graph: GraphDef) -> list[str]:
     return [node.name for node in graph.node if node.op in VARIABLES]
 
 
-def constant_value(node: Message | None) -> Any:
+def constant_value(node: Message | None) -> Value:
     """Return the value of a constant node, None for another."""
     return tf.make_ndarray(node.attr["value"].tensor) if node is not None and node.op == "Const" else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Container, Sequence
+from typing import Container, Sequence
 
 import numpy as np
 
@@ -205,7 +205,7 @@ def _replace_batch_statistics(graph: GraphDef, averages: dict[tuple[str, int], s
     return len(done | {name.rpartition("/")[0] for name, _ in instead})
 
 
-def bind(part: GraphDef, values: dict[str, Any]) -> list[str]:
+def bind(part: GraphDef, values: dict[str, Value]) -> list[str]:
     """Make placeholders constants: those that ``--set`` names, and those that tell training from inference."""
     lines = []
     for node in part.node:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import pathlib
-from typing import Any, Callable, NamedTuple
+from typing import Callable, NamedTuple
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_capture, tf_export
-from npu_shim._tensorflow.types import Graph, GraphDef
+from npu_shim._tensorflow.types import Graph, GraphDef, Value
 from npu_shim.exporting import batches, freezing, inference, plain_ops
 from npu_shim.exporting.graphs import ExportError, by_name, rewire, set_identity, split, subgraph, unused, variables_of
 from npu_shim.exporting.ports import Port, shape_of
@@ -47,7 +47,7 @@ def make(
     graph: Graph,
     inputs: list[Port],
     outputs: list[Port],
-    constants: dict[str, Any],
+    constants: dict[str, Value],
     for_onnx: bool = False,
 ) -> Model:
     """Bring a source to its form for inference.

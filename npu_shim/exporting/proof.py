@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Dict, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ TOLERANCE = 1e-5
 _HALF = {tf.float16: 5e-3, tf.bfloat16: 4e-2}  # five roundings
 _STORES = ("Const", "Placeholder", "Identity")
 _EXAMPLES = 2  # for a batch of any size
-Values = Any  # dict of arrays by key
+Values = Dict[str, np.ndarray]  # by key
 
 
 class Difference(NamedTuple):

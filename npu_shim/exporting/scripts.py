@@ -7,13 +7,25 @@ import functools
 import gc
 import itertools
 import os
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable, Mapping, Sequence
 
 import numpy as np
 
 from npu_shim._host import patches
 from npu_shim._tensorflow import tf_api, tf_keras, tf_session
-from npu_shim._tensorflow.types import Function, Graph, KerasModel, Operation, Session, Tensor, Value
+from npu_shim._tensorflow.types import (
+    FeedDict,
+    Fetches,
+    Function,
+    Graph,
+    KerasModel,
+    Operation,
+    Result,
+    Session,
+    Structure,
+    Tensor,
+    Value,
+)
 from npu_shim.exporting import sources
 from npu_shim.exporting.graphs import VARIABLES, ExportError, key_of, variables_of
 from npu_shim.exporting.ports import FED, is_number
@@ -22,6 +34,9 @@ from npu_shim.rehearsal.assess import until_stop
 from npu_shim.rehearsal.assess.capture import Capture, Stop, name_of
 from npu_shim.rehearsal.assess.lines import lines_of
 from npu_shim.rehearsal.assess.training_ops import all_ops, needed_ops, trains
+
+if TYPE_CHECKING:
+    from npu_shim.rehearsal.assess.given_shapes import Feeds
 
 tf = tf_api.tf
 
@@ -66,12 +81,18 @@ class _Predicting(Capture):
 
     # --- sessions
 
-    def _takes(self, graph: Graph, ops: list[Operation], feeds: Any) -> bool:
+    def _takes(self, graph: Graph, ops: list[Operation], feeds: Feeds) -> bool:
         tensors = [tensor for op in ops for tensor in op.outputs]
         return trains(needed_ops(ops)) or any(each.dtype.is_floating and _predicts(each, feeds) for each in tensors)
 
     def _record_run(
-        self, session: Session, ops: list[Operation], feeds: Any, feed_dict: Any, fetches: Any, run: Function
+        self,
+        session: Session,
+        ops: list[Operation],
+        feeds: Feeds,
+        feed_dict: FeedDict | None,
+        fetches: Fetches,
+        run: Function,
     ) -> None:
         graph = session.graph
         definition = graph.as_graph_def()
@@ -96,7 +117,7 @@ class _Predicting(Capture):
     # --- TensorFlow 2
 
     def _model_call(self, original: Function) -> Function:
-        def call(model: KerasModel, inputs: Any = None, *args: Any, **kwargs: Any) -> Any:
+        def call(model: KerasModel, inputs: Structure = None, *args: object, **kwargs: object) -> Result:
             flat = tf.nest.flatten(inputs)
             is_symbolic = any(tf_keras.is_keras_tensor(each) for each in flat)
             if self._depth or is_symbolic or not isinstance(model, tf.keras.Model) or not flat:
@@ -121,12 +142,14 @@ class _Predicting(Capture):
         given = len(concrete.inputs) - len(concrete.captured_inputs)
         return bool(given and concrete.graph.variables)
 
-    def _record_call(self, function: Value, concrete: Value, args: Any, kwargs: Any) -> None:
+    def _record_call(
+        self, function: Value, concrete: Value, args: Sequence[Value], kwargs: Mapping[str, Value]
+    ) -> None:
         kind, functions = f"{name_of(function)} at {self._line()}", {sources.DEFAULT: concrete}
         self._stop(sources.function_source, kind, functions, concrete.graph.variables)
 
 
-def _predicts(tensor: Tensor, feeds: Any) -> bool:
+def _predicts(tensor: Tensor, feeds: Feeds) -> bool:
     """Return True for a result of variables and inputs."""
     ops, fed = needed_ops([tensor.op]), {each.op for each, _ in feeds}
     of_both = any(op.type in VARIABLES for op in ops) and any(op.type in FED or op in fed for op in ops)
@@ -149,7 +172,7 @@ def _lines(graph: Graph, folder: str, name: str) -> list[str]:
     return lines_of(found[-1], folder) if found else []
 
 
-def _signatures(called: KerasModel, inputs: Any) -> dict[str, tuple[KerasModel, Any]]:
+def _signatures(called: KerasModel, inputs: Structure) -> dict[str, tuple[KerasModel, Structure]]:
     """Return the models of the script, by the names of their signatures.
 
     The called one is the default if it has all others inside. A GAN has several, of which a person chooses.
@@ -173,7 +196,9 @@ def _has(model: KerasModel, part: KerasModel) -> bool:
     return {id(each) for each in part.weights} <= {id(each) for each in model.weights}
 
 
-def _keras_source(path: str, kind: str, models: dict[str, tuple[KerasModel, Any]], checkpoint: str | None) -> Source:
+def _keras_source(
+    path: str, kind: str, models: dict[str, tuple[KerasModel, Structure]], checkpoint: str | None
+) -> Source:
     if checkpoint:
         models = {name: each for name, each in models.items() if sources.restores(each[0], checkpoint)}
         if not models:
@@ -181,5 +206,5 @@ def _keras_source(path: str, kind: str, models: dict[str, tuple[KerasModel, Any]
     return sources.keras_source(path, kind, models)
 
 
-def _of_any_batch(value: Any) -> Any:
+def _of_any_batch(value: Value) -> Value:
     return tf.TensorSpec([None, *value.shape[1:]], value.dtype)

@@ -6,13 +6,26 @@ import contextlib
 import os
 import pathlib
 import tempfile
-from typing import Any, Callable, Dict, NamedTuple
+from typing import Callable, Dict, NamedTuple, Sequence
 
 import numpy as np
 
 from npu_shim._tensorflow import tf_api, tf_export
 from npu_shim._tensorflow.script_frames import is_library
-from npu_shim._tensorflow.types import GraphDef, Message
+from npu_shim._tensorflow.types import (
+    Graph,
+    GraphDef,
+    KerasModel,
+    Message,
+    Module,
+    Result,
+    Session,
+    Structure,
+    Tensor,
+    TracedFunction,
+    Value,
+    Variable,
+)
 from npu_shim.exporting.graphs import ExportError, by_name, constant_value, data_inputs, split, variable_of
 from npu_shim.rehearsal.assess.lines import relative
 
@@ -42,7 +55,7 @@ class Source(NamedTuple):
     graph: GraphDef
     read: Read
     signatures: dict[str, tuple[Names, Names]]
-    constants: dict[str, Any] = {}
+    constants: dict[str, Value] = {}
     lines: Callable[[str], list[str]] = lambda name: []
 
 
@@ -62,7 +75,7 @@ def open_source(path: str, tags: str = "serve") -> Source:
     return Source(path, "checkpoint", meta.graph_def, checkpoint_reader(meta.graph_def, prefix), _signatures(meta))
 
 
-def _parsed(path: str, kind: Any) -> Any:
+def _parsed(path: str, kind: Value) -> Message:
     try:
         return kind.FromString(pathlib.Path(path).read_bytes())
     except Exception as error:  # protobuf's error has another name in each version
@@ -151,7 +164,7 @@ def _lines(traces: dict[str, list[tuple[str, int]]], shown: str) -> Callable[[st
     return lines
 
 
-def _session_reader(session: Any) -> Read:
+def _session_reader(session: Session) -> Read:
     def read(names: list[str]) -> dict[str, np.ndarray]:
         with session.graph.as_default():
             return dict(session.run({name: value_of(session.graph, name) for name in names}))
@@ -159,7 +172,7 @@ def _session_reader(session: Any) -> Read:
     return read
 
 
-def value_of(graph: Any, name: str) -> Any:
+def value_of(graph: Graph, name: str) -> Value:
     """Return a tensor with the value of a variable, which the graph has already: it may be finalized."""
     tensor = graph.get_tensor_by_name(f"{name}:0")
     return tensor if tensor.dtype != tf.resource else graph.get_tensor_by_name(f"{name}/Read/ReadVariableOp:0")
@@ -182,7 +195,7 @@ def _keras(path: str) -> Source:
     return keras_source(path, kind, {DEFAULT: (model, model.inputs)})
 
 
-def keras_source(path: str, kind: str, models: dict[str, tuple[Any, Any]]) -> Source:
+def keras_source(path: str, kind: str, models: dict[str, tuple[KerasModel, Structure]]) -> Source:
     """Return models of Keras.
 
     Args:
@@ -195,13 +208,13 @@ def keras_source(path: str, kind: str, models: dict[str, tuple[Any, Any]]) -> So
     return function_source(path, kind, functions, variables)
 
 
-def _predicting(model: Any, inputs: Any) -> Any:
+def _predicting(model: KerasModel, inputs: Structure) -> TracedFunction:
     flat, several = tf.nest.flatten(inputs), isinstance(inputs, (list, tuple, dict)) and len(inputs) > 1
     keys = [(getattr(each, "name", None) or f"input_{number}").split(":")[0] for number, each in enumerate(flat)]
     specs = [tf.TensorSpec(each.shape, each.dtype, key) for key, each in zip(keys, flat)]
     outputs = list(getattr(model, "output_names", None) or [])
 
-    def predict(*tensors: Any) -> Any:
+    def predict(*tensors: Tensor) -> Result:
         given = tf.nest.pack_sequence_as(inputs, tensors) if several else tensors[0]
         made = tf.nest.flatten(model(given, training=False))
         names = outputs if len(outputs) == len(made) else [f"output_{number}" for number in range(len(made))]
@@ -210,7 +223,9 @@ def _predicting(model: Any, inputs: Any) -> Any:
     return tf.function(predict, input_signature=specs)
 
 
-def function_source(path: str, kind: str, functions: dict[str, Any], variables: Any) -> Source:
+def function_source(
+    path: str, kind: str, functions: dict[str, TracedFunction], variables: Sequence[Variable]
+) -> Source:
     """Return models that are tf.functions, by the names of their signatures."""
     saved = tf.Module()  # not a model of Keras, of which TensorFlow would trace every layer
     saved.weights = list(variables)
@@ -221,7 +236,7 @@ def function_source(path: str, kind: str, functions: dict[str, Any], variables: 
     return made._replace(signatures={name: made.signatures[name] for name in functions})  # in their order
 
 
-def restores(model: Any, path: str) -> bool:
+def restores(model: KerasModel, path: str) -> bool:
     """Give a model of Keras the weights of a file or checkpoint; return False if they are of another model.
 
     Args:
@@ -242,7 +257,7 @@ def restores(model: Any, path: str) -> bool:
     return False
 
 
-def _loaded(path: str) -> Any:
+def _loaded(path: str) -> Module:
     try:
         return tf.keras.models.load_model(path, compile=False)
     except ValueError as error:

@@ -13,7 +13,7 @@ import runpy
 import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim.import_hook import autograph
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
@@ -113,7 +113,7 @@ def _convert_in_runpy(finder: Finder) -> None:
     """
     original: Function = getattr(runpy, "_get_code_from_file")
 
-    def get_code_from_file(*args: Any) -> CodeType | tuple[CodeType, Any]:
+    def get_code_from_file(*args: str) -> CodeType | tuple[CodeType, str]:
         loader = finder.loader(SourceFileLoader("<run_path>", os.fsdecode(args[-1])))
         if not isinstance(loader, MigratedLoader):
             return original(*args)

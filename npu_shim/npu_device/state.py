@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Session
+    from npu_shim._tensorflow.types import NpuDevice, Session
     from npu_shim.config.device_options import NpuConfig, NpuRunContextOptions
 
 
@@ -27,8 +27,8 @@ class DeviceState:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     options: NpuConfig | None = None
-    opened: Any = None
-    default: Any = None
+    opened: NpuDevice | None = None
+    default: NpuDevice | None = None
     keras_session: Session | None = None
     sat_mode: int = 1
     run_options: NpuRunContextOptions | None = None

@@ -7,13 +7,13 @@ must be static.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api, tf_layers
 from npu_shim.ops import gru, lstm
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Initializer, Tensor, TensorShape, Variable
+    from npu_shim._tensorflow.types import DType, Initializer, Tensor, TensorShape, Value, Variable
 
 tf = tf_api.tf
 DYNAMIC_RNN_UNIDIRECTION = "UNIDIRECTIONAL"
@@ -25,7 +25,7 @@ _BATCH = 16  # of the variable seq_length if the batch size is not static
 class _Recurrent(tf_layers.layer_class()):  # type: ignore[misc]
     """A layer with the arguments that the three have in common, as properties."""
 
-    def __init__(self, hidden_size: int, dtype: DType, settings: dict[str, Any]) -> None:
+    def __init__(self, hidden_size: int, dtype: DType, settings: dict[str, Value]) -> None:
         super().__init__(dtype=tf.as_dtype(dtype))
         self._hidden_size = hidden_size
         self._settings = settings

@@ -6,12 +6,12 @@ not call them; scripts may, for an object with inputs, outputs and get_attr.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim.ops import prelu, recurrent_gradients
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Operation, Tensor
+    from npu_shim._tensorflow.types import Operation, Tensor, Value
 
 _OPS = "npu_bridge.estimator.npu_ops"
 
@@ -89,5 +89,5 @@ def _rnn(
     )
 
 
-def _settings(op: Operation) -> dict[str, Any]:
+def _settings(op: Operation) -> dict[str, Value]:
     return {name: op.get_attr(name) for name in ("direction", "gate_order", "reset_after")}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, Tuple, TypeVar
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Sequence, Tuple, TypeVar
 
 from npu_shim._tensorflow import tf_api
 from npu_shim.distributed import gradient_buckets, groups
 from npu_shim.distributed.world import WORLD, world_size
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Gradient, Optimizer, StrategyExtended, Tensor, Variable
+    from npu_shim._tensorflow.types import DType, Function, Gradient, Optimizer, StrategyExtended, Tensor, Variable
 
     GradientAndVariable = Tuple[Gradient, Variable]
     GradientsAndVariables = Sequence[GradientAndVariable]
@@ -211,7 +211,7 @@ def _averages(computed: Iterable[GradientAndVariable]) -> list[GradientAndVariab
 
 
 # The methods of Keras optimizers that average: the vendor's wrappers change the first two
-KERAS_METHODS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+KERAS_METHODS: dict[str, Callable[[Function], Function]] = {
     "get_gradients": _get_averaged,
     "_compute_gradients": _compute_averaged,
     "apply_gradients": _apply_averaged,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_graph
@@ -12,7 +12,7 @@ from npu_shim.optimizer import float_status
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Gradient, LossScaleManager, Operation, Optimizer, Tensor, Variable
+    from npu_shim._tensorflow.types import Gradient, LossScaleManager, Operation, Optimizer, Tensor, Value, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable, GradientsAndVariables
 
 tf = tf_api.tf
@@ -66,7 +66,7 @@ class NPULossScaleOptimizer(WrappingOptimizer):
         self._loss_scale_manager = loss_scale_manager
         self._is_distributed = is_distributed
 
-    def __getattr__(self, attr: str) -> Any:
+    def __getattr__(self, attr: str) -> Value:
         """Return an attribute of the wrapped optimizer."""
         if attr == "_opt":  # missing while the object is copied
             raise AttributeError(attr)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, NamedTuple
+from typing import TYPE_CHECKING, Dict, NamedTuple
 
+from npu_shim._tensorflow.types import OptionValue
 from npu_shim.options.domain import BOOL, Domain
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import OptionValue
+    pass
 
-Fields = Dict[str, Any]  # of rows, by name
+Fields = Dict[str, OptionValue]  # of rows, by name
 
 REQUIRED: OptionValue = object()  # an argument without default
 SAME: OptionValue = object()  # the argument has the name of the option
@@ -114,28 +115,28 @@ class Option(NamedTuple):
         return self.name if self.argument is SAME else self.argument
 
 
-def flag(name: str, doc: str, default: bool | None = None, **rest: Any) -> Option:
+def flag(name: str, doc: str, default: bool | None = None, **rest: OptionValue) -> Option:
     """Return a row of type bool."""
     rest.setdefault("session", default)
     rest.setdefault("estimator", default)
     return Option(name, "b", doc, BOOL, **rest)
 
 
-def number(name: str, doc: str, allowed: Domain, default: int | None = None, **rest: Any) -> Option:
+def number(name: str, doc: str, allowed: Domain, default: int | None = None, **rest: OptionValue) -> Option:
     """Return a row of type int."""
     rest.setdefault("session", default)
     rest.setdefault("estimator", default)
     return Option(name, "i", doc, allowed, **rest)
 
 
-def text(name: str, doc: str, allowed: Domain, default: str | None = None, **rest: Any) -> Option:
+def text(name: str, doc: str, allowed: Domain, default: str | None = None, **rest: OptionValue) -> Option:
     """Return a row of type str."""
     rest.setdefault("session", default)
     rest.setdefault("estimator", default)
     return Option(name, "s", doc, allowed, **rest)
 
 
-def argument(name: str, doc: str, default: object = None, **rest: Any) -> Option:
+def argument(name: str, doc: str, default: object = None, **rest: OptionValue) -> Option:
     """Return a row for a constructor argument that is not a key. Only config classes also exist for TF 2."""
     rest.setdefault("tf2", SAME if "holds" in rest else None)
     return Option(

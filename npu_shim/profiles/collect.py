@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -13,6 +13,10 @@ from npu_shim._host import host_device
 from npu_shim._host.messages import report
 from npu_shim.rehearsal.progress import hooks
 from npu_shim.rehearsal.progress.progress import Progress
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Result
+
 
 LEVEL, METRICS = "L1", "PipeUtilization"  # of the vendor's profiler
 
@@ -86,7 +90,7 @@ class CardProfiler(Profiler):
     def __init__(self, first: int, last: int, folder: str) -> None:
         super().__init__(first, last)
         self._folder, self._began_ns = folder, 0
-        self._profiler: Any = None
+        self._profiler: Result = None
 
     def begin(self) -> None:
         self._began_ns = time.time_ns()

@@ -11,13 +11,14 @@ import os
 import re
 import time
 import weakref
-from typing import Any, Iterable, Iterator, Sequence
+from typing import Iterable, Iterator, Sequence
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_op_creation
 from npu_shim._tensorflow.tf_profile import ITERATOR, HostTrace, OpRun
 from npu_shim._tensorflow.types import Function, Graph, Operation, Result, Value
+from npu_shim.distributed.collectives.process_group import ProcessGroup
 from npu_shim.distributed.collectives.transport import GroupBackend
 from npu_shim.profiles.collect import Profiler
 from npu_shim.profiles.cpu_trace import HostSamples, SessionTrace
@@ -69,7 +70,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
             self._eager[op_type] = line_of_caller(self._script)
         return list(outputs)
 
-    def _collective(self, original: Function, group: Any, key: str, *args: object) -> Result:
+    def _collective(self, original: Function, group: ProcessGroup, key: str, *args: object) -> Result:
         with self._trace.span(key):
             return original(group, key, *args)
 
@@ -104,7 +105,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
             if lines[0]:
                 yield name, name if op is None else op.type, lines[0]
 
-    def _save(self, ends: Sequence[float], runs: Iterable[OpRun], *tables: Iterable[Sequence[Any]]) -> None:
+    def _save(self, ends: Sequence[float], runs: Iterable[OpRun], *tables: Iterable[Sequence[Value]]) -> None:
         """Write the profile into a folder of its own.
 
         Args:
@@ -124,7 +125,7 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
                 writer.writerows([f"{cell:.3f}" if isinstance(cell, float) else cell for cell in row] for row in rows)
 
 
-def _steps(first: int, ends: Sequence[float], runs: Sequence[OpRun]) -> Iterator[list[Any]]:
+def _steps(first: int, ends: Sequence[float], runs: Sequence[OpRun]) -> Iterator[list[Value]]:
     """Yield the rows of steps: the forward pass begins with the data, and the backward pass ends at updates."""
     for number, (begin, end) in enumerate(zip(ends, ends[1:]), first):
         own = [run for run in runs if begin <= run.begin < end]

@@ -8,13 +8,13 @@ import copy
 import os
 import threading
 import time
-from typing import Any, Callable, Iterator
+from typing import Callable, Iterator
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_profile, tf_session
 from npu_shim._tensorflow.tf_capture import MAKE_CALLABLE
-from npu_shim._tensorflow.types import Function, Message, Result, Session
+from npu_shim._tensorflow.types import Function, Message, Result, Session, Value
 from npu_shim.rehearsal.assess.lines import relative
 from npu_shim.rehearsal.recording import methods
 
@@ -52,7 +52,7 @@ class SessionTrace:
         if self._is_on:
             self._spans.append((name, begin, self._now()))
 
-    def _run(self, original: Function, session: Session, *values: Any, **named: Any) -> Result:
+    def _run(self, original: Function, session: Session, *values: Value, **named: Value) -> Result:
         if not self._is_on:
             return original(session, *values, **named)
         given = {**dict(zip(("fetches", "feed_dict", "options", "run_metadata"), values)), **named}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import re
 from dataclasses import InitVar, dataclass, field
-from typing import Any, Callable, Iterable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from npu_shim.profiles.forms import ProfileFile, number
 from npu_shim.profiles.runs import Runs
 from npu_shim.profiles.steps import SLOW, Steps
 from npu_shim.rehearsal.assess.products import Product
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
 
 GAPS = "launch gaps"
 WAITS = (*kinds.CATEGORIES, GAPS)
@@ -50,7 +54,7 @@ class Profile:
     files: list[ProfileFile]
     product: Product | None = None
     runs: dict[str, Runs] = field(default_factory=lambda: collections.defaultdict(Runs))
-    rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: collections.defaultdict(list))
+    rows: dict[str, list[JsonObject]] = field(default_factory=lambda: collections.defaultdict(list))
     waits: dict[tuple[str, str], dict[str, float]] = field(default_factory=lambda: collections.defaultdict(dict))
     problems: dict[str, str] = field(default_factory=dict)
     devices: list[Device] = field(default_factory=list)

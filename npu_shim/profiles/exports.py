@@ -8,13 +8,17 @@ import pathlib
 import re
 import sqlite3
 import urllib.parse
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Iterator
 
 import numpy as np
 
 from npu_shim.dumps.files import noted
 from npu_shim.profiles import forms, kinds
 from npu_shim.profiles.devices import Profile
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject, Value
+
 
 _HARDWARE = re.compile("(?!.*(Overlap|Free|Computing)).*(Ascend Hardware|AI Core|AI CPU|Communication|HCCL|NPU)", re.I)
 _COLLECTIVES = re.compile("Communication|HCCL", re.I)
@@ -51,7 +55,7 @@ def read_timeline(file: forms.ProfileFile, made: Profile) -> None:
     events = events["traceEvents"] if isinstance(events, dict) else events
     names = {each.get("pid"): str(each["args"]["name"]) for each in events if each.get("name") == "process_name"}
     process = {pid: name for pid, name in names.items() if _HARDWARE.match(name)}
-    rows: list[tuple[Any, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     for each in (each for each in events if each.get("ph") == "X" and each.get("pid") in process):
         with noted(made.problems, file.path, "events are broken and were skipped, the last one for {!r}"):
             arguments = each["args"]
@@ -86,7 +90,7 @@ def read_messages(file: forms.ProfileFile, made: Profile) -> None:
             runs.link([*map(int, keys[3].split("-")), cells["Transport Type"], size], took)
 
 
-def _leaves(tree: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+def _leaves(tree: Value, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], JsonObject]]:
     """Yield what is known of a collective or link, after the keys of step, group, collective, and rank or link."""
     if isinstance(tree, dict):
         if "Transport Type" in tree or "Communication Time Info" in tree:

@@ -6,10 +6,14 @@ import json
 import math
 import pkgutil
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from npu_shim.dumps.formats import product
 from npu_shim.rehearsal.assess.products import Product
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
 
 COMPUTE, AI_CPU, COMMUNICATION, TRANSFER = "compute", "AI CPU", "communication", "transfers"
 HOST, INPUT, OTHER = "host", "input pipeline", "other"
@@ -23,7 +27,7 @@ CATEGORIES = (COMPUTE, AI_CPU, COMMUNICATION, TRANSFER, HOST, INPUT)
 # category, name, type and types of its ops, one row of which has to fit; instead: such patterns, and what to use
 # instead of the ops that fit the first
 _KINDS = json.loads(pkgutil.get_data(__name__, "kinds.json") or b"")
-KINDS: dict[str, dict[str, Any]] = _KINDS["bottlenecks"]
+KINDS: dict[str, JsonObject] = _KINDS["bottlenecks"]
 _OPS = [{**row, "kind": name} for name, made in KINDS.items() for row in made.get("ops", ())]
 _BYTES = {"FLOAT": 4, "DOUBLE": 8, "BOOL": 1, "HALF": 2}
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, Sequence
+from typing import Callable, Iterator, Sequence
 
-from npu_shim._tensorflow.types import JsonObject
+from npu_shim._tensorflow.types import JsonObject, Value
 from npu_shim.rehearsal.sections import Section, to_html as sections_to_html, to_lines
 from npu_shim.rehearsal.web import Html, clean, page, section
 
@@ -18,7 +18,7 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-_FORMATS: dict[str, Callable[[Any], str]] = {  # key of a number -> its text; others are milliseconds
+_FORMATS: dict[str, Callable[[Value], str]] = {  # key of a number -> its text; others are milliseconds
     **dict.fromkeys(("share", "matrix", "vector", "memory"), percent),
     "calls": "{:.4g}".format,
     "steps": str,
@@ -96,7 +96,7 @@ def _section(title: str, lines: Sequence[str], keys: Sequence[str], rows: Sequen
     return Section(title, lines, heads, [[_cell(key, row[key]) for key in keys] for row in rows], numbers)
 
 
-def _cell(key: str, value: Any) -> str:
+def _cell(key: str, value: Value) -> str:
     if value is None:
         return "new" if key == "change" else ""
     if isinstance(value, dict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -18,7 +18,12 @@ from npu_shim.rehearsal.reports import about
 _MOST = 10  # ops
 _MOST_BARS = 2000
 _RATIOS = ("matrix", "vector", "memory")
-_LENGTHS: Any = {"mean_ms": np.mean, "median_ms": np.median, "shortest_ms": np.min, "longest_ms": np.max}
+_LENGTHS: dict[str, Callable[[Sequence[float]], float]] = {
+    "mean_ms": np.mean,
+    "median_ms": np.median,
+    "shortest_ms": np.min,
+    "longest_ms": np.max,
+}
 _LISTS = ("waits", "phases", "ops", "findings", "timeline")
 _NAMES = {kinds.COMMUNICATION: "communication that nothing overlaps", kinds.TRANSFER: "copies"}
 FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "no significant difference", "too few steps"
@@ -53,7 +58,7 @@ def to_result(profile: Profile, folder: str, by_gain: bool = False) -> JsonObjec
     return page(profile, folder=folder, product=product, files=dict(files), devices=devices, **shown)
 
 
-def page(*profiles: Profile, **content: Any) -> JsonObject:
+def page(*profiles: Profile, **content: object) -> JsonObject:
     """Return a result with what all have."""
     problems = [{"file": path, "problem": text} for each in profiles for path, text in each.problems.items()]
     return {**about("profile"), **content, "problems": problems}

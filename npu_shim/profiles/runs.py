@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import collections
 import itertools
-from typing import Any, Iterable, Sequence
+from typing import TYPE_CHECKING, Iterable, Sequence
 
 import numpy as np
 
 from npu_shim.profiles import kinds
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Value
+
 
 END = 1 << 62  # nanoseconds
 _ROWS = 1 << 16
@@ -75,7 +79,7 @@ class Runs:
             for sums, values in zip(self._weighted, (took * np.where(known, ratio, 0.0), took * known)):
                 sums[place] += np.bincount(code, values, len(self.signatures))
 
-    def add_rows(self, rows: Iterable[Sequence[Any]], device: str = "") -> None:
+    def add_rows(self, rows: Iterable[Sequence[Value]], device: str = "") -> None:
         """Add runs, of which cells of the signature, start, duration and perhaps ratios are known.
 
         Args:
@@ -87,7 +91,7 @@ class Runs:
             code, start, took, *ratios = map(np.array, zip(*batch), (np.int32, np.int64, np.int64, *[np.float32] * 4))
             self.add(code, start, took, ratios)
 
-    def link(self, what: Sequence[Any], took: float) -> None:
+    def link(self, what: Sequence[Value], took: float) -> None:
         """Add what went over a link, if anything did: source, target, transport and bytes; and nanoseconds."""
         source, target, transport, size = what
         if None not in what and float(size) > 0 and source != target:

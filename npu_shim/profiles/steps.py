@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
 from npu_shim.profiles.kinds import HOST, INPUT, Signature
 from npu_shim.profiles.runs import END, Runs
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
 
 TRACED, MARKED, NUMBERED = "step_trace", "STEP_TIME", "Step Id"
 INFERRED, WHOLE = "ops that run once in each step", "the whole profile"
@@ -31,7 +35,7 @@ class Steps(NamedTuple):
     left_out: int = 0
 
 
-def traced(rows: Iterable[Mapping[str, Any]]) -> tuple[Steps | None, list[tuple[int, int]]]:
+def traced(rows: Iterable[JsonObject]) -> tuple[Steps | None, list[tuple[int, int]]]:
     """Return the steps of rows of a step trace, None if no row has an end, and start and duration of its messages.
 
     The exporter computes Iteration Refresh as the end of an iteration minus that of the backward pass, and Data Aug
@@ -104,7 +108,7 @@ def _by_name(code: np.ndarray, signatures: Sequence[Signature]) -> np.ndarray | 
     return np.cumsum(names == first) - 1
 
 
-def chosen(steps: Steps, windows: Sequence[Mapping[str, Any]]) -> Steps:
+def chosen(steps: Steps, windows: Sequence[JsonObject]) -> Steps:
     """Return the steps within windows of time, if there are any, without those at the begin that are slow.
 
     The first steps compile and warm up; each takes several times as long as those behind it.

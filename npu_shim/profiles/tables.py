@@ -10,7 +10,7 @@ import csv
 import itertools
 import operator
 from decimal import Decimal
-from typing import Any, Callable, Iterator, TypeVar
+from typing import TYPE_CHECKING, Callable, Iterator, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from npu_shim.profiles.devices import Profile
 from npu_shim.profiles.forms import ProfileFile
 from npu_shim.profiles.kinds import Signature
 from npu_shim.profiles.runs import BETWEEN
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject, Value
+
 
 _Made = TypeVar("_Made")
 _BLOCK = 1 << 21  # bytes; pyarrow reads several ahead
@@ -51,8 +55,8 @@ def read_rows(file: ProfileFile, made: Profile) -> None:
     heads = next(_rows(file, made, list), [])
     found = forms.places(heads, file.kind)
 
-    def make(row: list[str]) -> dict[str, Any]:
-        cells: dict[str, Any] = {name: row[of[0]].strip() for name, of in found.items()}
+    def make(row: list[str]) -> JsonObject:
+        cells: JsonObject = {name: row[of[0]].strip() for name, of in found.items()}
         for name in forms.TABLES[file.kind].get("times", ()):
             cells[name] = [forms.time(heads[n], row[n]) for n in found.get(name, ()) if n < len(row)]
         return {"source": file.source, "device": file.device, **cells}
@@ -70,7 +74,7 @@ def read_runs(file: ProfileFile, made: Profile) -> None:
     texts, ratios = ([found.get(column, -1) for column in names] for names in (Signature._fields, _RATIOS))
     cells = operator.itemgetter(*texts)
 
-    def make(row: list[str]) -> tuple[Any, ...]:
+    def make(row: list[str]) -> tuple[Value, ...]:
         row.append("")  # the cell of a column that the table does not have
         times = forms.shifted(row[start], digits[0]), forms.shifted(row[duration], digits[1])
         return (cells(row), *times, *[forms.number(row[place], np.nan) for place in ratios])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Callable, Iterator, Sequence
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_api, tf_distribute
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Strategy,
         Structure,
         Tensor,
+        Value,
         Variable,
     )
 
@@ -64,7 +65,7 @@ class NPUExtended(tf_distribute.OneDeviceExtended):
 
     # ---- variables
 
-    def _create_variable(self, next_creator: Callable[..., Variable], *args: object, **kwargs: Any) -> Variable:
+    def _create_variable(self, next_creator: Callable[..., Variable], *args: object, **kwargs: object) -> Variable:
         if world_size() > 1 and "initial_value" in kwargs and self._shares_initial_values(kwargs):
             kwargs["initial_value"] = functools.partial(
                 _value_of_first_rank, kwargs["initial_value"], kwargs.get("dtype")
@@ -72,7 +73,7 @@ class NPUExtended(tf_distribute.OneDeviceExtended):
         variable = super()._create_variable(next_creator, *args, **kwargs)
         return _synced(self._container_strategy(), variable, kwargs)
 
-    def _shares_initial_values(self, arguments: dict[str, Any]) -> bool:
+    def _shares_initial_values(self, arguments: dict[str, Value]) -> bool:
         # With an Estimator each rank initializes or restores by itself, and a hook broadcasts the values of rank 0.
         collections = arguments.get("collections")
         is_data = isinstance(arguments.get("colocate_with"), tf_distribute.ArrayDevice)
@@ -214,7 +215,7 @@ def _value_of_first_rank(initial_value: Tensor | Callable[[], Tensor], dtype: DT
     return value if value.dtype == tf.string else hccl_ops.broadcast([value], 0)[0]
 
 
-def _synced(strategy: Strategy, variable: Variable, arguments: dict[str, Any]) -> Variable:
+def _synced(strategy: Strategy, variable: Variable, arguments: dict[str, Value]) -> Variable:
     """Make a variable that replicas update separately one value in eager TensorFlow 2.
 
     A sum (of a Keras metric) is reduced over the ranks when it is read. A mean (of batch normalization) is averaged

@@ -10,9 +10,12 @@ import builtins
 import glob as _glob
 import os
 import shutil
-from typing import IO, Any, Iterator, NamedTuple, Sequence
+from typing import IO, TYPE_CHECKING, Iterator, NamedTuple, Sequence
 
 from npu_shim._host.moxing.paths import is_obs, local, on_local_paths
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Text, Value
 
 
 class Stat(NamedTuple):
@@ -36,9 +39,9 @@ class File:
         path = local(url)
         if set(mode) & set("wax"):
             _make_folder_of(path)
-        self._stream: IO[Any] = builtins.open(path, mode)
+        self._stream: IO[Value] = builtins.open(path, mode)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Value:
         return getattr(self._stream, name)
 
     def __enter__(self) -> File:
@@ -47,14 +50,14 @@ class File:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Value]:
         return iter(self._stream)
 
-    def read(self, n: int = -1) -> Any:
+    def read(self, n: int = -1) -> Text:
         """Return the next ``n`` characters or bytes; by default all."""
         return self._stream.read(n)
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Text) -> int:
         """Write a text, or bytes in a binary mode."""
         return self._stream.write(data)
 
@@ -128,19 +131,19 @@ def mk_dir(url: str) -> None:
         os.mkdir(local(url))
 
 
-def read(url: str, binary: bool = False) -> Any:
+def read(url: str, binary: bool = False) -> Text:
     """Return the text of a file, or its bytes with ``binary=True``."""
     with File(url, "rb" if binary else "r") as stream:
         return stream.read()
 
 
-def write(url: str, data: Any, binary: bool = False) -> None:
+def write(url: str, data: Text, binary: bool = False) -> None:
     """Write a text, or bytes with ``binary=True``, in place of what a file has."""
     with File(url, "wb" if binary else "w") as stream:
         stream.write(data)
 
 
-def append(url: str, data: Any, binary: bool = False) -> None:
+def append(url: str, data: Text, binary: bool = False) -> None:
     """Write a text, or bytes with ``binary=True``, at the end of a file."""
     with File(url, "ab" if binary else "a") as stream:
         stream.write(data)
@@ -248,7 +251,7 @@ def shift(old: str, new: str) -> None:
             setattr(owner, name, own)
 
 
-_SHIFTED: tuple[tuple[Any, str], ...] = (
+_SHIFTED: tuple[tuple[object, str], ...] = (
     (builtins, "open"),
     *((os, name) for name in ("listdir", "makedirs", "mkdir", "remove", "rename", "rmdir", "stat", "unlink", "walk")),
     *((os.path, name) for name in ("exists", "getsize", "isdir", "isfile")),

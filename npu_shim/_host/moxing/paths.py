@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Callable
+from typing import TYPE_CHECKING
 
 from npu_shim._host import host_env
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Function, Result, Value
+
 
 _OBS = re.compile(r"(?:obs|s3)://(.*)", re.DOTALL)
 
@@ -42,10 +46,10 @@ def local(path: str | os.PathLike[str]) -> str:
     return os.path.join(root, *key.split("/"))
 
 
-def on_local_paths(function: Callable[..., Any]) -> Callable[..., Any]:
+def on_local_paths(function: Function) -> Function:
     """Return a function that calls another one with local paths in place of paths of OBS."""
 
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: Value, **kwargs: Value) -> Result:
         return function(
             *(local(each) if is_obs(each) else each for each in args),
             **{name: local(each) if is_obs(each) else each for name, each in kwargs.items()},

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Mapping
+from typing import TYPE_CHECKING, Mapping
 
 from npu_shim._host import host_env, mpirun
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.cli._diagnostics.node import visibility_problems
 from npu_shim.distributed.ranktable.model import RankTableError
 from npu_shim.distributed.ranktable.products import BY_VERSION, refused
 from npu_shim.distributed.ranktable.reader import examine, read, read_text
 from npu_shim.distributed.world import world, world_size
+
+if TYPE_CHECKING:
+    pass
+
 
 # Variables of the vendor's runtime, of TensorFlow on the CPU, and of the search paths for both
 _PREFIXES = (
@@ -61,7 +66,7 @@ _SECRET = re.compile(r"TOKEN|SECRET|PASS|CREDENTIAL|(^|_)KEY(_|$)|AUTH")
 _LOGIN = re.compile(r"(://)[^/@\s]+@")
 HIDDEN = "(set, not shown)"
 
-RankTableFacts = Dict[str, Any]  # path, error, ranks, servers, version, refused, warnings
+RankTableFacts = JsonObject  # path, error, ranks, servers, version, refused, warnings
 
 
 def variables(environ: Mapping[str, str] | None = None) -> dict[str, dict | list | int | str | None]:

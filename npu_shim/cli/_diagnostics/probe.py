@@ -9,11 +9,15 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Mapping
 
 from npu_shim._host import host_env
 from npu_shim._host.packages import install_command
 from npu_shim.import_hook.tool import package_root
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
 
 TIMEOUT_S = 600.0  # the NPU compiles the graph first
 _MARK = "npu_shim probe: "
@@ -26,7 +30,7 @@ _ERROR = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b")
 
 def probe(
     command: list[str] | None = None, timeout_s: float = TIMEOUT_S, environ: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+) -> JsonObject:
     """Try in a new process to import TensorFlow and to train.
 
     Args:
@@ -54,16 +58,16 @@ def probe(
     return {**found, "error": None if done.returncode == 0 else _reason(done, found)}
 
 
-def _found(output: bytes | None) -> dict[str, Any]:
+def _found(output: bytes | None) -> JsonObject:
     """Return the facts in the output of the process."""
-    facts: dict[str, Any] = {}
+    facts: JsonObject = {}
     for line in (output or b"").decode("utf-8", "replace").splitlines():
         if line.startswith(_MARK):
             facts.update(json.loads(line[len(_MARK) :]))
     return facts
 
 
-def _reason(done: subprocess.CompletedProcess[bytes], found: dict[str, Any]) -> str:
+def _reason(done: subprocess.CompletedProcess[bytes], found: JsonObject) -> str:
     action = (
         f"training a step with TensorFlow {found['tensorflow']}" if "tensorflow" in found else "importing TensorFlow"
     )

@@ -5,11 +5,15 @@ from __future__ import annotations
 import glob
 import os
 import re
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Mapping
 
 from npu_shim._host import host_env
 from npu_shim._host.host_device import DEVICE_FILES, product
 from npu_shim._host.packages import path_of, version_of
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
 
 # TF Adapter for TensorFlow 1 and 2, collectives, operator compiler
 PACKAGES = ("npu_bridge", "npu_device", "hccl", "te")
@@ -18,7 +22,7 @@ _INSTALLED = "usr/local/Ascend"
 _VERSION = re.compile(r"^\s*version\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
-def vendor(environ: Mapping[str, str] | None = None, root: str = "/") -> dict[str, Any]:
+def vendor(environ: Mapping[str, str] | None = None, root: str = "/") -> JsonObject:
     """Return the vendor's packages, driver, toolkit, cards, and their product (None if unknown).
 
     Args:

@@ -20,7 +20,7 @@ import threading
 import time
 from collections import defaultdict
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -35,6 +35,8 @@ from npu_shim.distributed.collectives.errors import (
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+    from npu_shim._tensorflow.types import Value
 
 # The names of the ranks that have announced a collective, and name, line of the script and keys of each other rank
 Reached = Tuple[List[str], List[Tuple[str, str, List[str]]]]
@@ -215,7 +217,7 @@ class Wire:
                     return
                 self._deliver(*found.recv())
 
-    def _deliver(self, kind: str, *body: Any) -> None:
+    def _deliver(self, kind: str, *body: Value) -> None:
         if kind == "offer":
             group, host, token, offer, number = body
             self._inboxes[group].offers[token][host] = Offer(*offer)

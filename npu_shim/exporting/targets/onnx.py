@@ -8,7 +8,7 @@ import pathlib
 import shlex
 import sys
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import google.protobuf
 import numpy
@@ -18,6 +18,9 @@ from npu_shim.exporting.graphs import ExportError
 from npu_shim.exporting.model import Model
 from npu_shim.exporting.proof import Values
 from npu_shim.exporting.targets import Written
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Module
 
 
 def write(model: Model, options: Namespace, values: Values) -> Written:
@@ -52,7 +55,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
         raise ExportError(f"onnxruntime {runtime.__version__} does not run {path}: {reason} {instead}")
 
 
-def _package(name: str) -> Any:
+def _package(name: str) -> Module:
     try:
         return importlib.import_module(name)
     except Exception as error:  # AttributeError, too: onnx asks ml_dtypes for types of later versions

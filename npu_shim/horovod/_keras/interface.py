@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
@@ -13,7 +13,7 @@ from npu_shim.horovod.tensorflow.mpi_ops import Average
 from npu_shim.horovod.tensorflow.tape import local_variables
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasLayer, KerasModel, Optimizer, Variable
+    from npu_shim._tensorflow.types import KerasLayer, KerasModel, Optimizer, Value, Variable
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 
@@ -66,9 +66,9 @@ def DistributedOptimizer(
 
 def PartialDistributedOptimizer(
     optimizer: Optimizer,
-    *args: Any,
+    *args: Value,
     local_layers: KerasLayer | Sequence[KerasLayer] | None = None,
-    **kwargs: Any,
+    **kwargs: Value,
 ) -> Optimizer:
     """Return a DistributedOptimizer that keeps the gradients of some layers on this rank.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from npu_shim._tensorflow.tf_api import tf
 from npu_shim.horovod.common.process_sets import ProcessSet, group_of
@@ -13,7 +13,7 @@ from npu_shim.horovod.tensorflow.reductions import grouped_allreduce
 from npu_shim.optimizer.gradient_averaging import messages
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Gradient, Variable
+    from npu_shim._tensorflow.types import Gradient, Value, Variable
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
 
 
@@ -101,7 +101,7 @@ class GradientReducer:
     def _reduce(self, gradients: list[Gradient], name: str | None) -> list[Gradient]:
         factor = self._settings.gradient_predivide_factor
         scale = {} if factor == 1.0 else dict(prescale_factor=1.0 / factor, postscale_factor=factor)
-        given: dict[str, Any] = dict(
+        given: dict[str, Value] = dict(
             compression=self._settings.compression,
             op=self._settings.op,
             process_set=self._process_set,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from npu_shim._tensorflow import tf_keras
 from npu_shim._tensorflow.tf_api import tf
@@ -10,7 +10,7 @@ from npu_shim.npu_device.distribute.global_batches import weight_of_rows
 from npu_shim.npu_device.distribute.hccl import all_reduce, is_worker
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import KerasLayer, KerasModel, Tensor
+    from npu_shim._tensorflow.types import KerasLayer, KerasModel, Tensor, Value
 
 
 def sync_batch_norm(layer: KerasModel) -> KerasModel:
@@ -38,7 +38,7 @@ def sync_batch_norm(layer: KerasModel) -> KerasModel:
 def _synchronize(layer: KerasLayer) -> None:
     # The fused kernel of Keras 2 sees the batch of one rank only. It multiplies the variance that it keeps by n/(n-1).
     is_fused = getattr(layer, "fused", False) in (None, True)
-    state: dict[str, Any] = {}
+    state: dict[str, Value] = {}
 
     def of_all(inputs: Tensor, mask: Tensor | None, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
         weight = weight_of_rows()

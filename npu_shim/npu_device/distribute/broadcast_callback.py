@@ -5,7 +5,7 @@ On an NPU it is a subclass of the vendor's, whose own method is defined inside i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._host import host_device
 from npu_shim.training import callbacks
@@ -13,10 +13,12 @@ from npu_shim.training import callbacks
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import KerasCallback, Logs
 
-NPUBroadcastGlobalVariablesCallback: Any = callbacks.NPUBroadcastGlobalVariablesCallback
+NPUBroadcastGlobalVariablesCallback: type[KerasCallback] = callbacks.NPUBroadcastGlobalVariablesCallback
 
 if host_device.has_npu_device():
-    _Base: Any = host_device.vendor("npu_device.distribute.npu_callbacks").NPUBroadcastGlobalVariablesCallback
+    _Base: type[KerasCallback] = host_device.vendor(
+        "npu_device.distribute.npu_callbacks"
+    ).NPUBroadcastGlobalVariablesCallback
 
     class _BroadcastCallback(_Base):
         broadcast_done: bool  # set by the vendor's constructor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device
 from npu_shim.distributed import hccl_ops as _ops
@@ -20,7 +20,7 @@ from npu_shim.distributed.hccl_ops import (
 from npu_shim.distributed.world import WORLD
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+    from npu_shim._tensorflow.types import Module, Tensor
 
 
 def allgather(tensor: Tensor, rank_size: int, group: str = WORLD) -> Tensor:
@@ -39,7 +39,7 @@ def reduce_scatter(tensor: Tensor, reduction: str, rank_size: int, group: str = 
     return _ops.reduce_scatter(tensor, reduction, rank_size, group)
 
 
-def _generated() -> Any:
+def _generated() -> Module:
     return host_device.vendor("npu_device.npu_device").gen_npu_ops
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from absl import logging
 
@@ -76,7 +76,7 @@ def judge_version_support(version_list: Any = list) -> bool:
     return verify_version()
 
 
-def api_func_convert(wrapfunc: Function, **kwargs: Any) -> Callable[[Function], Function]:
+def api_func_convert(wrapfunc: Function, **kwargs: Sequence[str]) -> Callable[[Function], Function]:
     """Return a decorator that replaces a function of TensorFlow once npu.open().as_default() was called.
 
     Args:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
 
 import tensorflow as tf
 
@@ -27,7 +27,7 @@ from npu_shim.ops.cpu_kernels.layout import channels_last
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.tf_op_forms import AskedOp
-    from npu_shim._tensorflow.types import Tensor
+    from npu_shim._tensorflow.types import Tensor, TensorShape
 
 v1 = tf_api.v1
 _DEPTHWISE = "DepthwiseConv2dNative"
@@ -89,7 +89,7 @@ def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     return compute
 
 
-def _plan(asked: AskedOp, of: str, channels: Any, filter_shape: Any) -> _Plan:
+def _plan(asked: AskedOp, of: str, channels: TensorShape, filter_shape: TensorShape) -> _Plan:
     attributes = asked.attributes
     groups = 1
     if of != _DEPTHWISE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Callable, Mapping, Sequence
 
 import tensorflow as tf
 
@@ -10,7 +10,7 @@ from npu_shim._tensorflow import tf_kernels
 from npu_shim._tensorflow.tf_op_forms import AskedOp, Form, definition_of, flat
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import DType, Tensor
+    from npu_shim._tensorflow.types import DType, Tensor, Value
 
 HALVES = (tf.float16, tf.bfloat16)
 
@@ -53,7 +53,7 @@ def _dtypes(asked: AskedOp) -> dict[str, DType]:
 
 def _in_float32(asked: AskedOp, halves: Mapping[str, DType]) -> list[Tensor]:
     definition = definition_of(asked.type)
-    changes: dict[str, Any] = {name: tf.float32 for name in halves}
+    changes: dict[str, Value] = {name: tf.float32 for name in halves}
     for arg in definition.input_arg:
         if arg.type_attr in halves:
             value = asked.inputs[arg.name]

@@ -7,7 +7,7 @@ another: a gradient with respect to a result, or a value that is fed for it, cou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
 
 import tensorflow as tf
 
@@ -15,7 +15,7 @@ from npu_shim._tensorflow import tf_api
 from npu_shim._tensorflow.tf_op_forms import AskedOp, flat, result_of
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Tensor
+    from npu_shim._tensorflow.types import Tensor, Value
 
 CHANNELS_LAST = {"NCHW": "NHWC", "NCDHW": "NDHWC"}
 _BY_AXIS = ("strides", "dilations", "ksize")  # attributes with a number for each axis
@@ -111,7 +111,7 @@ def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
         return None  # of other ranks, such as values with a bias, or an error of the script
 
     def compute() -> list[Tensor]:
-        changes: dict[str, Any] = {"data_format": after}
+        changes: dict[str, Value] = {"data_format": after}
         changes.update((name, to_last(asked.inputs[name], rank)) for name in layout.data)
         changes.update((name, _sizes_to_last(asked.inputs[name], rank)) for name in layout.sizes)
         for name in _BY_AXIS:
@@ -176,5 +176,5 @@ def _sizes_to_last(sizes: Tensor, rank: int) -> Tensor:
     return tf.stack(_list_to_last([sizes[axis] if size is None else size for axis, size in enumerate(known)]))
 
 
-def _list_to_last(values: Sequence[Any]) -> list[Any]:
+def _list_to_last(values: Sequence[Value]) -> list[Value]:
     return [values[0], *values[2:], values[1]] if len(values) in (4, 5) else list(values)

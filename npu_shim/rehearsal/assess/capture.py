@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Callable, Hashable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Callable, Hashable, NamedTuple, Sequence
 
 import numpy as np
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         CheckpointSaverListener,
         ConfigProto,
         Estimator,
+        EventWriter,
         FeedDict,
         Fetches,
         Function,
@@ -131,7 +132,7 @@ class Capture:
             feed_dict: FeedDict | None = None,
             options: Message | None = None,
             run_metadata: Message | None = None,
-        ) -> Any:
+        ) -> Result:
             ops = [_op(each) for each in tf_session.fetched_elements(session, fetches)]
             feeds = tf_session.fed_values(session, feed_dict)
             if not self._takes(session.graph, ops, feeds):
@@ -298,7 +299,7 @@ def _skip(result: str | None) -> Callable[[Function], Function]:
     """Replace a method that writes a file. It returns the path that it was given, as the original does."""
 
     def make(original: Function) -> Function:
-        def skipped(self: Any, *args: object, **kwargs: object) -> Result:
+        def skipped(self: object, *args: object, **kwargs: object) -> Result:
             if result is None:
                 return None
             paths = [each for each in (*args, *kwargs.values()) if isinstance(each, (str, os.PathLike))]
@@ -312,7 +313,7 @@ def _skip(result: str | None) -> Callable[[Function], Function]:
 def _without_file(original: Function) -> Function:
     """Replace the constructor of the writer of event files."""
 
-    def __init__(self: Any, logdir: str, *args: object, **kwargs: object) -> None:
+    def __init__(self: EventWriter, logdir: str, *args: object, **kwargs: object) -> None:
         self._logdir = logdir
 
     return __init__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_shim._tensorflow import tf_api, tf_capture, tf_graph
 
@@ -80,7 +80,7 @@ def shape_of(tensor: Tensor) -> Shape:
 
 
 def flatten(
-    graph: Graph, targets: Iterable[Operation], given: Mapping[str, Shape], sizes: Mapping[str, Any] | None = None
+    graph: Graph, targets: Iterable[Operation], given: Mapping[str, Shape], sizes: Mapping[str, Value] | None = None
 ) -> Flat:
     """Return the nodes that run for some operations.
 
@@ -98,7 +98,7 @@ def flatten(
 
 
 class _Flattening:
-    def __init__(self, given: Mapping[str, Shape], sizes: Mapping[str, Any]) -> None:
+    def __init__(self, given: Mapping[str, Shape], sizes: Mapping[str, Value]) -> None:
         self._given = given
         self._sizes = sizes
         self._nodes: list[Node] = []

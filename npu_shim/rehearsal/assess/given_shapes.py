@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence, Tuple
+from typing import TYPE_CHECKING, Hashable, Mapping, Sequence, Tuple
 
 import numpy as np
 
@@ -12,15 +12,15 @@ from npu_shim.rehearsal.assess.kinds import is_collective
 from npu_shim.rehearsal.assess.training_ops import all_ops
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import FeedDict, Function, Graph, JsonObject, Operation, Session, Tensor
+    from npu_shim._tensorflow.types import FeedDict, Function, Graph, JsonObject, Operation, Session, Tensor, Value
 
-    Feeds = Sequence[Tuple[Tensor, Any]]  # with their values
+    Feeds = Sequence[Tuple[Tensor, Value]]  # with their values
 
 tf = tf_api.tf
 _MOST_SIZES = 8  # dimensions of a tensor
 
 
-def feed_shapes(feeds: Feeds) -> tuple[Any, ...]:
+def feed_shapes(feeds: Feeds) -> tuple[Hashable, ...]:
     """Return the name and shape of each tensor that is fed."""
     return tuple((tensor.name, np.shape(value)) for tensor, value in feeds)
 
@@ -64,7 +64,7 @@ def _collective_shapes(ops: list[Operation]) -> JsonObject:
     }
 
 
-def argument_shapes(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JsonObject:
+def argument_shapes(graph: Graph, args: Sequence[Value], kwargs: Mapping[str, Value]) -> JsonObject:
     """Return the shapes of the arguments of a tf.function, and of the next batch of each iterator among them."""
     given: dict[str, Shape] = {}
     captured = {id(inner) for _, inner in getattr(graph, "captures", ())}
@@ -76,7 +76,7 @@ def argument_shapes(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any])
         given.update(
             (tensor.name, tuple(value.shape)) for tensor, value in zip(inputs, values) if tensor.dtype != tf.resource
         )
-    iterators: list[Any] = [
+    iterators: list[Tensor] = [
         each for each in tf.nest.flatten((args, kwargs)) if isinstance(each, tf_capture.iterator_types())
     ]
     readers = [op for op in all_ops(graph) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tensorflow import tf_api, tf_graph
 from npu_shim.rehearsal.assess import kinds, memory, work
@@ -14,7 +14,7 @@ from npu_shim.rehearsal.assess.partition import Partition
 from npu_shim.rehearsal.assess.sizes import elements, size_bytes
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
+    from npu_shim._tensorflow.types import DType, JsonObject
 
 
 VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
@@ -184,7 +184,7 @@ def variables_of(nodes: Sequence[Node]) -> JsonObject:
     return {"count": len(rows), "bytes": sum(int(str(row["bytes"])) for row in rows), "largest": largest}
 
 
-def _variable_type(node: Node) -> Any:
+def _variable_type(node: Node) -> DType:
     if node.op != "VarHandleOp":
         return node.shapes[0], node.dtypes[0]
     attributes = node.definition.attr
@@ -198,6 +198,6 @@ def _variable_name(node: Node) -> str:
     return shared.partition(":")[0] or node.name
 
 
-def json_shape(shape: Shape) -> Any:
+def json_shape(shape: Shape) -> list[int | None] | None:
     """Return a shape for JSON."""
     return None if shape is None else list(shape)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import TYPE_CHECKING, Any, Iterable, NamedTuple
+from typing import TYPE_CHECKING, Iterable, NamedTuple
 
 from npu_shim._host.messages import of_error
 from npu_shim.import_hook import tool
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
+    from npu_shim._tensorflow.types import JsonObject, Value
 
 
 DEVICE, UNCLEAR, HOST, INPUT = "device", "unclear", "host", "input"
@@ -155,7 +155,7 @@ def _read(path: str) -> dict[str, JsonObject]:
     return content
 
 
-def _flag(entry: JsonObject) -> Any:
+def _flag(entry: JsonObject) -> Value:
     value = entry["precision_reduce"]
     return value.get("flag") if isinstance(value, dict) else value
 

@@ -8,7 +8,7 @@ a constant goes with a consumer. Neighbouring candidates join unless that makes 
 from __future__ import annotations
 
 import collections
-from typing import Any, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 from npu_shim.rehearsal.assess.flat import Node
 from npu_shim.rehearsal.assess.operators import HOST, INPUT, Lists
@@ -53,7 +53,7 @@ def partition(nodes: Sequence[Node], lists: Lists, mixed: bool = False, iteratio
         i: owner[i] == i and node.name not in outside and _listed(node, lists, mixed) is not False
         for i, node in enumerate(nodes)
     }
-    uses: dict[int, list[Any]] = collections.defaultdict(list)
+    uses: dict[int, list[tuple[int, str]]] = collections.defaultdict(list)
     for i, node in enumerate(nodes):
         for source, output in node.inputs:
             uses[owner[source]].append((owner[i], _kind(nodes[source], output)))
@@ -88,7 +88,11 @@ def _owners(nodes: Sequence[Node]) -> list[int]:
 
 
 def _pull(
-    nodes: Sequence[Node], owner: Sequence[int], candidate: dict[int, bool], uses: dict[int, list[Any]], loop: int
+    nodes: Sequence[Node],
+    owner: Sequence[int],
+    candidate: dict[int, bool],
+    uses: dict[int, list[tuple[int, str]]],
+    loop: int,
 ) -> set[int]:
     """Take nodes from the device that share a string, resource or reference with a node of the host."""
     pulled: set[int] = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Sequence
+from typing import TYPE_CHECKING, Iterator, Sequence
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
@@ -39,7 +39,7 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e6:.2f} us" if seconds >= 1e-8 or not seconds else "less than 0.01 us"
 
 
-def shape_text(shape: Sequence[Any] | None) -> str:
+def shape_text(shape: Sequence[object] | None) -> str:
     """Return a shape with ? for what is not known."""
     return "unknown rank" if shape is None else "[" + ", ".join("?" if n is None else str(n) for n in shape) + "]"
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npu_shim._tensorflow.tf_api import tf
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Structure, Tensor, TensorShape
+    from npu_shim._tensorflow.types import Structure, Tensor, TensorShape, Value
 
 
-def zeros(tensor: Tensor) -> Any:
+def zeros(tensor: Tensor) -> Value:
     """Return zeros for a fetched tensor; unknown sizes are 1, those of strings 0, as if no variable lacked a value."""
     if tensor.dtype.base_dtype in (tf.string, tf.variant, tf.resource):
         empty = np.full(_sizes(tensor.shape, 0), b"", dtype=object)
@@ -21,7 +21,7 @@ def zeros(tensor: Tensor) -> Any:
     return found if found.shape else found[()]
 
 
-def eager_zeros(output: Structure) -> Any:
+def eager_zeros(output: Structure) -> Structure:
     """Return zeros for an output of a tf.function, also inside an optional value."""
     if isinstance(output, tf.experimental.Optional):
         return tf.experimental.Optional.from_value(tf.nest.map_structure(eager_zeros, output.element_spec))

@@ -6,7 +6,7 @@ import base64
 import json
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from npu_shim.rehearsal.recording.writer import FILE, TENSORS
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
+
+
+Shape = Tuple[str, str, str, List[int]]  # kind, name, type and shape of a value
 
 
 class Whole(NamedTuple):
@@ -117,7 +120,7 @@ def read(folder: str) -> Recording:
         OSError: if there is none.
     """
     found = Recording({}, {}, {}, {})
-    tables: dict[int, list[Any]] = {}
+    tables: dict[int, list[Shape]] = {}
     ahead: list[Stream] = []  # with losses and gradients of tapes since the last update
     with open(os.path.join(folder, FILE), encoding="utf-8") as file:
         for line in file:
@@ -195,7 +198,7 @@ def drop_overflows(rounded: Recording, others: Sequence[Recording]) -> None:
                         del each.streams[kind, stream.name]
 
 
-def _add(found: Recording, rows: list[Any], event: JsonObject) -> list[Stream]:
+def _add(found: Recording, rows: list[Shape], event: JsonObject) -> list[Stream]:
     """Add the values of an event. Return their streams."""
     streams = []
     numbers = np.frombuffer(base64.b64decode(event["values"]), "<f8")

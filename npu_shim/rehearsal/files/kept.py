@@ -12,9 +12,13 @@ import os
 import shutil
 import stat
 import threading
-from typing import Any, Iterator, Sequence
+from typing import TYPE_CHECKING, Iterator, Sequence
 
 from npu_shim._host import host_env
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
 
 JOURNAL = "files.jsonl"
 STORE = "kept"  # the folder of the copies in that of a run
@@ -149,7 +153,7 @@ class Kept:
             for name in names + [each for each in folders if os.path.islink(os.path.join(folder, each))]:
                 self.replace(os.path.join(folder, name))
 
-    def _note(self, **fields: Any) -> None:
+    def _note(self, **fields: object) -> None:
         """Write a line at once. Other processes write to the same file."""
         line = json.dumps(fields).encode("ascii") + b"\n"
         file = _OPEN(os.path.join(self._store, JOURNAL), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -166,7 +170,7 @@ def take_back(store: str) -> None:
         OSError: if a file cannot be restored. The store stays.
     """
     created: list[str] = []
-    before: dict[str, dict[str, Any]] = {}  # by path, the last note of what was there before
+    before: dict[str, JsonObject] = {}  # by path, the last note of what was there before
     for note in _notes(store):
         if "prefix" in note:
             created += [each for each in _with_prefix(note["prefix"]) if each not in note["before"]]
@@ -192,7 +196,7 @@ def kept_copies(folder: str) -> list[str]:
     ]
 
 
-def _notes(store: str) -> Iterator[dict[str, Any]]:
+def _notes(store: str) -> Iterator[JsonObject]:
     path = os.path.join(store, JOURNAL)
     if not os.path.exists(path):
         return

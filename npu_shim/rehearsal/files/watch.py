@@ -7,12 +7,12 @@ import io
 import os
 import pathlib
 import shutil
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Callable, Iterator
 
 from npu_shim.rehearsal.files.kept import Kept
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result
+    from npu_shim._tensorflow.types import Function, Module, Result, Value
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -57,36 +57,36 @@ class Watch:
 
     # --- called with the arguments of the functions
 
-    def _open(self, file: Any, mode: Any = "r", *args: object, **kwargs: object) -> None:
+    def _open(self, file: object, mode: object = "r", *args: object, **kwargs: object) -> None:
         if isinstance(mode, str) and set(mode) & set("wax+"):
             self._kept.write(file)
 
-    def _open_file(self, path: Any, flags: int, *args: object, dir_fd: object = None, **kwargs: object) -> None:
+    def _open_file(self, path: object, flags: int, *args: object, dir_fd: object = None, **kwargs: object) -> None:
         if flags & _WRITES and dir_fd is None:
             self._kept.write(path)
 
-    def _folder(self, path: Any, *args: object, dir_fd: object = None, **kwargs: object) -> None:
+    def _folder(self, path: object, *args: object, dir_fd: object = None, **kwargs: object) -> None:
         if dir_fd is None:
             self._kept.folder(path)
 
-    def _deleted(self, path: Any, *args: object, dir_fd: object = None, **kwargs: object) -> None:
+    def _deleted(self, path: object, *args: object, dir_fd: object = None, **kwargs: object) -> None:
         if dir_fd is None:
             self._kept.replace(path, creates=False)
 
-    def _truncated(self, path: Any, *args: object) -> None:
+    def _truncated(self, path: object, *args: object) -> None:
         self._kept.write(path)
 
-    def _both(self, src: Any, dst: Any, **kwargs: object) -> None:
+    def _both(self, src: object, dst: object, **kwargs: object) -> None:
         if not any(each is not None for each in kwargs.values()):
             self._kept.replace(src, creates=False)
             self._kept.replace(dst)
 
-    def _second(self, src: Any, dst: Any, *args: object, **kwargs: object) -> None:
+    def _second(self, src: object, dst: object, *args: object, **kwargs: object) -> None:
         self._kept.replace(dst)
 
     # ---
 
-    def _around(self, owner: Any, name: str, note: Function) -> None:
+    def _around(self, owner: object, name: str, note: Function) -> None:
         original = getattr(owner, name)
         noted = _Noted(original, note)
         for place in (owner, *_copies_of_functions()):
@@ -103,23 +103,23 @@ class _Noted:
         self._original, self._note = original, note
         self.__name__, self.__doc__ = original.__name__, original.__doc__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Result:
+    def __call__(self, *args: object, **kwargs: object) -> Result:
         try:
             self._note(*args, **kwargs)
         except TypeError:
             pass  # of wrong arguments: the function itself raises the error
         return self._original(*args, **kwargs)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Value:
         return getattr(self._original, name)  # shutil.rmtree.avoids_symlink_attacks
 
 
-def _copies_of_functions() -> Iterator[Any]:
+def _copies_of_functions() -> Iterator[Module]:
     """Yield the classes of Python that have functions of ``os`` as attributes, before Python 3.11."""
     accessor = getattr(pathlib, "_NormalAccessor", None)
     if accessor is not None:
         yield accessor
 
 
-def _setting(owner: Any, name: str, value: Any) -> Callable[[], None]:
+def _setting(owner: object, name: str, value: Value) -> Callable[[], None]:
     return lambda: setattr(owner, name, value)

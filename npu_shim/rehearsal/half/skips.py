@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Collection
+from typing import TYPE_CHECKING, Callable, Collection
 
 import numpy as np
 import tensorflow as tf
@@ -20,7 +20,8 @@ from npu_shim.rehearsal.numerics.optimizers import scale_of
 from npu_shim.rehearsal.recording import methods
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure
+    from npu_shim._tensorflow.types import Function, Gradient, Optimizer, Result, Structure, Tensor, Value
+    from npu_shim.rehearsal.recording.update_hooks import Pairs
 
 
 class Skips:
@@ -34,7 +35,7 @@ class Skips:
     def __init__(self, steps: Collection[tuple[int, int]], skipped: Callable[[int, int], None]) -> None:
         self._steps = frozenset(steps)
         self._skipped = skipped
-        self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._numbers: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
         self._counts: dict[int, int] = {}
         self._inside = threading.local()
 
@@ -45,7 +46,7 @@ class Skips:
             methods.wrap(owner, ("apply",), self.apply)
 
     def apply_gradients(
-        self, original: Function, optimizer: Optimizer, grads_and_vars: Any, *args: object, **kwargs: object
+        self, original: Function, optimizer: Optimizer, grads_and_vars: Pairs, *args: object, **kwargs: object
     ) -> Result:
         """Apply gradients, of steps to skip with an infinity."""
         pairs = list(grads_and_vars)
@@ -63,7 +64,7 @@ class Skips:
         with _Outermost(self._inside) as outermost:
             return original(optimizer, self._changed(optimizer, given) if outermost else given, *args, **kwargs)
 
-    def _changed(self, optimizer: Optimizer, gradients: list[Any]) -> list[Any]:
+    def _changed(self, optimizer: Optimizer, gradients: list[Gradient]) -> list[Gradient]:
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         scale = scale_of(optimizer)
         place = next((n for n, each in enumerate(gradients) if each is not None), None)
@@ -73,10 +74,10 @@ class Skips:
             gradients[place] = _times(gradients[place], self._factor(number))
         return gradients
 
-    def _factor(self, number: int) -> Any:
+    def _factor(self, number: int) -> Tensor:
         """Return a scalar tensor: infinity in the steps to skip, 1 in others."""
 
-        def factor(unused: Any = None) -> list[np.ndarray]:
+        def factor(unused: Value = None) -> list[np.ndarray]:
             step = self._counts[number] = self._counts.get(number, 0) + 1
             if (number, step) not in self._steps:
                 return [np.array(1, np.float32)]
@@ -105,7 +106,7 @@ class _Outermost:
         self._inside.depth = self._before
 
 
-def _times(gradient: Gradient, factor: Any) -> Any:
+def _times(gradient: Gradient, factor: Tensor) -> Gradient:
     if isinstance(gradient, tf.IndexedSlices):
         return tf.IndexedSlices(_times(gradient.values, factor), gradient.indices, gradient.dense_shape)
     return gradient * tf.cast(factor, gradient.dtype)

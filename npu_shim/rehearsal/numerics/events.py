@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from npu_shim.rehearsal.numerics.history import Step, layer_norms
 from npu_shim.rehearsal.recording.summaries import OWN_WRITER
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import EventWriter
+
 
 v1 = tf.compat.v1
 PREFIX = "numerics"
@@ -25,10 +29,10 @@ class Events:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._made: Any = None
+        self._made: EventWriter = None
 
     @property
-    def _writer(self) -> Any:
+    def _writer(self) -> EventWriter:
         if self._made is None:
             with tf.Graph().as_default():  # the writer is not for eager mode, but needs no graph
                 self._made = v1.summary.FileWriter(self._folder, filename_suffix=".numerics")

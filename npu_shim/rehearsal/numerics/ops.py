@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Callable, Iterable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -54,7 +54,9 @@ class OpWatch(tf_op_creation.OpHook):
         self._order = order
         self._folder = os.getcwd()
 
-    def outputs(self, op_type: str, op: Operation | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+    def outputs(
+        self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
+    ) -> list[Value]:
         """Check the outputs of an op."""
         checked = (
             []
@@ -84,7 +86,7 @@ class OpWatch(tf_op_creation.OpHook):
 
         return check
 
-    def _check_eager(self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def _check_eager(self, op_type: str, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         order = next(self._order)
         arrays = [np.asarray(each) for each in outputs]
         if all(map(is_finite, arrays)):

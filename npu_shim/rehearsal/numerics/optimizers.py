@@ -10,7 +10,7 @@ import itertools
 import math
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -26,7 +26,7 @@ from npu_shim.rehearsal.recording.scaled_losses import ScaledLosses
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, GradientTape, Optimizer, Result, Tensor, Value
+    from npu_shim._tensorflow.types import Function, GradientTape, Graph, Optimizer, Result, Structure, Tensor, Value
     from npu_shim.rehearsal.recording.update_hooks import Pairs
 
 v1 = tf.compat.v1
@@ -57,9 +57,9 @@ class OptimizerWatch(UpdateHooks):
         self._is_open = is_open
         self._order = order
         self._scaled = ScaledLosses()
-        self._losses: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._losses: weakref.WeakKeyDictionary[Graph, Tensor] = weakref.WeakKeyDictionary()
         self._eager_loss: float | None = None
-        self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._numbers: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
         self._inside = threading.local()
 
     def install(self) -> None:
@@ -82,7 +82,9 @@ class OptimizerWatch(UpdateHooks):
         finally:
             self._inside.losses = not outermost
 
-    def gradient(self, original: Function, tape: GradientTape, target: Any, *args: object, **kwargs: object) -> Result:
+    def gradient(
+        self, original: Function, tape: GradientTape, target: Structure, *args: object, **kwargs: object
+    ) -> Result:
         """Remember the value that a tape differentiates."""
         if not getattr(self._inside, "losses", False):
             self._remember(target)
@@ -99,7 +101,9 @@ class OptimizerWatch(UpdateHooks):
         else:
             self._losses[v1.get_default_graph()] = weakref.ref(loss)
 
-    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any], is_reduced: bool = False) -> Any:
+    def _around(
+        self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Result], is_reduced: bool = False
+    ) -> Result:
         if getattr(self._inside, "applying", False) or not self._is_open():
             return apply()
         self._inside.applying = True
@@ -112,7 +116,7 @@ class OptimizerWatch(UpdateHooks):
         finally:
             self._inside.applying = False
 
-    def _read(self, optimizer: Optimizer, pairs: list[Any]) -> Any:
+    def _read(self, optimizer: Optimizer, pairs: Pairs) -> Result:
         """Read the values of an update. Return the op that does it in a graph."""
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         place = next(self._order)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Hashable, Mapping, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -15,7 +15,7 @@ from npu_shim.rehearsal.op_comparison import eager, graphs
 from npu_shim.rehearsal.op_comparison.values import STAGES, Loss, OpValue
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Structure
+    from npu_shim._tensorflow.types import Function, Graph, Structure
 
 
 class OpRow(NamedTuple):
@@ -84,10 +84,10 @@ class OpComparison:
 
 
 def compare(
-    f: Any,
-    g: Any,
+    f: Function | Graph,
+    g: Function | Graph,
     inputs: Structure,
-    loss: Callable[[Any], Any] | None = None,
+    loss: Loss | None = None,
     learning_rate: float = 0.01,
     tolerance: float = TOLERANCE,
 ) -> OpComparison:
@@ -126,7 +126,9 @@ def compare(
     return OpComparison(rows, unmatched)
 
 
-def _both(f: Any, g: Any, inputs: Structure, loss: Loss | None, rate: float) -> tuple[list[OpValue], list[OpValue]]:
+def _both(
+    f: Function | Graph, g: Function | Graph, inputs: Structure, loss: Loss | None, rate: float
+) -> tuple[list[OpValue], list[OpValue]]:
     are_graphs = [isinstance(each, tf.Graph) for each in (f, g)]
     variables: graphs.Variables = {}
     if any(are_graphs):
@@ -164,7 +166,7 @@ def _pairs(ours: list[OpValue], theirs: list[OpValue]) -> tuple[list[tuple[OpVal
     return [(ours[place], partner[place]) for place in sorted(partner)], alone
 
 
-def _kind(value: OpValue) -> tuple[Any, ...]:
+def _kind(value: OpValue) -> tuple[Hashable, ...]:
     return value.op_type, value.value.shape
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -17,10 +17,10 @@ from npu_shim.rehearsal.op_comparison.values import (
 )
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Structure
+    from npu_shim._tensorflow.types import Function, Structure, Tensor, Value
 
 
-def eager_values(function: Function, arguments: Sequence[Any], loss: Loss | None, rate: float) -> list[OpValue]:
+def eager_values(function: Function, arguments: Sequence[Structure], loss: Loss | None, rate: float) -> list[OpValue]:
     """Return the outputs of all ops.
 
     Args:
@@ -35,10 +35,10 @@ def eager_values(function: Function, arguments: Sequence[Any], loss: Loss | None
     fetches: list[Fetch] = []
 
     @tf.function(autograph=False)
-    def all_values(*tensors: Structure) -> list[Any]:
+    def all_values(*tensors: Structure) -> list[Tensor]:
         graph = tf.compat.v1.get_default_graph()
         marks = [len(graph.get_operations())]
-        by_variable: dict[str, list[tuple[str, Any]]] = {}
+        by_variable: dict[str, list[tuple[str, Value]]] = {}
         with tf.GradientTape() as tape:
             output = called(*tensors)
             marks.append(len(graph.get_operations()))

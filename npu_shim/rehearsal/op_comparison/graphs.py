@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Sequence
+from typing import TYPE_CHECKING, Dict, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -21,14 +21,24 @@ from npu_shim.rehearsal.op_comparison.values import (
 from npu_shim.rehearsal.recording.names import plain_name
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Graph, Operation, Session
+    from npu_shim._tensorflow.types import (
+        FeedDict,
+        Function,
+        Graph,
+        Operation,
+        Session,
+        Structure,
+        Tensor,
+        Value,
+        Variable,
+    )
 
 v1 = tf.compat.v1
 Variables = Dict[str, np.ndarray]  # by name, in the order of the graph
 
 
 def function_values(
-    function: Function, arguments: Sequence[Any], loss: Loss | None, rate: float, variables: Variables
+    function: Function, arguments: Sequence[Structure], loss: Loss | None, rate: float, variables: Variables
 ) -> list[OpValue]:
     """Return the outputs of all ops of a function that builds a graph.
 
@@ -44,7 +54,7 @@ def function_values(
         flat = [np.asarray(each) for each in tf.nest.flatten(list(arguments))]
         fed = [v1.placeholder(each.dtype, each.shape) for each in flat]
         marks = [len(graph.get_operations())]
-        by_variable: dict[str, list[tuple[str, Any]]] = {}
+        by_variable: dict[str, list[tuple[str, Value]]] = {}
         output = function(*tf.nest.pack_sequence_as(list(arguments), fed))
         marks.append(len(graph.get_operations()))
         outputs = tensors_of(output)
@@ -61,7 +71,7 @@ def function_values(
     return _run(graph, fetches, dict(zip(fed, flat)), variables)
 
 
-def graph_values(graph: Graph, inputs: Mapping[Any, Any], variables: Variables) -> list[OpValue]:
+def graph_values(graph: Graph, inputs: Mapping[Tensor, Value], variables: Variables) -> list[OpValue]:
     """Return the outputs of all ops of a graph that depend on some tensors.
 
     Args:
@@ -87,7 +97,7 @@ def _needs_more(op: Operation, fed: set[Operation]) -> bool:
     return any(each.type == "Placeholder" and each not in fed or "Assign" in each.type for each in needed)
 
 
-def _run(graph: Graph, fetches: list[Fetch], fed: Mapping[Any, Any], variables: Variables) -> list[OpValue]:
+def _run(graph: Graph, fetches: list[Fetch], fed: FeedDict, variables: Variables) -> list[OpValue]:
     with graph.as_default(), v1.Session(graph=graph) as session:
         all_variables = v1.global_variables()
         session.run(v1.variables_initializer(all_variables))
@@ -100,7 +110,7 @@ def _run(graph: Graph, fetches: list[Fetch], fed: Mapping[Any, Any], variables: 
     return [OpValue(each.stage, each.name, each.op_type, np.asarray(value)) for each, value in zip(fetches, values)]
 
 
-def _load(session: Session, all_variables: Sequence[Any], variables: Variables) -> None:
+def _load(session: Session, all_variables: Sequence[Variable], variables: Variables) -> None:
     """Give variables the values of those of the same name, or in the same order if the names differ.
 
     Raises:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording
+from npu_shim._tensorflow.types import Structure, Tensor
 from npu_shim.rehearsal.recording.names import plain_name
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Operation, Structure, Tensor
+    from npu_shim._tensorflow.types import Gradient, Graph, Operation, Value, Variable
 
 INFERENCE, LOSS, GRADIENT, UPDATE = "inference", "loss", "gradient", "update"
 STAGES = (INFERENCE, LOSS, GRADIENT, UPDATE)
-Loss = Callable[[Any], Any]  # a function of the output, which returns a scalar
+Loss = Callable[[Structure], Tensor]  # a function of the output, which returns a scalar
 _EFFECTS = ("Assign", "Apply", "Scatter", "Queue", "Iterator", "Save", "Restore")  # running them changes a state
 
 
@@ -87,7 +88,9 @@ def all_fetches(
     return found
 
 
-def by_variable_of(variables: Sequence[Any], gradients: Sequence[Any], rate: float) -> dict[str, list[tuple[str, Any]]]:
+def by_variable_of(
+    variables: Sequence[Variable], gradients: Sequence[Gradient], rate: float
+) -> dict[str, list[tuple[str, Value]]]:
     """Return the gradient of each variable, and the variable after a step of gradient descent, by stage.
 
     Args:

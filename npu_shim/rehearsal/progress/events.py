@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import EventWriter
+
 
 _FLUSH_S = 2
 
@@ -21,7 +25,7 @@ class Events:
         self._folder = folder
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self._writer: Any = None
+        self._writer: EventWriter = None
 
     def write(self, tag: str, value: float, step: int) -> None:
         """Write a scalar. A forked child of the process writes nothing."""

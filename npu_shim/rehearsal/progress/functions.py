@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -12,12 +12,34 @@ from npu_shim.rehearsal.recording.kinds import LOSS, RATE
 from npu_shim.rehearsal.recording.traced_updates import TracedUpdates
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Optimizer, Result, Structure, Tensor
+    from npu_shim._tensorflow.types import Function, Optimizer, Result, Structure, Tensor, TracedFunction
 
 _TAPE = -2  # the source of steps without an optimizer
 
 
-class Functions(TracedUpdates):
+class Steps:
+    """The steps of an optimizer in a function."""
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self._optimizer = weakref.ref(optimizer)
+        self._last: tuple[int, int] | None = None  # the variable, and the number of calls by the count
+        self.per_call = 1
+
+    def read(self, counted: int) -> int | None:
+        """Return the steps that the optimizer has counted; None if it does not count."""
+        iterations = getattr(self._optimizer(), "iterations", None)
+        number = None if iterations is None else scalar(iterations)
+        if number is None:
+            return None
+        reached = int(number)
+        if self._last is not None and counted > self._last[1]:
+            calls = (counted - self._last[1]) / self.per_call
+            self.per_call = max(1, round((reached - self._last[0]) / calls))
+        self._last = reached, reached
+        return reached
+
+
+class Functions(TracedUpdates[Steps]):
     """The tf.functions that train.
 
     A function may make several steps in a loop. Keras optimizers count their steps in a variable, which is read now and
@@ -30,7 +52,7 @@ class Functions(TracedUpdates):
     def __init__(self, progress: Progress) -> None:
         super().__init__(progress)
         self._progress = progress
-        self._losses: weakref.WeakKeyDictionary[Any, list[Tensor]] = weakref.WeakKeyDictionary()
+        self._losses: weakref.WeakKeyDictionary[TracedFunction, list[Tensor]] = weakref.WeakKeyDictionary()
 
     def differentiates(self, loss: Tensor) -> None:
         """Remember a loss of the function that is being traced."""
@@ -72,29 +94,7 @@ class Functions(TracedUpdates):
         return None
 
 
-class Steps:
-    """The steps of an optimizer in a function."""
-
-    def __init__(self, optimizer: Optimizer) -> None:
-        self._optimizer = weakref.ref(optimizer)
-        self._last: tuple[int, int] | None = None  # the variable, and the number of calls by the count
-        self.per_call = 1
-
-    def read(self, counted: int) -> int | None:
-        """Return the steps that the optimizer has counted; None if it does not count."""
-        iterations = getattr(self._optimizer(), "iterations", None)
-        number = None if iterations is None else scalar(iterations)
-        if number is None:
-            return None
-        reached = int(number)
-        if self._last is not None and counted > self._last[1]:
-            calls = (counted - self._last[1]) / self.per_call
-            self.per_call = max(1, round((reached - self._last[0]) / calls))
-        self._last = reached, reached
-        return reached
-
-
-def _source(output: Structure) -> Any:
+def _source(output: Structure) -> Tensor:
     """Return the tensor of which an output of a function is a copy."""
     while isinstance(output, tf.Tensor) and output.op.type == "Identity":
         output = output.op.inputs[0]

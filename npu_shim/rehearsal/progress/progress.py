@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Callable, Iterable
+from typing import TYPE_CHECKING, Callable, Iterable
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from npu_shim.rehearsal.recording.kinds import FETCH, LOG, LOSS, METRIC, RATE, S
 from npu_shim.rehearsal.recording.recorder import Watcher
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Value
+    from npu_shim._tensorflow.types import Tensor, Value
 
 
 _SHOWN = (LOSS, RATE, FETCH, SUMMARY, LOG, METRIC)
@@ -32,7 +32,7 @@ class Progress(Watcher):
     def __init__(self, write: Callable[[str, float, int], None] | None = None) -> None:
         super().__init__()
         self.loss: float | None = None
-        self.last_loss: Any = None  # a tensor
+        self.last_loss: Tensor = None
         self.first_step: tuple[float, int] | None = None  # its time and number
         self.last_step = time.monotonic()
         self.learning_rate: Callable[[], float | None] = lambda: None
@@ -79,7 +79,7 @@ class Progress(Watcher):
         self.count(-1, batch - before if batch > before else batch + 1)  # more than 1 with steps_per_execution
         return self.is_due()
 
-    def values(self, kind: str, values: Iterable[tuple[str, Any]], step: int | None = None) -> None:
+    def values(self, kind: str, values: Iterable[tuple[str, Value]], step: int | None = None) -> None:
         """Keep the scalars among named values of one kind."""
         if kind not in _SHOWN:
             return

@@ -8,12 +8,13 @@ import json
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Callable, Iterator, Sequence
 
 import numpy as np
 
 from npu_shim.launching.progress.display import DRAW_INTERVAL_S, Display
 from npu_shim.launching.progress.status import Status, encode, send
+from npu_shim.rehearsal.comparing.recording import Shape
 from npu_shim.rehearsal.recording.digest import scalar_of, width
 from npu_shim.rehearsal.recording.kinds import LOSS
 from npu_shim.rehearsal.recording.losses import FIRST
@@ -125,7 +126,7 @@ class RecordedRun:
             values = np.frombuffer(base64.b64decode(last["values"]), "<f8")
             self._loss = scalar_of(values[self._losses[last["table"]] :])
 
-    def _note_loss(self, table: int, rows: list[Any]) -> None:
+    def _note_loss(self, table: int, rows: list[Shape]) -> None:
         place = 0
         for kind, name, _, shape in rows:
             if (kind, name, shape) == (LOSS, FIRST, []):

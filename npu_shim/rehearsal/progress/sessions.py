@@ -6,7 +6,7 @@ wanted. They are tensors that the graph has, and only those that the run compute
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import tensorflow as tf
 
@@ -21,7 +21,7 @@ from npu_shim.rehearsal.recording.summaries import scalars_of
 from npu_shim.rehearsal.recording.updating import ancestors
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Function, Graph, Operation, Result, Session, Tensor
+    from npu_shim._tensorflow.types import Fetches, Function, Graph, Operation, Result, Session, Tensor, Value, Variable
 
 _READS = ("ReadVariableOp", "VarHandleOp", "VariableV2", "Variable")
 _FIRST_READS = 3  # runs that read the global step in any case
@@ -39,10 +39,10 @@ class _Plan(NamedTuple):
         step: the global step, which is fetched too; None if there is none.
     """
 
-    fetches: tuple[Any, ...]
+    fetches: tuple[Fetches, ...]
     numbers: tuple[int, ...] = ()
-    shown: tuple[tuple[str, str, Any], ...] = ()
-    step: Any = None
+    shown: tuple[tuple[str, str, Tensor], ...] = ()
+    step: Variable | None = None
 
 
 _NOTHING = _Plan(())
@@ -86,7 +86,7 @@ class Sessions:
             self._show(plan, more, fetches, result)
         return result
 
-    def _count(self, plan: _Plan, more: list[Any]) -> None:
+    def _count(self, plan: _Plan, more: list[Value]) -> None:
         for number in plan.numbers[1:]:
             self._progress.count(number)
         self._runs += 1
@@ -107,7 +107,7 @@ class Sessions:
         self._reads += 1
         self._runs = 0
 
-    def _show(self, plan: _Plan, more: list[Any], fetches: Fetches, result: Result) -> None:
+    def _show(self, plan: _Plan, more: list[Value], fetches: Fetches, result: Result) -> None:
         progress = self._progress
         for (kind, name, _), value in zip(plan.shown, more):
             progress.values(kind, [(name, value)])
@@ -133,7 +133,7 @@ class Sessions:
             setattr(session.graph, _PLANS, plans)
         return found
 
-    def _made(self, session: Session, fetches: Fetches, leaves: tuple[Any, ...], updates: list[Any]) -> _Plan:
+    def _made(self, session: Session, fetches: Fetches, leaves: tuple[Fetches, ...], updates: list[Operation]) -> _Plan:
         elements = tf_session.fetched_elements(session, fetches)
         runs = ancestors([each.op if isinstance(each, tf.Tensor) else each for each in elements])
         made = [update for update in updates if any(op in runs for op in update.ops)]
@@ -162,7 +162,7 @@ def _is_computed(op: Operation, runs: set[Operation]) -> bool:
     return True
 
 
-def _global_step(graph: Graph) -> Any:
+def _global_step(graph: Graph) -> Variable:
     """Return the tensor of the global step of a graph; None if it has none."""
     steps = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_STEP)
     return tf_recording.graph_element(steps[0]) if len(steps) == 1 else None

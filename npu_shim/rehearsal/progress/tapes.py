@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -12,7 +12,7 @@ from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.scaled_losses import ScaledLosses
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, GradientTape, Result
+    from npu_shim._tensorflow.types import Function, GradientTape, Result, Structure
 
 
 def watch_tapes(progress: Progress, functions: Functions) -> None:
@@ -20,7 +20,7 @@ def watch_tapes(progress: Progress, functions: Functions) -> None:
     losses = ScaledLosses()
     losses.watch()
 
-    def gradient(original: Function, tape: GradientTape, target: Any, *args: object, **kwargs: object) -> Result:
+    def gradient(original: Function, tape: GradientTape, target: Structure, *args: object, **kwargs: object) -> Result:
         result = original(tape, target, *args, **kwargs)
         if isinstance(target, tf.Tensor) and not progress.is_inside("fit"):
             if tf.executing_eagerly():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import tensorflow as tf
 
@@ -16,6 +16,7 @@ from npu_shim.rehearsal.recording.optimizers import Watch, rate_of
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Graph, Operation, Optimizer, Result, Tensor
+    from npu_shim.rehearsal.recording.update_hooks import Pairs
 
 
 _UPDATES = "npu_shim_updates"  # attribute of a graph, so that they end with it
@@ -47,7 +48,7 @@ class Updates(Watch):
         super().__init__()
         self._progress, self._functions = progress, functions
 
-    def eager(self, optimizer: Optimizer, number: int, kept: Any) -> None:
+    def eager(self, optimizer: Optimizer, number: int, kept: Pairs) -> None:
         """Count the update."""
         progress = self._progress
         if progress.is_inside("fit", "train_on_batch"):  # which count themselves
@@ -60,7 +61,9 @@ class Updates(Watch):
             if rate is not None:
                 progress.value(RATE, "learning_rate", rate)
 
-    def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Any, result: Result) -> Any:
+    def in_graph(
+        self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Result
+    ) -> Result:
         """Remember the update, which runs with its graph or its function."""
         if getattr(graph, "building_function", False):
             self._functions.trains(number, Steps(optimizer))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim.distributed.collectives.transport import GroupBackend
 from npu_shim.rehearsal.recording import methods
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Function, Result
+    from npu_shim.distributed.collectives.process_group import ProcessGroup
 
 
 class Waits:
@@ -36,7 +37,7 @@ class Waits:
         with self._lock:
             return next(iter(self._running.values()), "")
 
-    def around(self, original: Function, group: Any, key: str, *args: object) -> Result:
+    def around(self, original: Function, group: ProcessGroup, key: str, *args: object) -> Result:
         """Run a collective and measure it."""
         thread = threading.get_ident()
         with self._lock:

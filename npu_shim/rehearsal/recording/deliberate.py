@@ -17,7 +17,7 @@ from npu_shim.rehearsal.recording.kinds import BATCH, GIVEN, INPUT_FN, LIBRARY_C
 from npu_shim.rehearsal.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Function, Result
+    from npu_shim._tensorflow.types import Dataset, Estimator, Function, InputFn, KerasLayer, KerasPolicy, Result, Value
 
 _STATIC_CODES = ("NPU109", "NPU114")
 _INPUT_CODE = "NPU103"
@@ -69,7 +69,7 @@ class _Changes:
         self._calls: Counter[str] = Counter()  # function of the script -> its batching calls so far
         self._folder = os.getcwd()  # the script may change it
 
-    def batch(self, original: Function, owner: Any, *args: object, **kwargs: object) -> Result:
+    def batch(self, original: Function, owner: object, *args: object, **kwargs: object) -> Result:
         """Batch a dataset, without the last partial batch if the migrated script does so."""
         recorder = self._recorder
         with recorder.inside("batch") as outermost:
@@ -90,7 +90,7 @@ class _Changes:
                     self._given(code, place, cost)
             return original(*call.args, **call.kwargs)
 
-    def _partial(self, dataset: Dataset, size: Any) -> str | None:
+    def _partial(self, dataset: Dataset, size: Value) -> str | None:
         """Return how many examples a last partial batch has, as text: "" if unknown, None if there is no such batch."""
         if getattr(tf.compat.v1.get_default_graph(), "building_function", False) or tf.is_tensor(size):
             return ""
@@ -132,7 +132,7 @@ class _Changes:
         return dataset
 
     def _input_fn(
-        self, original: Function, estimator: Any, input_fn: Any, mode: str, *rest: Any, **more: Any
+        self, original: Function, estimator: Estimator, input_fn: InputFn, mode: str, *rest: object, **more: object
     ) -> Result:
         if mode != "train":
             return original(estimator, input_fn, mode, *rest, **more)
@@ -148,7 +148,7 @@ class _Changes:
         self._given(_INPUT_CODE, self._line(), ", ".join(filter(None, costs)))
         return static_batch.enforce_static_batch(dataset)
 
-    def policy(self, original: Function, policy: Any, *args: Any, **kwargs: Any) -> Result:
+    def policy(self, original: Function, policy: KerasPolicy, *args: object, **kwargs: object) -> Result:
         """Make a policy of Keras: float32 in place of a mixed one."""
         name = args[0] if args else kwargs.get("name")
         if isinstance(name, str) and name.startswith("mixed_"):
@@ -156,7 +156,7 @@ class _Changes:
             args, kwargs = (("float32", *args[1:]), kwargs) if args else ((), {**kwargs, "name": "float32"})
         return original(policy, *args, **kwargs)
 
-    def weight(self, original: Function, layer: Any, *args: Any, **kwargs: Any) -> Result:
+    def weight(self, original: Function, layer: KerasLayer, *args: object, **kwargs: object) -> Result:
         """Note a layer of Keras that computes in 16 bits."""
         if not self._is_half and str(getattr(layer, "compute_dtype", "")) in _HALF:
             self._is_half = True

@@ -12,7 +12,7 @@ Source: Charikar, Chen, Farach-Colton, "Finding frequent items in data streams",
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Hashable
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class Digests:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray]] = {}  # place -> an array, and its digest
+        self._kept: dict[tuple[Hashable, ...], tuple[np.ndarray, np.ndarray]] = {}  # place -> an array, and its digest
         self._floats = np.empty(_PART)  # kept, because new memory takes longer than the arithmetic
 
     def of(self, value: np.ndarray, turn: int | None = None, is_kept: bool = False) -> np.ndarray:

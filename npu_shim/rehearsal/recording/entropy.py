@@ -21,14 +21,14 @@ import time
 import uuid
 from collections import defaultdict
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Result
+    from npu_shim._tensorflow.types import Result, Value
 
-Note = Callable[[str, Any, str], None]  # receives each seed that a script sets: call, value and line
+Note = Callable[[str, object, str], None]  # receives each seed that a script sets: call, value and line
 
 _PYTHON = os.path.join(sysconfig.get_path("stdlib"), "")
 _OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "")
@@ -65,8 +65,8 @@ class Entropy:
         uuid.uuid4 = self._uuid4
         seed = random.Random.seed
 
-        def seed_random(generator: random.Random, a: Any = None, *args: Any, **kwargs: Any) -> None:
-            seed(generator, self.seed("random.seed", a), *args, **kwargs)
+        def seed_random(generator: random.Random, a: Value = None, version: int = 2) -> None:
+            seed(generator, self.seed("random.seed", a), version)
 
         setattr(random.Random, "seed", seed_random)
         random.seed = getattr(random.seed, "__self__").seed
@@ -92,7 +92,7 @@ class Entropy:
         asker = _asker()
         return self._true(size) if asker is None else self._bytes("entropy", asker, size)
 
-    def seed(self, call: str, value: Any) -> Any:
+    def seed(self, call: str, value: Value) -> Value:
         """Return the seed that a generator gets: the value, or a number of its own if that is None or from a clock."""
         asker = _asker()
         if asker is None:
@@ -116,13 +116,13 @@ class Entropy:
         class OfOriginal(type):
             """The class of a class whose objects are also those of the original."""
 
-            def __instancecheck__(cls, instance: Any) -> bool:
+            def __instancecheck__(cls, instance: object) -> bool:
                 return isinstance(instance, original)
 
         class RandomState(original, metaclass=OfOriginal):  # type: ignore[misc, valid-type]
             """A generator whose seed does not come from the clock."""
 
-            def __init__(self, value: Any = None) -> None:
+            def __init__(self, value: Value = None) -> None:
                 super().__init__(seed("numpy.random.RandomState", value))
 
         return RandomState
@@ -171,7 +171,7 @@ def _asker() -> FrameType | None:
     return None if is_python or path.startswith(_OWN) else frame
 
 
-def reads_clock(frame: FrameType, value: Any) -> bool:
+def reads_clock(frame: FrameType, value: Value) -> bool:
     """Return True if the line of a frame reads a clock, or has a name that the function gets from a clock before it.
 
     If the function sets this name in another way, too, only large numbers come from the clock.
@@ -193,7 +193,7 @@ def _assignments(path: str) -> list[tuple[int, str, str]]:
     """Return line, name and text of each assignment to a name in a file."""
     lines = linecache.getlines(path)
     try:
-        tree: Any = ast.parse("".join(lines))
+        tree = ast.parse("".join(lines))
     except SyntaxError:
         return []
     found = []

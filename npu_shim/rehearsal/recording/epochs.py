@@ -8,7 +8,7 @@ begins with the same numbers each time, and all epochs have one order. In Keras 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -16,24 +16,24 @@ from npu_shim._tensorflow import tf_keras
 from npu_shim.rehearsal.recording import methods
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Function, Result
+    from npu_shim._tensorflow.types import DataAdapter, Dataset, Function, Result
 
 
 def make_no_idle_iterators() -> None:
     """Let Keras make no iterator of a data set that it does not read."""
-    fresh: weakref.WeakSet[Any] = weakref.WeakSet()  # adapters that have an iterator for the first epoch
+    fresh: weakref.WeakSet[DataAdapter] = weakref.WeakSet()  # adapters that have an iterator for the first epoch
 
-    def enumerate_epochs(original: Function, handler: Any) -> Result:
+    def enumerate_epochs(original: Function, handler: DataAdapter) -> Result:
         fresh.add(tf_keras.adapter_of(handler))
         return original(handler)
 
-    def should_recreate(original: Function, adapter: Any, *args: object) -> Result:
+    def should_recreate(original: Function, adapter: DataAdapter, *args: object) -> Result:
         if adapter in fresh:
             fresh.discard(adapter)
             return False
         return original(adapter, *args)
 
-    def get_iterator(original: Function, epochs: Any) -> Result:
+    def get_iterator(original: Function, epochs: DataAdapter) -> Result:
         return () if tf_keras.has_all_batches(epochs) else original(epochs)
 
     handler, adapter, iterator = tf_keras.classes_of_epochs()

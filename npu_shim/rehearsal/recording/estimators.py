@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Iterator
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from npu_shim.rehearsal.recording.kinds import METRIC, PREDICTION
 from npu_shim.rehearsal.recording.recorder import Watcher
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Estimator, Function, Result
+    from npu_shim._tensorflow.types import Estimator, Function, Result, Value
 
 _ROWS = 256  # predictions that are recorded together
 
@@ -27,8 +27,8 @@ def watch_estimators(recorder: Watcher) -> None:
             recorder.values(METRIC, [(f"evaluate {name}", value) for name, value in sorted(result.items())])
         return result
 
-    def predict(original: Function, estimator: Estimator, *args: object, **kwargs: object) -> Iterator[Any]:
-        rows: list[Any] = []
+    def predict(original: Function, estimator: Estimator, *args: object, **kwargs: object) -> Iterator[Value]:
+        rows: list[Value] = []
         with recorder.inside("predict") as outermost:
             try:
                 for row in original(estimator, *args, **kwargs):
@@ -46,7 +46,7 @@ def watch_estimators(recorder: Watcher) -> None:
         methods.wrap(base, ("predict",), predict)
 
 
-def _record(recorder: Watcher, rows: list[Any]) -> None:
+def _record(recorder: Watcher, rows: list[Value]) -> None:
     if rows:
         names = sorted(rows[0]) if isinstance(rows[0], dict) else [""]
         columns = [[row[name] if name else row for row in rows] for name in names]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -16,7 +16,7 @@ from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.variables import EagerVariables
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, KerasModel, Result
+    from npu_shim._tensorflow.types import Function, KerasModel, Result, TracedFunction
 
 
 _CALL = "call of a function"
@@ -25,7 +25,7 @@ _CALL = "call of a function"
 def watch_functions(recorder: Recorder, known: EagerVariables) -> None:
     """Record the calls of tf.functions in eager code: the variables after those that train, the values of others."""
 
-    def call(original: Function, function: Any, *args: object, **kwargs: object) -> Result:
+    def call(original: Function, function: TracedFunction, *args: object, **kwargs: object) -> Result:
         if not tf.executing_eagerly():
             return original(function, *args, **kwargs)
         before = recorder.steps, recorder.tapes

@@ -6,7 +6,7 @@ variables at the end.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Callable, Iterator
 
 import tensorflow as tf
 
@@ -18,11 +18,11 @@ from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.traced_updates import TracedUpdates
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Function, Optimizer, Result, Session
+    from npu_shim._tensorflow.types import Fetches, Function, Optimizer, Result, Saver, Session, Value
     from npu_shim.rehearsal.recording.update_hooks import Pairs
 
 
-class _Functions(TracedUpdates):
+class _Functions(TracedUpdates[None]):
     """Count a step for each call of a tf.function that trains, also if it makes several in a loop."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -52,7 +52,7 @@ class HostUpdates(Watch):
         methods.wrap(tf_recording.BaseSession, ("run",), self._run)
         methods.wrap(tf.compat.v1.train.Saver, ("save",), self._save)
 
-    def variables_of(self, session: Session) -> Iterator[tuple[str, Any]]:
+    def variables_of(self, session: Session) -> Iterator[tuple[str, Value]]:
         """Yield the variables at the end, if there is a checkpoint of the last step. To read them is one more graph."""
         path, step = self._saved
         if path is None or step != self._recorder.steps:
@@ -62,12 +62,14 @@ class HostUpdates(Watch):
             if reader.has_tensor(plain_name(variable)):
                 yield plain_name(variable), reader.get_tensor(plain_name(variable))
 
-    def _save(self, original: Function, saver: Any, *args: object, **kwargs: object) -> Result:
+    def _save(self, original: Function, saver: Saver, *args: object, **kwargs: object) -> Result:
         result = original(saver, *args, **kwargs)
         self._saved = (result, self._recorder.steps)
         return result
 
-    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any], is_reduced: bool = False) -> Any:
+    def _around(
+        self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Result], is_reduced: bool = False
+    ) -> Result:
         before = self._watched
         result = apply()
         if self._watched == before:
@@ -75,12 +77,12 @@ class HostUpdates(Watch):
             if not tf.executing_eagerly():
                 graph = tf.compat.v1.get_default_graph()
                 updating.remember(graph, result)
-                self._functions.trains(self.number(optimizer, graph))
+                self._functions.trains(self.number(optimizer, graph), None)
             elif not self._recorder.is_inside("fit", "train_on_batch"):  # which count themselves
                 self._recorder.update(self.number(optimizer, None), [])
         return result
 
-    def _run(self, original: Function, session: Session, fetches: Fetches, *args: Any, **kwargs: Any) -> Result:
+    def _run(self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object) -> Result:
         result = original(session, fetches, *args, **kwargs)
         if not self._recorder.is_inside("evaluate", "predict"):
             for number in updating.updates_in(session.graph, singles(fetches)):

@@ -8,7 +8,7 @@ initializes the variable, so nothing is added to the graph.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -21,7 +21,17 @@ from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.sessions import variables_of
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Function, Graph, KerasModel, Result, Session, Variable
+    from npu_shim._tensorflow.types import (
+        Fetches,
+        Function,
+        Graph,
+        KerasModel,
+        Result,
+        Session,
+        Structure,
+        Tensor,
+        Variable,
+    )
 
 
 class InitialVariables:
@@ -50,7 +60,9 @@ class InitialVariables:
         methods.wrap(tf.keras.Model, ("train_on_batch",), self._on_batch)
         self._recorder.at_fit.append(self._fit)
 
-    def _session_run(self, original: Function, session: Session, fetches: Fetches, *args: Any, **kwargs: Any) -> Result:
+    def _session_run(
+        self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
+    ) -> Result:
         if not self._recorder.is_inside("evaluate", "predict") and session.graph not in self._taken:
             if updating.updates_in(session.graph, singles(fetches)):
                 self._of_session(session)
@@ -77,7 +89,7 @@ class InitialVariables:
             if is_eager:
                 self._record(variable)
 
-    def _of_function(self, original: Function, function: Function, initializers: Any) -> None:
+    def _of_function(self, original: Function, function: Function, initializers: Structure) -> None:
         original(function, initializers)
         with tf.init_scope():  # not in a function that calls this one
             for variable in tf_recording.made_in_function(initializers) if tf.executing_eagerly() else ():
@@ -93,8 +105,8 @@ class InitialVariables:
         if self._recorder.steps or session.graph in self._taken:
             return
         self._taken.append(session.graph)
-        starts: dict[Any, Any] = {}
-        feeds: dict[Any, np.ndarray] = {}
+        starts: dict[Variable, Tensor] = {}
+        feeds: dict[Tensor, np.ndarray] = {}
         for variable in session.graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES):
             value = self._of_recording(variable)
             if value is not None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.recording.recorder import Recorder
 
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Value
 
-def install_hooks(recorder: Recorder, *args: Any) -> None:
+
+def install_hooks(recorder: Recorder, *args: Value) -> None:
     """Install the hooks of a recording when the script, or npu_shim, imports TensorFlow, or now if it is imported.
 
     Args:

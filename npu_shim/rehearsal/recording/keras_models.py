@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +16,7 @@ from npu_shim.rehearsal.recording.recorder import Watcher
 from npu_shim.rehearsal.recording.variables import array_of, weights_of
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, JsonObject, KerasCallback, KerasModel, Logs, Result
+    from npu_shim._tensorflow.types import Function, KerasCallback, KerasModel, Logs, Result, Value
 
 _BATCH = {"train_on_batch": LOG, "test_on_batch": METRIC, "predict_on_batch": PREDICTION}
 _FIT = ("fit", "fit_generator")
@@ -56,7 +56,13 @@ def watch_keras_models(recorder: Watcher) -> None:
 
 
 def _returned(
-    recorder: Watcher, kind: str, name: str, original: Function, model: KerasModel, args: Any, kwargs: Any
+    recorder: Watcher,
+    kind: str,
+    name: str,
+    original: Function,
+    model: KerasModel,
+    args: Sequence[Value],
+    kwargs: Mapping[str, Value],
 ) -> Result:
     """Call a method, and record the numbers that it returns."""
     with recorder.inside(name) as outermost:
@@ -66,7 +72,7 @@ def _returned(
     return result
 
 
-def named_results(model: KerasModel, call: str, result: Result) -> list[tuple[str, Any]]:
+def named_results(model: KerasModel, call: str, result: Result) -> list[tuple[str, Value]]:
     """Return the numbers that a method returns, with the names of their metrics."""
     if isinstance(result, dict):
         return [(f"{call} {key}", np.asarray(value)) for key, value in result.items()]
@@ -80,8 +86,8 @@ def named_results(model: KerasModel, call: str, result: Result) -> list[tuple[st
 
 
 def _with_callback(
-    original: Function, args: tuple[Any, ...], kwargs: dict[str, Any], callback: KerasCallback
-) -> tuple[tuple[Any, ...], JsonObject]:
+    original: Function, args: tuple[Value, ...], kwargs: dict[str, Value], callback: KerasCallback
+) -> tuple[tuple[Value, ...], dict[str, Value]]:
     """Return the arguments of fit with one more callback."""
     place = [name for name in inspect.signature(original).parameters if name != "self"].index("callbacks")
     given = args[place] if len(args) > place else kwargs.get("callbacks")
@@ -126,7 +132,7 @@ def _callback(recorder: Watcher) -> KerasCallback:
     return callback
 
 
-def _logged(when: str, logs: Logs) -> list[tuple[str, Any]]:
+def _logged(when: str, logs: Logs) -> list[tuple[str, Value]]:
     return [
         (f"{when} {name}", np.asarray(value))
         for name, value in (logs or {}).items()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Iterable
+from typing import TYPE_CHECKING, Callable, Iterable
 
 import tensorflow as tf
 
@@ -20,7 +20,16 @@ from npu_shim.rehearsal.recording.optimizers import Watch, optimizer_classes
 from npu_shim.rehearsal.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Fetches, Function, GradientTape, Optimizer, Result, Session
+    from npu_shim._tensorflow.types import (
+        Fetches,
+        Function,
+        GradientTape,
+        Optimizer,
+        Result,
+        Session,
+        SessionRunContext,
+        SessionRunValues,
+    )
 
 _CALL = "call that trains"
 _NO_LOOP = ("fit", "evaluate", "predict", "monitored", _CALL)
@@ -67,14 +76,16 @@ class Limit:
             methods.wrap(owner, ("apply_gradients", "apply"), self._apply)
         methods.wrap(tf.GradientTape, ("gradient",), self._gradient)
 
-    def _session_run(self, original: Function, session: Session, fetches: Fetches, *args: Any, **kwargs: Any) -> Result:
+    def _session_run(
+        self, original: Function, session: Session, fetches: Fetches, *args: object, **kwargs: object
+    ) -> Result:
         names = set(map(name_of, singles(fetches))) if self._is_in_loop() else ()
         return self._around(session.graph, names, lambda: original(session, fetches, *args, **kwargs))
 
-    def _call(self, original: Function, owner: Any, *args: object, **kwargs: object) -> Result:
+    def _call(self, original: Function, owner: object, *args: object, **kwargs: object) -> Result:
         return self._around(owner, (), lambda: original(owner, *args, **kwargs))
 
-    def _train(self, original: Function, owner: Any, *args: object, **kwargs: object) -> Result:
+    def _train(self, original: Function, owner: object, *args: object, **kwargs: object) -> Result:
         if not self._is_in_loop():
             return original(owner, *args, **kwargs)
         self._end_if_done()
@@ -95,12 +106,12 @@ class Limit:
             self._end_if_done()
         return result
 
-    def _monitored(self, original: Function, session: Any, *args: object, **kwargs: object) -> None:
+    def _monitored(self, original: Function, session: Session, *args: object, **kwargs: object) -> None:
         call = inspect.signature(original).bind(session, *args, **kwargs)
         call.arguments["hooks"] = [*(call.arguments.get("hooks") or ()), _StopHook(self._recorder)]
         original(*call.args, **call.kwargs)
 
-    def _monitored_run(self, original: Function, session: Any, *args: object, **kwargs: object) -> Result:
+    def _monitored_run(self, original: Function, session: Session, *args: object, **kwargs: object) -> Result:
         recorder = self._recorder
         if session.should_stop() and not recorder.is_inside("evaluate", "predict"):  # the script has not looked
             self._end_if_done()
@@ -111,7 +122,7 @@ class Limit:
         """Return True in code of the script that may be its training loop."""
         return not self._recorder.is_inside(*_NO_LOOP)
 
-    def _around(self, owner: object, fetched: Iterable[str], call: Callable[[], Any]) -> Any:
+    def _around(self, owner: object, fetched: Iterable[str], call: Callable[[], Result]) -> Result:
         if not self._is_in_loop():
             return call()
         recorder, names = self._recorder, frozenset(fetched)
@@ -143,11 +154,11 @@ class _StopHook(tf.compat.v1.train.SessionRunHook):
         self._recorder = recorder
         self._before = 0
 
-    def before_run(self, run_context: Any) -> None:
+    def before_run(self, run_context: SessionRunContext) -> None:
         """Remember the steps."""
         self._before = self._recorder.steps
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Ask to stop. A session that only evaluates goes on."""
         if self._recorder.is_done() and self._recorder.steps > self._before:
             run_context.request_stop()

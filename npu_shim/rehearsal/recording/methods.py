@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING
+
+from npu_shim._tensorflow.types import Function
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result
+    from npu_shim._tensorflow.types import Result
 
 
-Around = Callable[..., Any]  # called with the original method, the object, and the arguments of the call
+Around = Function  # called with the original method, the object, and the arguments of the call
 
 
 def wrap(owner: type, names: tuple[str, ...], around: Around) -> None:
@@ -50,7 +52,7 @@ def _inherited(owner: type, name: str, found: Function) -> Function:
     """Return a method of the classes above as they are when it is called: Keras replaces some of them."""
 
     @functools.wraps(found)
-    def method(self: Any, *args: object, **kwargs: object) -> Result:
+    def method(self: object, *args: object, **kwargs: object) -> Result:
         return getattr(super(owner, self), name)(*args, **kwargs)
 
     return method
@@ -58,7 +60,7 @@ def _inherited(owner: type, name: str, found: Function) -> Function:
 
 def _around(original: Function, around: Around) -> Function:
     @functools.wraps(original)
-    def method(self: Any, *args: object, **kwargs: object) -> Result:
+    def method(self: object, *args: object, **kwargs: object) -> Result:
         return around(original, self, *args, **kwargs)
 
     # Keras 3 asks for it with and without unwrapping, and the two must be equal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Iterator
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Fetches, Result, Value
@@ -17,7 +17,7 @@ def plain_name(value: Value) -> str:
     return name[:-2] if name.endswith(":0") else str(name)
 
 
-def pairs(fetches: Fetches, result: Result) -> Iterator[tuple[Any, Any]]:
+def pairs(fetches: Fetches, result: Result) -> Iterator[tuple[Fetches, Value]]:
     """Yield each single fetch with its value."""
     if isinstance(fetches, dict):
         for key in fetches:
@@ -32,11 +32,11 @@ def pairs(fetches: Fetches, result: Result) -> Iterator[tuple[Any, Any]]:
         yield fetches, result
 
 
-def singles(fetches: Fetches) -> list[Any]:
+def singles(fetches: Fetches) -> list[Fetches]:
     """Return the single fetches of a structure."""
     return [fetch for fetch, _ in pairs(fetches, fetches)]
 
 
-def name_of(key: Any) -> str:
+def name_of(key: Fetches) -> str:
     """Return the name of a fetch."""
     return key if isinstance(key, str) else plain_name(key)

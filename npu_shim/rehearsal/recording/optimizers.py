@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Tuple
+from typing import TYPE_CHECKING, Callable, Iterable, List, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -22,7 +22,7 @@ from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Gradient, Graph, Optimizer, Result, Tensor, Variable
+    from npu_shim._tensorflow.types import Function, Gradient, Graph, Optimizer, Result, Tensor, Value, Variable
     from npu_shim.rehearsal.recording.update_hooks import Pairs
 
     Named = List[Tuple[str, str, Tensor]]  # kind, name, tensor
@@ -48,13 +48,15 @@ class Watch(UpdateHooks):
 
     def __init__(self) -> None:
         # graph -> its losses and the names of the variables of their gradients
-        self._losses: weakref.WeakKeyDictionary[Any, list[tuple[Any, set[str]]]] = weakref.WeakKeyDictionary()
-        self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._losses: weakref.WeakKeyDictionary[Graph, list[tuple[weakref.ref[Tensor], set[str]]]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._numbers: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
         self._optimizers = itertools.count()
-        self._updates: weakref.WeakKeyDictionary[Any, itertools.count[int]] = weakref.WeakKeyDictionary()
+        self._updates: weakref.WeakKeyDictionary[Optimizer, itertools.count[int]] = weakref.WeakKeyDictionary()
         self._watched = 0  # updates, to see if a nested call has watched one
 
-    def losses(self, original: Any, optimizer: Optimizer, loss: Tensor, *args: Any, **kwargs: Any) -> Result:
+    def losses(self, original: Function, optimizer: Optimizer, loss: Tensor, *args: Value, **kwargs: Value) -> Result:
         """Remember the loss of which gradients are computed in a graph, and their variables."""
         in_function = getattr(getattr(loss, "graph", None), "building_function", False)
         has_tape = in_function and not isinstance(optimizer, tf.compat.v1.train.Optimizer)  # it records the loss
@@ -64,11 +66,13 @@ class Watch(UpdateHooks):
         result = original(optimizer, loss, *args, **kwargs)
         if isinstance(result, (list, tuple)):
             is_keras = original.__name__ == "get_gradients"
-            pairs = zip(result, kwargs.get("params", args[0] if args else ())) if is_keras else result
+            pairs = zip(result, kwargs["params"] if "params" in kwargs else args[0]) if is_keras else result
             variables.update(plain_name(variable) for gradient, variable in pairs if gradient is not None)
         return result
 
-    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any], is_reduced: bool = False) -> Any:
+    def _around(
+        self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Result], is_reduced: bool = False
+    ) -> Result:
         before = self._watched
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         start = len(graph.get_operations()) if graph is not None else 0
@@ -112,7 +116,9 @@ class Watch(UpdateHooks):
         """
         raise NotImplementedError
 
-    def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Result) -> Any:
+    def in_graph(
+        self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Result
+    ) -> Result:
         """Watch an update that was added to a graph.
 
         Args:
@@ -150,9 +156,11 @@ class Recording(Watch):
         super().__init__()
         self._recorder = recorder
         self._after_eager = after_eager
-        self._rate: Any = None
+        self._rate: Value = None
 
-    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any], is_reduced: bool = False) -> Any:
+    def _around(
+        self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Result], is_reduced: bool = False
+    ) -> Result:
         # With Keras 2.11 and later a property, which computes the rate of a schedule from the number of updates.
         is_computed = isinstance(getattr(type(optimizer), "learning_rate", None), property)
         with tf_op_creation.suspended():
@@ -168,7 +176,9 @@ class Recording(Watch):
         self._after_eager()
 
     @tf_op_creation.suspended()
-    def in_graph(self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Result) -> Any:
+    def in_graph(
+        self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Result
+    ) -> Result:
         """Add an op that records the update wherever it runs."""
         self._recorder.trains(variable for _, variable in kept)
         half = _half_in(graph)
@@ -258,7 +268,7 @@ def dense(gradient: Gradient, variable: Variable) -> Tensor:
     return tf.convert_to_tensor(gradient)
 
 
-def rate_of(optimizer: Optimizer, given: Any = None) -> Named:
+def rate_of(optimizer: Optimizer, given: Value = None) -> Named:
     """Return the learning rate of the last update of a Keras optimizer, or of any other with an attribute of this name.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -11,7 +11,7 @@ from npu_shim._tensorflow import tf_data, tf_recording
 from npu_shim.rehearsal.recording import epochs, methods
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Dataset, Function, KerasModel, Result, Structure
+    from npu_shim._tensorflow.types import Dataset, DatasetOptions, Function, KerasModel, Result, Structure, Value
 
 _CALLS = ("fit", "fit_generator", "evaluate", "evaluate_generator", "predict", "predict_generator")
 # Before TensorFlow 2.8, random ops of parallel calls draw from one generator in the order of their threads. Those of
@@ -33,7 +33,9 @@ def order_data() -> None:
             given["num_parallel_calls"] = None
         return original(**given)
 
-    def with_options(original: Function, dataset: Dataset, options: Any, *args: object, **kwargs: object) -> Result:
+    def with_options(
+        original: Function, dataset: Dataset, options: DatasetOptions, *args: object, **kwargs: object
+    ) -> Result:
         name = "deterministic" if hasattr(options, "deterministic") else "experimental_deterministic"
         if getattr(options, name) is False:
             options = tf.data.Options().merge(options)
@@ -65,7 +67,7 @@ def order_data() -> None:
         sequence.use_multiprocessing = property(lambda _: False, sequence.use_multiprocessing.fset)
 
 
-def arguments(function: Function, owner: Any, args: Structure, kwargs: Structure) -> dict[str, Any]:
+def arguments(function: Function, owner: object, args: Structure, kwargs: Structure) -> dict[str, Value]:
     """Return the arguments of a call of a method by name; ``**kwargs`` of its signature are among them."""
     bound = inspect.signature(function).bind(owner, *args, **kwargs).arguments
     names = [each.name for each in inspect.signature(function).parameters.values() if each.kind is each.VAR_KEYWORD]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from npu_shim.rehearsal.recording.printed_numbers import numbers_of
 from npu_shim.rehearsal.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result
+    from npu_shim._tensorflow.types import Function, Result, Value
 
 
 def watch_prints(recorder: Recorder) -> None:
@@ -38,7 +38,7 @@ class _Lines:
         self._recorder = recorder
         self._begun = ""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Value:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:

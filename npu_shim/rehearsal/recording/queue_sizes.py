@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._tensorflow import tf_api
 
@@ -25,7 +25,7 @@ class QueueSizes:
     """The ops that follow from sizes of queues, found once for each version of a graph."""
 
     def __init__(self) -> None:
-        self._known: weakref.WeakKeyDictionary[Any, tuple[int, set[Operation]]] = weakref.WeakKeyDictionary()
+        self._known: weakref.WeakKeyDictionary[Graph, tuple[int, set[Operation]]] = weakref.WeakKeyDictionary()
 
     def of(self, graph: Graph) -> set[Operation]:
         """Return the ops. The variables that receive such values are among them."""

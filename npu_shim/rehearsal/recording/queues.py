@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Iterator
 
 import tensorflow as tf
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 def order_queues() -> None:
     """Put the threads of all QueueRunners of this process in order."""
-    orders: weakref.WeakKeyDictionary[Any, weakref.WeakKeyDictionary[Any, Turns]] = weakref.WeakKeyDictionary()
+    orders: weakref.WeakKeyDictionary[QueueRunner, weakref.WeakKeyDictionary[Session, Turns]] = (
+        weakref.WeakKeyDictionary()
+    )
     current = threading.local()
 
     def init(original: Function, runner: QueueRunner, *args: object, **kwargs: object) -> None:
@@ -32,7 +34,9 @@ def order_queues() -> None:
         tf_recording.drop_equal_ops(runner)
         tf_recording.keep_shuffle_queue_full(runner)
 
-    def run(original: Function, runner: QueueRunner, sess: Session, op: Operation, *args: Any, **kwargs: Any) -> Result:
+    def run(
+        original: Function, runner: QueueRunner, sess: Session, op: Operation, *args: object, **kwargs: object
+    ) -> Result:
         ops = runner.enqueue_ops
         turns = orders.setdefault(runner, weakref.WeakKeyDictionary()).setdefault(sess, Turns(len(ops)))
         current.turns, current.place = turns, ops.index(op)

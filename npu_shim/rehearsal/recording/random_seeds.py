@@ -10,14 +10,14 @@ from __future__ import annotations
 import random
 import weakref
 import zlib
-from typing import TYPE_CHECKING, Any, Callable, Collection
+from typing import TYPE_CHECKING, Callable, Collection
 
 import numpy as np
 
 from npu_shim.rehearsal.recording.entropy import Entropy, Note, is_from_clock, reads_clock
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Result
+    from npu_shim._tensorflow.types import Function, Graph, Result
 
 _RANKS_APART = 1009
 
@@ -66,8 +66,8 @@ def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> 
     next_seed = _call_sites(lambda: apart.seed(seed, tf_recording.global_seed()) if apart else seed)
     noted: set[int] = set()
 
-    def make(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def get_seed(op_seed: Any = None) -> Result:
+    def make(original: Function) -> Function:
+        def get_seed(op_seed: int | None = None) -> Result:
             given = tf_recording.global_seed()
             if is_from_clock(given):
                 tf_recording.set_global_seed(seed)
@@ -78,7 +78,7 @@ def seed_ops_by_call_site(seed: int, note: Note, apart: Apart | None = None) -> 
 
         return get_seed
 
-    def of_datasets(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def of_datasets(original: Function) -> Function:
         """Count them apart: initializers of Keras ask for a seed in some versions of TensorFlow only."""
         return lambda seed: original(next_seed("data ") if seed is None or _is_of_clock(seed) else seed)
 
@@ -109,8 +109,8 @@ def seed_graphs(seed: int) -> None:
 
     next_seed = _call_sites(lambda: seed)
 
-    def make(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def get_seed(op_seed: Any = None) -> Result:
+    def make(original: Function) -> Function:
+        def get_seed(op_seed: int | None = None) -> Result:
             tf_recording.set_default_graph_seed()
             graph_seed, own = original(op_seed)
             return graph_seed, own if op_seed is not None else (int(own) + 7919 * seed) & 0x7FFFFFFF
@@ -127,7 +127,7 @@ def _call_sites(seed: Callable[[], int]) -> Callable[[str], int]:
     """Return a function that returns the seed of the next random op of a kind that a function of the script makes."""
     from npu_shim._tensorflow import tf_recording
 
-    counts: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
+    counts: weakref.WeakKeyDictionary[Graph, dict[str, int]] = weakref.WeakKeyDictionary()
 
     def next_seed(kind: str) -> int:
         function = kind + tf_recording.script_function()

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import weakref
 import zlib
-from typing import TYPE_CHECKING, AbstractSet, Any, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, AbstractSet, Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from npu_shim.rehearsal.recording.row_sums import sum_of_rows
 from npu_shim.rehearsal.recording.writer import Row, Writer
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Graph, Variable
+    from npu_shim._tensorflow.types import Graph, KerasModel, Value, Variable
 
 
 _MOST_SEEDS = 1000
@@ -36,11 +36,11 @@ class Watcher:
     records_tensors = True
 
     def __init__(self) -> None:
-        self.at_fit: list[Callable[[Any], None]] = []  # functions to call with a model when Keras' fit begins
+        self.at_fit: list[Callable[[KerasModel], None]] = []  # functions to call with a model when Keras' fit begins
         self.steps = self.final_step = 0
         self._inside = threading.local()
 
-    def values(self, kind: str, values: Iterable[tuple[str, Any]], step: int | None = None) -> None:
+    def values(self, kind: str, values: Iterable[tuple[str, Value]], step: int | None = None) -> None:
         """Take named values of one kind, of the current step if it is None."""
         raise NotImplementedError
 
@@ -48,7 +48,7 @@ class Watcher:
         """Return True if the script has made all steps that are wanted."""
         return False
 
-    def final(self, values: Iterable[tuple[str, Any]]) -> None:
+    def final(self, values: Iterable[tuple[str, Value]]) -> None:
         """Take the variables of a model or a session that has been trained."""
         self.final_step = self.steps
         self.values(FINAL, values)
@@ -107,19 +107,19 @@ class Recorder(Watcher):
         self.script_line: Callable[[], str] = str  # of the script that is running; set when TensorFlow is imported
         self.at_end: list[Callable[[], None]] = []  # functions to call when the script has returned
         self.tapes = 0  # the number of values that tapes have recorded, to see if a call differentiates
-        self.graphs_of_tapes: weakref.WeakSet[Any] = weakref.WeakSet()  # whose inputs a tape records
-        self.batches: weakref.WeakKeyDictionary[Any, list[str]] = weakref.WeakKeyDictionary()  # graph -> known inputs
+        self.graphs_of_tapes: weakref.WeakSet[Graph] = weakref.WeakSet()  # whose inputs a tape records
+        self.batches: weakref.WeakKeyDictionary[Graph, list[str]] = weakref.WeakKeyDictionary()  # graph -> known inputs
         self.losses = Losses()
         self._counts: dict[int, int] = {}  # optimizer -> its updates
         self._updated: dict[int, set[str]] = {}  # optimizer -> its variables, if it has updated them in this step
-        self._trained: dict[int, Any] = {}  # weak references to the variables of optimizers, by id
+        self._trained: dict[int, weakref.ref[Variable]] = {}  # weak references to the variables of optimizers, by id
         self._sampled = 0  # the step of the last variables without an optimizer
         self._own: dict[AbstractSet[str], tuple[int, int]] = {}  # variables -> their number, and a checksum
         self.lock = threading.Lock()
         self._seeds = 0
         self._lines: set[tuple[str, str]] = set()
 
-    def seed(self, call: str, value: Any, line: str) -> None:
+    def seed(self, call: str, value: Value, line: str) -> None:
         """Record a seed that the script sets. A difference of two runs may come from it."""
         self._seeds += 1
         if self._seeds <= _MOST_SEEDS:
@@ -131,7 +131,7 @@ class Recorder(Watcher):
             self._lines.add((kind, name))
             self.writer.event("line", kind=kind, name=name, line=line or self.script_line())
 
-    def values(self, kind: str, values: Iterable[tuple[str, Any]], step: int | None = None) -> None:
+    def values(self, kind: str, values: Iterable[tuple[str, Value]], step: int | None = None) -> None:
         """Record named values of one kind; values that are no arrays of numbers are left out."""
         rows = [(kind, name, np.asarray(value)) for name, value in values]
         last = self.steps if self.limit is None else min(self.steps, self.limit)

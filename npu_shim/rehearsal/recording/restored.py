@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -20,7 +20,7 @@ def watch_restores(recorder: Recorder) -> None:
     """Note path and line of each checkpoint and file of weights that is read before the first training step."""
     begun = time.time()
 
-    def restore(original: Function, owner: Any, *args: Any, **kwargs: Any) -> Result:
+    def restore(original: Function, owner: object, *args: object, **kwargs: object) -> Result:
         path = next(filter(None, map(tf_files.path_of, (*args, *kwargs.values()))), None)
         if path and not recorder.steps and _existed(path, begun):
             recorder.writer.event("restored", path=_shown(path), line=recorder.script_line())

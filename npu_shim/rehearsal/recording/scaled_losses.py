@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 import tensorflow as tf
 
@@ -18,15 +18,15 @@ class ScaledLosses:
     """Hooks around the methods of Keras' optimizers that scale a loss. They keep the last loss."""
 
     def __init__(self) -> None:
-        self._scaled: Callable[[], Any] = lambda: None
-        self._plain: Callable[[], Any] = lambda: None
+        self._scaled: Callable[[], Result] = lambda: None
+        self._plain: Callable[[], Result] = lambda: None
 
     def watch(self) -> None:
         """Put the hooks around the methods of all optimizers of this process."""
         for owner in tf_keras.optimizer_classes():
             methods.wrap(owner, ("get_scaled_loss", "scale_loss"), self._scale)
 
-    def unscaled(self, loss: Tensor) -> Any:
+    def unscaled(self, loss: Tensor) -> Tensor:
         """Return the loss before it was scaled; the loss itself if no optimizer has scaled it."""
         plain = self._plain() if loss is not None and self._scaled() is loss else None
         return loss if plain is None else plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -19,10 +19,10 @@ from npu_shim.rehearsal.recording.unordered_reads import Races, UnorderedReads
 from npu_shim.rehearsal.recording.variables import few_elements
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Graph, Operation, Result, Session, Tensor
+    from npu_shim._tensorflow.types import FeedDict, Fetches, Function, Graph, Operation, Result, Session, Tensor, Value
 
 
-def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[str, Any]]]) -> None:
+def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[str, Value]]]) -> None:
     """Record each run of a session, and its variables when it closes after a training step.
 
     After Keras' fit they are not recorded again: a migrated script closes the session of Keras, an original may not.
@@ -39,7 +39,12 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
     last: list[Session] = []  # the last one that is open
 
     def run(
-        original: Function, session: Session, fetches: Fetches, feed_dict: FeedDict | None = None, *a: Any, **k: Any
+        original: Function,
+        session: Session,
+        fetches: Fetches,
+        feed_dict: FeedDict | None = None,
+        *a: object,
+        **k: object,
     ) -> Result:
         if recorder.writer.repeats:
             races.look(session.graph, fetches)
@@ -88,7 +93,7 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
     methods.wrap(tf_recording.BaseSession, ("close",), close)
 
 
-def fed_arrays(session: Session, feed_dict: FeedDict | None) -> Iterator[tuple[str, Any]]:
+def fed_arrays(session: Session, feed_dict: FeedDict | None) -> Iterator[tuple[str, Value]]:
     """Yield name and value of each array of a feed_dict; a sparse tensor has several."""
     for tensor, value in tf_session.fed_values(session, feed_dict):
         array = np.asarray(value)
@@ -100,9 +105,9 @@ class Untrained:
     """The variables of graphs that no optimizer updates, found once for each graph."""
 
     def __init__(self) -> None:
-        self._known: weakref.WeakKeyDictionary[Any, tuple[int, list[tuple[str, Any]]]] = weakref.WeakKeyDictionary()
+        self._known: weakref.WeakKeyDictionary[Graph, tuple[int, list[tuple[str, Value]]]] = weakref.WeakKeyDictionary()
 
-    def of(self, graph: Graph) -> list[tuple[str, Any]]:
+    def of(self, graph: Graph) -> list[tuple[str, Value]]:
         """Return their names and tensors. The slots of an optimizer are not among them."""
         ops, known = graph.get_operations(), self._known.get(graph, (0, []))
         if len(ops) != known[0]:
@@ -120,19 +125,19 @@ def _sources(value: Tensor) -> set[Operation]:
     return {value.op, *(tensor.op for tensor in value.op.inputs)}
 
 
-def variables_of(session: Session) -> Iterator[tuple[str, Any]]:
+def variables_of(session: Session) -> Iterator[tuple[str, Value]]:
     """Yield the variables that have a value."""
     return _read(session, _variables(session.graph))
 
 
-def _variables(graph: Graph) -> list[tuple[str, Any]]:
+def _variables(graph: Graph) -> list[tuple[str, Value]]:
     """Return name and tensor of the variables, without those that follow from the sizes of queues."""
     variables, of_sizes = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES), queue_sizes.following(graph)
     found = [(plain_name(variable), tf_recording.graph_element(variable)) for variable in variables]
     return [(name, each) for name, each in found if each is None or not _sources(each) & of_sizes]
 
 
-def _read(session: Session, variables: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+def _read(session: Session, variables: list[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:
     """Yield name and value of the variables that have one."""
     run = type(session).run
     read = getattr(run, "npu_shim_original", run)

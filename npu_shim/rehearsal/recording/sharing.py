@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -13,7 +13,7 @@ from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result
+    from npu_shim._tensorflow.types import Function, Result, Structure, Tensors
 
 _REDUCE = ("allreduce", "reduce", "reduce_scatter", "allgather", "allgather_with_counts", "alltoall", "alltoallv")
 _SAVE = "save of a checkpoint"
@@ -22,12 +22,12 @@ _SAVE = "save of a checkpoint"
 def watch_collectives(recorder: Recorder) -> None:
     """Count the elements of floats that collectives reduce or gather, and note the first broadcast of floats."""
 
-    def reduce(original: Function, group: ProcessGroup, tensors: Any, *args: object, **kwargs: object) -> Result:
+    def reduce(original: Function, group: ProcessGroup, tensors: Tensors, *args: object, **kwargs: object) -> Result:
         with recorder.lock:
             recorder.reduced += _floats(tensors, kwargs.get("type_name"))
         return original(group, tensors, *args, **kwargs)
 
-    def broadcast(original: Function, group: ProcessGroup, tensors: Any, *args: object, **kwargs: object) -> Result:
+    def broadcast(original: Function, group: ProcessGroup, tensors: Tensors, *args: object, **kwargs: object) -> Result:
         if not recorder.has_broadcast and _floats(tensors):
             recorder.has_broadcast = True
             recorder.writer.event("note", broadcast=True)
@@ -40,7 +40,7 @@ def watch_collectives(recorder: Recorder) -> None:
 def watch_checkpoints(recorder: Recorder) -> None:
     """Note the path of each checkpoint and model that this process writes."""
 
-    def save(original: Function, owner: Any, *args: Any, **kwargs: Any) -> Result:
+    def save(original: Function, owner: object, *args: object, **kwargs: object) -> Result:
         with recorder.inside(_SAVE) as outermost:
             given = [each for each in (*args, *kwargs.values()) if isinstance(each, (str, os.PathLike))]
             path = next(iter(given), getattr(owner, "directory", None))  # that of a manager
@@ -54,7 +54,7 @@ def watch_checkpoints(recorder: Recorder) -> None:
         methods.wrap(owner, ("save", "write"), save)
 
 
-def _floats(tensors: Any, type_name: object = None) -> int:
+def _floats(tensors: Structure, type_name: object = None) -> int:
     """Return the number of elements of one or several arrays of floats."""
     several = tensors if isinstance(tensors, (list, tuple)) else [tensors]
     return sum(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -14,7 +14,7 @@ from npu_shim.rehearsal.recording.kinds import SUMMARY
 from npu_shim.rehearsal.recording.recorder import Watcher
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import EventWriter, Function, Result, Structure
+    from npu_shim._tensorflow.types import EventWriter, Function, Message, Result, Structure
 
 
 OWN_WRITER = "npu_shim_own"  # attribute of a FileWriter whose summaries are not those of the script
@@ -25,7 +25,9 @@ _BY_CHANCE = re.compile(r".*(/sec|fraction_(of|over)_\d+(_of_\d+)?_full(_\d+)?|q
 def watch_summaries(recorder: Watcher) -> None:
     """Record ``tf.summary.scalar`` of TensorFlow 2, and protobufs that a script gives to a FileWriter."""
 
-    def add_summary(original: Function, writer: EventWriter, summary: Any, *args: object, **kwargs: object) -> Result:
+    def add_summary(
+        original: Function, writer: EventWriter, summary: Message, *args: object, **kwargs: object
+    ) -> Result:
         # bytes come from a session, which records them, and those of an evaluation are recorded as metrics
         is_own = getattr(writer, OWN_WRITER, False)
         if not isinstance(summary, bytes) and not is_own and not recorder.is_inside("evaluate"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -19,7 +19,7 @@ from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.variables import EagerVariables, array_of, weights_of
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, GradientTape, Graph, KerasModel, Result, Structure
+    from npu_shim._tensorflow.types import Function, GradientTape, Graph, KerasModel, Result, Structure, Tensor
 
 _CALL = "call of a model"
 
@@ -32,7 +32,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
     """
 
     def gradient(
-        original: Function, tape: GradientTape, target: Any, sources: Any, *args: object, **kwargs: object
+        original: Function, tape: GradientTape, target: Structure, sources: Structure, *args: object, **kwargs: object
     ) -> Result:
         result = original(tape, target, sources, *args, **kwargs)
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
@@ -41,7 +41,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
         return recorded(graph, target, sources, result)
 
     @tf_op_creation.suspended()
-    def recorded(graph: Graph | None, target: Any, sources: Any, result: Any) -> Result:
+    def recorded(graph: Graph | None, target: Structure, sources: Structure, result: Result) -> Result:
         variables = {plain_name(each) for each in tf.nest.flatten(sources) if hasattr(each, "assign")}
         loss = recorder.losses.name(None if recorder.is_inside("fit") else _line(), variables)
         mark = f" of {loss}" if loss != FIRST else ""
@@ -79,7 +79,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
         recorder.enter(TAPES)
         return original(tape)
 
-    def leave(original: Function, tape: GradientTape, *error: Any) -> Result:
+    def leave(original: Function, tape: GradientTape, *error: object) -> Result:
         recorder.leave(TAPES)
         return original(tape, *error)
 
@@ -107,7 +107,7 @@ def _line() -> tuple[str, int] | None:
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
-def _tensors(structure: Structure) -> list[Any]:
+def _tensors(structure: Structure) -> list[Tensor]:
     """Return the tensors of numbers of a structure."""
     return [
         each

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import tensorflow as tf
 
@@ -13,13 +13,16 @@ from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.recorder import Watcher
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result
+    from npu_shim._tensorflow.types import Function, Result, TracedFunction
 
 _CALL = "function"
 _KERAS = ("fit", "train_on_batch", "test_on_batch", "predict_on_batch", "evaluate", "predict")  # which count themselves
 
 
-class TracedUpdates:
+_Update = TypeVar("_Update")
+
+
+class TracedUpdates(Generic[_Update]):
     """The calls of tf.functions in eager code, without an op for it in their graph.
 
     Args:
@@ -30,7 +33,7 @@ class TracedUpdates:
         self._watcher = watcher
         self._calling = threading.local()  # ``function``: the outermost one that runs in this thread, or None
         # function -> optimizer -> what trains() was given
-        self._training: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
+        self._training: weakref.WeakKeyDictionary[TracedFunction, dict[int, _Update]] = weakref.WeakKeyDictionary()
 
     def watch(self) -> None:
         """Watch the calls of all tf.functions of this process."""
@@ -40,7 +43,7 @@ class TracedUpdates:
         """Return the function that is being traced, or None."""
         return getattr(self._calling, "function", None)
 
-    def trains(self, number: int, update: object = None) -> None:
+    def trains(self, number: int, update: _Update) -> None:
         """Remember that the function which is being traced makes a step of an optimizer."""
         function = self.traced()
         if function is not None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Sequence
 
 from npu_shim._tensorflow import tf_recording
 from npu_shim.rehearsal.recording.names import singles
@@ -31,9 +31,11 @@ class UnorderedReads:
     """The fetches of runs that read variables which the same run updates, found once for each graph and set of ops."""
 
     def __init__(self) -> None:
-        self._known: weakref.WeakKeyDictionary[Any, dict[frozenset[str], frozenset[str]]] = weakref.WeakKeyDictionary()
+        self._known: weakref.WeakKeyDictionary[Graph, dict[frozenset[str], frozenset[str]]] = (
+            weakref.WeakKeyDictionary()
+        )
 
-    def among(self, graph: Graph, fetches: Sequence[Any]) -> list[bool]:
+    def among(self, graph: Graph, fetches: Sequence[Fetches]) -> list[bool]:
         """Return for each fetch if its value is left to chance.
 
         Args:
@@ -77,7 +79,7 @@ def racing_update(fetches: Iterable[Operation]) -> Operation | None:
     """Return an update that writes a variable in place while the run computes with it, or None."""
     above: dict[Operation, list[Operation]] = {}  # TensorFlow 1 makes the list of control inputs anew each time
     run = _reached(fetches, lambda op: above.setdefault(op, list(_waited_for(op))))
-    optimizers: dict[Any, list[Operation]] = {}  # the updates of one wait for the same gradients
+    optimizers: dict[Operation, list[Operation]] = {}  # the updates of one wait for the same gradients
     below: dict[Operation, list[Operation]] = {}
     for op in run:
         for other in above[op]:

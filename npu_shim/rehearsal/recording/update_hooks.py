@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, List, Tuple
+from typing import TYPE_CHECKING, Callable, List, Tuple
 
 from npu_shim._tensorflow import tf_keras
 
@@ -16,7 +16,7 @@ class UpdateHooks:
     """Functions around the methods of optimizers that apply gradients. Subclasses say what is done around an update."""
 
     def apply_gradients(
-        self, original: Function, optimizer: Optimizer, grads_and_vars: Any, *args: object, **kwargs: object
+        self, original: Function, optimizer: Optimizer, grads_and_vars: Pairs, *args: object, **kwargs: object
     ) -> Result:
         """Do what is done around an update of apply_gradients()."""
         pairs = list(grads_and_vars)
@@ -36,6 +36,8 @@ class UpdateHooks:
         used = tf_keras.built_variables(optimizer) if given is None else given
         return self._around(optimizer, list(zip(grads, used)), lambda: original(optimizer, grads, given, **kwargs))
 
-    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any], is_reduced: bool = False) -> Any:
+    def _around(
+        self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Result], is_reduced: bool = False
+    ) -> Result:
         """Call apply(). `is_reduced` is False if it reduces the gradients over the replicas first."""
         raise NotImplementedError

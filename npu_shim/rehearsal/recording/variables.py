@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -19,7 +19,7 @@ from npu_shim.rehearsal.recording.names import plain_name
 from npu_shim.rehearsal.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, KerasModel, Variable
+    from npu_shim._tensorflow.types import Function, KerasModel, Result, Value, Variable
 
 _NAME = "npu_shim_name"  # attribute of a variable, so that it ends with it
 _MOST_VARIABLES = 1000
@@ -35,7 +35,7 @@ class EagerVariables:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._models: list[Callable[[], Any]] = []  # weak references
+        self._models: list[Callable[[], Result]] = []  # weak references
         self._called: dict[int, KerasModel] = {}
         self._own: list[Variable] = []
         self._used: collections.Counter[str] = collections.Counter()  # names
@@ -110,7 +110,7 @@ def weights_of(model: KerasModel, kind: str = "weights") -> list[Variable]:
         return list(found.values())
 
 
-def few_elements(variables: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+def few_elements(variables: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
     """Return the smallest of some named variables, a million elements of them."""
     sizes = [int(np.prod(each.shape)) if each.shape.rank is not None else 0 for _, each in variables]
     left, kept = _MOST_ELEMENTS, set()

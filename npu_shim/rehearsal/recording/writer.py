@@ -8,12 +8,16 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Hashable, Mapping, Sequence, Tuple
 
 import numpy as np
 
 from npu_shim.rehearsal.recording.digest import Digests, as_numbers, is_numeric
 from npu_shim.rehearsal.recording.kinds import GRADIENT, TAPE, VARIABLE
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import Value
+
 
 FILE = "recording.jsonl"
 TENSORS = "tensors.bin"
@@ -22,6 +26,7 @@ SMALLER = "Record fewer steps with --steps, at every n-th step only with --every
 _WHOLE_STEPS = 10  # after these, digests of large tensors are those of a share of the elements
 _SHARED = (TAPE, GRADIENT, VARIABLE)
 Row = Tuple[str, str, np.ndarray]  # kind, name, value
+Keep = Tuple[str, str, int]  # kind, name and number of the value that is kept
 
 
 def gigabytes(size: float) -> str:
@@ -51,26 +56,26 @@ class Writer:
     def __init__(
         self,
         folder: str,
-        keep: Sequence[Any] | None = None,
+        keep: Keep | None = None,
         until: int | None = None,
         whole: Mapping[str, Any] | None = None,
     ) -> None:
         self._folder = folder
-        self._keep = tuple(keep or ("", "", 0))
-        self._to_come = self._keep[2]
+        kind, name, self._to_come = keep or ("", "", 0)
+        self._keep = kind, name
         self._until = until
         self.repeats = keep is not None or until is not None
         self._file = open(os.path.join(folder, FILE), "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._begin = time.monotonic()
-        self._tables: dict[tuple[Any, ...], int] = {}
+        self._tables: dict[tuple[Hashable, ...], int] = {}
         self._whole = whole or {"steps": (), "kinds": (), "bytes": float("inf")}
         self._size = 0
         self._tensors = open(os.path.join(folder, TENSORS), "wb") if whole else None  # noqa: SIM115 - as the file
         self._digests = Digests()
 
-    def event(self, event: str, **fields: Any) -> None:
+    def event(self, event: str, **fields: Value) -> None:
         """Write one event with its fields. A forked child of the process writes nothing."""
         if os.getpid() != self._pid:
             return
@@ -135,7 +140,7 @@ class Writer:
 
     def _keep_one(self, rows: Sequence[Row]) -> None:
         for kind, name, value in rows:
-            if (kind, name) == self._keep[:2]:
+            if (kind, name) == self._keep:
                 if not self._to_come:
                     np.save(os.path.join(self._folder, KEPT), as_numbers(value))
                     os._exit(0)  # from any thread, and without the end of the script
@@ -152,7 +157,7 @@ class NoWriter(Writer):
     def __init__(self) -> None:
         self._begin = time.monotonic()
 
-    def event(self, event: str, **fields: Any) -> None:
+    def event(self, event: str, **fields: Value) -> None:
         """Write nothing."""
 
     def rows(self, step: int, rows: Sequence[Row]) -> None:
