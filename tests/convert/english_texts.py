@@ -1,4 +1,4 @@
-"""The English texts of the tool's source, as the keys of a catalogue: ``{0}``, ``{1}`` stand for values."""
+"""The English texts of the tool's source, which are the keys of a catalogue: ``{0}``, ``{1}`` stand for values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import ast
 import errno
 import functools
-import itertools
 import os
 import pathlib
 import re
@@ -19,13 +18,19 @@ from convert_tf2npu.report.html import apis, page, parts
 from convert_tf2npu.rules.registry import Registry
 
 FOLDER = pathlib.Path(convert_tf2npu.__file__).parent
-_VALUE = re.compile(r"\{\w*\}|%(?:\(\w+\))?[rsd]")
 _PROSE = re.compile(
     r"[A-Za-z]\w*'?,? [a-z]+\b|\w: \Z|[a-z] \Z|\A\{0\} [a-z]{3,}\Z"
     r"|\A(?!(?:def|as|if|import|from|class|with|return|print) )[A-Za-z][a-z]+ (?:\{|\w+\()"
 )
 _CODE = re.compile(r"from [\w.{}]+ import|import [\w.{}]+( as \w+)?\Z|.*<[/!a-z]|.*=\"|print\||return \Z", re.DOTALL)
 _ARGUMENTS = re.compile(r"(?<=[\w.])\([^()]*\)")
+_FIELD = re.compile(r"\{\d+\}")
+_SAY = re.compile(r"(.*\.)?say|self\._language|(text\.)?count")
+# The places of the template in the arguments.
+_TEMPLATES = {
+    **dict.fromkeys(("Message", "UsageError", "SourceError", "CellError", "TomlError", "failed"), (0, 1)),
+    **dict.fromkeys(("Change", "Finding"), (1, 2)),
+}
 # Tables of names, and words that only other code reads.
 _NAMES_ONLY = (
     "rules/data/last_batch.py:and its mask",
@@ -45,6 +50,7 @@ _NAMES_ONLY = (
     "analysis/gradient_sources.py",
     "analysis/optimizers.py",
     "report/model.py",
+    "report/sarif.py:cell {0}",
     "files/staging.py:convert_tf2npu, process ",
     "files/git_status.py:not a git repository",
     "files/git_status.py:must be run in a work tree",
@@ -52,18 +58,8 @@ _NAMES_ONLY = (
 
 
 def key_of(node: ast.AST) -> str | None:
-    """Return a string of the source as a key; None for other code."""
-    number = itertools.count()
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return _VALUE.sub(lambda _: f"{{{next(number)}}}", node.value)
-    if isinstance(node, ast.JoinedStr):
-        return "".join(
-            str(part.value).replace("{", "{{").replace("}", "}}")
-            if isinstance(part, ast.Constant)
-            else f"{{{next(number)}}}"
-            for part in node.values
-        )
-    return None
+    """Return a string of the source; None for other code."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def is_prose(text: str) -> bool:
@@ -79,7 +75,7 @@ def messages() -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(FOLDER.rglob("*.py")):
         relative = path.relative_to(FOLDER).as_posix()
-        for key in _messages_in(path, relative):
+        for key in messages_in(_tree(path), relative):
             found.setdefault(key, relative)
     for key in _words():
         found.setdefault(key, "report")
@@ -119,21 +115,57 @@ def _words() -> Iterator[str]:
     yield from (title for _, title in text_report.SECTIONS)
 
 
-def _messages_in(path: pathlib.Path, relative: str) -> Iterator[str]:
-    tree = _tree(path)
+def messages_in(tree: ast.AST, relative: str) -> Iterator[str]:
+    """Return the templates of messages, what is translated at once, and all other sentences of a file."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and re.fullmatch(
-            r"(.*\.)?say|self\._language|(text\.)?count", _dotted(node.func)
-        ):
-            for first in node.args[:2]:
-                each = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
-                yield from (key for key in map(key_of, each) if key and key.strip())
-    if not relative.startswith(tuple(name for name in _NAMES_ONLY if ":" not in name)):
-        others = set(_no_messages(tree))
-        for node in ast.walk(tree):
-            key = None if node in others else key_of(node)
-            if key and is_prose(key) and not _CODE.match(key) and f"{relative}:{key}" not in _NAMES_ONLY:
-                yield key
+        if isinstance(node, ast.Call):
+            for each in _said(node):
+                yield from (key for key in map(key_of, each) if key and re.search("[a-z]", _FIELD.sub("", key)))
+    yield from filter(None, map(key_of, _prose_in(tree, relative)))
+
+
+def finished_in(tree: ast.AST, relative: str) -> Iterator[str]:
+    """Return the sentences that a file makes of parts, so that they have no template any more."""
+    sentences = set(_prose_in(tree, relative))
+    for node in sentences:
+        if isinstance(node, ast.JoinedStr):
+            yield ast.unparse(node)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.BinOp, ast.Attribute)):
+            yield from (ast.unparse(node) for part in ast.iter_child_nodes(node) if part in sentences)
+
+
+def finished() -> list[str]:
+    """Return the sentences of the source without a template."""
+    found = []
+    for path in sorted(FOLDER.rglob("*.py")):
+        relative = path.relative_to(FOLDER).as_posix()
+        found += [f"{relative}: {text}" for text in finished_in(_tree(path), relative)]
+    return found
+
+
+def _said(call: ast.Call) -> Iterator[list[ast.AST]]:
+    """Return the arguments of a call that are texts, with both branches of conditional ones."""
+    name = _dotted(call.func)
+    begin, end = (0, 2) if _SAY.fullmatch(name) else _TEMPLATES.get(name, (0, 0))
+    for argument in call.args[begin:end]:
+        yield [argument.body, argument.orelse] if isinstance(argument, ast.IfExp) else [argument]
+
+
+def _prose_in(tree: ast.AST, relative: str) -> Iterator[ast.AST]:
+    if relative.startswith(tuple(name for name in _NAMES_ONLY if ":" not in name)):
+        return
+    others = set(_no_messages(tree))
+    for node in ast.walk(tree):
+        text = "" if node in others else _text_of(node)
+        if text and is_prose(text) and not _CODE.match(text) and f"{relative}:{text}" not in _NAMES_ONLY:
+            yield node
+
+
+def _text_of(node: ast.AST) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{0}" for part in node.values)
+    return key_of(node) or ""
 
 
 def _tree(path: pathlib.Path) -> ast.AST:

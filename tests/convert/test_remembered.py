@@ -16,6 +16,7 @@ from convert_tf2npu.engine.remembered import Memory, question
 from convert_tf2npu.engine.results import PASSING, ApiCall, Calls, Diagnostic, FileResult, failed
 from convert_tf2npu.engine.run import Exclude, convert_source
 from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.files.message import Message
 from convert_tf2npu.main import main
 
 pytestmark = pytest.mark.once
@@ -168,7 +169,8 @@ def test_errors_that_may_pass_are_not_remembered(message: str, memory) -> None:
 
 
 def test_results_are_recalled_unchanged(memory) -> None:
-    diagnostic = Diagnostic(1, 2, "NPU101", "change", "caf\xe9 \udc80", 3)
+    message = Message("caf\xe9 {0} \udc80 {1}", Message("{0}: {{", "{0}"), 5)
+    diagnostic = Diagnostic(1, 2, "NPU101", "change", message, 3)
     call = ApiCall("tensorflow.Session", 4, 5, "change", ("NPU101", "NPU2"), 6)
     results = [
         FileResult(bytes(range(256)), (diagnostic,), Calls(1, 2, 3), (call,)),
@@ -182,6 +184,18 @@ def test_results_are_recalled_unchanged(memory) -> None:
     memory.keep(asked, results)
     assert memory.recall(asked) == results
     assert isinstance(memory.recall(asked)[0].listed[0], ApiCall)
+    again = memory.recall(asked)[0].diagnostics[0].message
+    assert (again.template, again.values, again.values[0].values) == (message.template, message.values, ("{0}",))
+
+
+def test_a_remembered_run_speaks_the_language_that_is_asked_for(source, tmp_path, capsys) -> None:
+    """Several processes hand over templates, too."""
+    shown = []
+    for language, *more in (["en", "-j2"], ["zh"], ["zh", "--no-cache"], ["zh", "--no-cache", "-j2"]):
+        assert main(["-i", str(source), "--check", "-v", "--language", language, *more]) == 2
+        shown.append(capsys.readouterr().out)
+    assert " uses the NPU session configuration" in shown[0] and shown[1] == shown[2] == shown[3]
+    assert " 使用 NPU 的 session 配置" in shown[1]
 
 
 def test_the_longest_unused_entries_go(memory, monkeypatch) -> None:

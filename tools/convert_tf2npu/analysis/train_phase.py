@@ -14,6 +14,7 @@ import os
 import re
 
 from ..files.extensions import NOTEBOOK
+from ..files.message import Message
 from ..semantics.mentions import Mention, mentions
 from ..semantics.module_index import Names
 from ..syntax.expressions import last_name
@@ -80,7 +81,7 @@ def _of_uses(uses: Uses, names: Names) -> Phase:
     because, line = use.by, getattr(use.node, "lineno", 0)
     if not use.names.path.endswith(NOTEBOOK):  # its lines are those of cells
         file = "" if use.names.path == names.path else os.path.basename(use.names.path) + ":"
-        because = f"{because}, line {file}{line}"
+        because = Message("{0}, line {1}{2}", because, file, line)
     trained = shared.trains if shared else None
     is_here = trained is not None and trained.names is names and not trained.by.endswith("run")
     return Phase(uses.phases, because, True, bool(shared), trained.node if trained and is_here else None)
@@ -138,7 +139,7 @@ class _Search:
             elif isinstance(parent, ast.ClassDef):
                 named = phase_in(parent.name)
                 if named:
-                    return known(named, f"the name {parent.name}")
+                    return known(named, Message("the name {0}", parent.name))
             child = parent
         return known(reads, "the names of its data") if reads else OPEN
 
@@ -152,7 +153,7 @@ class _Search:
             called = self._called(function, names)
             if called.phases - {TRAIN}:
                 return called
-        return known(phase, f"the name {name}")
+        return known(phase, Message("the name {0}", name))
 
     def _beside(self, parent: ast.AST, child: ast.AST, names: Names) -> Phase:
         """Return the evidence of one node for a part of it."""
@@ -165,11 +166,11 @@ class _Search:
             return known(named.pop(), "the name it is assigned to") if len(named) == 1 else OPEN
         if isinstance(parent, ast.keyword):
             named_by = phase_in(parent.arg or "")
-            return known(named_by, f"the argument {parent.arg}") if named_by else OPEN
+            return known(named_by, Message("the argument {0}", parent.arg)) if named_by else OPEN
         if isinstance(parent, ast.Call) and child is not parent.func:
             taker = last_name(parent.func)
             phase = TAKERS.get(taker) or (phase_in(taker) if taker else None)
-            return known(phase, f"the call of {taker}") if phase else OPEN
+            return known(phase, Message("the call of {0}", taker)) if phase else OPEN
         return OPEN
 
     def _called(self, function: ast.FunctionDef, names: Names) -> Phase:
@@ -182,7 +183,8 @@ class _Search:
             self._at(function, use) for use in uses or () if not self._is_asked(use) and not is_in_tests(use)
         ]
         phases = frozenset(phase for one in phases_of_calls for phase in one.phases)
-        because = ("the calls of %s" if any(is_call(use) for use in uses or ()) else "the uses of %s") % function.name
+        called = any(is_call(use) for use in uses or ())
+        because = Message("the calls of {0}" if called else "the uses of {0}", function.name)
         complete = len(phases_of_calls) <= _MOST_CALLS and all(one.phases and one.complete for one in phases_of_calls)
         self._known[function] = Phase(phases, because, complete) if phases else OPEN
         return self._known[function] or OPEN

@@ -8,6 +8,7 @@ import os
 
 from .. import __version__
 from ..engine.settings import Settings
+from ..files.message import Message
 from ..project.said_versions import SaidVersions
 from ..report.language import ENGLISH, Language
 from .config import MOST_JOBS, Config, check_codes, check_jobs
@@ -166,7 +167,9 @@ def rule_settings(args: argparse.Namespace, config: Config) -> Settings:
 def conflict(args: argparse.Namespace) -> str | None:
     """Return the reason why the arguments cannot be combined, or None."""
     if args.source and args.input:
-        return f"two inputs, {args.source} and -i {args.input}. Give one, or the folder that contains both"
+        return Message(
+            "two inputs, {0} and -i {1}. Give one, or the folder that contains both", args.source, args.input
+        )
     if args.quiet and args.verbose:
         return "-q and -v exclude each other. Give one of them"
     source = args.source or args.input
@@ -177,7 +180,7 @@ def conflict(args: argparse.Namespace) -> str | None:
     if source == "-":
         for value, name in ((args.output, "-o"), (args.in_place, "--in-place"), (args.report, "-r"), (args.main, "-m")):
             if value:
-                return f"{name} cannot be combined with -i -, which writes to standard output"
+                return Message("{0} cannot be combined with -i -, which writes to standard output", name)
     return _wrong_main(args.main, source) if args.main else None
 
 
@@ -190,11 +193,11 @@ def entry_script(main: str, source: str) -> str | None:
 def _wrong_main(main: str, source: str) -> str | None:
     found = entry_script(main, source)
     if found is None:
-        return f"file not found: {main}. Give the entry script of {source} to -m"
+        return Message("file not found: {0}. Give the entry script of {1} to -m", main, source)
     inside, path = os.path.realpath(source), os.path.realpath(found)
     if path == inside or path.startswith(os.path.join(inside, "")):
         return None
-    return f"-m {main}: the file is not in {source}"
+    return Message("-m {0}: the file is not in {1}", main, source)
 
 
 def notes(args: argparse.Namespace) -> list[str]:
@@ -217,7 +220,9 @@ def _jobs(value: str) -> int:
     try:
         return check_jobs(int(value))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{value!r} is not a number of processes. Give 1 to {MOST_JOBS}")
+        raise argparse.ArgumentTypeError(
+            Message("{0} is not a number of processes. Give 1 to {1}", repr(value), MOST_JOBS)
+        )
 
 
 def _codes(value: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import sys
 from typing import Any, Iterable, NamedTuple, Sequence
 
 from ..files.errors import UsageError
+from ..files.message import Message
 from .usage import closest
 
 MOST_JOBS = 1024
@@ -58,8 +59,8 @@ def no_rule(code: str, known: Sequence[str]) -> str:
 
     likeness = {rule: difflib.SequenceMatcher(None, code.upper(), rule).ratio() for rule in known}
     near = sorted((rule for rule in known if likeness[rule] > 0.5), key=lambda rule: (-likeness[rule], rule))[:3]
-    advice = f"Did you mean {', '.join(near)}?" if near else "List the rules with --list-rules"
-    return f"there is no rule {code}. {advice}"
+    advice = Message("Did you mean {0}?", ", ".join(near)) if near else "List the rules with --list-rules"
+    return Message("there is no rule {0}. {1}", code, advice)
 
 
 def check_jobs(jobs: int) -> int:
@@ -69,7 +70,7 @@ def check_jobs(jobs: int) -> int:
         ValueError: it is less than 1, or more than a machine has processors.
     """
     if not 1 <= jobs <= MOST_JOBS:
-        raise ValueError(f"{jobs} is not a number of processes. Give 1 to {MOST_JOBS}")
+        raise ValueError(Message("{0} is not a number of processes. Give 1 to {1}", jobs, MOST_JOBS))
     return jobs
 
 
@@ -105,11 +106,11 @@ def _read(path: str) -> dict[str, Any]:
 
         table = tomllib.loads(text)
     except (OSError, ValueError) as error:
-        raise UsageError("{}: {}".format(path, getattr(error, "strerror", None) or error))
+        raise UsageError("{0}: {1}", path, getattr(error, "strerror", None) or error)
     for name in _TABLE:
         table = table.get(name, {})
         if not isinstance(table, dict):
-            raise UsageError(f"{path}: {'.'.join(_TABLE)} is not a table")
+            raise UsageError("{0}: {1} is not a table", path, ".".join(_TABLE))
     return table
 
 
@@ -123,18 +124,20 @@ def _checked(path: str, table: dict[str, Any]) -> Config:
         where = f"{path}: [{'.'.join(_TABLE)}] {key}"
         if key not in known:
             close = closest(key, known)
-            hint = f"Did you mean {close}?" if close else f"The keys are {', '.join(sorted(known))}"
-            raise UsageError(f"{where}: unknown key. {hint}")
+            hint = (
+                Message("Did you mean {0}?", close) if close else Message("The keys are {0}", ", ".join(sorted(known)))
+            )
+            raise UsageError("{0}: unknown key. {1}", where, hint)
         try:
             found[key.replace("-", "_")] = known[key](value)
         except ValueError as error:
-            raise UsageError(f"{where}: {error}")
+            raise UsageError("{0}: {1}", where, error)
     return Config(os.path.dirname(path), **found)
 
 
 def _strings(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f'{value!r} is not an array of strings, as in ["a", "b"]')
+        raise ValueError(Message('{0} is not an array of strings, as in ["a", "b"]', repr(value)))
     return tuple(value)
 
 
@@ -144,17 +147,17 @@ def _codes(value: Any) -> tuple[str, ...]:
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"{value!r} is neither true nor false")
+        raise ValueError(Message("{0} is neither true nor false", repr(value)))
     return value
 
 
 def _version(value: Any) -> str:
     if str(value) not in ("1", "2"):
-        raise ValueError(f"{value!r} is not a version of TensorFlow. Write 1 or 2")
+        raise ValueError(Message("{0} is not a version of TensorFlow. Write 1 or 2", repr(value)))
     return str(value)
 
 
 def _jobs(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{value!r} is not an integer")
+        raise ValueError(Message("{0} is not an integer", repr(value)))
     return check_jobs(value)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..files.message import Message
+
 _STRING = r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\''
 _SPACE = re.compile(r"[ \t]*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
@@ -31,7 +33,7 @@ class TomlError(ValueError):
     """
 
     def __init__(self, message: str, line: int) -> None:
-        super().__init__(f"{message} (at line {line})")
+        super().__init__(Message("{0} (at line {1})", message, line))
 
 
 def read_table(text: str, *names: str) -> dict[str, Any]:
@@ -57,7 +59,7 @@ def read_table(text: str, *names: str) -> dict[str, Any]:
     if found is None:
         return {}
     if found.group(1) == ".":
-        raise TomlError(f"[{'.'.join(names)}] cannot have subtables", _line(text, found.end()))
+        raise TomlError(Message("[{0}] cannot have subtables", ".".join(names)), _line(text, found.end()))
     end = _REST_OF_LINE.match(text, found.end())
     if end is None:
         raise TomlError("unexpected text after the name of the table", _line(text, found.end()))
@@ -75,11 +77,11 @@ def _pairs(text: str, at: int) -> dict[str, Any]:
             raise TomlError("expected a line such as key = value", _line(text, at))
         name = _string(key.group(1), text, at) if key.group(1)[0] in "\"'" else key.group(1)
         if name in table:
-            raise TomlError(f"duplicate key {name}", _line(text, at))
+            raise TomlError(Message("duplicate key {0}", name), _line(text, at))
         table[name], at = _value(text, _match(_SPACE, text, key.end()))
         end = _REST_OF_LINE.match(text, at)
         if end is None:
-            raise TomlError(f"unexpected text after the value of {name}", _line(text, at))
+            raise TomlError(Message("unexpected text after the value of {0}", name), _line(text, at))
         at = end.end()
 
 
@@ -94,7 +96,7 @@ def _value(text: str, at: int) -> tuple[Any, int]:
     if found.group("number"):
         digits = found.group().replace("_", "")
         if len(digits.lstrip("+-")) > 1 and digits.lstrip("+-")[0] == "0":
-            raise TomlError(f"{digits} begins with 0", _line(text, at))
+            raise TomlError(Message("{0} begins with 0", digits), _line(text, at))
         return int(digits), found.end()
     return _array(text, found.end())
 
@@ -123,7 +125,7 @@ def _string(literal: str, text: str, at: int) -> str:
     def unescaped(match: Any) -> str:
         code = match.group(1) or match.group(2)
         if not code and match.group(3) not in _ESCAPED:
-            raise TomlError(f"{match.group()} is not a valid escape", _line(text, at))
+            raise TomlError(Message("{0} is not a valid escape", match.group()), _line(text, at))
         return chr(int(code, 16)) if code else _ESCAPED[match.group(3)]
 
     return _ESCAPE.sub(unescaped, literal[1:-1])

@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import functools
 import os
+import re
 import sys
 from typing import Any, Iterable, NoReturn, Sequence
 
+from ..files.message import Message
 from ..report.language import ENGLISH, Language
+
+_OF_ARGPARSE = "ambiguous option: {0} could match {1}", "ignored explicit argument {0}"
 
 
 class Parser(argparse.ArgumentParser):
@@ -29,6 +33,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with one line, without the usage, which --help prints."""
+        problem = sys.exc_info()[1]
+        if isinstance(problem, argparse.ArgumentError) and problem.argument_name:
+            message = Message("argument {0}: {1}", problem.argument_name, _with_template(problem.message))
+        else:
+            message = _with_template(message)
         self.exit(2, f"{self.prog}: {self.say('error')}: {self.say(message)}\n")
 
     def speak(self, say: Language) -> None:
@@ -46,20 +55,29 @@ class Parser(argparse.ArgumentParser):
             choices = ", ".join(map(repr, action.choices))
             raise argparse.ArgumentError(
                 action,
-                self.say(f"invalid choice: {value!r}. Did you mean {near}?")
+                Message("invalid choice: {0}. Did you mean {1}?", repr(value), near)
                 if near
-                else self.say(f"invalid choice: {value!r} (choose from {choices})"),
+                else Message("invalid choice: {0} (choose from {1})", repr(value), choices),
             )
 
     def _unknown(self, rest: Sequence[str]) -> str:
         options = [each.partition("=")[0] for each in rest if each.startswith("-")]
         if not options:
-            return f"unexpected argument {rest[0]!r}. Give one script, notebook or folder"
+            return Message("unexpected argument {0}. Give one script, notebook or folder", repr(rest[0]))
         names = [each[2:] for each in self._option_string_actions if each.startswith("--")]
         near = closest(options[0].lstrip("-"), names)
         if near:
-            return f"unknown option {options[0]!r}. Did you mean --{near}?"
-        return f"unknown option {options[0]!r}. List the options with --help"
+            return Message("unknown option {0}. Did you mean --{1}?", repr(options[0]), near)
+        return Message("unknown option {0}. List the options with --help", repr(options[0]))
+
+
+def _with_template(text: str) -> str:
+    """Return a text of argparse, which fills in some of its templates itself."""
+    for template in _OF_ARGPARSE if not isinstance(text, Message) else ():
+        filled = re.fullmatch(template.format("(.*)", "(.*)"), text)
+        if filled:
+            return Message(template, *filled.groups())
+    return text
 
 
 def closest(name: str, known: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..files.message import Message
 from ..project.context import Context
 from ..rewrite.call_edits import broken_string, loses_comment
 from ..rewrite.change import Change, Finding, Result
@@ -24,13 +25,18 @@ def checked(context: Context, change: Change, replaced: Spans) -> Result:
 def _reason(context: Context, change: Change, replaced: Spans) -> str:
     name = taken(change.uses, context.names)
     if name:
-        return f"this file uses the name {name} for something else. Rename it and run again: {change.message}"
+        return Message(
+            "this file uses the name {0} for something else. Rename it and run again: {1}", name, change.message
+        )
     if any(broken_string(context.source, context.names, edit) for edit in change.edits):
-        return f"the code is inside an f-string. Move it to a line of its own and run again: {change.message}"
+        return Message(
+            "the code is inside an f-string. Move it to a line of its own and run again: {0}", change.message
+        )
     if loses_comment(context.source, change.edits):
-        return (
-            f"a comment stands inside the code to replace. Put it before the statement and run again: {change.message}"
+        return Message(
+            "a comment stands inside the code to replace. Put it before the statement and run again: {0}",
+            change.message,
         )
     if any(replaced.overlap(edit.start, edit.end) for edit in change.edits):
-        return f"another rule replaces the code around it. Convert it by hand: {change.message}"
+        return Message("another rule replaces the code around it. Convert it by hand: {0}", change.message)
     return ""

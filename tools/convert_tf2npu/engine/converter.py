@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Iterable, TypeVar
 
 from ..files.extensions import NOTEBOOK
+from ..files.message import Message
 from ..files.texts import is_text
 from ..project.project import Project
 from ..project.source_files import MOST_BYTES
@@ -85,7 +86,7 @@ class Converter:
         except MemoryError:
             return failed(NO_MEMORY)
         except Exception as error:  # one file never ends the run of the others
-            return failed(f"{TOOL_FAILS}{type(error).__name__}: {error}")
+            return failed(Message("{0}{1}: {2}", TOOL_FAILS, type(error).__name__, error))
 
     def _script(self, raw: bytes, path: str) -> FileResult:
         if not self._concerns(raw, path):
@@ -117,8 +118,12 @@ class Converter:
             return False
         if len(raw) > MOST_BYTES:
             raise SourceError(
-                f"the file has {len(raw) / 1e6:.1f} MB, and the tool reads {MOST_BYTES // 1_000_000} MB at most. "
-                "Split it, or change the program that writes it"
+                Message(
+                    "the file has {0} MB, and the tool reads {1} MB at most. "
+                    "Split it, or change the program that writes it",
+                    f"{len(raw) / 1e6:.1f}",
+                    MOST_BYTES // 1_000_000,
+                )
             )
         return True
 
@@ -136,4 +141,4 @@ def _check_written(new: bytes) -> None:
     try:
         Source(new)
     except SourceError as error:
-        raise SourceError(f"{TOOL_FAILS}its output is {error.message}")
+        raise SourceError(Message("{0}its output is {1}", TOOL_FAILS, error.message))

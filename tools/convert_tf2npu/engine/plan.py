@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..analysis.keras_backends import has_other_backend
 from ..analysis.keras_package import imports_keras
 from ..analysis.tensorflow_version import is_of_graphs, is_two, on_cpu
+from ..files.message import Message
 from ..project.project import Project
 from ..rewrite.npu_imports import import_edits
 from ..rewrite.spans import Spans
@@ -128,7 +129,9 @@ class Planner:
         for diagnostic in diagnostics:
             others = repeated.pop((diagnostic.code, diagnostic.message), 0) - 1 if diagnostic.code in once else 0
             if others > 0:
-                diagnostic = diagnostic._replace(message=f"{diagnostic.message} (and {others} more in this file)")
+                diagnostic = diagnostic._replace(
+                    message=Message("{0} (and {1} more in this file)", diagnostic.message, others)
+                )
             if others >= 0 or diagnostic.kind != FINDING:
                 kept.append(diagnostic)
         return tuple(kept)

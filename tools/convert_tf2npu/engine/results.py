@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Iterable, NamedTuple
 
+from ..files.message import of_parts, parts_of
+
 if TYPE_CHECKING:
     from ..syntax.edits import Edit
 
@@ -128,7 +130,7 @@ def plain(result: FileResult) -> list[Any]:
     """Return a result as lists of JSON values, and bytes."""
     return [
         result.new,
-        [list(each) for each in result.diagnostics],
+        [[*each[:4], parts_of(each.message), each.cell] for each in result.diagnostics],
         list(result.calls),
         [list(each) for each in result.listed],
         result.version,
@@ -141,7 +143,12 @@ def of_plain(made: list[Any]) -> FileResult:
     new, diagnostics, calls, listed, version, on_cpu = made
     return FileResult(
         new,
-        tuple([Diagnostic(*each) for each in diagnostics]),
+        tuple(
+            [
+                Diagnostic(line, col, code, kind, of_parts(message), cell)
+                for line, col, code, kind, message, cell in diagnostics
+            ]
+        ),
         Calls(*calls),
         tuple(
             [ApiCall(name, line, col, outcome, tuple(codes), cell) for name, line, col, outcome, codes, cell in listed]

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from .message import Message
+
 
 class UsageError(Exception):
-    """The request cannot be done; nothing was written."""
+    """The request cannot be done; nothing was written.
+
+    Args:
+        template, values: of the message.
+    """
+
+    def __init__(self, template: str, *values: object) -> None:
+        super().__init__(Message(template, *values))

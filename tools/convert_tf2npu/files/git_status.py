@@ -51,8 +51,10 @@ def refuse_uncommitted(source: str, changed: Sequence[str]) -> None:
     dirty = [name for state, name in found if state != "!!"]
     if dirty:
         raise UsageError(
-            f"{source} has uncommitted changes ({dirty[0]}{', ...' if len(dirty) > 1 else ''}). Commit them "
-            "to be able to undo the migration, or add --force"
+            "{0} has uncommitted changes ({1}{2}). Commit them to be able to undo the migration, or add --force",
+            source,
+            dirty[0],
+            ", ..." if len(dirty) > 1 else "",
         )
     top = subprocess.run(["git", "-C", folder, "rev-parse", "--show-toplevel"], stdout=subprocess.PIPE, check=False)
     root = os.path.realpath(os.fsdecode(top.stdout).rstrip("\n"))
@@ -62,7 +64,9 @@ def refuse_uncommitted(source: str, changed: Sequence[str]) -> None:
             os.path.realpath(path) == name or name.endswith(os.sep) and os.path.realpath(path).startswith(name)
             for name in ignored
         ):
-            raise UsageError(f"git ignores {path}, so you could not undo the migration. Use --exclude, or add --force")
+            raise UsageError(
+                "git ignores {0}, so you could not undo the migration. Use --exclude, or add --force", path
+            )
 
 
 def _entries(output: bytes) -> list[list[str]]:
@@ -87,5 +91,5 @@ def _has_work_tree(folder: str) -> bool:
 
 def _unknown(source: str, why: str) -> UsageError:
     return UsageError(
-        f"cannot check {source} for uncommitted changes ({why}). Add --force if you need not undo the migration"
+        "cannot check {0} for uncommitted changes ({1}). Add --force if you need not undo the migration", source, why
     )

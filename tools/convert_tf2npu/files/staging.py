@@ -132,11 +132,14 @@ class Staging:
     def _in_use(self, mark: str = "") -> UsageError:
         process = f" ({mark.split(', ')[1].strip()})" if ", " in mark else ""
         return UsageError(
-            f"another run is writing to {self.target}{process}. Wait until it ends, or remove {self.path} if it is dead"
+            "another run is writing to {0}{1}. Wait until it ends, or remove {2} if it is dead",
+            self.target,
+            process,
+            self.path,
         )
 
     def _in_the_way(self) -> UsageError:
-        return UsageError(f"{self.path} exists and was not created by this tool. Move it away")
+        return UsageError("{0} exists and was not created by this tool. Move it away", self.path)
 
     def _remove(self) -> None:
         for name in _names(self.path):

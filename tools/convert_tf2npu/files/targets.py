@@ -17,13 +17,13 @@ def check_target(source: str, target: str) -> None:
     real_source, real_target = os.path.realpath(source), os.path.realpath(target)
     single = not os.path.isdir(real_source)
     if real_source == real_target or single and real_source == os.path.join(real_target, os.path.basename(source)):
-        raise UsageError(f"{target} is the source itself. Use --in-place to change it")
+        raise UsageError("{0} is the source itself. Use --in-place to change it", target)
     if single:
         return
     if (real_target + os.sep).startswith(real_source + os.sep):
-        raise UsageError(f"{target} is inside the source {source}. Choose a folder outside")
+        raise UsageError("{0} is inside the source {1}. Choose a folder outside", target, source)
     if (real_source + os.sep).startswith(real_target + os.sep):
-        raise UsageError(f"{target} contains the source {source}. Choose another folder")
+        raise UsageError("{0} contains the source {1}. Choose another folder", target, source)
 
 
 def check_output(source: str, target: str) -> None:
@@ -37,12 +37,12 @@ def check_output(source: str, target: str) -> None:
         return  # it may have all files already
     if os.path.lexists(target):
         if os.path.isdir(source) or not target.endswith((".py", NOTEBOOK)):
-            raise UsageError(f"{target} exists and is not a folder")
+            raise UsageError("{0} exists and is not a folder", target)
         target = os.path.dirname(os.path.abspath(target))
     try:
         _write_nothing(folder_above(target))
     except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror or error}. Nothing was changed there")
+        raise UsageError("cannot write {0}: {1}. Nothing was changed there", target, error.strerror or error)
 
 
 def check_reports(folder: str) -> None:
@@ -53,11 +53,11 @@ def check_reports(folder: str) -> None:
     """
     above = folder_above(folder)
     if not os.path.isdir(above):
-        raise UsageError(f"-r {folder}: {above} is not a folder")
+        raise UsageError("-r {0}: {1} is not a folder", folder, above)
     try:
         _write_nothing(above)
     except OSError as error:
-        raise UsageError(f"-r {folder}: cannot write the reports: {error.strerror or error}. Nothing was written")
+        raise UsageError("-r {0}: cannot write the reports: {1}. Nothing was written", folder, error.strerror or error)
 
 
 def folder_above(path: str) -> str:

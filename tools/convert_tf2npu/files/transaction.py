@@ -7,6 +7,7 @@ import os
 from typing import Iterable, NamedTuple, Sequence
 
 from .errors import UsageError
+from .message import Message
 from .signals import held_back
 
 _KEPT = ".old"
@@ -102,11 +103,13 @@ def _undo_moves(moves: Iterable[_Move]) -> None:
         if os.path.lexists(move.place) and not _is_there(move) and (not move.replaces or os.path.lexists(move.kept))
     ]
     if changed:
-        kept = f"Its old content is in {changed[0].kept}. Restore what you need"
+        kept = Message("Its old content is in {0}. Restore what you need", changed[0].kept)
         before = kept if changed[0].replaces else "It did not exist before. Check it"
         raise UsageError(
-            f"{changed[0].place} was changed after a killed run. {before}, "
-            f"then remove {os.path.dirname(changed[0].new)}"
+            "{0} was changed after a killed run. {1}, then remove {2}",
+            changed[0].place,
+            before,
+            os.path.dirname(changed[0].new),
         )
     for move in begun:
         if not move.replaces:

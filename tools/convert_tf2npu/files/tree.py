@@ -43,15 +43,15 @@ def read_tree(source: str) -> Tree:
         UsageError: there is no such file or folder.
     """
     if not os.path.lexists(source):
-        raise UsageError(f"file or folder not found: {source}")
+        raise UsageError("file or folder not found: {0}", source)
     try:
         mode = os.stat(source).st_mode
     except OSError as error:
-        raise UsageError(f"{source}: {error.strerror}")
+        raise UsageError("{0}: {1}", source, error.strerror)
     if stat.S_ISREG(mode):
         return Tree((Entry(os.path.basename(source), source, os.path.islink(source)),), (), ())
     if not stat.S_ISDIR(mode):
-        raise UsageError(f"{source} is neither a file nor a folder. Use -i - to read a script from a pipe")
+        raise UsageError("{0} is neither a file nor a folder. Use -i - to read a script from a pipe", source)
     entries: list[Entry] = []
     folders: list[str] = []
     left_out: list[str] = []
@@ -71,7 +71,7 @@ def read_tree(source: str) -> Tree:
                         folders.append(relative)
                         waiting.append(relative)
         except OSError as error:
-            raise UsageError(f"{error.filename}: {error.strerror}")
+            raise UsageError("{0}: {1}", error.filename, error.strerror)
     return Tree(tuple(sorted(entries)), tuple(sorted(folders)), tuple(sorted(left_out)))
 
 

@@ -9,6 +9,7 @@ import stat
 from .copying import are_same, build, copy_mode, differing, missing_in_same
 from .errors import UsageError
 from .extensions import NOTEBOOK
+from .message import Message
 from .staging import SUFFIX as STAGING, Staging
 from .transaction import put_in_place
 from .tree import Tree
@@ -43,7 +44,7 @@ def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, forc
         if made:
             os.makedirs(parent, exist_ok=True)
         if os.path.lexists(target) and not os.path.isdir(target):
-            raise UsageError(f"{target} exists and is not a folder")
+            raise UsageError("{0} exists and is not a folder", target)
         staging = Staging.beside(target)
         missing = None if os.path.lexists(staging.path) else missing_in_same(tree, new, target, single)
         if missing is None:
@@ -54,7 +55,7 @@ def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, forc
             copy_mode(source, target)  # last: a read-only folder cannot be moved
         return missing
     except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror or error}. Nothing was changed there")
+        raise UsageError("cannot write {0}: {1}. Nothing was changed there", target, error.strerror or error)
     finally:
         for folder in made if not done else ():
             if os.path.isdir(folder):
@@ -103,10 +104,13 @@ def _put(staging: Staging, target: str, tree: Tree, whole: bool, force: bool) ->
             pairs.append((written, place))
             changed += [entry.relative] if os.path.lexists(place) else []
     if changed and not force:
-        differ = "1 file that differs" if len(changed) == 1 else f"{len(changed)} files that differ"
+        differ = "1 file that differs" if len(changed) == 1 else Message("{0} files that differ", len(changed))
         raise UsageError(
-            f"{target} has {differ} ({', '.join(changed[:3])}{', ...' if len(changed) > 3 else ''}). "
-            "Choose another folder, or replace with --force"
+            "{0} has {1} ({2}{3}). Choose another folder, or replace with --force",
+            target,
+            differ,
+            ", ".join(changed[:3]),
+            ", ..." if len(changed) > 3 else "",
         )
     put_in_place(pairs, staging.journal, [target] + [os.path.join(target, folder) for folder in tree.folders])
 
@@ -142,8 +146,9 @@ def write_in_place(source: str, tree: Tree, new: dict[str, bytes]) -> None:
             put_in_place(pairs, staging.journal)
     except OSError as error:
         raise UsageError(
-            f"cannot write {error.filename2 or error.filename or 'a new file'}: {error.strerror or error}. "
-            "Nothing was changed"
+            "cannot write {0}: {1}. Nothing was changed",
+            error.filename2 or error.filename or "a new file",
+            error.strerror or error,
         )
 
 

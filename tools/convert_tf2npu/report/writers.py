@@ -47,7 +47,7 @@ class Reports:
         try:
             above = folder_above(self._folder)
             if not os.path.isdir(above):
-                raise UsageError(f"-r {folder}: {above} is not a folder")
+                raise UsageError("-r {0}: {1} is not a folder", folder, above)
             if above == self._folder:
                 above = os.path.dirname(above)
             staging = Staging(os.path.join(above, f".{os.path.basename(self._folder)}-reports{SUFFIX}"), folder)
@@ -57,7 +57,9 @@ class Reports:
             _write(self._report, staging.new)
         except OSError as error:
             self.discard()
-            raise UsageError(f"-r {folder}: cannot write the reports: {error.strerror or error}. Nothing was written")
+            raise UsageError(
+                "-r {0}: cannot write the reports: {1}. Nothing was written", folder, error.strerror or error
+            )
 
     def publish(self, exit_code: int) -> None:
         """Move the reports into their folder.
@@ -78,7 +80,7 @@ class Reports:
                 [self._folder],
             )
         except OSError as error:
-            raise UsageError(f"-r {self._folder}: cannot write the reports: {error.strerror or error}")
+            raise UsageError("-r {0}: cannot write the reports: {1}", self._folder, error.strerror or error)
 
     def discard(self) -> None:
         """Remove what was not published."""

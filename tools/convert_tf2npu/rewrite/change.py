@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple, Union
 
+from ..files.message import Message
 from ..syntax.source import Edit
 
 
@@ -24,11 +25,23 @@ class Change(NamedTuple):
     uses: tuple[str, ...] = ()
 
 
-class Finding(NamedTuple):
-    """A report of code that stays unchanged: the node, the reason, and the fix."""
-
+class _Report(NamedTuple):
     node: ast.AST
     message: str
+
+
+class Finding(_Report):
+    """A report of code that stays unchanged: the node, the reason, and the fix.
+
+    Args:
+        node: the node.
+        template, values: of the message.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, node: ast.AST, template: str, *values: object) -> Finding:
+        return super().__new__(cls, node, Message(template, *values))
 
 
 Result = Union[Change, Finding]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ..files.message import Message
 from ..project.context import Context
 from ..semantics.model import Call
 from ..semantics.signatures import bind
@@ -30,7 +31,7 @@ def configure_session(
     bound = bind(node, signature)
     name = "session_config" if "session_config" in signature else "config"
     config = bound.args.get(name)
-    message = f"{short} uses the NPU session configuration"
+    message = Message("{0} uses the NPU session configuration", short)
     if config is not None:
         if is_none(config):
             yield Change(call.node, message, (rename(source, config, "npu_config_proto()"),), ("npu_config_proto",))
@@ -42,8 +43,8 @@ def configure_session(
     if bound.hidden:
         yield Finding(
             call.node,
-            f"the arguments of {short} are hidden behind * or **. "
-            "Wrap their config in npu_config_proto(config_proto=...)",
+            "the arguments of {0} are hidden behind * or **. Wrap their config in npu_config_proto(config_proto=...)",
+            short,
         )
         return
     edit = add_argument(source, call.node, name + "=npu_config_proto()")

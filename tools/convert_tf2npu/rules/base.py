@@ -30,10 +30,11 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from ..files.message import Message
 from ..project.context import Context
 from ..rewrite.change import Change, Finding, Result
 
-__all__ = ["HOOKS", "Change", "Context", "Finding", "Result", "Rule"]
+__all__ = ["HOOKS", "Change", "Context", "Finding", "Message", "Result", "Rule"]
 HOOKS = "check_call", "check_method", "check_file", "check_last", "check_text"  # a rule defines one or more of these
 
 

@@ -101,7 +101,7 @@ def _has_result(rule: Rule, context: Context, call: Call) -> bool:
 
 
 def _unconverted(node: ast.Call, name: str) -> Finding:
-    return Finding(node, f"{name} inside an f-string cannot be converted. Move it to a separate line")
+    return Finding(node, "{0} inside an f-string cannot be converted. Move it to a separate line", name)
 
 
 def load() -> list[Rule]:

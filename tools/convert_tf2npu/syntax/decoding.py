@@ -6,6 +6,8 @@ import io
 import re
 import tokenize
 
+from ..files.message import Message
+
 BOM = b"\xef\xbb\xbf"
 
 
@@ -49,13 +51,16 @@ def decoded(body: bytes, encoding: str) -> str:
         before = body[: error.start]
         line_start = max(before.rfind(b"\n"), before.rfind(b"\r")) + 1
         raise SourceError(
-            f"byte 0x{body[error.start]:02x} is not {encoding} text; declare the encoding in the first line, as in "
-            '"# -*- coding: latin-1 -*-"',
+            Message(
+                'byte 0x{0} is not {1} text; declare the encoding in the first line, as in "# -*- coding: latin-1 -*-"',
+                f"{body[error.start]:02x}",
+                encoding,
+            ),
             1 + len(re.findall(rb"\r\n|\r|\n", before)),
             error.start - line_start + 1,
         )
     if text.encode(encoding) != body:
-        raise SourceError(f"its {encoding} text does not encode back to the same bytes")
+        raise SourceError(Message("its {0} text does not encode back to the same bytes", encoding))
     return text
 
 
@@ -73,6 +78,6 @@ def encoding_of(raw: bytes) -> str:
         found = tokenize.detect_encoding(io.BytesIO(head).readline)[0]
     except SyntaxError as error:
         if "unknown encoding" in str(error):
-            raise SourceError(f"{error} in its coding cookie", 1, 1)
+            raise SourceError(Message("{0} in its coding cookie", error), 1, 1)
         return "utf-8"  # not UTF-8 at all: reported with the position when the file is decoded
     return "utf-8" if found == "utf-8-sig" else found

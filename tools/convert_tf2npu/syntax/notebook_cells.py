@@ -6,6 +6,7 @@ import json
 from codecs import BOM_UTF8 as BOM  # before a script it makes Python ignore a coding cookie
 from typing import Any, NamedTuple
 
+from ..files.message import Message
 from .ipython_magics import python_of
 from .json_text import Span, members
 from .source import Source, SourceError
@@ -68,14 +69,17 @@ def load(raw: bytes) -> tuple[str, Any]:
         content = json.loads(text[1:] if text.startswith("\ufeff") else text)
     except UnicodeDecodeError as error:
         raise CellError(
-            f"no notebook: byte 0x{raw[error.start]:02x} is not UTF-8", 1 + raw.count(b"\n", 0, error.start)
+            Message("no notebook: byte 0x{0} is not UTF-8", f"{raw[error.start]:02x}"),
+            1 + raw.count(b"\n", 0, error.start),
         )
     except json.JSONDecodeError as error:
-        raise CellError(f"no notebook: it is not JSON: {error.msg}", error.lineno, error.colno)
+        raise CellError(Message("no notebook: it is not JSON: {0}", error.msg), error.lineno, error.colno)
     if isinstance(content, dict) and "worksheets" in content:
         raise CellError(
-            'a notebook of format {}; save it in format 4 first, with "jupyter nbconvert '
-            '--to notebook --inplace"'.format(content.get("nbformat", 3))
+            Message(
+                'a notebook of format {0}; save it in format 4 first, with "jupyter nbconvert --to notebook --inplace"',
+                content.get("nbformat", 3),
+            )
         )
     if not isinstance(content, dict) or not isinstance(content.get("cells"), list):
         raise CellError("no notebook: it has no list of cells")

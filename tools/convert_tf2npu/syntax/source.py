@@ -14,6 +14,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING, Iterable
 
+from ..files.message import Message
 from .decoding import BOM, SourceError, decoded, encoding_of
 from .edits import Edit, ordered
 from .py37.start_positions import starts_as_recorded
@@ -73,9 +74,9 @@ class Source:
                 tree = ast.parse(self.text)
         except SyntaxError as error:
             version = "{}.{}".format(*sys.version_info)
-            message = f"not Python {version}: {error.msg}"
+            message = Message("not Python {0}: {1}", version, error.msg)
             if _PYTHON2_HINT.search("{} {}".format(error.msg, error.text or "")):
-                message = f"not Python {version}: {error.msg} (Python 2? convert it with 2to3 first)"
+                message = Message("not Python {0}: {1} (Python 2? convert it with 2to3 first)", version, error.msg)
             raise SourceError(message, error.lineno or 0, error.offset or 0)
         except (RecursionError, MemoryError):
             raise SourceError("its code is nested too deeply for the Python parser")
@@ -98,7 +99,7 @@ class Source:
         try:
             self._places.find(node)
         except ValueError as error:
-            raise SourceError(f"its nodes cannot be placed: {error}")
+            raise SourceError(Message("its nodes cannot be placed: {0}", error))
 
     def is_placed(self, node: ast.AST, string: ast.AST) -> bool:
         """Return True if the position of an expression inside an f-string is reliable.
@@ -228,7 +229,7 @@ class Source:
         done = 0
         for edit in ordered(edits):
             if edit.start < done:
-                raise ValueError(f"edits overlap at offset {edit.start}")
+                raise ValueError(Message("edits overlap at offset {0}", edit.start))
             pieces += [self.text[done : edit.start], edit.new]
             done = edit.end
         pieces.append(self.text[done:])

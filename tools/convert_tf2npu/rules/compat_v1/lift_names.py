@@ -167,15 +167,17 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
                 reported.add(use.root.id)
                 yield Finding(
                     node,
-                    f"{use.root.id} is not imported here as tf.compat.v1. "
-                    f"Define it as tensorflow.compat.v1, so that this is tf.compat.v1.{rest_of(use.name)}",
+                    "{0} is not imported here as tf.compat.v1. "
+                    "Define it as tensorflow.compat.v1, so that this is tf.compat.v1.{1}",
+                    use.root.id,
+                    rest_of(use.name),
                 )
             continue
         string = names.strings.get(use.root)
         if string is None or source.is_placed(use.whole, string):
             yield Change(node, "lifted to tf.compat.v1", (edit,))
         else:
-            yield Finding(node, f"a name inside an f-string cannot be converted. Write {use.root.id}.compat.v1 here")
+            yield Finding(node, "a name inside an f-string cannot be converted. Write {0}.compat.v1 here", use.root.id)
 
 
 def _in_place(context: Context, use: Use) -> Edit | None:
@@ -231,7 +233,8 @@ def _switch(context: Context) -> Iterator[Result]:
     if place.is_manual:
         yield Finding(
             place.statement,
-            f"this entry script does not disable TensorFlow 2 behavior. Call tf.compat.v1.{_SWITCH} at its start",
+            "this entry script does not disable TensorFlow 2 behavior. Call tf.compat.v1.{0} at its start",
+            _SWITCH,
         )
         return
     lines = [f"{place.module or place.local}.{_SWITCH}"]

@@ -69,7 +69,7 @@ from typing import Iterator, Tuple
 from ...rewrite.spans import Spans
 from ...tf_api.v1_fate import NOWHERE, became, is_lifted, rest_of
 from ...tf_api.v1_tables import CHANGED, PRIVATE
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 from .contrib.advice import advice
 from .contrib.contrib_uses import below_contrib
 from .contrib.plan import plan
@@ -82,7 +82,7 @@ _ADVICE = {
     "keras.utils.HDF5Matrix": "Read the file with h5py",
     "keras.mixed_precision.experimental": "Set precision_mode_v2 on the NPU session",
     "pywrap_tensorflow": "Write from tensorflow.python import pywrap_tensorflow, or use tf.train.NewCheckpointReader",
-    "examples.tutorials.mnist": "Use tf.keras.datasets.mnist.load_data()",
+    "examples.tutorials.mnist": Message("Use {0}", "tf.keras.datasets.mnist.load_data()"),
 }
 _COPY = "Copy its source from TensorFlow 1.15, or remove it"
 
@@ -110,11 +110,14 @@ def _all(context: Context, replaced: Spans) -> Iterator[_Removed]:
             yield (
                 node,
                 "",
-                f"a comment inside this code prevents the conversion of {full}. "
-                "Move the comment before the statement and run the tool again",
+                Message(
+                    "a comment inside this code prevents the conversion of {0}. "
+                    "Move the comment before the statement and run the tool again",
+                    full,
+                ),
             )
         else:
-            yield node, "contrib." + name, f"{full} was removed in TensorFlow 2. {advice(name)}"
+            yield node, "contrib." + name, Message("{0} was removed in TensorFlow 2. {1}", full, advice(name))
     for statement in context.names.places:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             yield from _imported(context, statement)
@@ -131,7 +134,11 @@ def _imported(context: Context, statement: ast.stmt) -> Iterator[_Removed]:
         for alias in statement.names:
             if alias.name.startswith("tensorflow.contrib.") and alias.asname is None:
                 name = below_contrib(alias.name) or ""
-                yield statement, "contrib." + name, f"{alias.name} was removed in TensorFlow 2. {advice(name)}"
+                yield (
+                    statement,
+                    "contrib." + name,
+                    Message("{0} was removed in TensorFlow 2. {1}", alias.name, advice(name)),
+                )
         return
     assert isinstance(statement, ast.ImportFrom)
     module = statement.module or ""
@@ -142,10 +149,10 @@ def _imported(context: Context, statement: ast.stmt) -> Iterator[_Removed]:
         name = module + "." + alias.name
         if alias.name == "*" and below_contrib(module) is not None:
             fix = advice(below_contrib(module) or "")
-            yield statement, name, f"{module} was removed in TensorFlow 2. {fix}"
+            yield statement, name, Message("{0} was removed in TensorFlow 2. {1}", module, fix)
         elif rest_of(module).startswith("examples"):
             fix = _ADVICE.get(rest_of(module), _COPY)
-            yield statement, module, f"{module} was removed in TensorFlow 2. {fix}"
+            yield statement, module, Message("{0} was removed in TensorFlow 2. {1}", module, fix)
         elif module.startswith("tensorflow.python."):
             yield from _private(statement, name)
         elif became(name) == NOWHERE:
@@ -154,8 +161,13 @@ def _imported(context: Context, statement: ast.stmt) -> Iterator[_Removed]:
             yield (
                 statement,
                 name,
-                f"{alias.name} cannot be imported from tf.compat.v1 in all versions of TensorFlow 2. Write "
-                f"import tensorflow.compat.v1 as tf and {alias.asname or alias.name} = tf.{rest_of(name)}",
+                Message(
+                    "{0} cannot be imported from tf.compat.v1 in all versions of TensorFlow 2. Write "
+                    "import tensorflow.compat.v1 as tf and {1} = tf.{2}",
+                    alias.name,
+                    alias.asname or alias.name,
+                    rest_of(name),
+                ),
             )
 
 
@@ -167,7 +179,7 @@ def _used(context: Context, use: Use) -> Iterator[_Removed]:
         if root and not rest_of(root):
             words = rest.split(".")
             line = f"from tensorflow.{'.'.join(words[:-1])} import {words[-1]}"
-            yield node, use.name, f"tf.compat.v1 has no tf.python. Write {line}"
+            yield node, use.name, Message("tf.compat.v1 has no tf.python. Write {0}", line)
     elif became(use.name) == NOWHERE:
         yield node, use.name, _removed(rest)
     elif rest in CHANGED and isinstance(node, ast.Call) and use.whole is node.func:
@@ -178,7 +190,7 @@ def _used(context: Context, use: Use) -> Iterator[_Removed]:
 
 def _removed(rest: str) -> str:
     fix = next((text for name, text in _ADVICE.items() if (rest + ".").startswith(name + ".")), _COPY)
-    return f"tf.{rest} was removed in TensorFlow 2. {fix}"
+    return Message("tf.{0} was removed in TensorFlow 2. {1}", rest, fix)
 
 
 def _private(node: ast.AST, name: str) -> Iterator[_Removed]:
@@ -187,16 +199,22 @@ def _private(node: ast.AST, name: str) -> Iterator[_Removed]:
     for word in PRIVATE.get(module, "").split():
         own, _, public = word.partition("=")
         if own == last:
-            fix = f"Use tf.{public}" if public else "Replace this private name with a public one"
-            yield node, name, f"{last} was removed from {module} in later versions of TensorFlow. {fix}"
+            fix = Message("Use tf.{0}", public) if public else "Replace this private name with a public one"
+            yield (
+                node,
+                name,
+                Message("{0} was removed from {1} in later versions of TensorFlow. {2}", last, module, fix),
+            )
 
 
 def _order(call: ast.Call, rest: str) -> str:
     fine, gone = CHANGED[rest]
     if len(call.args) > fine and not any(isinstance(a, ast.Starred) for a in call.args):
-        return f"the arguments of tf.{rest} changed in TensorFlow 2. Pass them by name from number {fine + 1} on"
+        return Message(
+            "the arguments of tf.{0} changed in TensorFlow 2. Pass them by name from number {1} on", rest, fine + 1
+        )
     given = [keyword.arg for keyword in call.keywords if keyword.arg in gone.split()]
-    return f"tf.{rest} has no argument {given[0]} in TensorFlow 2. Remove it" if given else ""
+    return Message("tf.{0} has no argument {1} in TensorFlow 2. Remove it", rest, given[0]) if given else ""
 
 
 def _is_tried(context: Context, node: ast.AST) -> bool:

@@ -21,7 +21,7 @@ from ...semantics.signatures import Bound
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant
 from ...syntax.source import one_line
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Message, Result
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -83,7 +83,8 @@ def check_last_batch(
         yield Finding(
             call.node,
             "each bucket of group_by_window ends with a partial batch. "
-            f"Pass {static.flag}=True if windows hold full batches, or use npu_shim.data.bucket_by_length",
+            "Pass {0}=True if windows hold full batches, or use npu_shim.data.bucket_by_length",
+            static.flag,
         )
         return
     if in_map_function(context, call.node):
@@ -91,7 +92,8 @@ def check_last_batch(
     if bound.hidden and static.flag:
         yield Finding(
             call.node,
-            f"the arguments of this batch call are hidden behind * or **. Pass {static.flag}=True in training",
+            "the arguments of this batch call are hidden behind * or **. Pass {0}=True in training",
+            static.flag,
         )
         return
     size = _size(context, bound, source, call.where)
@@ -111,16 +113,18 @@ def check_last_batch(
     if edit:
         yield Change(
             call.node,
-            f"batches made static without loss: {harmless}"
+            Message("batches made static without loss: {0}", harmless)
             if harmless
-            else f"training batches made static (see {phase.because})",
+            else Message("training batches made static (see {0})", phase.because),
             (edit,),
         )
         return
     if harmless and static.flag:
         yield Finding(
             call.node,
-            f"the batch dimension is dynamic. Pass {static.flag}=True, which drops no example: {harmless}",
+            "the batch dimension is dynamic. Pass {0}=True, which drops no example: {1}",
+            static.flag,
+            harmless,
         )
         return
     yield Finding(call.node, _message(context, call.node, phase, value is not None, static, brief(context, whole)))
@@ -155,16 +159,19 @@ def _what_is_lost(context: Context, call: Call, size: Size | None, source: ast.A
         return ""
     rows, batch = size
     if rows < batch:
-        return (
-            f"the batch size {batch} is larger than this dataset of {rows}, so drop_remainder=True would leave no "
-            f"batch. Write batch({rows}, drop_remainder=True)"
+        return Message(
+            "the batch size {0} is larger than this dataset of {1}, so drop_remainder=True would leave no "
+            "batch. Write batch({2}, drop_remainder=True)",
+            batch,
+            rows,
+            rows,
         )
-    dropped = f"would drop the same {rows % batch} of {rows} examples in each epoch"
+    dropped = Message("would drop the same {0} of {1} examples in each epoch", rows % batch, rows)
     if is_cached(context, call.node):
-        return f"drop_remainder=True before cache() {dropped}. Cache before shuffle and batch, and pass it"
+        return Message("drop_remainder=True before cache() {0}. Cache before shuffle and batch, and pass it", dropped)
     if is_mixed(context, source, call.where):
         return ""
-    return f"drop_remainder=True {dropped}. Call shuffle({rows}) before batch, and pass it"
+    return Message("drop_remainder=True {0}. Call shuffle({1}) before batch, and pass it", dropped, rows)
 
 
 def _why_no_partial_batch(
@@ -174,51 +181,47 @@ def _why_no_partial_batch(
     if constant(bound.args.get("batch_size")) == (1,):
         return "a batch is one example"
     if size is not None and size.rows % size.batch == 0:
-        return f"{size.batch} divides the {size.rows} examples"
+        return Message("{0} divides the {1} examples", size.batch, size.rows)
     return "the dataset repeats forever" if source is not None and repeats_forever(context, source, where) else ""
 
 
 def _message(context: Context, node: ast.Call, phase: Phase, given: bool, static: StaticBatch, shown: str) -> str:
     """Return the message for a call whose last batch stays dynamic."""
     pad = static.pad.replace("%s", shown)
-    feeds = f"this dataset feeds {_listed(phase)} (see {phase.because})"
+    feeds = Message("this dataset feeds {0} (see {1})", _listed(phase), phase.because)
 
-    def drop(condition: str) -> str:
+    def drop(condition: str) -> Message:
         if not static.flag:
             fix = static.drop.replace("%s", shown)
-            return f"use {fix}" if condition == "True" else f"use {fix} if {condition}"
-        return f"pass {static.flag}={condition} instead of False" if given else f"pass {static.flag}={condition}"
+            return Message("use {0}", fix) if condition == "True" else Message("use {0} if {1}", fix, condition)
+        return Message("pass {0}={1} instead of False" if given else "pass {0}={1}", static.flag, condition)
 
     if phase.name == TRAIN:
-        return f"{feeds}. {_sentence(drop('True'))}"
+        return Message("{0}. {1}", feeds, drop("True").as_sentence())
     if phase.phases and phase.complete and TRAIN not in phase.phases:
         if phase.name == PREDICT:
-            return f"{feeds}. Without NPUEstimator, use {pad} and its mask"
-        return f"{feeds}. Use {pad} and its mask"
+            return Message("{0}. Without NPUEstimator, use {1} and its mask", feeds, pad)
+        return Message("{0}. Use {1} and its mask", feeds, pad)
     if phase.shared:
         trained = brief(context, phase.trained) if phase.trained is not None else "dataset"
-        return f"{feeds}. Only in training, use npu_shim.data.enforce_static_batch({trained})"
+        return Message("{0}. Only in training, use npu_shim.data.enforce_static_batch({1})", feeds, trained)
     flag = training_flag(context, node)
     if flag:
-        feeds = "this dataset feeds training and evaluation"
+        feeds = Message("this dataset feeds training and evaluation")
         if len(phase.phases) > 1:
-            feeds = f"this dataset feeds training and evaluation (see {phase.because})"
-        return f"{feeds}. {_sentence(drop(flag))}"
+            feeds = Message("this dataset feeds training and evaluation (see {0})", phase.because)
+        return Message("{0}. {1}", feeds, drop(flag).as_sentence())
     if phase.phases and phase.complete:
         function = next((p.name for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)), "its function")
-        return f"{feeds}. Add an is_training argument to {function} and {drop('is_training')}"
-    evidence = f" (not all of {phase.because} show it)" if phase.phases else ""
-    feeds = f"unclear if this dataset feeds training or evaluation{evidence}"
-    return f"{feeds}. {_sentence(drop('True'))} in training, else use npu_shim.data.pad_last_batch"
+        return Message("{0}. Add an is_training argument to {1} and {2}", feeds, function, drop("is_training"))
+    evidence = Message(" (not all of {0} show it)", phase.because) if phase.phases else ""
+    feeds = Message("unclear if this dataset feeds training or evaluation{0}", evidence)
+    return Message("{0}. {1} in training, else use npu_shim.data.pad_last_batch", feeds, drop("True").as_sentence())
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _listed(phase: Phase) -> str:
+def _listed(phase: Phase) -> Message:
     few = phase.phases - {OTHER, PREPARE}
-    return _TOGETHER.get(phase.phases if len(few) < 2 else few, "".join(few or phase.phases))
+    return Message(_TOGETHER.get(phase.phases if len(few) < 2 else few, "".join(few or phase.phases)))
 
 
 def brief(context: Context, node: ast.AST) -> str:

@@ -215,7 +215,7 @@ from ...semantics.signatures import bind
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
 from ...syntax.source import Edit
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Message, Result
 
 CODE = "NPU116"
 DELIBERATE = "replaces the mixed precision of Keras with that of the NPU"
@@ -251,7 +251,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if (name in _REWRITES or _is_of_options(call)) and not in_test(context, call.node):
             yield Finding(
                 call.node,
-                f"the NPU has its own mixed precision. Remove this call and {_mixed_precision(context, True)}",
+                "the NPU has its own mixed precision. Remove this call and {0}",
+                _mixed_precision(context, True),
             )
         return
     if name in _POLICIES or name in KERAS_OPTIMIZERS:
@@ -260,14 +261,15 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         elif not trains_eagerly(context) and (name in KERAS_OPTIMIZERS or _is_mixed(context, call)):
             yield Finding(
                 call.node,
-                f"the NPU has its own mixed precision. Remove {last_part(name)} and {_mixed_precision(context)}",
+                "the NPU has its own mixed precision. Remove {0} and {1}",
+                last_part(name),
+                _mixed_precision(context),
             )
         return
     given = bind(call.node, ("opt", "loss_scale")).args.get("loss_scale") if name in _OPTIMIZERS else call.node
     if _is_used_by_rewrite(context, given, call.where):
         yield Finding(
-            call.node,
-            f"the graph rewrite uses this scale too. Instead of the rewrite, {_mixed_precision(context)}",
+            call.node, "the graph rewrite uses this scale too. Instead of the rewrite, {0}", _mixed_precision(context)
         )
         return
     found = set(context.called.values())
@@ -275,8 +277,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if not literal and not (found & _OPTIMIZERS if name in _MANAGERS else found & _MANAGERS):
         yield Finding(
             call.node,
-            f"{last_part(name)} must be converted together with its optimizer or manager. Write "
+            "{0} must be converted together with its optimizer or manager. Write "
             "NPULossScaleOptimizer(opt, FixedLossScaleManager(...))",
+            last_part(name),
         )
         return
     edits, uses = loss_scale_edits(context, call.node, name)
@@ -319,7 +322,9 @@ def _of_keras(context: Context, call: Call, name: str) -> Iterator[Result]:
         scales = not KERAS_OPTIMIZERS.isdisjoint(context.called.values())
         yield Finding(
             call.node,
-            f"the NPU has its own mixed precision. Remove {last_part(name)} and {_mixed_precision(context, not scales)}",
+            "the NPU has its own mixed precision. Remove {0} and {1}",
+            last_part(name),
+            _mixed_precision(context, not scales),
         )
 
 
@@ -343,14 +348,14 @@ def _mixed_precision(context: Context, scale: bool = False) -> str:
     """Return how the programs that a file belongs to set the mixed precision of the NPU, and scale the loss."""
     if is_two(context):
         if scale:
-            return f"write {_OPTION} before npu.open() and use NpuLossScaleOptimizer"
-        return f"write {_OPTION} before npu.open()"
+            return Message("write {0} before npu.open() and use NpuLossScaleOptimizer", _OPTION)
+        return Message("write {0} before npu.open()", _OPTION)
     texts = program_texts(context)
     if any((b"Estimator(" in raw or b"RunConfig(" in raw) and _ESTIMATOR.search(raw) for raw in texts):
         return "pass precision_mode='allow_mix_precision' to NPURunConfig"
     if "keras" in context.source.text.lower() and not any(b"Session(" in raw for raw in texts):
-        return f"write set_keras_session_npu_config(config={_CONFIG})"
-    return f"pass config={_CONFIG} to the session"
+        return Message("write set_keras_session_npu_config(config={0})", _CONFIG)
+    return Message("pass config={0} to the session", _CONFIG)
 
 
 def _is_mixed(context: Context, call: Call) -> bool:

@@ -163,11 +163,9 @@ CALLS = _OF_TENSORFLOW | {"tensorflow.tanh", "tensorflow.sigmoid", "tensorflow.e
 _COMMENT = re.compile(r"[ \t]*(#[^\r\n]*)")
 _LAYERS = ("tensorflow.keras.layers.", "tensorflow.layers.")
 _ACTIVATION = "tensorflow.keras.layers.Activation"
-_ERF = "erf form of gelu. Use {} (tanh form) if a difference of up to 5e-4 is acceptable"
+_ERF = "erf form of gelu. Use {0} (tanh form) if a difference of up to 5e-4 is acceptable"
 _OPERATOR = "npu_unary_ops.gelu"
-_FAST = (
-    "the NPU has a faster gelu. Use {} (import npu_shim.npu_device as npu) if a difference of up to 0.021 is acceptable"
-)
+_FAST = "the NPU has a faster gelu. Use {0} (import npu_shim.npu_device as npu) if a difference of up to 0.021 is acceptable"
 _DONE = "gelu replaced with the NPU operator"
 
 
@@ -230,7 +228,8 @@ def _of_tensorflow(context: Context, node: ast.Call) -> Iterator[Result]:
 
 def _finding(context: Context, node: ast.AST, before: str = "") -> Finding:
     """Return the finding for a form of gelu that the NPU computes in another one."""
-    return Finding(node, _FAST.format(before + "npu.ops.gelu") if is_two(context) else _ERF.format(before + _OPERATOR))
+    template, operator = (_FAST, "npu.ops.gelu") if is_two(context) else (_ERF, _OPERATOR)
+    return Finding(node, template, before + operator)
 
 
 def _function(context: Context, function: Function) -> Change:

@@ -45,6 +45,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     yield Finding(
         call.node,
-        f"{last_part(name)} uses the dropout of TensorFlow. For the NPU operator write "
+        "{0} uses the dropout of TensorFlow. For the NPU operator write "
         '"from npu_shim.estimator.npu import npu_convert_dropout"',
+        last_part(name),
     )

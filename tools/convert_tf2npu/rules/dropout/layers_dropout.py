@@ -145,10 +145,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     elif bound.given("noise_shape"):
         reason = "has a noise_shape"
     if reason or training is None:
-        yield Finding(
-            call.node,
-            f"{_NAME} {reason}. Write npu_ops.dropout(x, keep_prob=1 - rate) for training",
-        )
+        yield Finding(call.node, "{0} {1}. Write npu_ops.dropout(x, keep_prob=1 - rate) for training", _NAME, reason)
         return
     rate = bound.args.get("rate")
     yield convert(

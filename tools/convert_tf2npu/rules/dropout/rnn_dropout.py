@@ -33,7 +33,7 @@ from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant
 from ...syntax.source import one_line
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU246"
 CALLS = frozenset({"tensorflow.nn.rnn_cell.DropoutWrapper", "tensorflow.contrib.rnn.DropoutWrapper"})
@@ -56,7 +56,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         first, last = dropped[0], dropped[-1]
         whole = f"npu_ops.dropout({first})"
         if first is not last:
-            whole = f"npu_ops.dropout({first}) and npu_ops.dropout({last})"
+            whole = Message("npu_ops.dropout({0}) and npu_ops.dropout({1})", first, last)
         yield Finding(
-            call.node, f"this drops in each time step. Use the cell itself, and for the whole layer write {whole}"
+            call.node, "this drops in each time step. Use the cell itself, and for the whole layer write {0}", whole
         )

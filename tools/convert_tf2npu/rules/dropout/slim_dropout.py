@@ -133,7 +133,12 @@ def _finding(context: Context, bound: Bound, call: Call, reason: str) -> Finding
     )
     return Finding(
         call.node,
-        f"{_NAME} {reason}. Write npu_ops.dropout({x}, keep_prob={keep}) if is_training else {x}",
+        "{0} {1}. Write npu_ops.dropout({2}, keep_prob={3}) if is_training else {4}",
+        _NAME,
+        reason,
+        x,
+        keep,
+        x,
     )
 
 

@@ -62,8 +62,9 @@ def convert(context: Context, dropout: Dropout, name: str) -> Result:
     if edits is None or inputs is None:
         return Finding(
             node,
-            f"{name} has a comment or an argument order that cannot be converted. "
+            "{0} has a comment or an argument order that cannot be converted. "
             "Write npu_ops.dropout(x, keep_prob=...) for training",
+            name,
         )
     if dropout.training is None or constant(dropout.training) is not None:
         return Change(node, "dropout replaced with the NPU operator", tuple(edits), ("npu_ops",))
@@ -74,19 +75,16 @@ def convert(context: Context, dropout: Dropout, name: str) -> Result:
     )
     if _is_tensor(context.names, dropout.training, dropout.call.where):
         return Finding(
-            node,
-            f"the condition of {name} is a tensor. Write tf.cond({test}, lambda: {value}, lambda: {x})",
+            node, "the condition of {0} is a tensor. Write tf.cond({1}, lambda: {2}, lambda: {3})", name, test, value, x
         )
     choice = _conditional(test, dropout.training, value, x)
     if not is_static(context.names, dropout.training, dropout.call.where):
         return Finding(
-            node,
-            f"the condition of {name} may be a tensor. Write {choice}, or use tf.cond for a tensor",
+            node, "the condition of {0} may be a tensor. Write {1}, or use tf.cond for a tensor", name, choice
         )
     if not _is_plain(inputs):
         return Finding(
-            node,
-            f"the input of {name} is an expression. Assign it to x and write {choice.replace(x, 'x')}",
+            node, "the input of {0} is an expression. Assign it to x and write {1}", name, choice.replace(x, "x")
         )
     text = _conditional(source.segment(dropout.training), dropout.training, "", source.segment(inputs))
     edits += _choice(context, node, text)

@@ -79,4 +79,4 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         replacement = (
             reduced or "rows, valid = npu_shim.data.masked_select(x, mask, MOST) and mask what follows with valid"
         )
-    yield Finding(call.node, f"dynamic number of rows: the NPU recompiles for each. Write {replacement}")
+    yield Finding(call.node, "dynamic number of rows: the NPU recompiles for each. Write {0}", replacement)

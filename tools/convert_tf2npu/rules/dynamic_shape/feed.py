@@ -100,14 +100,16 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         return
     fetched = bound.args.get("fetches", function.value)
     if any(TRAIN in phases_in(word) or word in ("optimizer", "opt") for word in _names_in(fetched)):
-        yield Finding(call.node, f"{_RECOMPILES}Drop it in training: {full_range(context, found[0][1])}")
+        yield Finding(call.node, "{0}Drop it in training: {1}", _RECOMPILES, full_range(context, found[0][1]))
     else:
         whole = ", ".join(f"{text_of(context, key)}: {text_of(context, piece.whole)}" for key, piece in found)
         size = text_of(context, found[0][1].size)
         yield Finding(
             call.node,
-            f"{_RECOMPILES}Write for feed, real in npu_shim.data.padded_batches({{{whole}}}, {size}): "
-            "and keep [:real] of the results",
+            "{0}Write for feed, real in npu_shim.data.padded_batches({{{1}}}, {2}): and keep [:real] of the results",
+            _RECOMPILES,
+            whole,
+            size,
         )
 
 

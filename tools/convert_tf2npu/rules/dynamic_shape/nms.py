@@ -60,12 +60,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             given = call.node.args[5]
         if None in keywords or (given is not None and constant(given) != (False,)):
             return
-        yield Finding(
-            call.node,
-            f"{_RECOMPILES}. Pass pad_to_max_output_size=True and mask the boxes beyond valid",
-        )
+        yield Finding(call.node, "{0}. Pass pad_to_max_output_size=True and mask the boxes beyond valid", _RECOMPILES)
         return
     yield Finding(
-        call.node,
-        f"{_RECOMPILES}. Use tf.image.non_max_suppression_padded(..., pad_to_max_output_size=True)",
+        call.node, "{0}. Use tf.image.non_max_suppression_padded(..., pad_to_max_output_size=True)", _RECOMPILES
     )

@@ -82,8 +82,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         not bound.given("padded_shapes") and not bound.hidden or _has_dynamic_length(context, shapes, call.where)
     ):
         yield Finding(
-            call.node,
-            f"{_RECOMPILES}. Give padded_shapes a fixed length, or use npu_shim.data.bucket_by_length",
+            call.node, "{0}. Give padded_shapes a fixed length, or use npu_shim.data.bucket_by_length", _RECOMPILES
         )
 
 
@@ -91,7 +90,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     bound = bind(call.node, BUCKET_BY_LENGTH)
     given = bound.args.get("pad_to_bucket_boundary")
     if not bound.hidden and (given is None or constant(given) == (False,)) and not stays_on_host(context, call.node):
-        yield Finding(call.node, f"{_RECOMPILES}. Pass pad_to_bucket_boundary=True and few boundaries")
+        yield Finding(call.node, "{0}. Pass pad_to_bucket_boundary=True and few boundaries", _RECOMPILES)
 
 
 def _has_dynamic_length(context: Context, shapes: ast.AST | None, where: Where) -> bool:

@@ -67,7 +67,7 @@ from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call, Where
 from ...semantics.signatures import Bound, bind
 from ...syntax.expressions import is_none, last_name
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU234"
 _SPARSE = "tensorflow.sparse_placeholder"
@@ -86,18 +86,20 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if places[0].node is not call.node:
         return
     if name == _SPARSE:
-        placeholders = "sparse placeholder" if len(places) == 1 else f"{len(places)} sparse placeholders"
+        placeholders = "sparse placeholder" if len(places) == 1 else Message("{0} sparse placeholders", len(places))
         yield Finding(
             call.node,
-            f"{placeholders}: the NPU recompiles for each new number of values. Feed dense tensors, or the same number "
+            "{0}: the NPU recompiles for each new number of values. Feed dense tensors, or the same number "
             "of values each time",
+            placeholders,
         )
         return
-    placeholders = "placeholder" if len(places) == 1 else f"{len(places)} placeholders"
+    placeholders = "placeholder" if len(places) == 1 else Message("{0} placeholders", len(places))
     yield Finding(
         call.node,
-        f"{placeholders} with a dynamic shape: the NPU recompiles for each new shape. Give every dimension, including "
+        "{0} with a dynamic shape: the NPU recompiles for each new shape. Give every dimension, including "
         "the batch; pad the last batch with npu_shim.data.padded_batches",
+        placeholders,
     )
 
 

@@ -46,6 +46,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             others = "write it in TensorFlow, or set mix_compile_mode=True"
         yield Finding(
             call.node,
-            f"{last_part(name)} runs Python on the host, and its result has no static shape. "
-            f"Move it into dataset.map, {others}",
+            "{0} runs Python on the host, and its result has no static shape. Move it into dataset.map, {1}",
+            last_part(name),
+            others,
         )

@@ -76,6 +76,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     back = "" if time_first else " and transpose back"
     yield Finding(
         call.node,
-        "the time steps run in a loop. For a fixed number of steps, write "
-        f"npu_rnn.npu_dynamic_rnn({cell}, {time_major}, ...){back}",
+        "the time steps run in a loop. For a fixed number of steps, write npu_rnn.npu_dynamic_rnn({0}, {1}, ...){2}",
+        cell,
+        time_major,
+        back,
     )

@@ -73,6 +73,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if runs_on_npu(context, call.node) and first_call(context, call, CALLS, context.names.tree):
         yield Finding(
             call.node,
-            f"{last_part(name)} runs on the host, because the NPU has no strings. "
+            "{0} runs on the host, because the NPU has no strings. "
             "Move it into dataset.map and pass the model padded numbers",
+            last_part(name),
         )

@@ -52,4 +52,4 @@ _ADVICE = {"unique": "Write values, valid, index = npu_shim.data.unique_padded(x
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if runs_on_npu(context, call.node):
         advice = _ADVICE.get(last_part(name), _SUMMED)
-        yield Finding(call.node, f"dynamic number of values: the NPU recompiles for each. {advice}")
+        yield Finding(call.node, "dynamic number of values: the NPU recompiles for each. {0}", advice)

@@ -62,7 +62,7 @@ from ...rewrite.call_edits import add_argument, rename, wrap
 from ...semantics.model import Call
 from ...semantics.tf_types import READY_MADE, Type
 from ...syntax.expressions import is_none, last_part
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Message, Result
 
 CODE = "NPU104"
 CALLS = READY_MADE
@@ -77,10 +77,11 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if None in keywords or len(call.node.args) > _BY_PLACE:
         yield Finding(
             call.node,
-            f"the run configuration of {short} is not visible. Pass config=npu_run_config_init(run_config=...)",
+            "the run configuration of {0} is not visible. Pass config=npu_run_config_init(run_config=...)",
+            short,
         )
         return
-    message = f"run configuration of {short} prepared for the NPU"
+    message = Message("run configuration of {0} prepared for the NPU", short)
     uses = ("npu_run_config_init",)
     place = _PLACES.get(name or "", _BY_PLACE)
     config = keywords.get("config") or (call.node.args[place] if len(call.node.args) > place else None)

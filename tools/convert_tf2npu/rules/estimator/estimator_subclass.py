@@ -50,5 +50,11 @@ def check_file(context: Context) -> Iterator[Result]:
             if name in _NPU:
                 new, more = _NPU[name]
                 yield Finding(
-                    base, f"{node.name} is a subclass of {last_part(name)}. Write class {node.name}({new}){more}"
+                    base,
+                    "{0} is a subclass of {1}. Write class {2}({3}){4}",
+                    node.name,
+                    last_part(name),
+                    node.name,
+                    new,
+                    more,
                 )

@@ -93,7 +93,7 @@ from ...semantics.signatures import RUN_CONFIG, Bound, bind
 from ...semantics.tf_types import RUN_CONFIGS
 from ...syntax.expressions import constant, is_none
 from ...syntax.source import Edit, Source
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Message, Result
 
 CODE = "NPU102"
 CALLS = RUN_CONFIGS
@@ -127,7 +127,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         )
         yield Change(
             call.node,
-            f"RunConfig keeps its class because of {', '.join(foreign)} and is prepared for the NPU",
+            Message("RunConfig keeps its class because of {0} and is prepared for the NPU", ", ".join(foreign)),
             tuple(prepared + ([summaries] if summaries else [])),
             ("npu_run_config_init",),
         )

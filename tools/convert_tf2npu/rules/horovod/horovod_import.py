@@ -178,8 +178,8 @@ def _foreign(node: ast.AST, name: str) -> Finding:
         )
     module = "horovod." + part_of(name)
     if part_of(name) in _LAUNCHERS:
-        return Finding(node, f"{module} starts ranks with Horovod. Start them with npu-shim launch")
-    return Finding(node, f"{module} is not for TensorFlow. Use horovod.tensorflow or remove it")
+        return Finding(node, "{0} starts ranks with Horovod. Start them with npu-shim launch", module)
+    return Finding(node, "{0} is not for TensorFlow. Use horovod.tensorflow or remove it", module)
 
 
 def _strings(context: Context, found: list[Imported]) -> Iterator[Finding]:
@@ -191,5 +191,8 @@ def _strings(context: Context, found: list[Imported]) -> Iterator[Finding]:
         value = constant(node)
         if value and isinstance(value[0], str) and node not in known and _STRING.fullmatch(value[0]):
             yield Finding(
-                node, f"this string names a part of Horovod. Write '{_NEW}{value[0]}' if the script looks it up by name"
+                node,
+                "this string names a part of Horovod. Write '{0}{1}' if the script looks it up by name",
+                _NEW,
+                value[0],
             )

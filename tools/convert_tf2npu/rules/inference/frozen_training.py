@@ -85,8 +85,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             if keyword.arg in ("training", "is_training") and constant(keyword.value) == (True,):
                 yield Finding(
                     keyword.value,
-                    f"the frozen graph is built for training: it drops values or uses statistics of the batch. "
-                    f"Pass {keyword.arg}=False",
+                    "the frozen graph is built for training: it drops values or uses statistics of the batch. "
+                    "Pass {0}=False",
+                    keyword.arg,
                 )
     if "set_learning_phase" not in context.source.text and any(
         last_name(each.node.func) == "get_session" and context.resolve(each.node.func, each.where) == _SESSION

@@ -93,7 +93,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     yield Finding(
         call.node,
         "this session only predicts, but its graphs are compiled for training. "
-        f"Make its config with npu_shim.session_config(config, {_OPTION}=0)",
+        "Make its config with npu_shim.session_config(config, {0}=0)",
+        _OPTION,
     )
 
 

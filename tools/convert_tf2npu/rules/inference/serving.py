@@ -113,7 +113,7 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU285"
 _NO_CODE = re.compile(r"(?m)(?:^|(?<=\s))#.*|\\\r?\n")  # comments, and the ends of lines that go on
@@ -157,7 +157,10 @@ def check_text(text: str) -> Iterator[tuple[int, str]]:
     for option in _IGNORED.finditer(text) if _SERVER in text and _CONFIGURED in text else ():
         yield (
             option.start(),
-            f"the server ignores {option.group()} beside --platform_config_file. Write its settings into that file",
+            Message(
+                "the server ignores {0} beside --platform_config_file. Write its settings into that file",
+                option.group(),
+            ),
         )
 
 

@@ -61,4 +61,4 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     for node, backend in context.names.once(other_backends):
         if not in_test(context, node):
-            yield Finding(node, f"Keras with the backend {backend} does not run on the NPU. Write 'tensorflow'")
+            yield Finding(node, "Keras with the backend {0} does not run on the NPU. Write 'tensorflow'", backend)

@@ -214,7 +214,7 @@ from ...semantics.model import Binding, Star
 from ...semantics.stars import brings_of_keras
 from ...syntax.source import Edit
 from ...tf_api.keras_names import NAMES
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Message, Result
 
 CODE = "NPU123"
 DELIBERATE = "takes Keras from TensorFlow in place of the package keras"
@@ -263,10 +263,10 @@ def check_file(context: Context) -> Iterator[Result]:
         if not lacking:
             yield Change(node, "keras imported from TensorFlow", (_edit(context, node),))
             continue
-        what = f"tf.keras lacks {lacking} in some versions"
+        what = Message("tf.keras lacks {0} in some versions", lacking)
         if node in stars:
-            what = f"only this import may bring {lacking}, which tf.keras lacks"
-        yield Finding(node, f"{what}. Import the names that TensorFlow has from tensorflow.keras")
+            what = Message("only this import may bring {0}, which tf.keras lacks", lacking)
+        yield Finding(node, "{0}. Import the names that TensorFlow has from tensorflow.keras", what)
 
 
 def _is_of_keras(star: Star) -> bool:

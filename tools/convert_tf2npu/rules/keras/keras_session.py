@@ -144,7 +144,9 @@ def check_file(context: Context) -> Iterator[Result]:
         if possible is not None and not opens:
             yield Finding(
                 possible.node,
-                f"this may train a Keras model. If it does, write {_OPEN} before the model and {_CLOSE} at the end",
+                "this may train a Keras model. If it does, write {0} before the model and {1} at the end",
+                _OPEN,
+                _CLOSE,
             )
         return
     if opens:
@@ -154,13 +156,15 @@ def check_file(context: Context) -> Iterator[Result]:
     if verdict(context).version == Version.BOTH and not is_started(context):
         yield Finding(
             trained.node,
-            f"programs of TensorFlow 1 and 2 train this Keras model. In those of 1, write {_OPEN} before the model",
+            "programs of TensorFlow 1 and 2 train this Keras model. In those of 1, write {0} before the model",
+            _OPEN,
         )
         return
     if uses_eager(context):
         yield Finding(
             trained.node,
-            f"this Keras model trains eagerly. Call tf.compat.v1.disable_v2_behavior() at the start, then {_OPEN}",
+            "this Keras model trains eagerly. Call tf.compat.v1.disable_v2_behavior() at the start, then {0}",
+            _OPEN,
         )
         return
     body = starting_body(context, trained)
@@ -168,15 +172,16 @@ def check_file(context: Context) -> Iterator[Result]:
     if edits is None:
         yield Finding(
             trained.node,
-            f"Keras needs a session for the NPU. Write {_OPEN} before the model and {_CLOSE} at the end",
+            "Keras needs a session for the NPU. Write {0} before the model and {1} at the end",
+            _OPEN,
+            _CLOSE,
         )
         return
     uses = ("set_keras_session_npu_config",) + (("close_session",) if len(edits) > 1 else ())
     yield Change(trained.node, "Keras session for the NPU added", tuple(edits), uses)
     if len(edits) == 1:
         yield Finding(
-            trained.node,
-            f"the Keras session stays open until the process ends. Call {_CLOSE} after its last use",
+            trained.node, "the Keras session stays open until the process ends. Call {0} after its last use", _CLOSE
         )
 
 

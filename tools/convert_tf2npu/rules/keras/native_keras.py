@@ -78,5 +78,6 @@ def check_file(context: Context) -> Iterator[Result]:
         yield Finding(
             first.node,
             "the keras package does not run on the NPU. Write from tensorflow import keras, "
-            f"from tensorflow.keras.{module} import NAME",
+            "from tensorflow.keras.{0} import NAME",
+            module,
         )

@@ -63,4 +63,4 @@ def check_file(context: Context) -> Iterator[Result]:
                 and runs_on_npu(context, call.node)
             ):
                 advice = _ADVICE.get(value[0], "Use 2-D convolutions slice by slice, or keep this part on the host")
-                yield Finding(keyword.value, f"the data format {value[0]} is unsupported on the NPU. {advice}")
+                yield Finding(keyword.value, "the data format {0} is unsupported on the NPU. {1}", value[0], advice)

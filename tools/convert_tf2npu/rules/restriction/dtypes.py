@@ -89,15 +89,16 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if kind is None or not runs_on_npu(context, call.node):
         return
     if name in _FLOATX:
-        yield Finding(call.node, f"{kind} is unsupported on the NPU. Write set_floatx('float32')")
+        yield Finding(call.node, "{0} is unsupported on the NPU. Write set_floatx('float32')", kind)
     elif kind == "float64":
         replacement = "tf.cast(..., tf.float32)" if name in _DOUBLE else "tf.float32"
-        yield Finding(call.node, f"float64 is unsupported on the NPU. Write {replacement}")
+        yield Finding(call.node, "float64 is unsupported on the NPU. Write {0}", replacement)
     else:
         yield Finding(
             call.node,
-            f"complex tensors ({short}) are unsupported on the NPU. "
+            "complex tensors ({0}) are unsupported on the NPU. "
             "Compute them in the input pipeline, or use two float32 tensors for the real and imaginary parts",
+            short,
         )
 
 

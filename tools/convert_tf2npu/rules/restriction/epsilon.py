@@ -70,8 +70,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if small is not None and _mentions_float16(context.source.text) and runs_on_npu(context, call.node):
         yield Finding(
             call.node,
-            f"{context.source.segment(small)} becomes zero in float16 and does not protect {short}. "
-            "Use 1e-4 or more, or cast to float32 first",
+            "{0} becomes zero in float16 and does not protect {1}. Use 1e-4 or more, or cast to float32 first",
+            context.source.segment(small),
+            short,
         )
 
 

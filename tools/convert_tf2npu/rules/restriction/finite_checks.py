@@ -67,12 +67,16 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     ):
         yield Finding(
             call.node,
-            f"{short} is always {constantly} in saturation mode. Remove the gate, clip with "
+            "{0} is always {1} in saturation mode. Remove the gate, clip with "
             "use_norm=tf.global_norm(grads) and let NPULossScaleOptimizer skip overflowed steps",
+            short,
+            constantly,
         )
     else:
         yield Finding(
             call.node,
-            f"{short} is always {constantly} in saturation mode. Prevent such values: clip the argument of log, "
+            "{0} is always {1} in saturation mode. Prevent such values: clip the argument of log, "
             "add a constant to a divisor. Or check on the host",
+            short,
+            constantly,
         )

@@ -79,7 +79,7 @@ from ...semantics.module_index import Names
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU226"
 CALLS = frozenset({"tensorflow.assign", "tensorflow.assign_add", "tensorflow.compat.v1.assign_add"})
@@ -111,12 +111,12 @@ def _check(context: Context, call: Call, target: ast.expr, values: list[ast.expr
     function = function_of(context, call.node)
     if runs_on_npu(context, call.node) and getattr(function, "name", "") != "apply_gradients":
         ignoring = _ignoring_optimizer(context, function)
-        move = f"Increment it in {ignoring}.apply_gradients, which ignores global_step, and remove it here"
+        move = Message("Increment it in {0}.apply_gradients, which ignores global_step, and remove it here", ignoring)
         pass_it = "Remove it and write optimizer.apply_gradients(..., global_step=global_step)"
         if function in context.once(_trained_by_keras):
             pass_it = "Remove it and read optimizer.iterations, which the optimizer increments"
         fix = move if ignoring else pass_it
-        yield Finding(call.node, f"this also counts the steps that loss scaling skips. {fix}")
+        yield Finding(call.node, "this also counts the steps that loss scaling skips. {0}", fix)
 
 
 def _trained_by_keras(context: Context) -> frozenset[ast.AST]:

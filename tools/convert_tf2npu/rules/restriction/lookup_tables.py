@@ -54,7 +54,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         and not _is_for_input(context, call)
     ):
         other = "" if is_two(context) else ", or set mix_compile_mode=True on the session"
-        yield Finding(call.node, f"lookup tables are unsupported on the NPU. Look up in dataset.map{other}")
+        yield Finding(call.node, "lookup tables are unsupported on the NPU. Look up in dataset.map{0}", other)
 
 
 def _is_for_input(context: Context, call: Call) -> bool:

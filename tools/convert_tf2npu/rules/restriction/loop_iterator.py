@@ -49,8 +49,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if getattr(other.node.func, "attr", "") == "make_one_shot_iterator":
             yield Finding(
                 other.node,
-                f"iterations_per_loop={loops} needs an iterator that the host initializes. "
+                "iterations_per_loop={0} needs an iterator that the host initializes. "
                 "Use make_initializable_iterator() and run its initializer",
+                loops,
             )
 
 

@@ -66,6 +66,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if in_map_function(context, call.node):
         yield Finding(
             call.node,
-            f"{last_part(name)} creates a variable in the input pipeline, which the NPU never initializes. "
-            f"Use {_REPLACEMENTS[name or '']}",
+            "{0} creates a variable in the input pipeline, which the NPU never initializes. Use {1}",
+            last_part(name),
+            _REPLACEMENTS[name or ""],
         )

@@ -69,4 +69,4 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if name == "tensorflow.print"
         else "Write x = tf.Print(x, ...) and use this x"
     )
-    yield Finding(call.node, f"no operation depends on this print, so it never runs. {advice}")
+    yield Finding(call.node, "no operation depends on this print, so it never runs. {0}", advice)

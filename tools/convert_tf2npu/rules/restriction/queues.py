@@ -111,8 +111,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if first_call(context, call, _INPUT, context.names.tree, on_npu=False):
         yield Finding(
             call.node,
-            f"input queues ({short}) are unsupported on the NPU. "
+            "input queues ({0}) are unsupported on the NPU. "
             "Read with tf.data: TFRecordDataset, map, shuffle, batch(n, drop_remainder=True)",
+            short,
         )
 
 
@@ -128,4 +129,4 @@ def _own_queue(context: Context, call: Call, short: str) -> Iterator[Result]:
         fix = "Read with tf.data: from_generator, padded_batch, prefetch"
         if short in ("StagingArea", "prefetch_queue"):
             fix = "Remove it, and prefetch input with dataset.prefetch(2)"
-        yield Finding(call.node, f"{short} runs on the host{shape}. {fix}")
+        yield Finding(call.node, "{0} runs on the host{1}. {2}", short, shape, fix)

@@ -241,7 +241,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             and "gpu" not in str(value[0]).lower()
             and "npu" not in str(value[0]).lower()
         ):
-            yield Finding(call.node, f"the model trains on the host. Write {last_part(name)}('{_NPU}')")
+            yield Finding(call.node, "the model trains on the host. Write {0}('{1}')", last_part(name), _NPU)
         if _holds_for_program(context, call) and value is not None and "cpu" in str(value[0]).lower():
             yield Finding(call.node, "all operations after this run on the host. Remove it")
         yield from _of_npu(context, call, device, value)
@@ -279,7 +279,7 @@ def _of_npu(context: Context, call: Call, device: ast.expr, value: tuple[object,
     """Replace a GPU in a program of TensorFlow 2, in which operations on the CPU device stay on the host."""
     if value is None and literal_without_gpu(context, device, call) is None:
         yield Finding(
-            call.node, f"the device is chosen at run time. Make sure it never names a GPU; '{_NPU}' works on the NPU"
+            call.node, "the device is chosen at run time. Make sure it never names a GPU; '{0}' works on the NPU", _NPU
         )
     elif value is None or isinstance(value[0], str) and "gpu" in value[0].lower():
         quote = '"' if '"' in context.source.segment(device) else "'"

@@ -114,8 +114,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         )
     else:
         yield Finding(
-            call.node,
-            f"raises an IndexError without a GPU. Put it under if {context.source.segment(gpus)}:",
+            call.node, "raises an IndexError without a GPU. Put it under if {0}:", context.source.segment(gpus)
         )
 
 

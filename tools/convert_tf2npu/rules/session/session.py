@@ -329,8 +329,7 @@ def _partial(context: Context, call: Call) -> Iterator[Result]:
     short = last_part(name)
     if not {"config", "session_config"}.intersection(bind(rest, signature).args) and _given_later(context, node):
         yield Finding(
-            node,
-            f"the config of this {short} is passed later. Wrap it there in npu_config_proto(config_proto=...)",
+            node, "the config of this {0} is passed later. Wrap it there in npu_config_proto(config_proto=...)", short
         )
         return
     yield from configure_session(context, rest, call, signature, short)

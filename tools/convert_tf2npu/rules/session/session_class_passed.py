@@ -82,6 +82,8 @@ def _passed(context: Context, values: Iterable[ast.AST | None], where: Where) ->
         if value is not None and context.resolve(value, where) in FUNCTIONS:
             yield Finding(
                 value,
-                f"other code creates this {_last(value)}. Pass functools.partial({context.source.segment(value)}, "
+                "other code creates this {0}. Pass functools.partial({1}, "
                 "config=npu_config_proto()) instead of the class",
+                _last(value),
+                context.source.segment(value),
             )

@@ -76,8 +76,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     yield Finding(
         call.node,
-        f"this session is never closed and occupies the NPU. Call {context.source.segment(target)}.close() in a method "
-        "close() or __exit__()",
+        "this session is never closed and occupies the NPU. Call {0}.close() in a method close() or __exit__()",
+        context.source.segment(target),
     )
 
 

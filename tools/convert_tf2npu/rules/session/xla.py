@@ -94,7 +94,7 @@ from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
 from ...syntax.expressions import constant
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Message, Result
 
 CODE = "NPU112"
 # For each function: its positional parameters, the argument that enables XLA, and the default of this argument.
@@ -129,9 +129,9 @@ def check_file(context: Context) -> Iterator[Result]:
             continue
         if _sets(context, statement, node):
             edits = remove_statements(context.source, names, [statement])
-            yield Change(statement, f"{_VARIABLE} removed, which turns XLA on", tuple(edits))
+            yield Change(statement, Message("{0} removed, which turns XLA on", _VARIABLE), tuple(edits))
         else:
-            yield Finding(node, f"XLA must be off on the NPU. Remove --tf_xla_auto_jit from {_VARIABLE}")
+            yield Finding(node, "XLA must be off on the NPU. Remove --tf_xla_auto_jit from {0}", _VARIABLE)
 
 
 def _sets(context: Context, statement: ast.stmt, value: ast.AST) -> bool:
@@ -177,7 +177,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             return
         edit = None if bound.hidden else add_argument(context.source, call.node, switch + "=False")
         if edit is None:
-            yield Finding(call.node, f"XLA must be off on the NPU. Pass {switch}=False")
+            yield Finding(call.node, "XLA must be off on the NPU. Pass {0}=False", switch)
             return
     elif constant(value) in ((False,), (None,)):
         return

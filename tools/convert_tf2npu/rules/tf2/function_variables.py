@@ -184,7 +184,7 @@ def _created(context: Context, call: Call, fix: str = "") -> Iterator[Result]:
     short = last_name(call.node.func)
     where = "each call of its layer" if in_layer else "a tf.function"
     fix = fix or ("Create it in __init__()" if in_layer else "Create it before the function")
-    yield Finding(call.node, f"{short} creates variables in {where}. {fix}")
+    yield Finding(call.node, "{0} creates variables in {1}. {2}", short, where, fix)
 
 
 def _may_be_elsewhere(context: Context, call: Call) -> bool:

@@ -77,7 +77,7 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_eager, is_idle
 from ...tf_api.v1_fate import V1, rest_of
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU279"
 # The parts of compat.v1 that build and run graphs, and what eager code has instead.
@@ -89,18 +89,18 @@ _INSTEAD = {
     "data.make_one_shot_iterator": "Loop over the dataset",
     "get_variable": "Use tf.Variable",
     "global_variables_initializer": "Remove it: eager variables have their values",
-    "layers": "Use tf.keras.layers",
+    "layers": Message("Use {0}", "tf.keras.layers"),
     "local_variables_initializer": "Remove it: eager variables have their values",
-    "losses": "Use tf.keras.losses",
-    "metrics": "Use tf.keras.metrics",
+    "losses": Message("Use {0}", "tf.keras.losses"),
+    "metrics": Message("Use {0}", "tf.keras.metrics"),
     "placeholder": "Pass a tensor to a tf.function",
-    "train.AdadeltaOptimizer": "Use tf.keras.optimizers.Adadelta",
-    "train.AdagradOptimizer": "Use tf.keras.optimizers.Adagrad",
-    "train.AdamOptimizer": "Use tf.keras.optimizers.Adam",
-    "train.GradientDescentOptimizer": "Use tf.keras.optimizers.SGD",
+    "train.AdadeltaOptimizer": Message("Use {0}", "tf.keras.optimizers.Adadelta"),
+    "train.AdagradOptimizer": Message("Use {0}", "tf.keras.optimizers.Adagrad"),
+    "train.AdamOptimizer": Message("Use {0}", "tf.keras.optimizers.Adam"),
+    "train.GradientDescentOptimizer": Message("Use {0}", "tf.keras.optimizers.SGD"),
     "train.MomentumOptimizer": "Use tf.keras.optimizers.SGD with momentum",
-    "train.RMSPropOptimizer": "Use tf.keras.optimizers.RMSprop",
-    "train.Saver": "Use tf.train.Checkpoint",
+    "train.RMSPropOptimizer": Message("Use {0}", "tf.keras.optimizers.RMSprop"),
+    "train.Saver": Message("Use {0}", "tf.train.Checkpoint"),
     "train.get_or_create_global_step": "Use optimizer.iterations",
     "variable_scope": "Use tf.Variable and tf.Module",
 }
@@ -129,7 +129,7 @@ def check_file(context: Context) -> Iterator[Result]:
             continue
         reported.add(found)
         yield Finding(
-            call.node, f"tf.compat.v1.{rest_of(spelled)} must not be mixed with eager code. {_INSTEAD[found]}"
+            call.node, "tf.compat.v1.{0} must not be mixed with eager code. {1}", rest_of(spelled), _INSTEAD[found]
         )
 
 

@@ -157,7 +157,7 @@ def _read(context: Context, call: Call, tensor: ast.expr, reader: str) -> Iterat
         return
     text = one_line(context.source.segment(tensor))
     yield Finding(
-        call.node, f"the training step reads the value of {text}. Return the tensor and call {reader} outside"
+        call.node, "the training step reads the value of {0}. Return the tensor and call {1} outside", text, reader
     )
 
 

@@ -273,11 +273,11 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...rewrite.later_conversions import conversions
-from ..base import Change, Context, Result
+from ..base import Change, Context, Message, Result
 
 CODE = "NPU124"
 
 
 def check_file(context: Context) -> Iterator[Result]:
     for each in conversions(context).all:
-        yield Change(each.node, f"{each.name} written for TensorFlow 2.6", each.edits, each.uses)
+        yield Change(each.node, Message("{0} written for TensorFlow 2.6", each.name), each.edits, each.uses)

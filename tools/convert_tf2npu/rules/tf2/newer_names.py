@@ -86,7 +86,7 @@ from ...rewrite.later_conversions import conversions
 from ...rewrite.spans import Spans
 from ...tf_api.later_names import ARGUMENT_NAMES
 from ...tf_api.names_after_26 import ARGUMENTS
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU275"
 # The names of TensorFlow 2.6 for the same thing.
@@ -146,12 +146,12 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
         instead = _INSTEAD.get(found, "")
         owner, _, last = found.rpartition(".")
         what = (
-            f"the argument {last} of tf.{owner}"
+            Message("the argument {0} of tf.{1}", last, owner)
             if last in ARGUMENTS.get(owner, "").split() or last in ARGUMENT_NAMES.get(owner, ())
             else f"tf.{found}"
         )
-        fix = f"Use {instead}" if instead else "Write it without this name"
-        yield Finding(node, f"TensorFlow 2.6, which runs on the NPU, lacks {what}. {fix}")
+        fix = Message("Use {0}", instead) if instead else "Write it without this name"
+        yield Finding(node, "TensorFlow 2.6, which runs on the NPU, lacks {0}. {1}", what, fix)
 
 
 def _uncalled(context: Context) -> Iterator[Result]:

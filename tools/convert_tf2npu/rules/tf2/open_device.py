@@ -251,7 +251,7 @@ from ...analysis.tensorflow_evidence import Evidence
 from ...analysis.tensorflow_version import Verdict, verdict
 from ...rewrite.insertion import added_before
 from ...rewrite.npu_imports import device_name, statement_behind
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Message, Result
 
 CODE = "NPU121"
 _CALL = "open().as_default()"
@@ -272,24 +272,31 @@ def check_file(context: Context) -> Iterator[Result]:
         one, two = _where(context, found.one), _where(context, found.two)
         yield Finding(
             context.names.tree.body[0],
-            f"this program shows TensorFlow 2, {found.two.name} in {two}, and 1, {found.one.name} in {one}. "
+            "this program shows TensorFlow 2, {0} in {1}, and 1, {2} in {3}. "
             "Convert it with --tf 2, or with --tf 1 if it builds graphs",
+            found.two.name,
+            two,
+            found.one.name,
+            one,
         )
     name = device_name(context.names)
     for first in first_works(context) if opens else ():
         lines = [f"{name}.{_CALL}"] + [f"{name}.{_SHARED}"] * shuffles_apart(context)
         yield Change(
-            first, f"NPU device opened: {_why(context, found)}", (added_before(context, first, *lines),), (name,)
+            first,
+            Message("NPU device opened: {0}", _why(context, found)),
+            (added_before(context, first, *lines),),
+            (name,),
         )
 
 
 def _why(context: Context, found: Verdict) -> str:
     if found.two is None:
-        return f"TensorFlow {found.version.value}, Keras"
-    return f"TensorFlow {found.version.value}, {found.two.name} in {_where(context, found.two)}"
+        return Message("TensorFlow {0}, Keras", found.version.value)
+    return Message("TensorFlow {0}, {1} in {2}", found.version.value, found.two.name, _where(context, found.two))
 
 
 def _where(context: Context, evidence: Evidence) -> str:
     if evidence.path == context.names.path:
-        return f"line {evidence.line}"
+        return Message("line {0}", evidence.line)
     return f"{evidence.path.replace(os.sep, '/').rpartition('/')[2]}:{evidence.line}"

@@ -177,7 +177,7 @@ from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, is_none, last_name, last_part
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU248"
 ONCE_A_FILE = True
@@ -227,17 +227,18 @@ def _of_batches(context: Context, call: Call, batches: ast.expr) -> str:
     batches = bound_value(context, call, batches)
     owner = sequence_of(context, call, batches)
     if owner is not None:
-        return (
-            f"the last batch of {owner.node.name} may be smaller, and the NPU compiles it, too. For training, round its "
-            "__len__ down"
+        return Message(
+            "the last batch of {0} may be smaller, and the NPU compiles it, too. For training, round its __len__ down",
+            owner.node.name,
         )
     piece = yielded_slice(context, batches) if isinstance(batches, ast.Call) else None
     if piece is None:
         return ""
     assert isinstance(batches, ast.Call)
-    return (
-        f"the last batch of {last_name(batches.func)}() may be smaller, and the NPU compiles it, too. In training drop "
-        f"it: {full_range(context, piece)}"
+    return Message(
+        "the last batch of {0}() may be smaller, and the NPU compiles it, too. In training drop it: {1}",
+        last_name(batches.func),
+        full_range(context, piece),
     )
 
 

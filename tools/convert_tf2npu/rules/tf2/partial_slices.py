@@ -100,7 +100,7 @@ from ...analysis.slices import Slice, bound_value, full_range, growing_shape, gr
 from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import function_call, is_traced, may_call_functions
 from ...semantics.model import Call
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU276"
 _TRAINS = "train_on_batch"
@@ -131,7 +131,7 @@ def _message(context: Context, call: Call, value: ast.expr) -> str:
     bound = bound_value(context, call, value)
     piece = slice_of(context, call, bound) or looped_slice(context, call, value)
     if piece is not None:
-        return f"last partial batch: the NPU recompiles for it. {_fix(context, call, piece)}"
+        return Message("last partial batch: the NPU recompiles for it. {0}", _fix(context, call, piece))
     if growing_slice(context, bound):
         return "another shape in each iteration: the NPU recompiles for each. Pad the slice to one length"
     if growing_shape(context, bound):
@@ -146,9 +146,9 @@ def _message(context: Context, call: Call, value: ast.expr) -> str:
 
 def _fix(context: Context, call: Call, piece: Slice) -> str:
     if _is_training(context, call):
-        return f"In training drop it: {full_range(context, piece)}"
+        return Message("In training drop it: {0}", full_range(context, piece))
     whole, size = text_of(context, piece.whole), text_of(context, piece.size)
-    return f"Use npu_shim.data.padded_batches({whole}, {size}) and keep [:real] of the results"
+    return Message("Use npu_shim.data.padded_batches({0}, {1}) and keep [:real] of the results", whole, size)
 
 
 def _is_step(context: Context, call: Call) -> bool:

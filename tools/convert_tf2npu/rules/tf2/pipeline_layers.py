@@ -158,8 +158,9 @@ def check_file(context: Context) -> Iterator[Result]:
         if name in _MADE_INSIDE and in_map_function(context, node) and not in_test(context, node) and is_two(context):
             yield Finding(
                 node,
-                f"dataset.map creates this {last_part(name)}, and its variables are on the NPU. "
+                "dataset.map creates this {0}, and its variables are on the NPU. "
                 "Create it before, under with tf.device('/CPU:0'):",
+                last_part(name),
             )
     host = names.once(host_functions)
     reads: list[tuple[ast.Name | ast.Attribute, Where]] = list(names.reads)
@@ -174,8 +175,9 @@ def check_file(context: Context) -> Iterator[Result]:
             name = last_part(context.called[made]).replace("from_seed", "Generator")
             yield Finding(
                 made,
-                f"dataset.map uses this {name} on the host, and its variables are on the NPU. "
+                "dataset.map uses this {0} on the host, and its variables are on the NPU. "
                 "Create it under with tf.device('/CPU:0'):",
+                name,
             )
 
 

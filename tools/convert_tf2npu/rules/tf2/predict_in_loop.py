@@ -81,8 +81,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         return
     text = context.source.segment(model)
     yield Finding(
-        call.node,
-        f"predict() in a loop makes a dataset each time. Call {text}(x, training=False) in a tf.function",
+        call.node, "predict() in a loop makes a dataset each time. Call {0}(x, training=False) in a tf.function", text
     )
 
 

@@ -116,8 +116,10 @@ def check_file(context: Context) -> Iterator[Result]:
         text = one_line(context.source.segment(number))
         yield Finding(
             call.node,
-            f"each value of {text} traces {last_name(call.node.func)} again, and the NPU compiles it. "
-            f"Pass tf.constant({text})",
+            "each value of {0} traces {1} again, and the NPU compiles it. Pass tf.constant({2})",
+            text,
+            last_name(call.node.func),
+            text,
         )
 
 

@@ -125,7 +125,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         return
     if constant(switch) is None:
         text = one_line(context.source.segment(switch))
-        yield Finding(call.node, f"the model runs operation by operation if {text} is True. Make it False by default")
+        yield Finding(call.node, "the model runs operation by operation if {0} is True. Make it False by default", text)
     elif _is_of_layers(context, call):
         yield Change(call.node, "model run as a function", (rename(context.source, switch, "False"),))
     else:

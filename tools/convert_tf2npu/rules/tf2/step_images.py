@@ -113,7 +113,7 @@ def check_file(context: Context) -> Iterator[Result]:
             continue
         reported.add(around[-1])
         where = "runs on the host only" if name in _HOST else "is work for the host"
-        yield Finding(call.node, f"{last_part(name)} {where}. Move it from the step into dataset.map")
+        yield Finding(call.node, "{0} {1}. Move it from the step into dataset.map", last_part(name), where)
 
 
 def _is_of_step(context: Context, node: ast.AST, name: str) -> bool:

@@ -132,8 +132,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     text = one_line(context.source.segment(node))
     yield Finding(
         node,
-        f"a tensor of the global batch beside this rank's slice. Write "
-        f"{device_name(context.names)}.distribute.shard_batch({text})",
+        "a tensor of the global batch beside this rank's slice. Write {0}.distribute.shard_batch({1})",
+        device_name(context.names),
+        text,
     )
 
 

@@ -91,7 +91,7 @@ from ...analysis.tensorflow_evidence import trains_as_keras
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Message, Result
 
 CODE = "NPU307"
 NEEDS = {"distributed": "tf_strategy"}
@@ -110,7 +110,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     if is_keras_method(context, call):
         yield Change(
             call.node,
-            f"{function.attr} trains on this rank's part of each batch",
+            Message("{0} trains on this rank's part of each batch", function.attr),
             wrap(context.source, model, f"{name}.distribute.data_parallel(", ")"),
             (name,),
         )
@@ -120,5 +120,8 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         text = context.source.segment(model)
         yield Finding(
             call.node,
-            f"each rank trains on its own. Write {name}.distribute.data_parallel({text}).{function.attr}(...)",
+            "each rank trains on its own. Write {0}.distribute.data_parallel({1}).{2}(...)",
+            name,
+            text,
+            function.attr,
         )

@@ -235,7 +235,8 @@ def _unsharded_iterator(context: Context, node: ast.expr) -> Finding:
     return Finding(
         node,
         "all ranks train on the same batches. "
-        f"Write {device_name(context.names)}.distribute.shard_batches(...) around the dataset of this iterator",
+        "Write {0}.distribute.shard_batches(...) around the dataset of this iterator",
+        device_name(context.names),
     )
 
 
@@ -247,7 +248,8 @@ def _loop(context: Context, loop: ast.For, where: Where, functions: frozenset[st
             yield Finding(
                 loop.iter,
                 "all ranks train on the same batches. Let each take its rows: "
-                f"batch = {device_name(context.names)}.distribute.shard_batch(batch)",
+                "batch = {0}.distribute.shard_batch(batch)",
+                device_name(context.names),
             )
         return
     if not any(_reads(call, targets) or _is_step(context, call, loop) for call in calls):
@@ -259,8 +261,9 @@ def _loop(context: Context, loop: ast.For, where: Where, functions: frozenset[st
         name = device_name(context.names)
         yield Finding(
             loop.iter,
-            "all ranks train on the same batches. Write "
-            f"{name}.distribute.shard_batches({one_line(context.source.segment(loop.iter))}) if these are batches",
+            "all ranks train on the same batches. Write {0}.distribute.shard_batches({1}) if these are batches",
+            name,
+            one_line(context.source.segment(loop.iter)),
         )
 
 

@@ -170,7 +170,8 @@ def check_file(context: Context) -> Iterator[Result]:
                 yield Finding(
                     call.node,
                     "this default is made before the device is open. Make the optimizer in the function and write "
-                    f"{name}.distribute.distributed_optimizer(...) there",
+                    "{0}.distribute.distributed_optimizer(...) there",
+                    name,
                 )
                 continue
             yield Change(
@@ -186,7 +187,8 @@ def check_file(context: Context) -> Iterator[Result]:
                 yield Finding(
                     call.node,
                     "this layer computes the statistics of one rank. Average them in its method call with "
-                    f"{name}.distribute.all_reduce",
+                    "{0}.distribute.all_reduce",
+                    name,
                 )
                 continue
             yield Change(
@@ -199,8 +201,9 @@ def check_file(context: Context) -> Iterator[Result]:
         elif applies(call.node) and not of_keras_fit(context.names, call.node) and not is_known(context, call):
             yield Finding(
                 call.node,
-                f"the gradients belong to one rank. Write {name}.distribute.distributed_optimizer(...) where the "
+                "the gradients belong to one rank. Write {0}.distribute.distributed_optimizer(...) where the "
                 "optimizer is created",
+                name,
             )
 
 

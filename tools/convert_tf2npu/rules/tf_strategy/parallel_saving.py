@@ -188,7 +188,7 @@ def check_file(context: Context) -> Iterator[Result]:
             yield (
                 _on_root(context, call)
                 if saves
-                else Finding(call.node, f"all ranks may save to the same path. Call this only if {is_root}")
+                else Finding(call.node, "all ranks may save to the same path. Call this only if {0}", is_root)
             )
 
 
@@ -236,7 +236,7 @@ def _on_root(context: Context, call: Call) -> Result:
     elif isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
         edits = wrap(source, node, "", f" if {is_root} else None")
     else:
-        return Finding(node, f"all ranks save to the same path. Call this only if {is_root}")
+        return Finding(node, "all ranks save to the same path. Call this only if {0}", is_root)
     return Change(node, "saved on rank 0 only", edits, (name,))
 
 

@@ -166,7 +166,8 @@ def check_file(context: Context) -> Iterator[Result]:
             yield Finding(
                 other,
                 "without a strategy each rank trains on its own. Use "
-                f"{device_name(context.names)}.distribute.NPUStrategy() and its scope on this path, too",
+                "{0}.distribute.NPUStrategy() and its scope on this path, too",
+                device_name(context.names),
             )
         if is_parallel(context) and is_default_strategy(context.names, call.node, name):
             kind = REPLICAS
@@ -176,7 +177,9 @@ def check_file(context: Context) -> Iterator[Result]:
             continue  # without a device NPUStrategy fails
         if kind != REPLICAS:
             new = f"{device_name(context.names)}.distribute.NPUStrategy()" if is_two(context) else _NEW
-            yield Finding(call.node, f"this strategy {kind} and is not converted. For synchronous training write {new}")
+            yield Finding(
+                call.node, "this strategy {0} and is not converted. For synchronous training write {1}", kind, new
+            )
         elif is_two(context):
             name = device_name(context.names)
             yield Change(
@@ -188,13 +191,16 @@ def check_file(context: Context) -> Iterator[Result]:
         elif eager:
             yield Finding(
                 call.node,
-                f"this strategy is used eagerly. Call tf.compat.v1.disable_v2_behavior() at the start and write {_NEW}",
+                "this strategy is used eagerly. Call tf.compat.v1.disable_v2_behavior() at the start and write {0}",
+                _NEW,
             )
         elif verdict(context).version == Version.BOTH and not _builds_graphs(context):
             yield Finding(
                 call.node,
                 "programs of TensorFlow 1 and 2 use this strategy. "
-                f"Write {device_name(context.names)}.distribute.NPUStrategy() for TensorFlow 2, {_NEW} for TensorFlow 1",
+                "Write {0}.distribute.NPUStrategy() for TensorFlow 2, {1} for TensorFlow 1",
+                device_name(context.names),
+                _NEW,
             )
         else:
             yield Change(
@@ -237,5 +243,8 @@ def _configuration(context: Context, call: Call) -> Iterator[Result]:
         if kinds != {REPLICAS}:
             yield Finding(
                 call.node,
-                f"the strategy in {argument} is not known. For synchronous training write {argument}={_NEW}",
+                "the strategy in {0} is not known. For synchronous training write {1}={2}",
+                argument,
+                argument,
+                _NEW,
             )

@@ -109,7 +109,7 @@ from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.words import has_words
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU251"
 NEEDS = {"distributed": "tf_strategy"}
@@ -143,7 +143,7 @@ def check_file(context: Context) -> Iterator[Result]:
     for call in context.names.calls:
         fix = _fix(context, call, updates)
         if fix and not in_test(context, call.node):
-            yield Finding(call.node, f"ranks start from different variables. {fix}")
+            yield Finding(call.node, "ranks start from different variables. {0}", fix)
             return
 
 
@@ -163,18 +163,18 @@ def _fix(context: Context, call: Call, updates: bool) -> str | None:
     tf = name_of_tensorflow(names) or "tf"
     broadcast = f"hccl_ops.broadcast({tf}.global_variables(), 0)"
     if context.resolve(node.func, call.where) == "tensorflow.contrib.slim.learning.train":
-        return f"Build {broadcast} before this and run it in init_fn"
+        return Message("Build {0} before this and run it in init_fn", broadcast)
     function = node.func
     if not isinstance(function, ast.Attribute) or function.attr not in _METHODS:
         return None
     owner = context.types.of(function.value, call.where)
     may_be_keras = trains_as_keras(names, call)
     if function.attr == "train_on_batch" and (may_be_keras or is_keras_method(context, call)):
-        return f"Before the loop run {broadcast} in the Keras session"
+        return Message("Before the loop run {0} in the Keras session", broadcast)
     if may_be_keras:
-        return f"If this is a Keras model, pass callbacks=npu_callbacks_append() to {function.attr}"
+        return Message("If this is a Keras model, pass callbacks=npu_callbacks_append() to {0}", function.attr)
     if function.attr in _SUPERVISED and updates and owner is not None:
-        return f"Unfinalize the graph and run {broadcast}"
+        return Message("Unfinalize the graph and run {0}", broadcast)
     if updates and function.attr == "run":
         if owner in (None, Type.SESSION) and node.args:
             made = [m for value in _members(node.args[0]) for m in _initializers(value, call.where, names)]
@@ -187,7 +187,7 @@ def _fix(context: Context, call: Call, updates: bool) -> str | None:
         if made:
             tf = _home(context, made[0]) or tf
             run = context.source.segment(session) if session is not None else f"{tf}.get_default_session()"
-            return f"After this, write {run}.run(hccl_ops.broadcast({tf}.global_variables(), 0))"
+            return Message("After this, write {0}.run(hccl_ops.broadcast({1}.global_variables(), 0))", run, tf)
     return None
 
 

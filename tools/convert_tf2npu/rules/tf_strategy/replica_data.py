@@ -93,7 +93,7 @@ from ...semantics.module_index import Names
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_name
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU252"
 NEEDS = {"distributed": "tf_strategy"}
@@ -142,8 +142,12 @@ def _message(context: Context, call: Call) -> str | None:
     if TRAIN not in phases and (phases or training_flag(context, node) is None):
         return None
     if name.endswith(".list_files"):
-        return f"each rank trains on all of these files. After they are read, write dataset = dataset.{_SHARD}"
-    return f"each rank trains on all of this data. Shuffle it with one seed, then write dataset = dataset.{_SHARD}"
+        return Message(
+            "each rank trains on all of these files. After they are read, write dataset = dataset.{0}", _SHARD
+        )
+    return Message(
+        "each rank trains on all of this data. Shuffle it with one seed, then write dataset = dataset.{0}", _SHARD
+    )
 
 
 def _one_file(context: Context, call: Call) -> str | None:

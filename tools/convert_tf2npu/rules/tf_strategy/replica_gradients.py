@@ -110,7 +110,7 @@ from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_name
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Message, Result
 
 CODE = "NPU305"
 NEEDS = {"distributed": "tf_strategy"}
@@ -156,8 +156,7 @@ def check_file(context: Context) -> Iterator[Result]:
     reasons = [(each.call, undecided[id(each.call)]) for each in own if id(each.call) in undecided]
     for node, reason in [*reasons, *_of_own_updates(context, everything)]:
         yield Finding(
-            node,
-            f"{reason}. Average them once, before they are clipped: gradients = npu_allreduce(gradients)",
+            node, "{0}. Average them once, before they are clipped: gradients = npu_allreduce(gradients)", reason
         )
 
 
@@ -234,7 +233,9 @@ def _by_tapes(context: Context, own: list[Applied]) -> Iterator[Result]:
         if source.names is context.names:
             yield Finding(
                 source.node,
-                f"the gradients of a tape belong to one rank. Write {_AVERAGE}({context.source.segment(source.node)})",
+                "the gradients of a tape belong to one rank. Write {0}({1})",
+                _AVERAGE,
+                context.source.segment(source.node),
             )
 
 
@@ -262,7 +263,7 @@ def _problem(source: GradientSource, each: Applied) -> str | None:
         if user.named(m, user.place(m)) in (None, itself)
     ]
     if others is None or len(mentions) > 1:
-        return f"{function.name} may be called for gradients that are not applied"
+        return Message("{0} may be called for gradients that are not applied", function.name)
     return None
 
 

@@ -82,7 +82,7 @@ from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import is_none, last_part
-from ..base import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Message, Result
 
 CODE = "NPU306"
 NEEDS = {"distributed": "tf_strategy"}
@@ -133,8 +133,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         )
     elif kind is None and function.attr == "train" and any(k.arg == "input_fn" for k in call.node.keywords):
         yield Finding(
-            call.node,
-            f"this may be the train method of an Estimator. If it is, pass hooks={_HOOKS}(hooks_list=...)",
+            call.node, "this may be the train method of an Estimator. If it is, pass hooks={0}(hooks_list=...)", _HOOKS
         )
 
 
@@ -149,14 +148,17 @@ def _appended(context: Context, call: Call, argument: str, signature: tuple[str,
     append = _HOOKS if argument == "hooks" else _CALLBACKS
     bound = bind(call.node, signature)
     value = bound.args.get(argument)
-    message = f"{short} broadcasts the variables of rank 0"
+    message = Message("{0} broadcasts the variables of rank 0", short)
     if value is None:
         added = add_argument(context.source, call.node, f"{argument}={append}()")
         if bound.hidden or added is None:
             yield Finding(
                 call.node,
-                f"some arguments of {short} are not visible. Pass {argument}={append}({_LIST[append]}=...) to broadcast the "
-                "variables of rank 0",
+                "some arguments of {0} are not visible. Pass {1}={2}({3}=...) to broadcast the variables of rank 0",
+                short,
+                argument,
+                append,
+                _LIST[append],
             )
         else:
             yield Change(call.node, message, (added,), (append,))

@@ -134,7 +134,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     if value is None:
         added = add_argument(context.source, call.node, f"optimizer={WRAPPER}('rmsprop')")
         if bound.hidden or added is None:
-            yield Finding(call.node, f"the optimizer is not visible. Pass optimizer={WRAPPER}(...)")
+            yield Finding(call.node, "the optimizer is not visible. Pass optimizer={0}(...)", WRAPPER)
         else:
             yield Change(
                 call.node,
@@ -154,8 +154,9 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     elif not found <= {"object"}:
         yield Finding(
             call.node,
-            "this optimizer is created elsewhere. If nothing averages its gradients, write "
-            f"{WRAPPER}({context.source.segment(value)})",
+            "this optimizer is created elsewhere. If nothing averages its gradients, write {0}({1})",
+            WRAPPER,
+            context.source.segment(value),
         )
 
 
@@ -175,8 +176,10 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if not _has_tf_optimizer(context):
             yield Finding(
                 call.node,
-                f"{short} recreates the optimizer without averaging. Compile the model with "
-                f"{WRAPPER}(tf.train.AdamOptimizer(...))",
+                "{0} recreates the optimizer without averaging. Compile the model with "
+                "{1}(tf.train.AdamOptimizer(...))",
+                short,
+                WRAPPER,
             )
         return
     bound = bind(call.node, _OPTIMIZE_LOSS if short == "optimize_loss" else ())
@@ -194,8 +197,10 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if value is None or not kinds or kinds != {"object"}:
             yield Finding(
                 call.node,
-                f"{short} creates its optimizer without averaging. Pass {argument}={WRAPPER}(...) with an optimizer of "
-                "tf.train",
+                "{0} creates its optimizer without averaging. Pass {1}={2}(...) with an optimizer of tf.train",
+                short,
+                argument,
+                WRAPPER,
             )
 
 

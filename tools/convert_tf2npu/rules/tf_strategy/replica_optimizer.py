@@ -220,7 +220,8 @@ def check_file(context: Context) -> Iterator[Result]:
         if not in_test(context, call.node):
             yield Finding(
                 call.node,
-                f"the gradients may belong to one rank. Write {WRAPPER}(...) where the optimizer is created",
+                "the gradients may belong to one rank. Write {0}(...) where the optimizer is created",
+                WRAPPER,
             )
     for call in made:
         key = names.key(call.node)

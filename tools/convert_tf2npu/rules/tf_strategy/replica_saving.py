@@ -86,7 +86,7 @@ from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
 from ...syntax.source import one_line
 from ...syntax.words import has_words
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU253"
 NEEDS = {"distributed": "tf_strategy"}
@@ -110,7 +110,7 @@ def check_file(context: Context) -> Iterator[Result]:
     for call in context.names.calls:
         fix = _fix(context, call)
         if fix and not in_test(context, call.node) and not _depends_on_rank(context, call):
-            yield Finding(call.node, f"all ranks write to the same checkpoint folder. {fix}")
+            yield Finding(call.node, "all ranks write to the same checkpoint folder. {0}", fix)
             return  # one finding for each file
 
 
@@ -118,7 +118,7 @@ def _fix(context: Context, call: Call) -> str | None:
     """Return the fix for a call that saves checkpoints, or None for other calls."""
     node, name = call.node, context.resolve(call.node.func, call.where) or ""
     if name in _ESTIMATORS and any(keyword.arg in _FOLDER for keyword in node.keywords):
-        return f"In its run configuration pass save_checkpoints_steps=100 {_FIRST} 0"
+        return Message("In its run configuration pass save_checkpoints_steps=100 {0} 0", _FIRST)
     if name in _CALLS:
         bound = bind(node, _CALLS[name])
         short = last_part(name)
@@ -126,9 +126,9 @@ def _fix(context: Context, call: Call) -> str | None:
             return "Add this callback only if get_rank_id() == 0"
         for argument in ("checkpoint_dir", "logdir"):
             if bound.given(argument):
-                return f"Pass {argument}={operand(context.source, bound.args[argument])} {_FIRST} None"
+                return Message("Pass {0}={1} {2} None", argument, operand(context.source, bound.args[argument]), _FIRST)
     if _saves_session(context, call) or _saves_model(context, call, name):
-        return f"Write if get_rank_id() == 0: {one_line(context.source.segment(node))}"
+        return Message("Write if get_rank_id() == 0: {0}", one_line(context.source.segment(node)))
     return None
 
 

@@ -55,10 +55,9 @@ def check_file(context: Context) -> Iterator[Result]:
             continue
         if NAMES.get(name, TPU) != TPU:
             yield Finding(
-                call.node,
-                f"a strategy places replicas on the devices of TensorFlow, which has no NPUs. {_FIX}",
+                call.node, "a strategy places replicas on the devices of TensorFlow, which has no NPUs. {0}", _FIX
             )
         elif None in {
             kind for kinds in strategies_by_argument(context, call.node, call.where).values() for kind in kinds
         }:
-            yield Finding(call.node, f"an Estimator on the NPU accepts no strategy. {_FIX}")
+            yield Finding(call.node, "an Estimator on the NPU accepts no strategy. {0}", _FIX)

@@ -62,4 +62,4 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         and not is_two(context)
     ):
         advice = _ADVICE.get(short, "Run one step with it on an NPU before a long training")
-        yield Finding(call.node, f"the support information for {short} is contradictory. {advice}")
+        yield Finding(call.node, "the support information for {0} is contradictory. {1}", short, advice)

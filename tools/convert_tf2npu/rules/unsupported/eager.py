@@ -60,6 +60,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if not in_test(context, call.node) and not is_two(context):
         yield Finding(
             call.node,
-            f"{short} runs all operations on the host, none on the NPU. "
+            "{0} runs all operations on the host, none on the NPU. "
             "Remove it and build a graph: use a session, an Estimator or Keras in graph mode",
+            short,
         )

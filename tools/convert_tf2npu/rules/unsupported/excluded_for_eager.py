@@ -68,15 +68,15 @@ from ...analysis.tensorflow_version import is_eager, is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.support import EXCLUDED_IN_2
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU282"
 CALLS = EXCLUDED_IN_2
 _ADVICE = {
     "enable_check_numerics": "Remove it",
     "scan": "Use tf.while_loop, or tf.cumsum for sums",
-    "GaussianDropout": "Use tf.keras.layers.Dropout",
-    "shared_embeddings": "Use tf.keras.layers.Embedding",
+    "GaussianDropout": Message("Use {0}", "tf.keras.layers.Dropout"),
+    "shared_embeddings": Message("Use {0}", "tf.keras.layers.Embedding"),
 }
 _PREPARE = frozenset({"CategoryEncoding", "CenterCrop", "RandomCrop"})
 _COLUMN = "tensorflow.feature_column."
@@ -96,7 +96,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             short,
             "Compute it in dataset.map" if prepares else "Run one step with it on an NPU before a long training",
         )
-        yield Finding(call.node, f"the support list for TensorFlow 2.6 excludes {short}. {advice}")
+        yield Finding(call.node, "the support list for TensorFlow 2.6 excludes {0}. {1}", short, advice)
 
 
 def _is_called(context: Context, call: Call) -> bool:

@@ -26,13 +26,13 @@ from ...analysis.device_placement import first_call, runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.support import AVOID_IN_2
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU217"
 NEEDS = {"compat_v1": True}
 CALLS = AVOID_IN_2
 _ADVICE = {
-    "AdagradDAOptimizer": "Use tf.train.AdagradOptimizer",
+    "AdagradDAOptimizer": Message("Use {0}", "tf.train.AdagradOptimizer"),
     "AveragePooling3D": "Use tf.compat.v2.nn.avg_pool3d, which is supported",
     "basic_train_loop": "Write the loop of session.run calls yourself",
     "depthwise_conv2d": "Use tf.compat.v2.nn.depthwise_conv2d, which is supported",
@@ -50,4 +50,4 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         and first_call(context, call, frozenset({name or ""}), context.names.tree)
     ):
         advice = _ADVICE.get(short, "Run one step with it on an NPU before a long training")
-        yield Finding(call.node, f"{short} is unsupported on the NPU with TensorFlow 2.6. {advice}")
+        yield Finding(call.node, "{0} is unsupported on the NPU with TensorFlow 2.6. {1}", short, advice)

@@ -129,12 +129,13 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if "nccl" in (name or "") or short.endswith("_all_reduce"):
         yield Finding(
             call.node,
-            f"{short} adds tensors of several GPUs of one process. Start one rank per device and use "
+            "{0} adds tensors of several GPUs of one process. Start one rank per device and use "
             "hccl_ops.allreduce(x, 'sum')",
+            short,
         )
         return
     replacement = _REPLACEMENTS.get(short, "tf.nn.dynamic_rnn or another operation that is not for GPUs only")
-    yield Finding(call.node, f"{short} runs on NVIDIA GPUs only. Use {replacement}")
+    yield Finding(call.node, "{0} runs on NVIDIA GPUs only. Use {1}", short, replacement)
 
 
 def _asks(context: Context, test: ast.expr, where: Where) -> bool:

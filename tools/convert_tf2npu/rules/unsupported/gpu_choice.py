@@ -54,7 +54,7 @@ from ...analysis.command_line_flags import flags_of
 from ...analysis.device_placement import in_test
 from ...analysis.gpu_tests import ASKING, is_true_with_gpu, is_true_without_gpu
 from ...syntax.expressions import constant, last_name
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU219"
 _FORMATS = ("channels_first", "NCHW")
@@ -83,7 +83,7 @@ def _chosen(context: Context, node: ast.If | ast.IfExp) -> Iterator[Result]:
         return
     if words[0] in _FORMATS:
         fix = _fix(context, node, words[0])
-        yield Finding(node, f"the NPU is no GPU, so '{words[0]}' is not chosen here. {fix}")
+        yield Finding(node, "the NPU is no GPU, so '{0}' is not chosen here. {1}", words[0], fix)
     else:
         yield Finding(
             node, "the NPU is no GPU, so float32 is chosen here. Set precision_mode='allow_mix_precision' for the NPU"
@@ -94,7 +94,7 @@ def _fix(context: Context, node: ast.AST, word: str) -> str:
     """Return how to force the data format: by the flag without which the script asks for a GPU, or in the code."""
     tests = [p.test for p in context.names.ancestors(node) if isinstance(p, ast.If)]
     flags = flags_of(context, [test for test in tests if "None" in ast.dump(test) or isinstance(test, ast.UnaryOp)])
-    return f"Run with {flags.pop()}={word}" if len(flags) == 1 else f"Set it to '{word}'"
+    return Message("Run with {0}={1}", flags.pop(), word) if len(flags) == 1 else Message("Set it to '{0}'", word)
 
 
 def _values(branch: ast.expr | list[ast.stmt]) -> Iterator[object]:

@@ -67,17 +67,17 @@ from ...syntax.expressions import constant, last_name
 from ..base import Context, Finding, Result
 
 CODE = "NPU249"
-_SMI = "%s asks for NVIDIA GPUs. Use npu-smi info"
+_SMI = "{0} asks for NVIDIA GPUs. Use npu-smi info"
 _PACKAGES = {
-    "nvidia.dali": "%s reads data on a GPU. Write the input with tf.data",
-    "nvtx": "%s marks ranges for NVIDIA's profiler. Remove it and profile with profiling_mode",
+    "nvidia.dali": "{0} reads data on a GPU. Write the input with tf.data",
+    "nvtx": "{0} marks ranges for NVIDIA's profiler. Remove it and profile with profiling_mode",
     **dict.fromkeys(("pynvml", "py3nvml", "GPUtil", "nvidia_smi", "gpustat", "nvgpu"), _SMI),
 }
-_NONE = "%s has no effect on the NPU. Remove it"
+_NONE = "{0} has no effect on the NPU. Remove it"
 _VARIABLES = {
-    r"TF_ENABLE_AUTO_MIXED_PRECISION\w*|TF_AUTO_MIXED_PRECISION\w*": "%s has no effect on the NPU. "
+    r"TF_ENABLE_AUTO_MIXED_PRECISION\w*|TF_AUTO_MIXED_PRECISION\w*": "{0} has no effect on the NPU. "
     "Set precision_mode='allow_mix_precision'",
-    r"TF_CUDNN_DETERMINISTIC": "%s has no effect on the NPU. Set deterministic=1",
+    r"TF_CUDNN_DETERMINISTIC": "{0} has no effect on the NPU. Set deterministic=1",
     r"(?:TF_CUDNN|TF_GPU(?!_ALLOCATOR)|TF_ENABLE_CU|TF_DISABLE_CU|TF_USE_CUDNN|CUDNN|CUBLAS|NCCL|NVIDIA_TF32)_\w+"
     r"|TF_ENABLE_WINOGRAD_NONFUSED|TF_AUTOTUNE_THRESHOLD|CUDA_(?!VISIBLE_DEVICES|DEVICE_ORDER)\w+": _NONE,
 }
@@ -90,7 +90,7 @@ def check_file(context: Context) -> Iterator[Result]:
     for node, subject, message in sorted(_found(context), key=lambda each: context.source.start(each[0])):
         if message not in reported and not in_test(context, node):
             reported.add(message)
-            yield Finding(node, message % subject)
+            yield Finding(node, message, subject)
 
 
 def _found(context: Context) -> Iterator[tuple[ast.AST, str, str]]:

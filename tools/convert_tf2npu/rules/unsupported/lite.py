@@ -23,7 +23,7 @@ from typing import Iterator
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU213"
 CALLS = names_of("lite")
@@ -38,6 +38,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     short = last_part(name)
     replacement = _REPLACEMENTS.get(short)
     advice = (
-        f"Use {replacement} in the training graph" if replacement else "Move it into the script that exports the model"
+        Message("Use {0} in the training graph", replacement)
+        if replacement
+        else "Move it into the script that exports the model"
     )
-    yield Finding(call.node, f"{short} is for TensorFlow Lite, not for the NPU. {advice}")
+    yield Finding(call.node, "{0} is for TensorFlow Lite, not for the NPU. {1}", short, advice)

@@ -81,8 +81,9 @@ def check_file(context: Context) -> Iterator[Result]:
         if _is_of_servers(context, node, name) and not in_test(context, node):
             yield Finding(
                 node,
-                f"{last_part(name)}: variables on servers pass through the host in each step. "
+                "{0}: variables on servers pass through the host in each step. "
                 "Remove it, use -d tf_strategy, and start one rank per device",
+                last_part(name),
             )
             return
 

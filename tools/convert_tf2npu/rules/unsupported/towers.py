@@ -107,7 +107,7 @@ from ...analysis.gradients import averages
 from ...semantics.model import Call, Where
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_name
-from ..base import Context, Finding, Result
+from ..base import Context, Finding, Message, Result
 
 CODE = "NPU256"
 _DEVICE, _SCOPE = "tensorflow.device", "tensorflow.name_scope"
@@ -169,7 +169,7 @@ def _averages(context: Context, loop: _Loop) -> bool:
 
 def _finding(node: ast.AST, each: str, advice: str) -> Finding:
     return Finding(
-        node, f"one NPU computes these towers one after the other{each}. {advice}, and start one rank per device"
+        node, "one NPU computes these towers one after the other{0}. {1}, and start one rank per device", each, advice
     )
 
 
@@ -284,10 +284,10 @@ def _set_to_one(context: Context, count: _Count, loop: _Loop | None = None) -> s
     if loop is not None and not flags and not isinstance(count.node, (ast.Name, ast.Attribute)):
         flags, is_number = flags_of(context, _parts_of_splits(context, loop)), True
     if len(flags) == 1:
-        return f"Run with {flags.pop()}=1" if is_number else f"Name one device in {flags.pop()}"
+        return Message("Run with {0}=1", flags.pop()) if is_number else Message("Name one device in {0}", flags.pop())
     if isinstance(count.node, (ast.Name, ast.Attribute)):
         written = context.source.segment(count.node)
-        return f"Set {written} to 1" if count.is_number else f"Keep one element in {written}"
+        return Message("Set {0} to 1", written) if count.is_number else Message("Keep one element in {0}", written)
     return "Build one tower"
 
 

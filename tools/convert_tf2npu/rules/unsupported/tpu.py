@@ -94,4 +94,4 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         child = parent
     short = last_part(name)
     advice = _ADVICE.get(short, "Remove it, or call it only on a TPU")
-    yield Finding(call.node, f"{short} works on a TPU only. {advice}")
+    yield Finding(call.node, "{0} works on a TPU only. {1}", short, advice)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ....files.message import Message
 from ....syntax.expressions import last_part
 from .replacements import REPLACEMENTS, replacement_of
 
-_SLIM = "Install tf_slim and use tf_slim.%s with the same arguments"
+_SLIM = "Install tf_slim and use tf_slim.{0} with the same arguments"
 # Functions of tf.contrib.layers for feature columns, which tf_slim lacks.
 _COLUMNS: frozenset[str] = frozenset(
     """bow_encoder bucketized_column check_feature_columns
@@ -33,22 +34,22 @@ _NAMES = {
     "data.assert_element_shape": "Use dataset.map(lambda x: tf.ensure_shape(x, shape))",
     "data.batch_and_drop_remainder": "Use dataset.batch(n, drop_remainder=True)",
     "data.padded_batch_and_drop_remainder": "Use dataset.padded_batch(..., drop_remainder=True)",
-    "data.read_batch_features": "Use tf.data.experimental.make_batched_features_dataset(...)",
+    "data.read_batch_features": Message("Use {0}", "tf.data.experimental.make_batched_features_dataset(...)"),
     "data.sliding_window_batch": "Use dataset.window(...).flat_map(lambda w: w.batch(size))",
-    "data.sloppy_interleave": "Use tf.data.experimental.parallel_interleave(..., sloppy=True)",
-    "estimator.binary_classification_head": "Use tf.estimator.BinaryClassHead(...)",
-    "estimator.logistic_regression_head": "Use tf.estimator.LogisticRegressionHead(...)",
-    "estimator.multi_class_head": "Use tf.estimator.MultiClassHead(...)",
-    "estimator.multi_head": "Use tf.estimator.MultiHead(...)",
-    "estimator.multi_label_head": "Use tf.estimator.MultiLabelHead(...)",
-    "estimator.poisson_regression_head": "Use tf.estimator.PoissonRegressionHead(...)",
-    "estimator.regression_head": "Use tf.estimator.RegressionHead(...)",
-    "framework.arg_scope": _SLIM % "arg_scope",
-    "framework.nest.is_sequence": "Use tf.nest.is_nested(x)",
-    "layers.variance_scaling_initializer": "Use tf.variance_scaling_initializer(scale=2.0, ...)",
-    "layers.xavier_initializer": "Use tf.glorot_normal_initializer(...)",
+    "data.sloppy_interleave": Message("Use {0}", "tf.data.experimental.parallel_interleave(..., sloppy=True)"),
+    "estimator.binary_classification_head": Message("Use {0}", "tf.estimator.BinaryClassHead(...)"),
+    "estimator.logistic_regression_head": Message("Use {0}", "tf.estimator.LogisticRegressionHead(...)"),
+    "estimator.multi_class_head": Message("Use {0}", "tf.estimator.MultiClassHead(...)"),
+    "estimator.multi_head": Message("Use {0}", "tf.estimator.MultiHead(...)"),
+    "estimator.multi_label_head": Message("Use {0}", "tf.estimator.MultiLabelHead(...)"),
+    "estimator.poisson_regression_head": Message("Use {0}", "tf.estimator.PoissonRegressionHead(...)"),
+    "estimator.regression_head": Message("Use {0}", "tf.estimator.RegressionHead(...)"),
+    "framework.arg_scope": Message(_SLIM, "arg_scope"),
+    "framework.nest.is_sequence": Message("Use {0}", "tf.nest.is_nested(x)"),
+    "layers.variance_scaling_initializer": Message("Use {0}", "tf.variance_scaling_initializer(scale=2.0, ...)"),
+    "layers.xavier_initializer": Message("Use {0}", "tf.glorot_normal_initializer(...)"),
     "learn.ModeKeys": "Use tf.estimator.ModeKeys, with PREDICT for INFER",
-    "learn.RunConfig": "Use tf.estimator.RunConfig(...)",
+    "learn.RunConfig": Message("Use {0}", "tf.estimator.RunConfig(...)"),
     "lookup.HashTable": "Use tf.lookup.StaticHashTable(initializer, default_value) and run table.initializer",
     "lookup.index_table_from_file": "Use tf.lookup.StaticVocabularyTable with tf.lookup.TextFileInitializer",
     "lookup.index_table_from_tensor": "Use tf.lookup.StaticVocabularyTable with tf.lookup.KeyValueTensorInitializer",
@@ -59,12 +60,12 @@ _NAMES = {
 _MODULES = {
     "crf": "Up to TensorFlow 2.15, use tensorflow_addons: tfa.text.crf_log_likelihood and related functions",
     "cudnn_rnn": "Use tf.nn.rnn_cell cells in tf.nn.dynamic_rnn, or tf.keras.layers.LSTM and GRU",
-    "distributions": "Install tensorflow_probability and use tfp.distributions.%s",
+    "distributions": "Install tensorflow_probability and use tfp.distributions.{0}",
     "bayesflow": "Install tensorflow_probability and use its classes",
-    "image": "Up to TensorFlow 2.15, use tensorflow_addons: tfa.image.%s",
+    "image": "Up to TensorFlow 2.15, use tensorflow_addons: tfa.image.{0}",
     "mixed_precision": "Use NPULossScaleOptimizer and the loss scale managers of npu_shim",
-    "seq2seq": "Up to TensorFlow 2.15, use tensorflow_addons: tfa.seq2seq.%s",
-    "summary": "Use tf.compat.v2.summary.%s with a step argument, or tf.summary with a FileWriter",
+    "seq2seq": "Up to TensorFlow 2.15, use tensorflow_addons: tfa.seq2seq.{0}",
+    "summary": "Use tf.compat.v2.summary.{0} with a step argument, or tf.summary with a FileWriter",
     "tensorboard": "Write from tensorboard.plugins import projector",
 }
 
@@ -81,24 +82,21 @@ def advice(name: str) -> str:
         return _NAMES[name]
     replacement = replacement_of(name)
     if replacement is not None:
-        return (
-            f"Use tf.{replacement.name} with its own arguments"
-            if replacement.before or replacement.special
-            else f"Use tf.{replacement.name}"
-        )
+        own = replacement.before or replacement.special
+        return Message("Use tf.{0} with its own arguments" if own else "Use tf.{0}", replacement.name)
     if module == "slim" or not rest and module in ("layers", "framework", "losses"):
-        return f"Install tf_slim and write import tf_slim as {module}"
+        return Message("Install tf_slim and write import tf_slim as {0}", module)
     if module == "layers":
-        return "Use the columns of tf.feature_column" if last in _COLUMNS else _SLIM % last
+        return "Use the columns of tf.feature_column" if last in _COLUMNS else Message(_SLIM, last)
     if module in ("metrics", "losses") and rest:
-        return _SLIM % (f"{module}.{last}")
+        return Message(_SLIM, f"{module}.{last}")
     if last in _SLIM_HAS.get(module, ()):
-        return _SLIM % (last if module == "framework" else "training." + last)
-    if module in _MODULES and (rest or "%s" not in _MODULES[module]):
-        return _MODULES[module].replace("%s", last)
+        return Message(_SLIM, last if module == "framework" else "training." + last)
+    if module in _MODULES and (rest or "{0}" not in _MODULES[module]):
+        return Message(_MODULES[module], last)
     if not name:
         return "Import each name from its new location"
     example = next((known for known in REPLACEMENTS if known.startswith(name + ".")), None)
     if example:
-        return f"Import each name from its new location, as tf.{REPLACEMENTS[example].name}"
-    return f"Copy its source from tensorflow/contrib/{module} of TensorFlow 1.15, or remove it"
+        return Message("Import each name from its new location, as tf.{0}", REPLACEMENTS[example].name)
+    return Message("Copy its source from tensorflow/contrib/{0} of TensorFlow 1.15, or remove it", module)

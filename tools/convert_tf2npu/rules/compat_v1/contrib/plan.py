@@ -16,7 +16,7 @@ from ....semantics.model import Where
 from ....syntax.source import Edit
 from ....syntax.suppressions import ignored
 from ....tf_api.v1_fate import V1, is_lifted
-from ...base import Change, Context
+from ...base import Change, Context, Message
 from .contrib_uses import CODE, TENSORFLOW, ContribName, ContribUse, contrib_names, contrib_uses, is_taken
 from .import_lines import import_from, rewritten
 from .replacements import replacement_of, shared_module
@@ -78,7 +78,7 @@ def plan(context: Context, replaced: Spans) -> Plan:
             changes.append(
                 Change(
                     site.statement,
-                    f"tf.contrib.{site.name} replaced by tf.{result.line}",
+                    Message("tf.contrib.{0} replaced by tf.{1}", site.name, result.line),
                     (_renamed(context, site.statement.value, result.line),),
                 )
             )
@@ -168,7 +168,9 @@ def _one_module(its: Sequence[ContribUse]) -> str:
 
 def _change(each: ContribUse, edits: list[Edit]) -> Change:
     assert each.replacement is not None
-    return Change(each.call, f"tf.contrib.{each.name} replaced by tf.{each.replacement.name}", tuple(edits))
+    return Change(
+        each.call, Message("tf.contrib.{0} replaced by tf.{1}", each.name, each.replacement.name), tuple(edits)
+    )
 
 
 def _edits(context: Context, each: ContribUse) -> list[Edit]:

@@ -1,0 +1,45 @@
+"""Messages for people: an English template with its values, which ``report`` translates where it prints them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Message(str):
+    """An English text that remembers its template and values.
+
+    Args:
+        template: the text with ``{0}``, ``{1}`` for the values, or a message; without values it is the text itself.
+        values: names and code of the script, which stay, and other texts of the tool.
+    """
+
+    template: str
+    values: tuple[str, ...]
+
+    def __new__(cls, template: str, *values: object) -> Message:
+        if not values and isinstance(template, Message):
+            return template
+        made = super().__new__(cls, template.format(*values) if values else template)
+        made.template = template
+        made.values = tuple([value if isinstance(value, str) else str(value) for value in values])
+        return made
+
+    def __str__(self) -> Message:
+        return self  # so the text of an exception is its message
+
+    def __reduce__(self) -> Any:
+        return Message, (self.template, *self.values)
+
+    def as_sentence(self) -> Message:
+        """Return the message with a capital letter."""
+        return Message(self.template[:1].upper() + self.template[1:], *self.values)
+
+
+def parts_of(text: str) -> Any:
+    """Return a message as JSON values."""
+    return [text.template, *map(parts_of, text.values)] if isinstance(text, Message) else text
+
+
+def of_parts(parts: Any) -> str:
+    """Return the message from the values of :func:`parts_of`."""
+    return parts if isinstance(parts, str) else Message(*map(of_parts, parts))
