@@ -31,6 +31,7 @@ from npu_shim.distributed.ranktable.model import (
 )
 from npu_shim.distributed.ranktable.products import BY_VERSION, PRODUCTS, dialect_of
 from npu_shim.distributed.ranktable.reader import examine, read, read_text
+from npu_shim.rehearsal.sections import columns
 
 GROUP = RANKS
 EXAMPLE = "npu-shim ranktable make --hosts 10.0.0.1:8,10.0.0.2:8 -o ranktable.json"
@@ -150,9 +151,7 @@ def _show(args: argparse.Namespace) -> int:
         (str(device.rank), server.server_id, str(device.device_id), ",".join(device.addresses) or "-")
         for server, device in table.placements()
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-    return show("\n".join([f"{args.file}: {_summary(table)}", ""] + lines))
+    return show("\n".join([f"{args.file}: {_summary(table)}", "", *columns(rows)]))
 
 
 def _convert(args: argparse.Namespace) -> int:

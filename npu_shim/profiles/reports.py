@@ -6,7 +6,7 @@ from typing import Callable, Iterator, Sequence
 
 from npu_shim._tensorflow.types import JsonObject, Value
 from npu_shim.rehearsal.sections import Section, to_html as sections_to_html, to_lines
-from npu_shim.rehearsal.web import Html, clean, page, section
+from npu_shim.rehearsal.web import Html, clean, page, section, verdict
 
 _MOST = {"devices": 16, "problems": 12}
 _WIDTH = 60  # of a name
@@ -109,13 +109,11 @@ def _cell(key: str, value: Value) -> str:
 def to_html(result: JsonObject) -> str:
     """Return the page."""
     footer = f"{result['tool']} {result['tool_version']}"
-    return page("Profile", "Where the time of a step goes", result["folder"], "", "\n".join(_body(result)), footer)
+    return page("Profile", "Where the time of a step goes", [result["folder"]], _body(result), footer)
 
 
 def _body(result: JsonObject) -> Iterator[str]:
-    first, *more = answers(result)
-    yield f'<p class="verdict {"differ" if result["findings"] else "agree"}">{clean(first)}</p>'
-    yield from (f"<p>{clean(line)}</p>" for line in more)
+    yield from verdict("differ" if result["findings"] else "agree", *answers(result))
     if result["timeline"]:
         yield timeline(result["timeline"])
     yield from sections_to_html(sections(result))

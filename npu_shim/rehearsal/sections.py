@@ -22,7 +22,7 @@ def to_lines(sections: Iterable[Section], most: int | None = None) -> Iterator[s
     for each in sections:
         yield from ("", each.title if each.title[0].isdigit() else f"{each.title}:", *each.lines)
         rows = each.rows[:most]
-        yield from columns(each.heads, rows) if rows else ()
+        yield from columns([each.heads, *rows], "  ") if rows else ()
         if len(rows) < len(each.rows):
             yield f"  ... and {len(each.rows) - len(rows)} more: see -r DIR"
 
@@ -35,7 +35,7 @@ def to_html(sections: Iterable[Section]) -> Iterator[str]:
         yield table(each.title, each.heads, each.rows, each.numbers) if each.rows else ""
 
 
-def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table as lines."""
-    widths = [max(len(row[place]) for row in [heads, *rows]) for place in range(len(heads))]
-    return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in [heads, *rows]]
+def columns(rows: Sequence[Sequence[str]], indent: str = "") -> Iterator[str]:
+    """Yield a table as lines."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    yield from (indent + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Iterable, Iterator, Sequence
 
 from npu_shim.import_hook import tool
 
@@ -11,22 +11,21 @@ class Html(str):
     """A text that is HTML already."""
 
 
-def page(title: str, heading: str, source: str, quiet: str, main: str, footer: str, script: str = "") -> str:
+def page(title: str, heading: str, about: Sequence[str], main: Iterable[str], footer: str, script: str = "") -> str:
     """Return a page.
 
     Args:
         title: of the window.
         heading: of the page.
-        source: script and arguments.
-        quiet: a further line below it; may be empty.
-        main: HTML.
+        about: the lines below it: script and arguments, and others.
+        main: HTML, in parts.
         footer: the last line.
         script: JavaScript that runs at the end; empty for a page without.
     """
     tool.load()
     from convert_tf2npu.api import html_page
 
-    return html_page(title, heading, [source, quiet] if quiet else [source], [main], footer, script)
+    return html_page(title, heading, about, main, footer, script)
 
 
 def clean(text: str) -> str:
@@ -35,6 +34,18 @@ def clean(text: str) -> str:
     from convert_tf2npu.api import html_text
 
     return html_text(text)
+
+
+def verdict(state: str, first: str, *more: str) -> Iterator[str]:
+    """Yield the sentences that a page begins with.
+
+    Args:
+        state: ``agree`` or ``differ``, or another one that the style sheet colours.
+        first: the answer.
+        more: further sentences.
+    """
+    yield f'<p class="verdict {state}">{clean(first)}</p>'
+    yield from (f"<p>{clean(line)}</p>" for line in more)
 
 
 def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
@@ -56,7 +67,9 @@ def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], numbe
 
 
 def section(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
-    """Return a heading and a table."""
+    """Return a heading and a table, nothing without rows."""
+    if not rows:
+        return ""
     return f"<h2>{clean(title)}</h2>\n{table(title, heads, rows, numbers)}"
 
 

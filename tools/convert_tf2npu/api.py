@@ -188,13 +188,13 @@ def html_page(
         title: of the window.
         heading: of the page.
         about: the lines below the heading; the first one names the source.
-        main: HTML, in pieces.
+        main: HTML, in parts.
         footer: the last line.
         script: JavaScript that runs at the end; empty for a page without.
     """
     from .report.html.frame import page
 
-    return "".join(page(title, heading, about, main, footer, script))
+    return "".join(page(title, heading, about, ["\n".join(main)], footer, script))
 
 
 def print_line(stream: TextIO, line: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable, Iterator, Mapping
 
-from npu_shim.rehearsal.web import clean, page, section
+from npu_shim.rehearsal.web import clean, page, section, verdict
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
@@ -26,7 +26,7 @@ def to_html(result: JsonObject) -> str:
     footer = f"{result['tool']} {result['tool_version']}"
     about = " ".join([result["script"], *result["arguments"]])
     title = f"Diagnosis of {result['script']}"
-    return page(title, "Diagnosis on the card", about, result["recording"], "\n".join(_body(result)), footer)
+    return page(title, "Diagnosis on the card", [about, result["recording"]], _body(result), footer)
 
 
 def _lines(result: JsonObject) -> Iterator[str]:
@@ -47,7 +47,7 @@ def _lines(result: JsonObject) -> Iterator[str]:
 def _body(result: JsonObject) -> Iterator[str]:
     cause = result["cause"]
     state = "agree" if result["verdict"] == "agrees" else "differ"
-    yield f'<p class="verdict {state}">{clean(cause["title"] if cause else _VERDICTS[result["verdict"]])}</p>'
+    yield from verdict(state, cause["title"] if cause else _VERDICTS[result["verdict"]])
     if cause:
         yield "<h2>Evidence</h2>" + "".join(f"<p>{clean(line)}</p>" for line in cause["evidence"])
         yield f"<h2>Fix</h2><p>{clean(cause['fix'])}</p>"
@@ -55,7 +55,7 @@ def _body(result: JsonObject) -> Iterator[str]:
     rows = [[str(row[name]) for name in columns.values()] for row in result["stages"]]
     yield section("Stages", list(columns), rows, (2,))
     findings = [[each[name] for name in ("code", "place", "message")] for each in result["findings"]]
-    yield section("Findings of the migration tool", ("code", "place", "finding"), findings) if findings else ""
+    yield section("Findings of the migration tool", ("code", "place", "finding"), findings)
 
 
 WRITERS: Mapping[str, Callable[[JsonObject], str]] = {"diagnose.txt": to_text, "diagnose.html": to_html}

@@ -8,7 +8,7 @@ from typing import Iterator
 from npu_shim._tensorflow.types import JsonObject
 from npu_shim.dumps.reports.text import answers, sections
 from npu_shim.rehearsal.sections import to_html as html_of
-from npu_shim.rehearsal.web import clean, page
+from npu_shim.rehearsal.web import clean, page, verdict
 
 _COLOURS = {"agrees": "#2e7d32", "departs": "#c62828", "not compared": "#757575"}
 _SEARCH = """<p><label>Search <input id="search" type="search" placeholder="operator, type, op, line, state"></label>
@@ -22,14 +22,11 @@ def to_html(result: JsonObject) -> str:
         script = stream.read()
     about, footer = f"{result['device']}, {result['reference']}", f"{result['tool']} {result['tool_version']}"
     heading = "Dumps of the device and what TensorFlow computes"
-    return page("Comparison of dumps", heading, about, "", "\n".join(_body(result)), footer, script)
+    return page("Comparison of dumps", heading, [about], _body(result), footer, script)
 
 
 def _body(result: JsonObject) -> Iterator[str]:
-    first, *more = answers(result)
-    state = "agree" if result["verdict"] == "agrees" else "differ"
-    yield f'<p class="verdict {state}">{clean(first)}</p>'
-    yield from (f"<p>{clean(line)}</p>" for line in more)
+    yield from verdict("agree" if result["verdict"] == "agrees" else "differ", *answers(result))
     if result["first_departure"]:
         yield "<h2>Path to the first departure</h2>"
         yield from _drawn(result["first_departure"]["path"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim.rehearsal.assess.operators import MEANINGS
@@ -14,7 +15,7 @@ from npu_shim.rehearsal.assess.table import (
     unknown_text,
     work_text,
 )
-from npu_shim.rehearsal.web import Html, clean, page, section, table
+from npu_shim.rehearsal.web import Html, clean, page, section
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
@@ -22,16 +23,13 @@ if TYPE_CHECKING:
 
 def html(found: JsonObject) -> str:
     """Return the page of an assessment."""
-    parts = [_cards(found), "<h2>Not on the device</h2>", _problems(found["problems"])]
-    for graph in found["graphs"]:
-        parts += _graph(graph)
     ranks = f"; rank 0 of {found['ranks']} ranks" if found["ranks"] > 1 else ""
+    about = f"TensorFlow {found['tensorflow']}; operators of the device: {found['operator_lists']}{ranks}"
     return page(
         f"Assessment of {found['script']}",
         "What a card would make of the script",
-        " ".join([found["script"], *found["arguments"]]),
-        f"TensorFlow {found['tensorflow']}; operators of the device: {found['operator_lists']}{ranks}",
-        "\n".join(parts),
+        [" ".join([found["script"], *found["arguments"]]), about],
+        [_cards(found), _problems(found["problems"]), *chain.from_iterable(map(_graph, found["graphs"]))],
         f"npu-shim assess {found['tool_version']}. Times are bounds from data sheets, not promises.",
     )
 
@@ -54,30 +52,23 @@ def _cards(found: JsonObject) -> str:
 
 
 def _problems(rows: Sequence[JsonObject]) -> str:
-    if not rows:
-        return "<p>All operators of the training step run on the device.</p>"
-    return table(
-        "Not on the device",
-        ("graph", "operator", "why", "lines"),
-        [(row["graph"], row["what"], row["why"], ", ".join(row["lines"])) for row in rows],
+    title = "Not on the device"
+    cells = [(row["graph"], row["what"], row["why"], ", ".join(row["lines"])) for row in rows]
+    return (
+        section(title, ("graph", "operator", "why", "lines"), cells)
+        or f"<h2>{title}</h2>\n<p>All operators of the training step run on the device.</p>"
     )
 
 
 def _graph(graph: JsonObject) -> list[str]:
     name = f"{graph['name']} ({graph['kind']}), {graph['line']}"
-    parts = [section(name, (), _facts(graph))]
-    sections: tuple[tuple[str, tuple[str, ...], list[tuple[str, ...]]], ...] = (
-        (
-            "Dynamic shapes",
-            ("operator", "shape", "in this run", "lines", "tensors of unknown size"),
-            [_dynamic(r) for r in graph["dynamic_shapes"]],
-        ),
-        ("Types", ("type", "tensors", "operators", "lines"), [_dtype(row) for row in graph["dtypes"]]),
-        ("Collectives", ("operator", "number", "bytes"), [_collective(row) for row in graph["collectives"]]),
-    )
-    for title, heads, cells in sections:
-        if cells:
-            parts.append(section(title, heads, cells))
+    of_shapes = ("operator", "shape", "in this run", "lines", "tensors of unknown size")
+    parts = [
+        section(name, (), _facts(graph)),
+        section("Dynamic shapes", of_shapes, list(map(_dynamic, graph["dynamic_shapes"]))),
+        section("Types", ("type", "tensors", "operators", "lines"), list(map(_dtype, graph["dtypes"]))),
+        section("Collectives", ("operator", "number", "bytes"), list(map(_collective, graph["collectives"]))),
+    ]
     not_counted = {row["op"] for row in graph["work"]["unknown"]}
     rows = [
         (

@@ -8,7 +8,7 @@ from typing import Iterator
 import npu_shim
 from npu_shim.rehearsal.numerics.history import BadOp, History, Step, finite, layer_norms
 from npu_shim.rehearsal.reports.chart import Line, chart
-from npu_shim.rehearsal.web import Html, clean, page, section
+from npu_shim.rehearsal.web import Html, clean, page, section, verdict
 
 _MOST_ROWS = 30
 
@@ -22,15 +22,13 @@ def to_html(history: History, command: str, tensorflow: str) -> str:
         tensorflow: its version.
     """
     footer = f"npu_shim {npu_shim.__version__}, TensorFlow {tensorflow}"
-    return page("Numbers of a run", "Numbers of a run", command, "", "\n".join(_body(history)), footer)
+    return page("Numbers of a run", "Numbers of a run", [command], _body(history), footer)
 
 
 def _body(history: History) -> Iterator[str]:
     problems = list(history.problems())
-    state, verdict = ("differ", "Problems") if problems else ("agree", "No problem was found.")
-    yield f'<p class="verdict {state}">{verdict}</p>\n'
-    for problem in problems:
-        yield f"<p>{clean(problem)}</p>\n"
+    state, first = ("differ", "Problems") if problems else ("agree", "No problem was found.")
+    yield from verdict(state, first, *problems)
     yield (
         f'<p class="quiet">{history.count} steps, {history.skipped} of them skipped by the loss scale, '
         f"{history.bad} with Inf or NaN in the loss or the gradients.</p>\n"
@@ -48,18 +46,16 @@ def _body(history: History) -> Iterator[str]:
             head = [what, "first", "median", "largest", "last"]
             yield section(f"Gradient norms by {what}{mark}", head, _norms(norms), (1, 2, 3, 4))
     bad = [step for step in history.steps if step.is_bad][:_MOST_ROWS]
-    if bad:
-        rows = [
-            [str(step.step), "skipped" if step.skipped else "applied", "" if step.scale is None else f"{step.scale:g}"]
-            + _op_cells(step.ops[0] if step.ops else None)
-            for step in bad
-        ]
-        head = ["step", "update", "loss scale", "first op", "line", "outputs", "inputs"]
-        yield section("Steps with Inf or NaN", head, rows)
-    if history.harmless:
-        rows = [_op_cells(op) for op in list(history.harmless.values())[:_MOST_ROWS]]
-        head = ["op", "line", "outputs", "inputs"]
-        yield section("Inf or NaN while the loss and the gradients were finite", head, rows)
+    rows = [
+        [str(step.step), "skipped" if step.skipped else "applied", "" if step.scale is None else f"{step.scale:g}"]
+        + _op_cells(step.ops[0] if step.ops else None)
+        for step in bad
+    ]
+    head = ["step", "update", "loss scale", "first op", "line", "outputs", "inputs"]
+    yield section("Steps with Inf or NaN", head, rows)
+    rows = [_op_cells(op) for op in list(history.harmless.values())[:_MOST_ROWS]]
+    head = ["op", "line", "outputs", "inputs"]
+    yield section("Inf or NaN while the loss and the gradients were finite", head, rows)
 
 
 def _curves(mark: str, steps: list[Step]) -> Iterator[str]:
@@ -73,11 +69,8 @@ def _curves(mark: str, steps: list[Step]) -> Iterator[str]:
             for n, value in points
             if value is not None and finite([value]) and (value > 0 or not logarithmic)
         ]
-        if shown:
-            name = f"{title}{mark}"
-            yield f"<h2>{clean(name)}</h2>\n" + chart(
-                f"{name} by step", [Line(title, "one", shown)], logarithmic, (steps[0].step, steps[-1].step)
-            )
+        name, ends = f"{title}{mark}", (steps[0].step, steps[-1].step)
+        yield chart(name, f"{name} by step", [Line(title, "one", shown)], logarithmic, ends)
 
 
 def _norms(by_step: list[dict[str, float]]) -> list[list[str]]:

@@ -18,16 +18,21 @@ class Line(NamedTuple):
     points: list[tuple[int, float]]
 
 
-def chart(title: str, lines: Sequence[Line], logarithmic: bool, steps: tuple[int, int] | None = None) -> str:
-    """Return the chart with a key below it.
+def chart(
+    heading: str, title: str, lines: Sequence[Line], logarithmic: bool, steps: tuple[int, int] | None = None
+) -> str:
+    """Return a heading and the chart with a key below it, nothing without points.
 
     Args:
+        heading: above the chart.
         title: for readers of screens.
-        lines: at least one with points.
+        lines: of the chart.
         logarithmic: True for a logarithmic vertical axis; all values must then be positive.
         steps: the first and the last one of the horizontal axis; those of the points without it.
     """
     points = [point for line in lines for point in line.points]
+    if not points:
+        return ""
     scale: Callable[[float], float] = math.log10 if logarithmic else float
     left, right = steps or (min(x for x, _ in points), max(x for x, _ in points))
     low, high = min(scale(y) for _, y in points), max(scale(y) for _, y in points)
@@ -60,4 +65,4 @@ def chart(title: str, lines: Sequence[Line], logarithmic: bool, steps: tuple[int
         if path:
             parts.append(f'<path class="{line.style}" d="M{path}"/>')
     key = " ".join(f'<span class="key {line.style}">&#9644; {escape(line.name)}</span>' for line in lines)
-    return "".join(parts) + f"</svg>\n<p>{key}</p>\n"
+    return f"<h2>{escape(heading)}</h2>\n{''.join(parts)}</svg>\n<p>{key}</p>\n"

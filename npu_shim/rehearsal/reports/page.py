@@ -9,7 +9,7 @@ from npu_shim.rehearsal.reports.chart import Line, chart
 from npu_shim.rehearsal.reports.half import half_rows
 from npu_shim.rehearsal.reports.text import PARTS, elements, full_name, kinds, number, sides, verdict
 from npu_shim.rehearsal.result import FirstDeparture, HalfPoint, Loss, Result
-from npu_shim.rehearsal.web import clean, page, section, table
+from npu_shim.rehearsal.web import page, section, table, verdict as sentences
 
 
 def to_html(result: Result) -> str:
@@ -17,14 +17,11 @@ def to_html(result: Result) -> str:
     script = result.original.script
     footer = f"npu-shim verify {result.tool_version}"
     heading = f"Verification in {result.half.dtype}" if result.half else "Verification of a migration"
-    return page(f"Verification of {script}", heading, script, "", "\n".join(_body(result)), footer)
+    return page(f"Verification of {script}", heading, [script], _body(result), footer)
 
 
 def _body(result: Result) -> Iterator[str]:
-    state = result.verdict.replace(" ", "-")
-    yield f'<p class="verdict {state}">{clean(verdict(result))}</p>'
-    for problem in result.problems:
-        yield f"<p>{clean(problem)}</p>"
+    yield from sentences(result.verdict.replace(" ", "-"), verdict(result), *result.problems)
     names = sides(result)
     if result.half:
         yield table("Half precision", [], [list(row) for row in half_rows(result.half)])
@@ -32,27 +29,20 @@ def _body(result: Result) -> Iterator[str]:
         yield from _curves(result)
     if result.first_departure:
         yield _departure(result.first_departure, names)
-        rows = elements(result.first_departure)
-        if rows:
-            yield section("Its elements that differ most", ["index", *names], rows)
-    if result.undetermined_variables:
-        rows = [[name, "gradients are zero but for rounding"] for name in result.undetermined_variables]
-        yield section("Not compared", ["variable", "why"], rows)
-    if result.bands:
-        rows = [
-            [full_name(each), *(number(value, ".6g") for value in (each.original, each.migrated, each.band))]
-            for each in result.bands
-        ]
-        yield section("Means over the seeds", ["quantity", "original", "migrated", "99 % band"], rows)
-    if result.metrics:
-        rows = [[each.name, number(each.original), number(each.migrated)] for each in result.metrics]
-        yield section("Metrics", ["metric", *names], rows)
+        yield section("Its elements that differ most", ["index", *names], elements(result.first_departure))
+    rows = [[name, "gradients are zero but for rounding"] for name in result.undetermined_variables]
+    yield section("Not compared", ["variable", "why"], rows)
+    rows = [
+        [full_name(each), *(number(value, ".6g") for value in (each.original, each.migrated, each.band))]
+        for each in result.bands
+    ]
+    yield section("Means over the seeds", ["quantity", "original", "migrated", "99 % band"], rows)
+    rows = [[each.name, number(each.original), number(each.migrated)] for each in result.metrics]
+    yield section("Metrics", ["metric", *names], rows)
     head = ["recorded", "names", "values", "largest difference", "names that depart"]
-    if result.streams:
-        yield section("Recorded values", head, kinds(result.streams))
-    if result.final_variables:
-        rows = [[each.name, str(each.shape), number(each.difference, ".1e")] for each in result.final_variables]
-        yield section("Final variables", ["variable", "shape", "difference"], rows)
+    yield section("Recorded values", head, kinds(result.streams))
+    rows = [[each.name, str(each.shape), number(each.difference, ".1e")] for each in result.final_variables]
+    yield section("Final variables", ["variable", "shape", "difference"], rows)
     both = result.original, result.migrated
     rows = [[name, *(value(part) for part in both)] for name, value in PARTS]
     rows.append(["arguments", *(" ".join(part.arguments) for part in both)])
@@ -63,13 +53,12 @@ def _body(result: Result) -> Iterator[str]:
         for name, value in asdict(result.settings).items()
     ]
     yield section("Settings", ["setting", "value"], rows)
-    alone = [
+    rows = [
         [side, full_name(each), str(each.values)]
-        for side, names_there in (("original", result.only_original), ("migrated", result.only_migrated))
-        for each in names_there
+        for side, alone in (("original", result.only_original), ("migrated", result.only_migrated))
+        for each in alone
     ]
-    if alone:
-        yield section("Values of one script only", ["script", "value", "number"], alone)
+    yield section("Values of one script only", ["script", "value", "number"], rows)
 
 
 def _curves(result: Result) -> Iterator[str]:
@@ -82,9 +71,8 @@ def _curves(result: Result) -> Iterator[str]:
             Line(name, style, [(step, value) for step, value in points if value is not None])
             for name, style, points in zip(sides(result), ("one", "two"), (ours, theirs))
         ]
-        if lines[0].points or lines[1].points:
-            title = loss.name.capitalize()
-            yield f"<h2>{clean(title)}</h2>\n" + chart(f"{title} of both runs by training step", lines, False, steps)
+        title = loss.name.capitalize()
+        yield chart(title, f"{title} of both runs by training step", lines, False, steps)
     if result.half:
         yield from _shares([each for each in result.curve if isinstance(each, HalfPoint)])
         return
@@ -94,7 +82,7 @@ def _curves(result: Result) -> Iterator[str]:
         Line("allowed, float32", "allowed", [(each.step, limit * (1 + each.step / 100)) for each in result.curve]),
     ]
     if lines[0].points:
-        yield "<h2>Difference, logarithmic</h2>\n" + chart("Largest relative difference by step", lines, True)
+        yield chart("Difference, logarithmic", "Largest relative difference by step", lines, True)
     else:
         yield '<h2>Difference</h2>\n<p class="quiet">All values are equal, bit by bit.</p>'
 
@@ -106,23 +94,16 @@ def _shares(curve: Sequence[HalfPoint]) -> Iterator[str]:
         Line("difference", "one", [(each.step, each.loss_difference) for each in curve if each.loss_difference]),
         Line("band", "allowed", [(each.step, each.loss_band) for each in curve if each.loss_band]),
     ]
-    if lines[0].points or lines[1].points:
-        yield f"<h2>{title}</h2>\n" + chart(title, lines, True)
+    yield chart(title, title, lines, True)
     title = "Largest difference of all values, in units of its band, logarithmic"
     shares = [(each.step, each.share) for each in curve if each.share]
-    if shares:
-        lines = [Line("difference", "one", shares), Line("band", "allowed", [(step, 1.0) for step, _ in shares])]
-        yield f"<h2>{title}</h2>\n" + chart(title, lines, True)
+    lines = [Line("difference", "one", shares), Line("band", "allowed", [(step, 1.0) for step, _ in shares])]
+    yield chart(title, title, lines, True)
 
 
 def _departure(first: FirstDeparture, names: list[str]) -> str:
     rows = [
-        [
-            full_name(each),
-            number(each.difference, ".1e"),
-            number(each.allowed, ".1e"),
-            each.values,
-        ]
+        [full_name(each), number(each.difference, ".1e"), number(each.allowed, ".1e"), each.values]
         for each in first.tensors
     ]
     head = ["tensor", "difference", "allowed", " and ".join(names)]

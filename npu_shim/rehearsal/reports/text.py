@@ -18,6 +18,7 @@ from npu_shim.rehearsal.result import (
     RunPart,
     StreamPart,
 )
+from npu_shim.rehearsal.sections import columns
 
 _MOST = 12  # rows of a table
 _FEW = 5
@@ -72,10 +73,10 @@ def _lines(result: Result) -> Iterator[str]:
     names = sides(result)
     rows = [["", *names]]
     rows += [[name, *(value(part) for part in both)] for name, value in PARTS]
-    yield from _table(rows)
+    yield from columns(rows)
     yield ""
     if result.metrics:
-        yield from _table(
+        yield from columns(
             [["metric", *names]]
             + [[each.name, number(each.original), number(each.migrated)] for each in result.metrics][-_MOST:]
         )
@@ -140,7 +141,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _kinds(streams: Sequence[StreamPart]) -> Iterator[str]:
     head = ["recorded", "names", "values", "largest difference", "names that depart"]
-    yield from _table([head, *kinds(streams)])
+    yield from columns([head, *kinds(streams)])
     yield ""
 
 
@@ -156,7 +157,7 @@ def _bands(bands: Sequence[MeanBand]) -> Iterator[str]:
         values = [number(each.original, ".6g"), number(each.migrated, ".6g")]
         outside = "" if each.inside else "outside"
         rows.append([full_name(each), *values, number(each.band, ".2g"), outside])
-    yield from _table(rows)
+    yield from columns(rows)
     yield ""
 
 
@@ -167,23 +168,17 @@ def _departure(first: FirstDeparture, names: list[str]) -> Iterator[str]:
         difference = number(each.difference, ".1e")
         allowed = number(each.allowed, ".1e")
         rows.append([full_name(each), difference, allowed, each.values])
-    yield from _table(rows)
+    yield from columns(rows)
     left = first.tensors_departing_there - _MOST
     if left > 0:
         yield f"and {left} more"
     yield ""
     rows = elements(first)
     if rows:
-        yield from _table([[f"elements of {first.name}", *names], *rows[:_FEW]])
+        yield from columns([[f"elements of {first.name}", *names], *rows[:_FEW]])
         yield ""
 
 
 def elements(first: FirstDeparture) -> list[list[str]]:
     """Return a row for each element of the first departure that a result has: index and both values."""
     return [[str(each.index), each.original, each.migrated] for each in first.elements]
-
-
-def _table(rows: list[list[str]]) -> Iterator[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        yield "  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip()
