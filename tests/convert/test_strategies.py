@@ -751,3 +751,24 @@ def test_a_loop_with_an_optimizer_in_another_file_is_training(tmp_path: pathlib.
     (tmp_path / "show.py").write_text(TF + "op = load()\n" + loop)
     run = convert_source(str(tmp_path), Settings(("NPU251",), distributed="tf_strategy"))
     assert {e.relative for e, r in run.results if r.diagnostics} == {"train.py"}
+
+
+def test_optimizers_of_a_module_that_programs_of_both_versions_share(tmp_path: pathlib.Path) -> None:
+    """Names of TensorFlow 2 in a module do not leave the program of TensorFlow 1 without averages."""
+    files = {
+        "utils.py": TF + "def writer(folder):\n    return tf.summary.create_file_writer(folder)\n"
+        "def build():\n    return tf.compat.v1.train.AdamOptimizer(0.1)\n"
+        "def build_for_keras():\n    return tf.keras.optimizers.Adam(0.1)\n",
+        "eager.py": TF + "import utils\nwith tf.GradientTape() as tape:\n    loss = model(x)\n"
+        "utils.build_for_keras().apply_gradients(zip(tape.gradient(loss, v), v))\n",
+        "graph.py": TF + "import utils\ndef model_fn(features, labels, mode, params):\n"
+        "    train_op = utils.build().minimize(loss)\n"
+        "    return tf.compat.v1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)\n",
+    }
+    (tmp_path / "in").mkdir()
+    for name, text in files.items():
+        (tmp_path / "in" / name).write_text(text)
+    assert main(["-i", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "-d", "tf_strategy", "-q"]) == 0
+    made = (tmp_path / "out" / "utils.py").read_text()
+    assert WRAPPED % "tf.compat.v1.train.AdamOptimizer(0.1)" in made
+    assert "npu.distribute.distributed_optimizer(tf.keras.optimizers.Adam(0.1))" in made

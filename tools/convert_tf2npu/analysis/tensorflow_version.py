@@ -20,7 +20,18 @@ from .near_frameworks import near_frameworks
 from .program_version import Judgement, Version, first_evidence, judged, judged_script, reach_of, script_trains
 from .tensorflow_evidence import Evidence, FileEvidence, evidence_of
 
-__all__ = ["Version", "Verdict", "is_eager", "is_idle", "is_of_graphs", "is_two", "may_be_two", "on_cpu", "verdict"]
+__all__ = [
+    "Version",
+    "Verdict",
+    "is_eager",
+    "is_idle",
+    "is_of_graphs",
+    "is_two",
+    "may_be_two",
+    "on_cpu",
+    "serves_graphs",
+    "verdict",
+]
 
 
 class Verdict(NamedTuple):
@@ -61,6 +72,16 @@ def is_two(context: Context) -> bool:
 def is_of_graphs(context: Context) -> bool:
     """Return True if a file belongs to a program that builds graphs, with both versions or with TensorFlow 1 only."""
     return verdict(context).version in (Version.ONE, Version.BOTH)
+
+
+def serves_graphs(context: Context) -> bool:
+    """Return True if a program of TensorFlow 1 imports a file, whatever the file itself shows."""
+    project, path = context.names.project, context.names.path
+    if project is None or path not in project.paths:
+        return False
+    return any(
+        project.once(judged_script, script).version == Version.ONE for script in project.once(programs_with, path)
+    )
 
 
 def is_eager(context: Context) -> bool:

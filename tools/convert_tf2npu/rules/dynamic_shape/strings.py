@@ -4,7 +4,7 @@ The NPU has no strings. Operations on strings run on the host, and in the model 
 NPU. In the input pipeline they are fine. The rule reports one finding for each file.
 
 Move string operations into the function that ``dataset.map`` calls, and pass numbers to the model, padded to a fixed
-length.
+length. Format the text of a log in Python, from the numbers that the session or hook returns.
 
 Reported::
 
@@ -13,6 +13,14 @@ Reported::
     def model_fn(features, labels, mode):
         words = tf.string_split(features['text'])
         ids = tf.strings.to_hash_bucket_fast(words.values, 1000)
+
+Reported::
+
+    import tensorflow as tf
+
+    def train(model):
+        message = tf.strings.join(['step: ', tf.as_string(tf.train.get_global_step())])
+        return tf.train.LoggingTensorHook([message], every_n_iter=10)
 
 Untouched::
 
@@ -65,15 +73,29 @@ strings.format strings.unicode_decode strings.unicode_encode strings.unicode_spl
 io.decode_raw io.decode_csv io.parse_example io.parse_single_example io.parse_tensor""".split()
 )
 
+_FORMATS = frozenset({"tensorflow.as_string", "tensorflow.strings.as_string", "tensorflow.strings.format"})
+
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     parent = context.names.parents[call.node]
     if isinstance(parent, ast.Attribute) and parent.attr == "numpy":
         return  # eager code that reads the string
     if runs_on_npu(context, call.node) and first_call(context, call, CALLS, context.names.tree):
+        word = last_part(name)
+        if _formats(context, call):
+            yield Finding(
+                call.node, "{0} runs on the host, because the NPU has no strings. Format the text in Python", word
+            )
+            return
         yield Finding(
             call.node,
             "{0} runs on the host, because the NPU has no strings. "
             "Move it into dataset.map and pass the model padded numbers",
-            last_part(name),
+            word,
         )
+
+
+def _formats(context: Context, call: Call) -> bool:
+    """Return True if a call makes text of numbers."""
+    parts = (node for node in ast.walk(call.node) if isinstance(node, ast.Call))
+    return any(context.called.get(part) in _FORMATS for part in parts)

@@ -2,7 +2,8 @@
 
 A subclass passes its run configuration to its base class in its own way, so the rule does not change the base class.
 Replace ``tf.estimator.Estimator`` with ``NPUEstimator`` and pass it an ``NPURunConfig``. Replace
-``tf.estimator.RunConfig`` with ``NPURunConfig``.
+``tf.estimator.RunConfig`` with ``NPURunConfig``. A subclass of ``TPUEstimator`` passes its base class ``use_tpu=False``
+and a configuration for the NPU.
 
 Reported::
 
@@ -11,6 +12,14 @@ Reported::
     class Trainer(tf.estimator.Estimator):
         def __init__(self, model_fn, config):
             super().__init__(model_fn, config=config)
+
+Reported::
+
+    import tensorflow.compat.v1 as tf
+
+    class Trainer(tf.estimator.tpu.TPUEstimator):
+        def __init__(self, model_fn, config, use_tpu):
+            super().__init__(model_fn, config=config, use_tpu=use_tpu, train_batch_size=8)
 
 Untouched::
 
@@ -41,6 +50,7 @@ _NPU = {
     "tensorflow.estimator.Estimator": ("NPUEstimator", " and pass it an NPURunConfig"),
     "tensorflow.estimator.RunConfig": ("NPURunConfig", ""),
 }
+_TPU_ESTIMATORS = frozenset({"tensorflow.estimator.tpu.TPUEstimator", "tensorflow.contrib.tpu.TPUEstimator"})
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -57,4 +67,11 @@ def check_file(context: Context) -> Iterator[Result]:
                     node.name,
                     new,
                     more,
+                )
+            elif name in _TPU_ESTIMATORS:
+                yield Finding(
+                    base,
+                    "{0} is a subclass of TPUEstimator. Pass its base class use_tpu=False and "
+                    "config=npu_run_config_init(run_config=config)",
+                    node.name,
                 )

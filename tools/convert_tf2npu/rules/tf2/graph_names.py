@@ -75,7 +75,7 @@ import functools
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.tensorflow_version import is_eager, is_idle
+from ...analysis.tensorflow_version import is_eager, is_idle, serves_graphs
 from ...tf_api.v1_fate import V1, rest_of
 from ..base import Context, Finding, Message, Result
 
@@ -125,11 +125,14 @@ def check_file(context: Context) -> Iterator[Result]:
         spelled = context.names.spelled(call.node.func, call.where) or ""
         if not spelled.startswith(V1 + ".") or not (is_eager(context) or is_idle(context, call.node)):
             continue
-        if _in_graph(context, call.node) or in_test(context, call.node):
+        if _in_graph(context, call.node) or in_test(context, call.node) or serves_graphs(context):
             continue
         reported.add(found)
         yield Finding(
-            call.node, "tf.compat.v1.{0} must not be mixed with eager code. {1}", rest_of(spelled), _INSTEAD[found]
+            call.node,
+            "tf.compat.v1.{0} must not be mixed with eager code. {1}",
+            rest_of(spelled.replace(".compat.v1", "")),
+            _INSTEAD[found],
         )
 
 

@@ -34,6 +34,17 @@ Reported::
 
     import tensorflow as tf
 
+    embed = tf.keras.Sequential([tf.keras.layers.StringLookup(vocabulary=words), tf.keras.layers.Embedding(9, 4)])
+    dataset = tf.data.Dataset.from_tensor_slices(texts).batch(8).map(embed)
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+Reported::
+
+    import tensorflow as tf
+
     seen = tf.Variable(0)
 
     def count(image):
@@ -127,7 +138,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import host_functions, in_map_function, in_test
 from ...analysis.tensorflow_version import is_two, may_be_two
-from ...semantics.model import Where
+from ...semantics.model import Call, Where
+from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
 from ...syntax.words import has_words
@@ -165,8 +177,13 @@ def check_file(context: Context) -> Iterator[Result]:
     host = names.once(host_functions)
     reads: list[tuple[ast.Name | ast.Attribute, Where]] = list(names.reads)
     reads += [(part, call.where) for call in names.calls for part in _owners(call.node)] if host else []
+    mapped = {call.node.args[0] for call in names.calls if _maps(context, call)}
     for read, where in reads:
-        if not isinstance(read.ctx, ast.Load) or not any(p in host for p in names.ancestors(read)):
+        if (
+            not isinstance(read.ctx, ast.Load)
+            or read not in mapped
+            and not any(p in host for p in names.ancestors(read))
+        ):
             continue
         for made in _makers(context, read, where):
             if made in reported or in_test(context, made) or not is_two(context):
@@ -179,6 +196,17 @@ def check_file(context: Context) -> Iterator[Result]:
                 "Create it under with tf.device('/CPU:0'):",
                 name,
             )
+
+
+def _maps(context: Context, call: Call) -> bool:
+    """Return True for ``dataset.map(layer)``."""
+    function = call.node.func
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == "map"
+        and bool(call.node.args)
+        and context.types.of(function.value, call.where) == Type.DATASET
+    )
 
 
 def _owners(call: ast.Call) -> Iterator[ast.Attribute]:

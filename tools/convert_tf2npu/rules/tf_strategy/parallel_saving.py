@@ -4,8 +4,8 @@ Each rank runs the whole script, so all of them write the same files. The rule l
 ``npu.distribute.is_root()`` is true there, and on one process. It converts ``save``, ``save_weights`` and ``export`` of
 Keras models, ``save`` and ``write`` of ``tf.train.Checkpoint`` and ``CheckpointManager``, ``tf.saved_model.save`` and
 ``tf.keras.models.save_model``. A call whose result the script uses is reported unless it is assigned to a variable, which
-is None on the other ranks. ``save_weights`` of an object of unknown type, and ``save`` of one that is compiled as a model,
-are reported. A path that depends on the task of a worker stays: the script gives each rank its own folder.
+is None on the other ranks, and no other call reads it. ``save_weights`` of an object of unknown type, and ``save`` of one that is compiled as a model,
+are reported. A path that depends on the task of a worker, or is in a temporary folder, stays: each rank has its own.
 Callbacks see NPU307. ``tf.summary.create_file_writer`` writes on rank 0, too.
 
 Options: -d tf_strategy
@@ -50,6 +50,34 @@ Reported::
     model.fit(dataset)
     checkpoint = tf.train.Checkpoint(model=model)
     print('saved', checkpoint.save('checkpoints'))
+
+Reported::
+
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    model.fit(dataset)
+    checkpoint = tf.train.Checkpoint(model=model)
+    path = checkpoint.save('checkpoints')
+    tf.train.Checkpoint(model=other).restore(path)
+
+Untouched::
+
+    import os
+    import tempfile
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    npu.distribute.share_random_state()
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    npu.distribute.data_parallel(model).fit(dataset)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'model')
+        tf.saved_model.save(model, path)
+        loaded = tf.saved_model.load(path)
 
 Untouched::
 
@@ -173,6 +201,8 @@ _CHECKPOINTS = {
     "tensorflow.train.CheckpointManager": frozenset({"save"}),
 }
 _METHODS = _OF_MODELS | {"write"}
+_LOADS = re.compile(r"load|restore|read\Z")
+_TEMPORARY = re.compile(r"\b(mkdtemp|TemporaryDirectory|get_temp_dir)\b")
 _DEPENDS = re.compile(r"(?:\b|_)rank(?!ing|er|ed)|is_root|task_id|is_chief|is_main")
 
 
@@ -234,10 +264,28 @@ def _on_root(context: Context, call: Call) -> Result:
         if shares_line(source, statement):
             edits = wrap(source, node, "", f" if {is_root} else None")
     elif isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1:
+        if _is_read(context, statement.targets[0]):
+            return Finding(
+                node,
+                "all ranks load what this saves. Call this only if {0}, and load it after "
+                "{1}.distribute.all_reduce(0.0) on all ranks",
+                is_root,
+                name,
+            )
         edits = wrap(source, node, "", f" if {is_root} else None")
     else:
         return Finding(node, "all ranks save to the same path. Call this only if {0}", is_root)
     return Change(node, "saved on rank 0 only", edits, (name,))
+
+
+def _is_read(context: Context, target: ast.expr) -> bool:
+    """Return True if a call loads what a variable names."""
+    return any(
+        isinstance(call.node.func, ast.Attribute)
+        and _LOADS.match(call.node.func.attr)
+        and any(ast.dump(given) == ast.dump(target).replace("Store()", "Load()") for given in call.node.args)
+        for call in context.names.calls
+    )
 
 
 def _depends_on_rank(context: Context, node: ast.AST) -> bool:
@@ -247,13 +295,13 @@ def _depends_on_rank(context: Context, node: ast.AST) -> bool:
 
 
 def _has_path_of_rank(context: Context, call: Call) -> bool:
-    """Return True if a name in the arguments, or in those of the saver, is assigned by the rank."""
+    """Return True if a name in the arguments, or in those of the saver, is assigned by the rank or a temporary path."""
     function = call.node.func
     owners = origins(function.value, call.where, context.names) if isinstance(function, ast.Attribute) else []
     calls = [call.node, *(owner.node for owner in owners if isinstance(owner.node, ast.Call))]
     given = [part for each in calls for part in (*each.args, *(keyword.value for keyword in each.keywords))]
     used = {name.id for part in given for name in ast.walk(part) if isinstance(name, ast.Name)}
-    return not used.isdisjoint(context.once(_assigned_by_rank))
+    return not used.isdisjoint(context.once(_assigned_by_rank) | context.once(_temporary))
 
 
 def _assigned_by_rank(context: Context) -> frozenset[str]:
@@ -265,3 +313,29 @@ def _assigned_by_rank(context: Context) -> frozenset[str]:
         for target in node.targets
         if isinstance(target, ast.Name)
     )
+
+
+def _temporary(context: Context) -> frozenset[str]:
+    """Return the names of temporary folders, which each rank makes for itself, and of paths in them."""
+    values = [
+        (target.id, context.source.segment(node.value))
+        for node in context.names.places
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
+    values += [
+        (item.optional_vars.id, context.source.segment(item.context_expr))
+        for node in context.names.places
+        if isinstance(node, ast.With)
+        for item in node.items
+        if isinstance(item.optional_vars, ast.Name)
+    ]
+    known: set[str] = set()
+    for _ in range(3):
+        known |= {
+            name
+            for name, value in values
+            if _TEMPORARY.search(value) or not known.isdisjoint(re.findall(r"\w+", value)) and "join(" in value
+        }
+    return frozenset(known)

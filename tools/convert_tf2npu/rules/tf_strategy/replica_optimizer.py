@@ -197,8 +197,19 @@ from typing import Iterator
 from ...analysis.applied_optimizers import MPI, unknown_optimizers
 from ...analysis.device_placement import in_test, only_predicts
 from ...analysis.gradients import only_applies
-from ...analysis.optimizers import MADE, WRAPPER, Class, already_wrapped, is_subclass, made_with_mpi, passes_on, role
+from ...analysis.optimizers import (
+    MADE,
+    WRAPPER,
+    Class,
+    already_wrapped,
+    is_keras,
+    is_subclass,
+    made_with_mpi,
+    passes_on,
+    role,
+)
 from ...analysis.parallel_training import is_eager
+from ...analysis.tensorflow_version import serves_graphs
 from ...rewrite.call_edits import wrap
 from ...semantics.model import Call
 from ..base import Change, Context, Finding, Result
@@ -208,7 +219,10 @@ NEEDS = {"distributed": "tf_strategy"}
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != "tf_strategy" or is_eager(context) or only_predicts(context):
+    if context.distributed != "tf_strategy" or only_predicts(context):
+        return
+    eager = is_eager(context)
+    if eager and not serves_graphs(context):
         return
     names = context.names
     made = [call for call in names.calls if role(call.node, call.where, names) == MADE]
@@ -224,6 +238,8 @@ def check_file(context: Context) -> Iterator[Result]:
                 WRAPPER,
             )
     for call in made:
+        if eager and is_keras(call.node, call.where, names):
+            continue  # NPU308
         key = names.key(call.node)
         if key in already or in_test(context, call.node) or _is_part(context, call) or only_applies(context, call.node):
             continue
