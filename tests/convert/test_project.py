@@ -11,7 +11,7 @@ import pytest
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.main import main
 from convert_tf2npu.project.project import Project
-from convert_tf2npu.rules.compat_v1.lifting import lift
+from convert_tf2npu.rules.compat_v1.lift_plan import lift
 from convert_tf2npu.semantics.module_index import Module
 from convert_tf2npu.semantics.resolved_name import ResolvedName
 from convert_tf2npu.semantics.tf_types import Type

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 import tensorflow as tf
-from convert_tf2npu.tf_api import later_names
+from convert_tf2npu.tf_api import forms_in_26
 
 from npu_shim import backports
 from npu_shim.backports import keras_ops, keras_random
@@ -19,13 +19,13 @@ V26 = not hasattr(tf.keras.utils, "set_random_seed")
 
 
 def test_the_tool_knows_the_names():
-    assert set(later_names.BACKPORTS.values()) | set(later_names.MODEL_METHODS) == set(backports.__all__)
-    assert later_names.MEMBERS["ops"] | later_names.OF_IMAGES == set(keras_ops.OPS)
-    assert later_names.MEMBERS["random"] == set(vars(keras_random.random))
-    assert later_names.OF_IMAGES == set(vars(keras_ops.ops.image))
+    assert set(forms_in_26.BACKPORTS.values()) | set(forms_in_26.MODEL_METHODS) == set(backports.__all__)
+    assert forms_in_26.MEMBERS["ops"] | forms_in_26.OF_IMAGES == set(keras_ops.OPS)
+    assert forms_in_26.MEMBERS["random"] == set(vars(keras_random.random))
+    assert forms_in_26.OF_IMAGES == set(vars(keras_ops.ops.image))
 
 
-@pytest.mark.parametrize("old", sorted(set(later_names.MOVED.values())))
+@pytest.mark.parametrize("old", sorted(set(forms_in_26.MOVED.values())))
 def test_each_older_spelling_is_a_name_of_tensorflow(old):
     found = tf
     for part in old.split("."):

@@ -15,7 +15,7 @@ from ..semantics.version_evidence import had_gelu
 from ..syntax.expressions import is_main_guard
 from ..tf_api.canonical_names import canonical
 from ..tf_api.v1_fate import NEW, V1, became
-from .commands import RUNNERS
+from .command_functions import RUNNERS
 from .describing import describes
 from .keras_training import TRAINING_METHODS
 from .near_frameworks import is_near_framework

@@ -13,7 +13,7 @@ from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..syntax.source import Source
 from ..tf_api.canonical_names import canonical
-from ..tf_api.later_names import (
+from ..tf_api.forms_in_26 import (
     ARGUMENT_NAMES,
     BACKPORTS,
     DEFAULTS,

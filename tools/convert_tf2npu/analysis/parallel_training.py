@@ -10,7 +10,7 @@ from ..project.context import Context
 from ..semantics.model import Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..syntax.expressions import last_name
-from .eager import uses_eager
+from .eager_training import uses_eager
 from .opening import is_undecided
 from .strategies import NAMES, NPU_STRATEGY, REPLICAS
 from .tensorflow_version import is_two, verdict

@@ -11,7 +11,7 @@ from ..project.import_statements import joined
 from ..semantics.mentions import mentions
 from ..semantics.module_index import ModuleIndex, Names
 from ..syntax.expressions import is_literal, is_main_guard
-from .commands import RUNNERS, commands
+from .command_functions import RUNNERS, commands
 from .entry_points import scripts_with
 from .host_work import PLAIN_MODULES
 from .preamble import BEFORE_DEVICES, before_devices, called_in, is_flag, is_harmless, is_value

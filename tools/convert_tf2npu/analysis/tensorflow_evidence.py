@@ -12,7 +12,7 @@ from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..syntax.expressions import last_name, last_part
 from ..tf_api.canonical_names import canonical, is_only_version2, is_version1, of_keras
-from ..tf_api.later_names import has_backport
+from ..tf_api.forms_in_26 import has_backport
 from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, became, rest_of
 from .compiled_models import is_compiled
 from .idle_sessions import SET_SESSION, Use, use_of

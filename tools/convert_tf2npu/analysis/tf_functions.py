@@ -11,7 +11,7 @@ from ..semantics.model import Call, Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.value_flow import origins
 from ..syntax.expressions import last_part
-from .commands import RUNNERS
+from .command_functions import RUNNERS
 from .device_placement import belongs_to_test
 from .near_frameworks import near_frameworks
 

@@ -12,7 +12,7 @@ from ..files.message import Message
 from ..files.texts import is_text
 from ..project.project import Project
 from ..project.source_files import MOST_BYTES
-from ..rules.compat_v1.lifting import CODE as LIFTING, lift
+from ..rules.compat_v1.lift_plan import CODE as LIFTING, lift
 from ..syntax.edits import ordered
 from ..syntax.notebook import Notebook
 from ..syntax.notebook_cells import CellError

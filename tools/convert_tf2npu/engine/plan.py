@@ -15,8 +15,8 @@ from ..project.project import Project
 from ..rewrite.npu_imports import import_edits
 from ..rewrite.spans import Spans
 from ..rules.base import Change, Context, Result, Rule
-from ..rules.compat_v1.lifted_names import as_lifted
-from ..rules.compat_v1.lifting import MOVING
+from ..rules.compat_v1.lift_bindings import as_lifted
+from ..rules.compat_v1.lift_plan import MOVING
 from ..rules.keras import keras_backend
 from ..rules.registry import Registry
 from ..semantics.module_index import Module

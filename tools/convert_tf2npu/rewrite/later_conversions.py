@@ -25,7 +25,7 @@ from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..syntax.source import Edit, Source
 from ..tf_api.canonical_names import canonical
-from ..tf_api.later_names import ARGUMENT_NAMES, BACKPORTS, DEFAULTS, MODEL_METHODS, MOVED, TRANSFORMATIONS, WITHOUT
+from ..tf_api.forms_in_26 import ARGUMENT_NAMES, BACKPORTS, DEFAULTS, MODEL_METHODS, MOVED, TRANSFORMATIONS, WITHOUT
 from ..tf_api.v1_fate import rest_of
 from .call_edits import add_argument, behind_closed, inside, rename, rename_keyword, values_of, wrap
 from .npu_imports import BACKPORTS_MODULE, backports_name, name_of_tensorflow, statement_behind

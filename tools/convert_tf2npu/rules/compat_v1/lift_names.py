@@ -119,7 +119,7 @@ from ...semantics.model import Lift
 from ...syntax.source import Edit, Source
 from ...tf_api.v1_fate import V1, is_lifted, rest_of
 from ..base import Change, Context, Finding, Result
-from .lifting import CODE
+from .lift_plan import CODE
 from .tensorflow_uses import Use, is_lifted_alias, uses, whole_call
 
 __all__ = ["CODE", "NEEDS", "check_file", "check_last"]

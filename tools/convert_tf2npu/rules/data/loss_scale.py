@@ -204,11 +204,11 @@ import re
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.eager import program_texts, trains_eagerly
+from ...analysis.eager_training import program_texts, trains_eagerly
 from ...analysis.mixed_policy import KERAS, KERAS_OPTIMIZERS, Unscaled, unscaled_optimizers
 from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import add_argument, rename, wrap
-from ...rewrite.loss_scale import CONTRIB, DYNAMIC, FIXED, RENAMED, TRAIN, loss_scale_edits
+from ...rewrite.loss_scale_edits import CONTRIB, DYNAMIC, FIXED, RENAMED, TRAIN, loss_scale_edits
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call, Where
 from ...semantics.signatures import bind

@@ -50,7 +50,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.eager import uses_eager
+from ...analysis.eager_training import uses_eager
 from ...analysis.keras_training import first_training
 from ...analysis.opening import is_undecided
 from ...analysis.tensorflow_version import is_two

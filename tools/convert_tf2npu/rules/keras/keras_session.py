@@ -110,7 +110,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import serves_tests
-from ...analysis.eager import uses_eager
+from ...analysis.eager_training import uses_eager
 from ...analysis.entry_points import is_started
 from ...analysis.keras_training import (
     TRAINING_METHODS,

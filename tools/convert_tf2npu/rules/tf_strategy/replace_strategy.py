@@ -132,7 +132,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.eager import uses_eager
+from ...analysis.eager_training import uses_eager
 from ...analysis.opening import is_undecided, opens_for_both, starts_training
 from ...analysis.parallel_training import has_loop, is_default_strategy, is_parallel
 from ...analysis.strategies import NAMES, REPLICAS, strategies_by_argument

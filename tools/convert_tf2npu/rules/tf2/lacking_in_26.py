@@ -84,7 +84,7 @@ from ...analysis.later_uses import later_calls, later_stars
 from ...analysis.tensorflow_version import is_two, may_be_two
 from ...rewrite.later_conversions import conversions
 from ...rewrite.spans import Spans
-from ...tf_api.later_names import ARGUMENT_NAMES
+from ...tf_api.forms_in_26 import ARGUMENT_NAMES
 from ...tf_api.names_after_26 import ARGUMENTS
 from ..base import Context, Finding, Message, Result
 

@@ -30,7 +30,7 @@ from ...tf_api.v1_fate import (
     is_module,
 )
 from .contrib.replacements import contrib_name, is_importable, part_with_replacement, replacement_of, shared_module
-from .lifted_names import rebind
+from .lift_bindings import rebind
 from .tensorflow_uses import NOT_IN_V1, Import, Use, imports, is_lifted_alias, scopes, uses
 
 CODE, MOVING = "NPU100", "NPU119"
