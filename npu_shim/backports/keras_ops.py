@@ -148,6 +148,16 @@ def _resize(
     return tf.cast(resized, images.dtype)
 
 
+def _convert_to_tensor(
+    x: Unknown, dtype: DType | None = None, sparse: bool | None = None, ragged: bool | None = None
+) -> Tensor:
+    if sparse is False and isinstance(x, tf.SparseTensor):
+        x = tf.sparse.to_dense(x)
+    elif ragged is False and isinstance(x, tf.RaggedTensor):
+        x = x.to_tensor()
+    return tf.cast(_of(x), dtype) if dtype else _of(x)
+
+
 def _extract_patches(
     images: Unknown,
     size: Unknown,
@@ -245,7 +255,7 @@ OPS: dict[str, _Function] = {
     "array": lambda x, dtype=None: tf.cast(_of(x), dtype) if dtype else tf.identity(_of(x)),
     "cast": lambda x, dtype: tf.cast(x, dtype),
     "convert_to_numpy": lambda x: _of(x).numpy(),
-    "convert_to_tensor": lambda x, dtype=None: tf.cast(_of(x), dtype) if dtype else _of(x),
+    "convert_to_tensor": _convert_to_tensor,
     "is_tensor": tf.is_tensor,
     "ndim": lambda x: len(_of(x).shape),
     "shape": _shape,
@@ -307,6 +317,7 @@ OPS: dict[str, _Function] = {
     "isnan": _one(_math.is_nan),
     "log": _one(_math.log),
     "log1p": _one(_math.log1p),
+    "log2": lambda x: _math.log(_real(x)) / np.log(2.0),
     "negative": _one(tf.negative, _number),
     "round": lambda x, decimals=0: tf.round(_real(x) * 10.0**decimals) / 10.0**decimals,
     "rsqrt": _one(_math.rsqrt),
@@ -317,6 +328,7 @@ OPS: dict[str, _Function] = {
     # two tensors
     "add": _two(tf.add),
     "divide": _two_real(tf.divide),
+    "divide_no_nan": _two_real(_math.divide_no_nan),
     "equal": _two(tf.equal),
     "greater": _two(tf.greater),
     "greater_equal": _two(tf.greater_equal),

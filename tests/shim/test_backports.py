@@ -238,6 +238,8 @@ SAME = [
     ("sqrt", (abs(X),), {}),
     ("exp", (X,), {}),
     ("log1p", (abs(X),), {}),
+    ("log2", (abs(X),), {}),
+    ("log2", (INTEGERS + 1,), {}),
     ("square", (INTEGERS,), {}),
     ("isnan", (X,), {}),
 ]
@@ -278,8 +280,11 @@ def test_functions_of_networks(of):
         "crossentropy": (of.binary_crossentropy([1.0, 0.0], [0.8, 0.4]), -np.log([0.8, 0.6])),
         "fft": (of.fft2((X, 0 * X))[1], np.fft.fft2(x).imag),
         "integers": (of.multiply(INTEGERS, X[0, 0, 0]), INTEGERS * x[0, 0, 0]),
+        "divide_no_nan": (of.divide_no_nan(X, [0.0, 1.0, 2.0, 4.0]), x * [0, 1, 0.5, 0.25]),
         "number": (of.convert_to_tensor(0.5), 0.5),
         "list": (of.convert_to_tensor([1, 2]), [1, 2]),
+        "ragged": (of.convert_to_tensor(tf.ragged.constant([[1], [2, 3]]), ragged=False), [[1, 0], [2, 3]]),
+        "sparse": (of.convert_to_tensor(tf.sparse.from_dense([[1, 0]]), dtype="float32", sparse=False), [[1.0, 0.0]]),
     }
     for name, (found, wanted) in cases.items():
         np.testing.assert_allclose(np.asarray(found), wanted, rtol=2e-5, atol=2e-6, err_msg=name)

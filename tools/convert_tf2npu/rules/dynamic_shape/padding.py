@@ -3,7 +3,8 @@
 Each batch is as long as its longest element, and the NPU recompiles for each new length, in these cases:
 
 * ``padded_batch`` with ``None`` or -1 in ``padded_shapes``, or without ``padded_shapes``, which TensorFlow 2 allows;
-* ``bucket_by_sequence_length`` without ``pad_to_bucket_boundary=True``.
+* ``bucket_by_sequence_length`` without ``pad_to_bucket_boundary=True``;
+* ``dense_to_ragged_batch`` and ``ragged_batch``.
 
 Pad to a fixed length, or to the lengths of a few buckets with ``npu_shim.data.bucket_by_length(dataset, length_of,
 [LENGTHS], batch_size)``. Then the NPU compiles once for each length.
@@ -32,6 +33,13 @@ Reported::
     first = dataset.padded_batch(32, {'ids': [-1]}, drop_remainder=True)
     second = dataset.padded_batch(32)
     third = dataset.bucket_by_sequence_length(length, boundaries, sizes)
+
+Reported::
+
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.from_generator(read, tf.int64)
+    model.fit(dataset.apply(tf.data.experimental.dense_to_ragged_batch(32, drop_remainder=True)))
 
 Untouched::
 
@@ -62,10 +70,15 @@ from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
 
 CODE = "NPU238"
+_RAGGED = "tensorflow.data.experimental.dense_to_ragged_batch"
 CALLS = frozenset(
-    {"tensorflow.data.experimental.bucket_by_sequence_length", "tensorflow.contrib.data.bucket_by_sequence_length"}
+    {
+        "tensorflow.data.experimental.bucket_by_sequence_length",
+        "tensorflow.contrib.data.bucket_by_sequence_length",
+        _RAGGED,
+    }
 )
-METHODS = frozenset({"padded_batch", "bucket_by_sequence_length"})
+METHODS = frozenset({"padded_batch", "bucket_by_sequence_length", "ragged_batch"})
 _RECOMPILES = "dynamic batch length: the NPU recompiles for each new length"
 
 
@@ -74,7 +87,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     if context.types.of(call.node.func.value, call.where) != Type.DATASET:
         return
     if call.node.func.attr != "padded_batch":
-        yield from check_call(context, call, None)
+        yield from check_call(context, call, _RAGGED if call.node.func.attr == "ragged_batch" else None)
         return
     bound = bind(call.node, ("batch_size", "padded_shapes", "padding_values"))
     shapes = bound.args.get("padded_shapes")
@@ -87,6 +100,10 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    if name == _RAGGED:
+        if not stays_on_host(context, call.node):
+            yield Finding(call.node, f"{_RECOMPILES}. Use padded_batch with a fixed length")
+        return
     bound = bind(call.node, BUCKET_BY_LENGTH)
     given = bound.args.get("pad_to_bucket_boundary")
     if not bound.hidden and (given is None or constant(given) == (False,)) and not stays_on_host(context, call.node):
