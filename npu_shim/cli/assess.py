@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -168,15 +169,11 @@ def _report(found: JsonObject, args: argparse.Namespace) -> str:
     from npu_shim.rehearsal.assess import page, table
 
     if args.html:
-        with open(args.html, "w", encoding="utf-8") as stream:
-            stream.write(page.html(found))
-    if args.json == "-":
-        return json.dumps(found, indent=2)
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as stream:
-            json.dump(found, stream, indent=2)
-            stream.write("\n")
-    return table.text(found)
+        pathlib.Path(args.html).write_text(page.html(found), encoding="utf-8")
+    text = json.dumps(found, indent=2)
+    if args.json and args.json != "-":
+        pathlib.Path(args.json).write_text(text + "\n", encoding="utf-8")
+    return text if args.json == "-" else table.text(found)
 
 
 def _finish(text: str, found: JsonObject, strict: bool) -> int:

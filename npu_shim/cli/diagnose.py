@@ -9,7 +9,6 @@ import argparse
 import hashlib
 import os
 import re
-import sys
 
 from npu_shim._host import host_device
 from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, show, verify
@@ -139,10 +138,9 @@ def _problem(args: argparse.Namespace) -> str | None:
 def _about_script(args: argparse.Namespace) -> tuple[list[tuple[str, str, str]], str]:
     """Return the findings of the migration tool in the script and the files that it imports, and their source."""
     rules = verify.made_parser().parse_args([args.migrated])
-    path = [os.path.dirname(os.path.realpath(args.migrated)), *sys.path]
     findings: list[tuple[str, str, str]] = []
     texts = []
-    for name, found in migrated_run.conversions([args.migrated], rules, None, path).convert_all():
+    for name, found in migrated_run.conversions([args.migrated], rules).convert_all():
         with open(name, encoding="utf-8", errors="replace") as stream:
             texts.append(f"{name}\n{stream.read()}")
         findings += [(each.code, f"{os.path.relpath(name)}:{each.line}", each.message) for each in found.findings]

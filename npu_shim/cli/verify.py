@@ -10,7 +10,6 @@ import argparse
 import os
 import shlex
 import shutil
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -408,16 +407,14 @@ def _deliberate(args: argparse.Namespace) -> dict[str, Any] | None:
         return None
     from npu_shim.rehearsal import deliberate
 
-    path = [os.path.dirname(os.path.realpath(args.original)), *sys.path]
-    return {"places": deliberate.places(migrated_run.conversions([args.original], args, None, path).convert_all())}
+    return {"places": deliberate.places(migrated_run.conversions([args.original], args).convert_all())}
 
 
 def _places_of_ranks(args: argparse.Namespace) -> list[str]:
     """Return code and place of each finding about ranks in the migrated script, or in the original without one."""
     if args.migrated and not args.distributed:  # the mode in which the tool converts what is not prepared for ranks
         args = argparse.Namespace(**{**vars(args), "distributed": "tf_strategy"})
-    script = args.migrated or args.original
-    found = migrated_run.conversions([script], args, None, [os.path.dirname(os.path.realpath(script)), *sys.path])
+    found = migrated_run.conversions([args.migrated or args.original], args)
     return [
         f"{each.code}, {os.path.relpath(path)}:{each.line}"
         for path, result in found.convert_all()

@@ -91,8 +91,8 @@ def install(
 def conversions(
     files: Sequence[str],
     args: argparse.Namespace,
-    root: str | None,
-    path: Sequence[str],
+    root: str | None = None,
+    path: Sequence[str] | None = None,
     late: Callable[[str, FileResult], None] = lambda path, result: None,
 ) -> Conversions:
     """Return the conversions of the files that a script may import.
@@ -101,11 +101,13 @@ def conversions(
         files: that start; the script is the last one.
         args: with the arguments of the rules.
         root: folder of the project; None to find it.
-        path: the folders in which Python looks up imports.
+        path: the folders in which Python looks up imports; None for the folder of a script that another
+            process runs, and those of this one.
         late: as for Conversions.
     """
     from convert_tf2npu.api import configuration
 
+    path = [os.path.dirname(os.path.realpath(files[-1])), *sys.path] if path is None else path
     root = root or (project_root(files[-1]) if files else os.getcwd())
     project = ProjectFiles(root)
     rules = configuration(args, root, project.key(files[-1]) or "" if files else "")

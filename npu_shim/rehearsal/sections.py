@@ -39,3 +39,9 @@ def columns(rows: Sequence[Sequence[str]], indent: str = "") -> Iterator[str]:
     """Yield a table as lines."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     yield from (indent + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def listed(names: Sequence[str], most: int = 3, count: int | None = None) -> str:
+    """Return the first names, and the number of others among `count`, by default all that are given."""
+    others = (len(names) if count is None else count) - len(names[:most])
+    return ", ".join(names[:most]) + (f" and {others} more" if others else "")

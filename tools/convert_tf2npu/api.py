@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequ
 
 from .engine.results import CHANGE, Diagnostic, FileResult
 from .files.errors import UsageError
+from .syntax.decoding import text_of
 from .syntax.edits import Edit
 
 if TYPE_CHECKING:
@@ -111,13 +112,6 @@ def configuration(args: argparse.Namespace, folder: str, main: str = "") -> Conf
     return Configuration(settings, found.exclude or (), os.path.realpath(found.folder or folder))
 
 
-def text_of(raw: bytes) -> str:
-    """Return the text of a script, decoded as Python decodes it. The positions of edits are offsets in it."""
-    from .syntax.decoding import text_of as decoded
-
-    return decoded(raw)
-
-
 def imported_modules(raw: bytes, path: str) -> Iterator[str]:
     """Yield the modules that a file may import, with the dots of relative imports before them.
 
@@ -125,9 +119,9 @@ def imported_modules(raw: bytes, path: str) -> Iterator[str]:
         raw: the bytes of the file.
         path: its path. One that ends with ``.ipynb`` is a notebook.
     """
-    from .project.import_statements import all_statements_in, joined, text_of as joined_lines
+    from .project.import_statements import all_statements_in, joined, text_of as text_of_lines
 
-    for module, name in all_statements_in(joined_lines(raw, path)):
+    for module, name in all_statements_in(text_of_lines(raw, path)):
         yield module
         if name not in ("", "*"):  # may be a module too
             yield joined(module, name)

@@ -13,11 +13,10 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-import npu_shim
 from npu_shim.dumps.dumping import Dumping
 from npu_shim.rehearsal import recorded, result
 from npu_shim.rehearsal.failures import not_completed, recordings
-from npu_shim.rehearsal.reports import WRITERS, to_json, write_all
+from npu_shim.rehearsal.reports import WRITERS, about, to_json, write_all
 from npu_shim.rehearsal.verifying import Settings
 
 if TYPE_CHECKING:
@@ -141,9 +140,7 @@ class Ladder:
             shutil.rmtree(os.path.join(given.folder, stage.name), ignore_errors=True)
         os.makedirs(given.folder, exist_ok=True)
         return {
-            "schema_version": 1,
-            "tool": "npu-shim diagnose",
-            "tool_version": npu_shim.__version__,
+            **about("diagnose"),
             "key": given.key,
             "script": given.run.script,
             "arguments": list(given.run.arguments),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Sequence
 
-import npu_shim
 from npu_shim._tensorflow import tf_api
 from npu_shim.rehearsal.assess import kinds, memory, work
 from npu_shim.rehearsal.assess.capture import TRAIN, Capture, Captured
@@ -23,12 +22,10 @@ from npu_shim.rehearsal.assess.operators import Lists
 from npu_shim.rehearsal.assess.partition import partition
 from npu_shim.rehearsal.assess.problems import problems_of
 from npu_shim.rehearsal.assess.products import Product
+from npu_shim.rehearsal.reports import about
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
-
-
-SCHEMA_VERSION = 1
 
 
 class Settings(NamedTuple):
@@ -45,9 +42,7 @@ def assess(capture: Capture, settings: Settings, script: str, arguments: Sequenc
     graphs = [_graph(captured, settings) for captured in capture.graphs if _matters(captured)]
     before = len(capture.compiled)
     return {
-        "schema_version": SCHEMA_VERSION,
-        "tool": "npu-shim assess",
-        "tool_version": npu_shim.__version__,
+        **about("assess"),
         "script": script,
         "arguments": list(arguments),
         "tensorflow": tf_api.tf.__version__,

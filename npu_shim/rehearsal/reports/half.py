@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Sequence
+from typing import Iterator
 
 from npu_shim.rehearsal.half_result import HalfPart
+from npu_shim.rehearsal.sections import listed
 
 _MOST = 10  # steps and ops that are listed
 
@@ -30,11 +31,11 @@ def half_rows(half: HalfPart) -> Iterator[tuple[str, str]]:
         yield "loss scale", f"{first:g} at first, {lowest:g} at least, {last:g} at last"
     yield "overflow", _overflow(half)
     if half.in_steps:
-        yield "not compared, moves in steps", _listed(half.in_steps)
+        yield "not compared, moves in steps", listed(half.in_steps, _MOST)
 
 
 def _skipped(half: HalfPart) -> str:
-    where = f" ({_listed([str(step) for step in half.skipped_steps], half.skipped)})" if half.skipped else ""
+    where = f" ({listed([str(step) for step in half.skipped_steps], _MOST, half.skipped)})" if half.skipped else ""
     return f"{half.skipped} of {half.steps}{where}"
 
 
@@ -42,16 +43,10 @@ def _overflow(half: HalfPart) -> str:
     overflow = half.overflow
     if half.saturate:
         found = [f"{each.op} ({each.times} times)" for each in overflow.saturated]
-        return f"saturated: {_listed(found, overflow.saturated_ops)}" if found else "none"
+        return f"saturated: {listed(found, _MOST, overflow.saturated_ops)}" if found else "none"
     if not overflow.first_op:
         return "none"
     return (
         f"{overflow.steps} of {half.steps} steps with Inf or NaN, the first op at step {overflow.first_step}: "
         f"{overflow.first_op}"
     )
-
-
-def _listed(names: Sequence[str], count: int | None = None) -> str:
-    """Return the first names, and the number of others among `count`, by default all that are given."""
-    others = (len(names) if count is None else count) - len(names[:_MOST])
-    return ", ".join(names[:_MOST]) + (f" and {others} more" if others else "")

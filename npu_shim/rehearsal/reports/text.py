@@ -18,7 +18,7 @@ from npu_shim.rehearsal.result import (
     RunPart,
     StreamPart,
 )
-from npu_shim.rehearsal.sections import columns
+from npu_shim.rehearsal.sections import columns, listed
 
 _MOST = 12  # rows of a table
 _FEW = 5
@@ -52,7 +52,7 @@ def verdict(result: Result) -> str:
 
 def _start(original: Sequence[str], migrated: Sequence[str]) -> str:
     """Return a sentence about the checkpoints from which the scripts start, if any."""
-    ours, theirs = (f"the checkpoint {_listed(each)}" if each else "no checkpoint" for each in (original, migrated))
+    ours, theirs = (f"the checkpoint {listed(each)}" if each else "no checkpoint" for each in (original, migrated))
     if original == migrated:
         return f" Both start from {ours}." if original else ""
     return f" The original starts from {ours}, the migrated script from {theirs}."
@@ -87,16 +87,15 @@ def _lines(result: Result) -> Iterator[str]:
         yield from _kinds(result.streams)
     for side, alone in (("original", result.only_original), ("migrated", result.only_migrated)):
         if alone:
-            listed = _listed([full_name(each) for each in alone])
-            yield f"only in the {side} script: {listed}"
+            yield f"only in the {side} script: {listed(list(map(full_name, alone)))}"
     if result.undetermined_variables:
-        yield f"not compared, gradients are zero but for rounding: {_listed(result.undetermined_variables)}"
+        yield f"not compared, gradients are zero but for rounding: {listed(result.undetermined_variables)}"
     for text in result.redefined:
         yield f"not compared: {text}"
     if result.enlarged_rounding:
         yield "rounding explains the differences: perturbed by it, the original departs from itself as far"
     if result.unsteady_prints:
-        yield f"not compared, the original prints other numbers each time: {_listed(result.unsteady_prints)}"
+        yield f"not compared, the original prints other numbers each time: {listed(result.unsteady_prints)}"
     if result.first_departure:
         yield from _departure(result.first_departure, names)
     if result.half:
@@ -133,10 +132,6 @@ def kinds(streams: Sequence[StreamPart]) -> list[list[str]]:
         departs = sum(1 for each in own if each.first_departure_step is not None)
         rows.append([kind, str(len(own)), str(sum(each.values_original for each in own)), largest, str(departs)])
     return rows
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _kinds(streams: Sequence[StreamPart]) -> Iterator[str]:

@@ -31,7 +31,7 @@ class SourceError(Exception):
 
 
 def text_of(raw: bytes) -> str:
-    """Return the text of a file.
+    """Return the text of a file. The positions of edits are offsets in it.
 
     Raises:
         SourceError: as decoded() and encoding_of() do.
