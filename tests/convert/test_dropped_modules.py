@@ -84,7 +84,7 @@ def test_names_are_the_same_after_the_tree_was_dropped(what: str, tmp_path: path
 )
 def test_a_star_import_brings_what_the_module_offers(text: str, offered: str, tmp_path: pathlib.Path) -> None:
     names = module_of(project_of(tmp_path, text), tmp_path / "made.py").names
-    assert [name for name in ("_a", "b", "c") if names.offers(name)] == offered.split()
+    assert [name for name in ("_a", "b", "c") if names.star_exports(name)] == offered.split()
 
 
 @pytest.mark.parametrize("base,config", [("tf.Session", True), ("other.Base", True), ("object", False)])

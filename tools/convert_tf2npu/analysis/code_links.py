@@ -50,7 +50,7 @@ def outline(project: ModuleIndex, path: str) -> Outline:
     return outline_of(project.raw(path), path)
 
 
-def links(project: ModuleIndex, path: str, name: str) -> Links:
+def links_of(project: ModuleIndex, path: str, name: str) -> Links:
     """Return what a part of a file names."""
     unit = project.once(outline, path).units[name]
     code = code_of(project.raw(path), path, unit)

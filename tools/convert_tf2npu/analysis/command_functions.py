@@ -14,7 +14,7 @@ _FIRE = "fire.Fire"
 RUNNERS = frozenset({"absl.app.run", "tensorflow.app.run", _FIRE, "typer.run", "sys.exit", "asyncio.run"})
 
 
-def commands(names: Names, statement: ast.stmt) -> list[ast.FunctionDef]:
+def started_functions(names: Names, statement: ast.stmt) -> list[ast.FunctionDef]:
     """Return the functions of this file of which a statement starts one, as ``cli()`` and ``fire.Fire()`` do.
 
     Returns:

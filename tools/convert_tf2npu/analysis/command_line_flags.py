@@ -29,7 +29,7 @@ def _flags(context: Context) -> dict[str, str]:
     project, path = context.names.project, context.names.path
     if project is None or path not in project.paths:
         return _defined(context.source.text.encode("utf-8", "replace"))
-    near = project.reached(path) | project.bringing({path})
+    near = project.with_imports(path) | project.with_importers({path})
     by_value: dict[str, str] = {}
     for _, flags in sorted(project.once(_by_file).items(), key=lambda entry: (entry[0] in near, entry[0] == path)):
         by_value.update(flags)

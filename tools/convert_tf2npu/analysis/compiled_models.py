@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator, NamedTuple, Tuple
 
-from ..semantics.call_sites import handed, handed_to_method
+from ..semantics.call_sites import passed_values, values_passed_to_method
 from ..semantics.model import Binding, Where
 from ..semantics.module_index import Names
 from ..semantics.scopes import own_returns
@@ -72,9 +72,9 @@ def _comes_compiled(names: Names, binding: Binding, deepest: int) -> bool:
     """Return True if the object that a binding binds is compiled before."""
     if binding.kind == "value" and isinstance(binding.node, ast.expr):
         return is_compiled(names, binding.node, binding.where, deepest)
-    values = handed(binding, names) if binding.kind == "arg" else None
+    values = passed_values(binding, names) if binding.kind == "arg" else None
     if values is None and binding.kind == "arg":
-        values = handed_to_method(binding, names)
+        values = values_passed_to_method(binding, names)
     return any(is_compiled(passed.names, passed.value, passed.where, deepest) for passed in values or ())
 
 

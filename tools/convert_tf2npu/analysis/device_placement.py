@@ -12,7 +12,7 @@ import re
 from typing import Iterable, Iterator
 
 from ..project.context import Context
-from ..semantics.call_sites import users
+from ..semantics.call_sites import modules_using
 from ..semantics.model import Call, Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.tf_types import Type
@@ -93,11 +93,11 @@ def belongs_to_test(names: Names, node: ast.AST) -> bool:
 def serves_tests(context: Context) -> bool:
     """Return True if a file is a test, or only tests import it."""
     project, path = context.names.project, context.names.path
-    users = project.importers(path) if project is not None and path in project.paths else ()
+    importers = project.importers(path) if project is not None and path in project.paths else ()
     return (
         in_test(context, context.names.tree)
-        or bool(users)
-        and all("test" in _words(os.path.basename(user)) for user in users)
+        or bool(importers)
+        and all("test" in _words(os.path.basename(user)) for user in importers)
     )
 
 
@@ -105,7 +105,7 @@ def trains(context: Context) -> bool:
     """Return True if a file, or a file that it imports, updates variables, and not only predicts or converts."""
     project, path = context.names.project, context.names.path
     return trains_itself(context) or (
-        project is not None and bool(path) and one_updates(project, project.reached(path))
+        project is not None and bool(path) and one_updates(project, project.with_imports(path))
     )
 
 
@@ -128,7 +128,7 @@ def never_trains(context: Context) -> bool:
         return False
     if project is None or path not in project.paths:
         return True
-    return not _one_calls(project, {*project.reached(path), *project.importers(path)}, _TRAINS)
+    return not _one_calls(project, {*project.with_imports(path), *project.importers(path)}, _TRAINS)
 
 
 def one_updates(project: ModuleIndex, paths: Iterable[str]) -> bool:
@@ -290,7 +290,7 @@ def _used_on_host(function: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
         return False
     seen.add(function)
     used = []
-    for user in [names] + (users(names, name) or []):
+    for user in [names] + (modules_using(names, name) or []):
         for mention in user.mentions(name):
             definition = user.definition(mention, user.place(mention))
             if definition is not None and definition[0] is function:

@@ -62,7 +62,7 @@ def program_texts(context: Context) -> list[bytes]:
     project, path = context.names.project, context.names.path
     own = context.source.text.encode("utf-8", "replace")
     return (
-        [own] + [project.raw(other) for other in project.bringing({path})]
+        [own] + [project.raw(other) for other in project.with_importers({path})]
         if project and path in project.paths
         else [own]
     )

@@ -77,12 +77,12 @@ def facts(project: ModuleIndex, path: str) -> Facts | None:
     return facts_of(module.names) if module else None
 
 
-def program(context: Context) -> Iterator[Facts]:
+def facts_of_program(context: Context) -> Iterator[Facts]:
     """Yield the facts of a file and of all files of the project that it imports."""
     names = context.names
     yield facts_of(names)
     if names.project and names.path:
-        yield from facts_in(names.project, names.project.reached(names.path) - {names.path})
+        yield from facts_in(names.project, names.project.with_imports(names.path) - {names.path})
 
 
 def facts_in(project: ModuleIndex, paths: AbstractSet[str]) -> Iterator[Facts]:
@@ -127,12 +127,12 @@ def scripts_with(project: ModuleIndex, path: str) -> list[str]:
 
     Tests and packages are left out, and so are scripts that install or document a package.
     """
-    return [script for script in project.bringing({path}) - {path} if project.once(_may_start, script)]
+    return [script for script in project.with_importers({path}) - {path} if project.once(_may_start, script)]
 
 
 def programs_with(project: ModuleIndex, path: str) -> list[str]:
     """Return the files of :func:`scripts_with`, and those that others import and users start."""
-    return sorted(project.once(_programs).intersection(project.bringing({path})) - {path})
+    return sorted(project.once(_programs).intersection(project.with_importers({path})) - {path})
 
 
 def _programs(project: ModuleIndex) -> frozenset[str]:

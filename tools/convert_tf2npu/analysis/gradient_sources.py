@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator, NamedTuple
 
-from ..semantics.call_sites import handed
+from ..semantics.call_sites import passed_values
 from ..semantics.model import Binding, Call, Where
 from ..semantics.module_index import Names
 from ..semantics.scopes import own_returns
@@ -175,7 +175,7 @@ class Trace:
         elif binding.kind == "part" and value is not None:
             yield from self.of(value, where, names, binding.target)
         elif binding.kind == "arg":
-            values = handed(binding, names)
+            values = passed_values(binding, names)
             for given in values or ():
                 yield from self.of(given.value, given.where, given.names)
             if values is None:

@@ -40,7 +40,7 @@ class Applied(NamedTuple):
     sources: list[GradientSource]
 
 
-def applied(names: Names) -> list[Applied]:
+def applications(names: Names) -> list[Applied]:
     """Return the calls of apply_gradients in a module."""
     calls = []
     for call in names.calls:
@@ -51,24 +51,24 @@ def applied(names: Names) -> list[Applied]:
     return calls
 
 
-def applied_in(project: ModuleIndex) -> dict[str, list[Applied]]:
+def applications_in(project: ModuleIndex) -> dict[str, list[Applied]]:
     """Return the calls of apply_gradients in the files of a project."""
     by_file: dict[str, list[Applied]] = {}
     for path in project.paths:
         if path.endswith((".py", ".pyw")) and b"apply_gradients" in project.raw(path):
             module = project.module(path)
             if module is not None:
-                by_file[path] = applied(module.names)
+                by_file[path] = applications(module.names)
     return by_file
 
 
-def applied_here(context: Context) -> Mapping[ast.AST | None, Applied]:
+def applications_here(context: Context) -> Mapping[ast.AST | None, Applied]:
     """Return the calls of apply_gradients in a file by their nodes."""
     return context.once(_applied_here)
 
 
 def _applied_here(context: Context) -> dict[ast.AST | None, Applied]:
-    return {application.call: application for application in applied(context.names)}
+    return {application.call: application for application in applications(context.names)}
 
 
 def only_applies(context: Context, optimizer: ast.Call) -> bool:
@@ -78,7 +78,7 @@ def only_applies(context: Context, optimizer: ast.Call) -> bool:
         context: of its file.
         optimizer: the call that makes it.
     """
-    names, here = context.names, applied_here(context)
+    names, here = context.names, applications_here(context)
     statement = names.parents.get(optimizer)
     if isinstance(statement, ast.Attribute) and statement.attr == "apply_gradients":
         whole = names.parents.get(statement)
@@ -94,8 +94,8 @@ def only_applies(context: Context, optimizer: ast.Call) -> bool:
 
 def _are_only_applied(context: Context, word: str) -> bool:
     """Return True if all that a file does with the optimizers of one name is to apply gradients of the script."""
-    names, here = context.names, applied_here(context)
-    applications, computes = [], False
+    names, here = context.names, applications_here(context)
+    own_applications, computes = [], False
     for node in names.mentions(word):
         bindings = names.lookup(word, names.place(node)) if isinstance(node, ast.Name) else None
         if not bindings or not all(_is_made(names, binding.node) for binding in bindings):
@@ -104,19 +104,19 @@ def _are_only_applied(context: Context, word: str) -> bool:
         call = names.parents.get(parent) if parent is not None else None
         method = parent.attr if isinstance(parent, ast.Attribute) and isinstance(call, ast.Call) else ""
         if method == "apply_gradients":
-            applications += [here[call]] if call in here else []
+            own_applications += [here[call]] if call in here else []
         elif method == "compute_gradients":
             computes = True
         elif not (isinstance(parent, ast.Call) and role(parent, names.place(parent), names) == AROUND):
             return False
     if not computes and _BY_HAND in context.called.values():  # around such an optimizer a wrapper has no effect
-        return bool(applications)
+        return bool(own_applications)
     gathered = context.once(_gathered)
-    return bool(applications) and all(
+    return bool(own_applications) and all(
         application.call in gathered
         or _is_by_script(application)
         and not (computes and any(source.kind != AVERAGED for source in application.sources))
-        for application in applications
+        for application in own_applications
     )
 
 
@@ -138,7 +138,7 @@ def averaged_where_applied(context: Context) -> list[Applied]:
     gathered = context.once(_gathered)
     return [
         application
-        for application in applied_here(context).values()
+        for application in applications_here(context).values()
         if application.call in gathered
         and all(
             source.kind != BY_OPTIMIZER or _all_only_apply(context, source.node, source.where)  # type: ignore[arg-type]
@@ -159,7 +159,7 @@ def _averaged_by_hand(context: Context) -> frozenset[ast.AST]:
     once = {application.call for application in averaged_where_applied(context)}
     sources = (
         source
-        for application in applied_here(context).values()
+        for application in applications_here(context).values()
         if application.call not in once
         for source in application.sources
     )
@@ -174,7 +174,7 @@ def _all_only_apply(context: Context, computing: ast.Call, where: Where) -> bool
 
 def _gathered(context: Context) -> frozenset[ast.AST]:
     """Return the calls of apply_gradients whose gradients all come from loops that they are not in."""
-    names, every = context.names, applied_here(context).values()
+    names, every = context.names, applications_here(context).values()
     uses = collections.Counter(id(source.node) for application in every for source in application.sources)
     clips: dict[ast.AST, set[ast.AST]] = {}  # by each node around them
     for call in names.calls:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 
-from ..semantics.call_sites import users
+from ..semantics.call_sites import modules_using
 from ..semantics.model import Where
 from ..semantics.module_index import Names
 from ..syntax.expressions import last_part
@@ -72,7 +72,7 @@ def _is_given_to_keras(names: Names, node: ast.Call) -> bool | None:
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return None
     word = parent.targets[0].id
-    if names.places[parent].scope.node is names.tree and users(names, word) != []:
+    if names.places[parent].scope.node is names.tree and modules_using(names, word) != []:
         return None
     given = False
     for mention in names.mentions(word):

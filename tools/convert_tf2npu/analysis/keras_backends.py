@@ -47,7 +47,7 @@ def has_other_backend(names: Names) -> bool:
 
 def _has_other_backend(project: ModuleIndex, script: str) -> bool:
     choosing = project.once(_choosing)
-    return script in choosing or any(choosing.get(path) for path in project.reached(script))
+    return script in choosing or any(choosing.get(path) for path in project.with_imports(script))
 
 
 def _choosing(project: ModuleIndex) -> dict[str, bool]:

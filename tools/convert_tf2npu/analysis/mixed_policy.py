@@ -95,7 +95,7 @@ def _is_shared(context: Context) -> bool:
     project, path = context.names.project, context.names.path
     if project is None or path not in project.paths:
         return False
-    others = (project.reached(path) | project.bringing({path})) - {path}
+    others = (project.with_imports(path) | project.with_importers({path})) - {path}
     return any(word in project.raw(other) for other in others for word in _OF_POLICIES)
 
 

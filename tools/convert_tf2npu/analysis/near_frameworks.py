@@ -18,4 +18,4 @@ def is_near_framework(names: Names) -> bool:
 
 def near_frameworks(project: ModuleIndex) -> frozenset[str]:
     """Return the files that name a framework, and those that import one of them, directly or not."""
-    return project.bringing([path for path in project.paths if names_frameworks(project.raw(path))])
+    return project.with_importers([path for path in project.paths if names_frameworks(project.raw(path))])

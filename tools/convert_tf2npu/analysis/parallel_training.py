@@ -76,7 +76,7 @@ def _texts(context: Context) -> Iterator[bytes]:
     yield context.source.text.encode("utf-8", "replace")
     project, path = context.names.project, context.names.path
     if project is not None and path in project.paths:
-        for other in sorted(project.reached(path) - {path}):
+        for other in sorted(project.with_imports(path) - {path}):
             yield project.raw(other)
 
 
@@ -114,7 +114,7 @@ def _in_modules(names: Names, find: Callable[..., _Answer], *args: object) -> It
     path, project = names.path, names.project
     if project is None or path not in project.paths:
         return
-    for other in sorted((project.reached(path) | project.bringing({path})) - {path}):
+    for other in sorted((project.with_imports(path) | project.with_importers({path})) - {path}):
         if project.once(_has_words, other):
             answer = project.once(_of_module, other, find, *args)
             if answer is not None:

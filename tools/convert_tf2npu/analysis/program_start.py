@@ -11,7 +11,7 @@ from ..project.import_statements import joined
 from ..semantics.mentions import mentions
 from ..semantics.module_index import ModuleIndex, Names
 from ..syntax.expressions import is_literal, is_main_guard
-from .command_functions import RUNNERS, commands
+from .command_functions import RUNNERS, started_functions
 from .entry_points import scripts_with
 from .host_work import PLAIN_MODULES
 from .preamble import BEFORE_DEVICES, before_devices, called_in, is_flag, is_harmless, is_value
@@ -72,7 +72,7 @@ def _followed(names: Names, statement: ast.stmt, entered: set[ast.AST]) -> list[
         )
         inner = _first(names, body) if body else None
         if inner is None:
-            firsts = [_first(names, function.body) for function in commands(names, statement)]
+            firsts = [_first(names, function.body) for function in started_functions(names, statement)]
             starts = [
                 _own(names, first, start) for first in firsts if first for start in _followed(names, first, entered)
             ]
@@ -97,7 +97,7 @@ def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
             continue
         if is_main_guard(statement) or _builds_on_import(names, statement):
             return statement
-        if is_harmless(names, statement) and not commands(names, statement):
+        if is_harmless(names, statement) and not started_functions(names, statement):
             continue
         later = _until_main(body[index:])
         behind = index + 1 + before_devices(names, later)
@@ -116,7 +116,7 @@ def _builds_on_import(names: Names, statement: ast.stmt) -> bool:
         module = "." * statement.level + (statement.module or "")
         imported = [module, *(joined(module, alias.name) for alias in statement.names)]
     files = {project.find(module, names.path) for module in imported} - {None, names.path}
-    return any(project.once(_builds, path) for file in files if file for path in sorted(project.reached(file)))
+    return any(project.once(_builds, path) for file in files if file for path in sorted(project.with_imports(file)))
 
 
 def _builds(project: ModuleIndex, path: str) -> bool:
@@ -209,5 +209,7 @@ def _is_of_scripts(names: Names, function: ast.FunctionDef) -> bool:
     project = names.project
     if project is None or names.path not in project.paths or not project.importers(names.path):
         return False
-    others = {path for script in scripts_with(project, names.path) for path in project.reached(script)} - {names.path}
+    others = {path for script in scripts_with(project, names.path) for path in project.with_imports(script)} - {
+        names.path
+    }
     return bool(others) and any(mention.names.path in others for mention in mentions(function, names) or ())

@@ -37,7 +37,7 @@ class Judgement(NamedTuple):
     two: Evidence | None = None
 
 
-def judged(evidence: Iterable[FileEvidence]) -> Judgement:
+def judgement_of(evidence: Iterable[FileEvidence]) -> Judgement:
     """Return the version that the evidence of some files shows."""
     known = list(evidence)
     one = next((file.one for file in known if file.one), None)
@@ -50,9 +50,9 @@ def judged(evidence: Iterable[FileEvidence]) -> Judgement:
     return Judgement(Version.ONE, one) if one else Judgement(Version.UNKNOWN)
 
 
-def judged_script(project: ModuleIndex, path: str) -> Judgement:
+def judgement_of_script(project: ModuleIndex, path: str) -> Judgement:
     """Return the version of a script, or of a library that nothing imports, from its own code and what that reaches."""
-    said = project.said_version(path)
+    said = project.given_version(path)
     if said:
         return Judgement(Version(said))
     reach = reach_of(project, path)
@@ -80,7 +80,7 @@ def _recent(_: ModuleIndex) -> LRU[str, Reach]:
 
 
 def _version(reach: Reach, own: FileEvidence) -> Judgement:
-    judgement = judged([own])
+    judgement = judgement_of([own])
     if own.is_clear:
         if judgement.version == Version.ONE or own.only_two:
             return judgement
@@ -90,7 +90,7 @@ def _version(reach: Reach, own: FileEvidence) -> Judgement:
         enabled = own.enables or reach.first("enables", reach.imported) is not None
         return Judgement(Version.ONE if enabled else Version.BOTH, other.only_one, judgement.two)
     imported = list(reach.decisive(reach.imported))
-    judgement = judged([own, *imported])
+    judgement = judgement_of([own, *imported])
     if judgement.version == Version.BOTH:
         only_one = own.only_one or next((file.only_one for file in imported if file.only_one), None)
         if only_one:
@@ -119,13 +119,13 @@ class Reach:
     def __init__(self, project: ModuleIndex, script: str) -> None:
         self._project = project
         self._script = script
-        self.imported = project.reached(script) - {script}
+        self.imported = project.with_imports(script) - {script}
         self._parts: dict[str, set[str]] | None = None
         self._is_searched = False
 
     @property
     def starting(self) -> frozenset[str]:
-        both = self.imported & self._project.bringing({self._script})
+        both = self.imported & self._project.with_importers({self._script})
         return frozenset(path for path in both if b"__main__" in self._project.raw(path))
 
     @property
@@ -188,10 +188,10 @@ class Reach:
         """Return True if the code of a file that is reached has a word of a kind. To analyse the file takes longer."""
         if self.parts is None:
             return True
-        from .code_links import imported_kinds, links  # only here, as above
+        from .code_links import imported_kinds, links_of  # only here, as above
 
         reached = self.parts.get(path, set())
-        kinds = {kind for name in reached for kind in self._project.once(links, path, name).kinds}
+        kinds = {kind for name in reached for kind in self._project.once(links_of, path, name).kinds}
         return may_show(self._project, path, kinds | self._project.once(imported_kinds, path), kind)
 
 

@@ -11,7 +11,7 @@ from typing import Iterable
 
 from ..project.outlines import ALL, GUARD, MODULE
 from ..semantics.module_index import ModuleIndex
-from .code_links import Part, is_own, links, outline
+from .code_links import Part, is_own, links_of, outline
 
 _DUNDER = re.compile(r"__\w+__")
 
@@ -45,7 +45,7 @@ class _Search:
         """Search until nothing is added, and return the parts that are reached; None for all."""
         while self._todo:
             part = self._todo.pop()
-            linked = self._project.once(links, *part)
+            linked = self._project.once(links_of, *part)
             if linked.is_dynamic:
                 return None
             for file in linked.files:

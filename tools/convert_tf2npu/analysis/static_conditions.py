@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ..semantics.call_sites import handed, handed_to_method
+from ..semantics.call_sites import passed_values, values_passed_to_method
 from ..semantics.model import Binding, Where
 from ..semantics.module_index import ClassDefinition, Instance, Names
 from ..syntax.expressions import constant
@@ -69,7 +69,7 @@ def _bound(names: Names, binding: Binding, use: ast.Name | None, asked: frozense
     scope = binding.where.scope
     if key in asked or use is not None and len(scope.bindings[use.id]) == 1 and _is_tested(scope.node, use):
         return True
-    values = handed(binding, names) or handed_to_method(binding, names)
+    values = passed_values(binding, names) or values_passed_to_method(binding, names)
     return values is not None and all(is_static(v.names, v.value, v.where, asked | {key}) for v in values)
 
 

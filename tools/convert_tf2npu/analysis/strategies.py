@@ -116,8 +116,8 @@ def _creates_strategy(names: Names) -> bool:
 def _all_that_say(names: Names, word: bytes) -> Iterator[Names]:
     yield names
     project = names.project
-    importing = project.bringing({names.path}) if project and names.path in project.paths else frozenset()
-    near = importing.union(*map(project.reached, importing)) if project and len(importing) > 1 else None
+    importing = project.with_importers({names.path}) if project and names.path in project.paths else frozenset()
+    near = importing.union(*map(project.with_imports, importing)) if project and len(importing) > 1 else None
     for path in project.paths if project else ():
         is_near = path != names.path and (near is None or path in near)
         module = project.module(path) if project and is_near and word in project.raw(path) else None

@@ -17,7 +17,15 @@ from .evidence_words import kinds_in, kinds_of, with_words
 from .idle_sessions import Use, use_of
 from .keras_backends import has_other_backend
 from .near_frameworks import near_frameworks
-from .program_version import Judgement, Version, first_evidence, judged, judged_script, reach_of, script_trains
+from .program_version import (
+    Judgement,
+    Version,
+    first_evidence,
+    judgement_of,
+    judgement_of_script,
+    reach_of,
+    script_trains,
+)
 from .tensorflow_evidence import Evidence, FileEvidence, evidence_of
 
 __all__ = [
@@ -80,7 +88,7 @@ def serves_graphs(context: Context) -> bool:
     if project is None or path not in project.paths:
         return False
     return any(
-        project.once(judged_script, script).version == Version.ONE for script in project.once(programs_with, path)
+        project.once(judgement_of_script, script).version == Version.ONE for script in project.once(programs_with, path)
     )
 
 
@@ -103,7 +111,7 @@ def _has_eager_user(names: Names) -> bool:
     project = names.project
     if project is None or names.path not in project.paths:
         return False
-    return first_evidence(project, "eager", project.bringing({names.path}) - {names.path}) is not None
+    return first_evidence(project, "eager", project.with_importers({names.path}) - {names.path}) is not None
 
 
 def is_idle(context: Context, node: ast.AST) -> bool:
@@ -162,7 +170,7 @@ def _is_imported_by_two(names: Names) -> bool:
     if project is None or names.path not in project.paths:
         return False
     importers = project.once(_with_words_of_two)
-    return bool(importers) and not importers.isdisjoint(project.bringing({names.path}))
+    return bool(importers) and not importers.isdisjoint(project.with_importers({names.path}))
 
 
 def _with_words_of_two(project: ModuleIndex) -> frozenset[str]:
@@ -181,7 +189,7 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
     own = names.once(evidence_of)
     project, path = names.project, names.path
     if project is None or path not in project.paths:
-        judgement = judged([own])
+        judgement = judgement_of([own])
     else:
         judgement = _in_project(project, path, own)
     if judgement.version == Version.UNKNOWN and own.added:
@@ -200,15 +208,15 @@ def _in_project(project: ModuleIndex, path: str, own: FileEvidence) -> Judgement
     scripts = project.once(programs_with, path)
     judgement = Judgement(Version.UNKNOWN)
     if _is_root(project, path):
-        judgement = project.once(judged_script, path)
+        judgement = project.once(judgement_of_script, path)
     if judgement.version == Version.UNKNOWN and scripts:
-        judgement = _joined(own, [project.once(judged_script, script) for script in scripts])
-        alone = project.once(judged_script, path) if judgement.version == Version.BOTH else judgement
+        judgement = _joined(own, [project.once(judgement_of_script, script) for script in scripts])
+        alone = project.once(judgement_of_script, path) if judgement.version == Version.BOTH else judgement
         judgement = alone if alone.version in (Version.ONE, Version.TWO) else judgement
     if judgement.version == Version.UNKNOWN:
-        importing = project.bringing({path}) - {path}
+        importing = project.with_importers({path}) - {path}
         evidence = [first_evidence(project, kind, importing) for kind in ("two", "one")]
-        judgement = judged(file for file in evidence if file)
+        judgement = judgement_of(file for file in evidence if file)
     return judgement if judgement.version != Version.UNKNOWN else _of_sharing(project, path)
 
 
@@ -218,16 +226,16 @@ def _training(project: ModuleIndex, path: str, own: FileEvidence) -> tuple[bool,
     if _is_root(project, path):
         trains = project.once(script_trains, path)
     else:
-        trains = own.trains or first_evidence(project, "trains", project.reached(path) - {path}) is not None
+        trains = own.trains or first_evidence(project, "trains", project.with_imports(path) - {path}) is not None
     is_trained = trains and _is_root(project, path) or any(project.once(script_trains, script) for script in scripts)
     if not is_trained and not scripts:  # tests may train it
-        is_trained = first_evidence(project, "trains", project.bringing({path}) - {path}) is not None
+        is_trained = first_evidence(project, "trains", project.with_importers({path}) - {path}) is not None
     return trains, is_trained
 
 
 def _opens(project: ModuleIndex, path: str) -> bool:
     """Return True if the program of a file opens the NPU device."""
-    both = project.reached(path) | project.bringing({path})
+    both = project.with_imports(path) | project.with_importers({path})
     return first_evidence(project, "opens", both) is not None
 
 
@@ -243,7 +251,7 @@ def _joined(own: FileEvidence | None, scripts: Sequence[Judgement]) -> Judgement
         return clear[0]
     shown = clear or [script for script in scripts if script.version == Version.BOTH]
     if own is not None and (own.is_clear or not shown):
-        return judged([own])
+        return judgement_of([own])
     one = next((script.one for script in shown if script.one), None)
     two = next((script.two for script in shown if script.two), None)
     return Judgement(Version.BOTH if shown else Version.UNKNOWN, one, two)
@@ -256,14 +264,14 @@ def _of_sharing(project: ModuleIndex, path: str) -> Judgement:
     version 2 if all that show one have it; for one that trains a Keras model it makes no difference.
     """
     for script in sorted(_sharing(project, reach_of(project, path).trainers) - {path}):
-        judgement = project.once(judged_script, script)
+        judgement = project.once(judgement_of_script, script)
         if judgement.version == Version.ONE:
             return judgement
     if project.once(script_trains, path):
         return Judgement(Version.UNKNOWN)
-    modules = project.once(near_frameworks) & project.reached(path) - {path}
+    modules = project.once(near_frameworks) & project.with_imports(path) - {path}
     shared = _sharing(project, modules) - {path}
-    judgement = _joined(None, [project.once(judged_script, script) for script in sorted(shared)])
+    judgement = _joined(None, [project.once(judgement_of_script, script) for script in sorted(shared)])
     return judgement if judgement.version == Version.TWO else Judgement(Version.UNKNOWN)
 
 

@@ -53,7 +53,7 @@ def _imports_functions(names: Names) -> bool:
     if project is None or names.path not in project.paths:
         return False
     defining = project.once(_with_functions)
-    return bool(defining) and not defining.isdisjoint(project.reached(names.path))
+    return bool(defining) and not defining.isdisjoint(project.with_imports(names.path))
 
 
 def _with_functions(project: ModuleIndex) -> frozenset[str]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..project.context import Context
 from ..semantics.module_index import Names
 from ..tf_api.v1_fate import V1
-from .entry_points import facts_in, is_started, program
+from .entry_points import facts_in, facts_of_program, is_started
 from .lines_before import line_before
 
 
@@ -38,7 +38,7 @@ def place_of_switch(context: Context) -> SwitchPlace | None:
     """Return the place of the call in an entry script, or None if the script needs none."""
     if not is_started(context):
         return None
-    whole = list(program(context))
+    whole = list(facts_of_program(context))
     if any(f.switched for f in whole) or not any(f.lifted or f.needs_switch for f in whole):
         return None
     names = context.names
@@ -87,7 +87,7 @@ def _early_import(context: Context, own: bool) -> ast.stmt | None:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             paths: set[str] = set()
             for place in _imported(context, statement):
-                paths |= project.reached(place)
+                paths |= project.with_imports(place)
             if any(f.works_on_import if own else f.lifted for f in facts_in(project, paths)):
                 return statement
     return None

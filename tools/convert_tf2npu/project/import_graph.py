@@ -57,24 +57,24 @@ class ImportGraph:
         numbers = self._importing[number] if number is not None else ()
         return tuple(sorted(self._paths[other] for other in numbers))
 
-    def reached(self, path: str) -> frozenset[str]:
+    def with_imports(self, path: str) -> frozenset[str]:
         """Return the files that a file imports, directly or not, and this file; none for a file outside the project."""
         if path not in self._numbers:
             return frozenset()
         group = self.groups.of[self._numbers[path]]
         paths = self._reached.get(group)
         if paths is None:
-            paths = self.groups.reached(group)
+            paths = self.groups.with_imports(group)
             self._reached.put(group, paths, 1)
         return paths
 
-    def bringing(self, paths: Collection[str]) -> frozenset[str]:
+    def with_importers(self, paths: Collection[str]) -> frozenset[str]:
         """Return the files that import one of some files, directly or not, and these files."""
         key = frozenset(paths)
         bringers = self._bringing.get(key)
         if bringers is None:
             numbers = [self._numbers[path] for path in key if path in self._numbers]
-            bringers = key | self.groups.bringing(self.groups.of[number] for number in numbers)
+            bringers = key | self.groups.with_importers(self.groups.of[number] for number in numbers)
             self._bringing.put(key, bringers, 1)
         return bringers
 
@@ -85,7 +85,7 @@ class ImportGraph:
             self._groups = ImportGroups(self._paths, self._imported, self._importing)
         return self._groups
 
-    def taken(self, path: str) -> frozenset[str]:
+    def names_imported_from(self, path: str) -> frozenset[str]:
         """Return the names that other files may import from a file; ``*`` for all."""
         if self._taken is None:
             self._taken = self._find_taken()

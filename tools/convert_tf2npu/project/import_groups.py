@@ -33,11 +33,11 @@ class ImportGroups:
             self._imported[group].update(self.of[other] for other in imported[number])
             self._importing[group].update(self.of[other] for other in importing[number])
 
-    def reached(self, group: int) -> frozenset[str]:
+    def with_imports(self, group: int) -> frozenset[str]:
         """Return the files of a group and all that these import, directly or not."""
         return self._closure([group], self._imported)
 
-    def bringing(self, groups: Iterable[int]) -> frozenset[str]:
+    def with_importers(self, groups: Iterable[int]) -> frozenset[str]:
         """Return the files of some groups and all that import them, directly or not."""
         return self._closure(groups, self._importing)
 

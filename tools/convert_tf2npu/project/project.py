@@ -72,7 +72,7 @@ class Project(ModuleIndex):
     def find(self, module: str, importer: str) -> str | None:
         return self.files.finder.find(module, importer)
 
-    def said_version(self, path: str) -> str:
+    def given_version(self, path: str) -> str:
         return self._said.of(path)
 
     # The import graph.
@@ -87,14 +87,14 @@ class Project(ModuleIndex):
     def importers(self, path: str) -> tuple[str, ...]:
         return self.imports.importers(path)
 
-    def bringing(self, paths: Collection[str]) -> frozenset[str]:
-        return self.imports.bringing(paths)
+    def with_importers(self, paths: Collection[str]) -> frozenset[str]:
+        return self.imports.with_importers(paths)
 
-    def reached(self, path: str) -> frozenset[str]:
-        return self.imports.reached(path)
+    def with_imports(self, path: str) -> frozenset[str]:
+        return self.imports.with_imports(path)
 
-    def taken(self, path: str) -> frozenset[str]:
-        return self.imports.taken(path)
+    def names_imported_from(self, path: str) -> frozenset[str]:
+        return self.imports.names_imported_from(path)
 
     def concerns(self, raw: bytes, path: str = "", on_objects: Pattern[bytes] | None = None) -> bool:
         # A file names TensorFlow or Keras, or gets them from a module of the project that it imports, or receives

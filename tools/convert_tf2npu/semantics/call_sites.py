@@ -15,7 +15,7 @@ _TRANSPARENT = frozenset({"tensorflow.function", "tensorflow.autograph.experimen
 _STAR = re.compile(rb"import[ \t]*\*")
 
 
-class Handed(NamedTuple):
+class PassedValue(NamedTuple):
     """A value that a call passes to a parameter: the expression, its place, the names of its module."""
 
     value: ast.expr
@@ -23,7 +23,7 @@ class Handed(NamedTuple):
     names: Names
 
 
-def handed(parameter: Binding, names: Names) -> list[Handed] | None:
+def passed_values(parameter: Binding, names: Names) -> list[PassedValue] | None:
     """Return the values that all calls in the project pass to a parameter of a function, or of ``__init__`` of a class.
 
     Args:
@@ -44,7 +44,7 @@ def handed(parameter: Binding, names: Names) -> list[Handed] | None:
         return None  # a method, an inner function, or one of several
     called = Called(target, function, names)
     values = _values(parameter, called, names)
-    others = users(names, target.name)
+    others = modules_using(names, target.name)
     for user in others if others is not None else ():
         theirs = _values(parameter, called, user)
         if values is None or theirs is None:
@@ -53,11 +53,11 @@ def handed(parameter: Binding, names: Names) -> list[Handed] | None:
     return values or None if others is not None else None
 
 
-def handed_to_method(parameter: Binding, names: Names) -> list[Handed] | None:
+def values_passed_to_method(parameter: Binding, names: Names) -> list[PassedValue] | None:
     """Return the values that the calls in the project pass to a parameter of a method, other than ``__init__``.
 
     Calls are all those of its name behind a dot, except on an object that is certainly another one. This reads each
-    file with the name, so ask it only where :func:`handed` has no answer and much depends on one.
+    file with the name, so ask it only where :func:`passed_values` has no answer and much depends on one.
 
     Returns:
         the values; None if they are not all, also because the class has a base outside the project, which may call.
@@ -71,7 +71,7 @@ def handed_to_method(parameter: Binding, names: Names) -> list[Handed] | None:
     if names.ancestry(owner) - _CALL_NOTHING:
         return None
     called = Called(function, function, names)
-    values: list[Handed] = []
+    values: list[PassedValue] = []
     for user in _mentioning(names, function.name):
         theirs = None if user is None else _values(parameter, called, user, method=True)
         if theirs is None:
@@ -106,7 +106,7 @@ class Called(NamedTuple):
     names: Names
 
 
-def users(names: Names, name: str) -> list[Names] | None:
+def modules_using(names: Names, name: str) -> list[Names] | None:
     """Return the other modules of the project that may use something that a module defines.
 
     Args:
@@ -146,7 +146,7 @@ def _imports_all(project: ModuleIndex, path: str) -> bool:
     return b"*" in raw and _STAR.search(raw) is not None
 
 
-def _values(parameter: Binding, called: Called, user: Names, method: bool = False) -> list[Handed] | None:
+def _values(parameter: Binding, called: Called, user: Names, method: bool = False) -> list[PassedValue] | None:
     """Return the values that the calls in one module pass to a parameter; None if they are not visible."""
     function = called.function
     parameters = [a.arg for a in function.args.args + function.args.kwonlyargs]
@@ -154,12 +154,12 @@ def _values(parameter: Binding, called: Called, user: Names, method: bool = Fals
         del parameters[0]  # self
     name = getattr(parameter.node, "arg", "")
     default = _defaults(function).get(name)
-    values: list[Handed] = []
+    values: list[PassedValue] = []
     for node in user.mentions(called.target.name):
         call = user.parents.get(node)
         is_called = isinstance(call, ast.Call) and (call.func is node or _is_partial(call, node, user))
         where = user.place(call if is_called and call is not None else node)
-        if not (_may_be_method(node, where, user, called) if method else means(node, where, user, called)):
+        if not (_may_be_method(node, where, user, called) if method else may_refer_to(node, where, user, called)):
             continue
         if (
             not isinstance(call, ast.Call)
@@ -174,9 +174,9 @@ def _values(parameter: Binding, called: Called, user: Names, method: bool = Fals
         given = dict(zip(parameters, call.args if is_whole else call.args[1:]))
         given.update((k.arg, k.value) for k in call.keywords if k.arg)
         if name in given:
-            values.append(Handed(given[name], where, user))
+            values.append(PassedValue(given[name], where, user))
         elif default is not None and is_whole:
-            values.append(Handed(default, called.names.places[function], called.names))
+            values.append(PassedValue(default, called.names.places[function], called.names))
         else:
             return None
     return values
@@ -187,7 +187,7 @@ def _is_partial(call: ast.Call, node: ast.AST, user: Names) -> bool:
     return bool(call.args) and call.args[0] is node and user.resolve(call.func, user.place(call)) == "functools.partial"
 
 
-def means(node: ast.AST, where: Where, user: Names, called: Called) -> bool:
+def may_refer_to(node: ast.AST, where: Where, user: Names, called: Called) -> bool:
     """Return True if a mention of the name of a function or class may refer to it."""
     if user is called.names and isinstance(node, ast.Name):
         return any(b.node is called.target for b in user.lookup(node.id, where) or ())

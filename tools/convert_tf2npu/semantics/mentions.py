@@ -7,7 +7,7 @@ import re
 from itertools import chain
 from typing import Iterable, Iterator, NamedTuple
 
-from .call_sites import Called, means, users
+from .call_sites import Called, may_refer_to, modules_using
 from .model import Where
 from .module_index import Instance, Names
 
@@ -38,7 +38,7 @@ def mentions(function: ast.FunctionDef, names: Names) -> list[Mention] | None:
     if of_class:
         others = _that_know(names, function.name)
     elif parent is names.tree:
-        others = users(names, function.name)
+        others = modules_using(names, function.name)
     if others is None:
         return None
     called = Called(function, function, names)
@@ -51,7 +51,7 @@ def mentions(function: ast.FunctionDef, names: Names) -> list[Mention] | None:
                 continue  # it calls itself; or a bare name, which is no method
             where = user.place(user.parents[node] if isinstance(user.parents[node], ast.Call) else node)
             exact = of_class or isinstance(node, ast.Name) or user.named(node, where) is not None
-            if exact and means(node, where, user, called):
+            if exact and may_refer_to(node, where, user, called):
                 calls_and_uses.append(Mention(node, where, user))
     return calls_and_uses
 
@@ -75,7 +75,7 @@ def name_mentions(target: ast.Name, names: Names) -> list[Mention] | None:
             place = _place(node, names)
             if any(b.where.statement is where.statement for b in names.lookup(target.id, place) or ()):
                 reads.append(Mention(node, place, names))
-    others = users(names, target.id) if is_global else ()
+    others = modules_using(names, target.id) if is_global else ()
     if others is None:
         return None
     for user in others:
@@ -145,7 +145,7 @@ def _that_know(names: Names, word: str) -> Iterator[Names | None]:
         return
     literal = word.encode("utf-8")
     attribute = re.compile(rb"\.\s*%s\b" % re.escape(literal))
-    others = project.bringing([names.path])
+    others = project.with_importers([names.path])
     for path in project.paths:
         raw = project.raw(path) if path != names.path and path in others else b""
         if literal in raw and attribute.search(raw):

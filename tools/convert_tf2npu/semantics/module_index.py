@@ -122,7 +122,7 @@ class Names(ModuleTables, ABC):
     def _canonical(self, dotted: str) -> str:
         return dotted if self.keras_apart and of_keras(dotted) else canonical(dotted)
 
-    def offers(self, name: str) -> bool:
+    def star_exports(self, name: str) -> bool:
         """Return True if a star import of this module exports a name that it binds."""
         bindings = self.module.bindings.get("__all__", [])
         if len(bindings) == 1 and isinstance(bindings[0].node, (ast.List, ast.Tuple)):
@@ -200,7 +200,7 @@ class ModuleIndex(Once, ABC):
         """Return the bytes of a file; nothing if it cannot be read."""
 
     @abstractmethod
-    def said_version(self, path: str) -> str:
+    def given_version(self, path: str) -> str:
         """Return the version of TensorFlow, ``1`` or ``2``, that the user gives for a file, or the empty string."""
 
     @abstractmethod
@@ -241,15 +241,15 @@ class ModuleIndex(Once, ABC):
         """Return the files that import a file themselves."""
 
     @abstractmethod
-    def bringing(self, paths: Collection[str]) -> frozenset[str]:
+    def with_importers(self, paths: Collection[str]) -> frozenset[str]:
         """Return the files that import one of some files, directly or not, and these files."""
 
     @abstractmethod
-    def reached(self, path: str) -> frozenset[str]:
+    def with_imports(self, path: str) -> frozenset[str]:
         """Return the files that a file imports, directly or not, and this file."""
 
     @abstractmethod
-    def taken(self, path: str) -> frozenset[str]:
+    def names_imported_from(self, path: str) -> frozenset[str]:
         """Return the names that other files may import from a file; ``*`` for all."""
 
     @abstractmethod

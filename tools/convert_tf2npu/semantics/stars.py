@@ -95,10 +95,10 @@ def later_stars(
 def starred(project: ModuleIndex, path: str, name: str) -> ResolvedName | None:
     """Return what a star import of a module binds a name to; None if it does not bind it."""
     module = project.module(path)
-    return project.attribute(ResolvedName("", path), name) if module and module.names.offers(name) else None
+    return project.attribute(ResolvedName("", path), name) if module and module.names.star_exports(name) else None
 
 
 def binds(project: ModuleIndex, path: str, name: str) -> bool:
     """Return True if a star import of a module certainly binds a name."""
     module = project.module(path)
-    return module is not None and name in module.names.module.bindings and module.names.offers(name)
+    return module is not None and name in module.names.module.bindings and module.names.star_exports(name)

@@ -11,7 +11,7 @@ import weakref
 from typing import Iterable, cast
 
 from ..syntax.expressions import constant, element, is_none
-from .call_sites import handed
+from .call_sites import passed_values
 from .loaded_datasets import AS_DATASET, LOAD, loaded
 from .model import Binding, Function, Where
 from .module_index import AnyType, ClassDefinition, Definition, Instance, Names, Types
@@ -179,7 +179,7 @@ class TypeInference(Types):
             return self._annotated(annotation, where)
         if self._used_as_dataset(binding):
             return Type.DATASET
-        values = handed(binding, self._names)
+        values = passed_values(binding, self._names)
         return (
             _join([_inference(v.names).inferred(v.value, v.where) for v in values if not is_none(v.value)])
             if values

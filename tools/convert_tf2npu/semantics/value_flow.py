@@ -10,7 +10,7 @@ import ast
 from typing import Iterator, NamedTuple
 
 from ..syntax.expressions import element, is_none
-from .call_sites import handed, handed_to_method
+from .call_sites import passed_values, values_passed_to_method
 from .model import Binding, Where
 from .module_index import Definition, HeldBinding, Names
 from .scopes import own_returns
@@ -43,7 +43,7 @@ def origins(node: ast.AST, where: Where, names: Names, methods: bool = False) ->
         node: the expression.
         where: its place.
         names: the names of its module.
-        methods: follow the arguments of methods, too, which takes more time (:func:`handed_to_method`).
+        methods: follow the arguments of methods, too, which takes more time (:func:`values_passed_to_method`).
     """
     by_node: dict[int, Origin] = {}
     for origin in _Search(methods).of(node, where, names):
@@ -98,9 +98,9 @@ class _Search:
         elif binding.kind == "part" and isinstance(binding.node, ast.Call):
             yield from self._call(binding.node, binding.target, binding.where, names, use)
         elif binding.kind == "arg":
-            values = handed(binding, names)
+            values = passed_values(binding, names)
             if values is None and self._methods:
-                values = handed_to_method(binding, names)
+                values = values_passed_to_method(binding, names)
             for value in values or ():
                 yield from self.of(value.value, value.where, value.names)
             if values is None:

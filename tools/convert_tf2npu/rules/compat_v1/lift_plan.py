@@ -89,7 +89,7 @@ def lift(project: ModuleIndex, source: Source, names: Names) -> None:
 
 
 def _evidence(project: ModuleIndex, source: Source, names: Names) -> _Evidence:
-    others = project.taken(names.path) if names.path else frozenset()
+    others = project.names_imported_from(names.path) if names.path else frozenset()
     plain = [i for i in imports(names, NOT_IN_V1) if i.binding.node and not ignored(source, i.binding.node, CODE)]
     of_contrib = [i for i in imports(names, NOT_IN_V1 - {"contrib"}) if i.binding.target.startswith(_CONTRIB)]
     used = list(uses(names))

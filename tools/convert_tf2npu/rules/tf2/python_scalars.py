@@ -86,7 +86,7 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
 from ...analysis.tf_functions import function_call, has_signature, is_traced, may_call_functions
-from ...semantics.call_sites import handed, handed_to_method
+from ...semantics.call_sites import passed_values, values_passed_to_method
 from ...semantics.model import Binding, Call, Where
 from ...semantics.module_index import Names
 from ...syntax.expressions import constant, last_name
@@ -221,6 +221,6 @@ class _Numbers:
         if binding.kind == "value" and isinstance(binding.node, ast.expr):
             return self.changes(names, binding.node, binding.where)
         if binding.kind == "arg":
-            values = handed(binding, names) or handed_to_method(binding, names) or []
+            values = passed_values(binding, names) or values_passed_to_method(binding, names) or []
             return any(self.changes(value.names, value.value, value.where) for value in values)
         return False

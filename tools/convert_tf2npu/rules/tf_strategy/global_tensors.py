@@ -84,7 +84,7 @@ from ...analysis.parallel_training import (
     trains,
 )
 from ...rewrite.npu_imports import device_name
-from ...semantics.call_sites import handed_to_method
+from ...semantics.call_sites import values_passed_to_method
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
 from ...semantics.value_flow import origins
@@ -216,7 +216,7 @@ def _may_be_of_tensor(context: Context, rows: ast.expr, where: Where) -> bool:
             return True
         if isinstance(node, ast.Name) and isinstance(rows, ast.Name):
             bound = origin.names.lookup(node.id, origin.where) or []
-            values = [handed_to_method(each, origin.names) for each in bound if each.kind == "arg"]
+            values = [values_passed_to_method(each, origin.names) for each in bound if each.kind == "arg"]
             if not bound or any(
                 passed is None or any("shape" in ast.dump(each.value) for each in passed) for passed in values
             ):

@@ -150,7 +150,7 @@ def check_file(context: Context) -> Iterator[Result]:
 def _belongs_to_training(context: Context) -> bool:
     """Return True if a file that imports this one, directly or not, updates variables."""
     project, path = context.names.project, context.names.path
-    return project is not None and path in project.paths and one_updates(project, project.bringing({path}))
+    return project is not None and path in project.paths and one_updates(project, project.with_importers({path}))
 
 
 def _broadcasts(context: Context) -> bool:

@@ -99,11 +99,11 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test, only_predicts
 from ...analysis.gradient_sources import AVERAGES, BY_HAND, BY_TAPE, UNKNOWN, GradientSource
-from ...analysis.gradients import GRADIENTS, PAIRS, Applied, applied_here, applied_in, averaged_where_applied
+from ...analysis.gradients import GRADIENTS, PAIRS, Applied, applications_here, applications_in, averaged_where_applied
 from ...analysis.parallel_training import is_eager
 from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import wrap
-from ...semantics.call_sites import users
+from ...semantics.call_sites import modules_using
 from ...semantics.module_index import Names
 from ...semantics.resolved_name import ResolvedName
 from ...semantics.signatures import bind
@@ -128,7 +128,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if context.distributed != "tf_strategy" or "radient" not in context.source.text or is_two(context):
         return
     names = context.names
-    own = [a for a in applied_here(context).values() if _may_apply(context, a) and not in_test(context, a.call)]
+    own = [a for a in applications_here(context).values() if _may_apply(context, a) and not in_test(context, a.call)]
     yield from _by_tapes(context, own)
     if is_eager(context):
         return
@@ -224,7 +224,7 @@ def _elsewhere(context: Context) -> list[Applied]:
     project, path = context.names.project, context.names.path
     if project is None or not path or path not in project.paths:
         return []
-    return [each for other, those in project.once(applied_in).items() if other != path for each in those]
+    return [each for other, those in project.once(applications_in).items() if other != path for each in those]
 
 
 def _by_tapes(context: Context, own: list[Applied]) -> Iterator[Result]:
@@ -254,7 +254,7 @@ def _problem(source: GradientSource, each: Applied) -> str | None:
         or isinstance(names.parents.get(function), ast.ClassDef)
     ):
         return None
-    others = users(names, function.name)
+    others = modules_using(names, function.name)
     itself = ResolvedName(function.name, names.path)
     mentions = [
         m

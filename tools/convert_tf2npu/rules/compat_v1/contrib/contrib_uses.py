@@ -139,5 +139,5 @@ def _arguments(context: Context, use: Use, call: ast.expr, replacement: Replacem
 def is_taken(context: Context, site: ContribName) -> bool:
     """Return True if other files may use the name that a site binds."""
     project, path = context.names.project, context.names.path
-    others = project.taken(path) if project and path else frozenset()
+    others = project.names_imported_from(path) if project and path else frozenset()
     return site.scope is context.names.module and bool(others & {site.local, "*"})
