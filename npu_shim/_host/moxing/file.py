@@ -1,7 +1,7 @@
 """``moxing.file``: the file functions of ModelArts on local paths.
 
-Paths of OBS are those of :func:`npu_shim._host.moxing.paths.local`. As in OBS, a file can be written below a folder that
-does not exist yet. Names and meanings are those of ModelArts' guide to MoXing.
+Paths of OBS are those of :func:`npu_shim._host.moxing.paths.local`. As in OBS, a file can be written below a folder
+that does not exist yet. Names and meanings are those of ModelArts' guide to MoXing.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class Profiling(abc.ABC):
 
 @dataclass(frozen=True)
 class Watching:
-    """What the process of a rank does beside its script.
+    """The tasks of a rank beside its script.
 
     Attributes:
         folder: of the event files; None without them.
