@@ -73,9 +73,9 @@ MEMBERS: dict[str, frozenset[str]] = {
         categorical_crossentropy ceil clip concatenate cond convert_to_numpy convert_to_tensor cos cumsum divide
         divide_no_nan dot einsum elu equal erf exp expand_dims eye fft fft2 flip floor full full_like gelu greater
         greater_equal is_tensor isclose isfinite isnan leaky_relu less less_equal linspace log log1p log2 log_softmax
-        logical_and logical_not logical_or logsumexp matmul max maximum mean meshgrid min minimum mod moments multiply ndim
-        negative norm normalize not_equal one_hot ones ones_like pad power prod relu repeat reshape roll round rsqrt
-        scatter segment_sum shape sigmoid sign silu sin size slice softmax softplus sort
+        logical_and logical_not logical_or logsumexp matmul max maximum mean meshgrid min minimum mod moments multiply
+        ndim negative norm normalize not_equal one_hot ones ones_like pad power prod relu repeat reshape roll round
+        rsqrt scatter segment_sum shape sigmoid sign silu sin size slice softmax softplus sort
         sparse_categorical_crossentropy split sqrt square squeeze stack std stop_gradient subtract sum swapaxes take
         take_along_axis tanh tensordot tile top_k transpose tril triu unstack var vectorized_map where while_loop
         zeros zeros_like
