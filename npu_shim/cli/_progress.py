@@ -30,17 +30,6 @@ def watch(shows: bool, folder: str | None) -> None:
     display = Display("npu-shim run") if shows else None
     if display is not None:
         atexit.register(display.end)  # after what start() registers
+    from npu_shim.rehearsal.progress.start import start
+
     start(None if display is None else display.pipe, folder)
-
-
-def start(pipe: int | None, folder: str | None) -> None:
-    """Watch this process.
-
-    Args:
-        pipe: file descriptor to which its status goes; None without a display.
-        folder: of the event files; None without them.
-    """
-    from npu_shim.distributed.ranks import world
-    from npu_shim.rehearsal.progress.start import start as start_watching
-
-    start_watching(pipe, folder, world().rank)

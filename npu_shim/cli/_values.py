@@ -1,4 +1,4 @@
-"""The types of the arguments of several verbs. Each raises an error that names the value and what is allowed."""
+"""The arguments of several verbs: their types, which raise an error that names the value, and those after ``--``."""
 
 from __future__ import annotations
 
@@ -45,6 +45,12 @@ def integer(least: int, most: int | None = None) -> Callable[[str], int]:
         return value
 
     return of
+
+
+def split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments before and after ``--``."""
+    place = arguments.index("--") if "--" in arguments else len(arguments)
+    return arguments[:place], arguments[place + 1 :]
 
 
 def ranks(least: int, most: int = MOST_RANKS) -> Callable[[str], int]:

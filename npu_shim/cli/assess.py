@@ -19,7 +19,8 @@ from npu_shim.cli import MIGRATE, parser, show
 from npu_shim.cli._guard import leave, need_tensorflow
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_file, unwritable_file
-from npu_shim.cli._values import ranks
+from npu_shim.cli._values import ranks, split
+from npu_shim.distributed.world import world
 from npu_shim.import_hook import tool
 
 if TYPE_CHECKING:
@@ -43,8 +44,7 @@ def main(arguments: list[str]) -> int:
         0, or 1 with ``--strict`` if something would not run on the card, or 2 for wrong usage and for a script that
         ends without a training step in a graph.
     """
-    at = arguments.index("--") if "--" in arguments else len(arguments)
-    own, rest = arguments[:at], arguments[at + 1 :]
+    own, rest = split(arguments)
     made = _parser()
     args = made.parse_args(own)
     wrong = (
@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
 
         found = assessment.assess(capture, settings, args.script, rest)
     if args.of_rank:
-        with open(os.path.join(args.of_rank, _OF_RANK.format(_rank())), "w", encoding="utf-8") as stream:
+        with open(os.path.join(args.of_rank, _OF_RANK.format(world().rank)), "w", encoding="utf-8") as stream:
             json.dump(found, stream)
         return _finish("", {"problems": []}, False)
     return _finish(_report(found, args), found, args.strict)
@@ -96,12 +96,6 @@ def _on_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> int:
                 ranks.append(json.load(stream))
     found = of_ranks.joined(ranks)
     return _finish(_report(found, args), found, args.strict)
-
-
-def _rank() -> int:
-    from npu_shim.distributed.ranks import world
-
-    return world().rank
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -14,7 +14,7 @@ from npu_shim._host import host_device
 from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, show, verify
 from npu_shim.cli._lines import add_quiet, fail, progress
 from npu_shim.cli._paths import missing_folder, unwritable_folder
-from npu_shim.cli._values import above_zero, ranks
+from npu_shim.cli._values import above_zero, ranks, split
 from npu_shim.import_hook import migrated_run, tool
 
 GROUP = NUMBERS
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
     from npu_shim.rehearsal import portable
     from npu_shim.rehearsal.reports import write_all
 
-    own, of_script = verify.split(arguments)
+    own, of_script = split(arguments)
     args = _parser().parse_args(own)
     as_verify = verify.made_parser().parse_args(["--against", args.against, "--initial-variables", args.migrated])
     as_verify.ranks, as_verify.timeout = args.ranks, args.timeout

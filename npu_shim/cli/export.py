@@ -17,7 +17,7 @@ from npu_shim.cli import EXPORT, parser, show
 from npu_shim.cli._guard import leave, need_tensorflow
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_file, unwritable_folder
-from npu_shim.cli._values import integer, number
+from npu_shim.cli._values import integer, number, split
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Graph, Value
@@ -41,9 +41,9 @@ def main(arguments: list[str]) -> int:
         0 if the exported model equals the source, 1 if it differs, 2 if there is no model to run.
     """
     made = _parser()
-    at = arguments.index("--") if "--" in arguments else len(arguments)
-    args = made.parse_args(arguments[:at])
-    args.arguments = arguments[at + 1 :]
+    own, rest = split(arguments)
+    args = made.parse_args(own)
+    args.arguments = rest
     missing = args.source and not os.path.exists(args.source) and not os.path.exists(args.source + ".index")
     batches, (low, high) = args.dynamic_batch, args.range
     wrong = (

@@ -265,7 +265,8 @@ def _command(args: argparse.Namespace) -> list[str]:
     python = [sys.executable, "-m", "npu_shim", "run", "--alias"] if host_env.alias() else [sys.executable]
     if args.progress or args.tensorboard or args.profile:
         folder = os.path.abspath(args.tensorboard) if args.tensorboard else None
-        watching = Watching(folder, _profiled.settings(args))
+        profiling = _profiled.settings(args)
+        watching = Watching(folder, profiling.start if profiling is not None else None)
         python = [sys.executable, "-m", watched_rank.__name__, to_text(watching)]
     return [*python, *_target(args)]
 

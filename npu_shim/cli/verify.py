@@ -19,7 +19,7 @@ from npu_shim.cli import MIGRATE, _dumped, _half, parser, show
 from npu_shim.cli._guard import need_tensorflow
 from npu_shim.cli._lines import add_quiet, fail, progress
 from npu_shim.cli._paths import missing_file, unwritable_folder
-from npu_shim.cli._values import above_zero, integer, ranks
+from npu_shim.cli._values import above_zero, integer, ranks, split
 from npu_shim.import_hook import migrated_run, tool
 from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
 from npu_shim.rehearsal.running import Run
@@ -117,14 +117,6 @@ def _found(args: argparse.Namespace, arguments: list[str], folder: str, note: Ca
         if half:
             return verifying_half.verify(original, migrated, settings, half, note)
         return verifying.verify(original, migrated, settings, note)
-
-
-def split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Return the arguments before and after ``--``."""
-    if "--" not in arguments:
-        return arguments, []
-    place = arguments.index("--")
-    return arguments[:place], arguments[place + 1 :]
 
 
 def made_parser() -> argparse.ArgumentParser:

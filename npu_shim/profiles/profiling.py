@@ -17,7 +17,6 @@ from npu_shim._host import host_device, host_env
 from npu_shim._host.messages import report
 from npu_shim.distributed.world import world
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
-from npu_shim.rehearsal.progress import watching
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import OptionValue
@@ -26,7 +25,7 @@ STEPS = 10, 19  # by default, on the CPU
 
 
 @dataclass(frozen=True)
-class Profiling(watching.Profiling):
+class Profiling:
     """The settings of ``--profile``.
 
     Attributes:

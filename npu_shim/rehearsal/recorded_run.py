@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from npu_shim._host import host_env
 from npu_shim._host.process_settings import from_text
+from npu_shim.distributed.world import world
 from npu_shim.import_hook import migrated_run, script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.comparing.recording import initial_variables
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> int:
     """
     run, target = from_text(arguments[0], Run), arguments[1:]
     folder = run.folder
-    rank = _rank() if run.ranks is not None else None
+    rank = world().rank if run.ranks is not None else None
     if rank is not None:
         folder = os.path.join(folder, f"rank_{rank}")
     os.makedirs(folder, exist_ok=True)
@@ -105,12 +106,6 @@ def _rehearse(given: HalfRun, writer: Writer, folder: str) -> list[Rehearsal]:
 
     after_tensorflow(begin)
     return begun
-
-
-def _rank() -> int:
-    from npu_shim.distributed.ranks import world
-
-    return world().rank
 
 
 if __name__ == "__main__":

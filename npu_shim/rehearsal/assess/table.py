@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterator, Sequence
 
+from npu_shim.distributed.ranktable.model import counted
+
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
 
@@ -50,12 +52,12 @@ def partition_text(parts: JsonObject) -> str:
     more = ", ..." if len(clusters) > 6 else ""
     sizes = f" ({', '.join(f'{size:,}' for size in clusters[:6])}{more} nodes)" if clusters else ""
     on_host = sum(row["count"] for row in parts["host"])
-    return f"{_count(len(clusters), 'device cluster')}{sizes}, {_count(on_host, 'node')} of the step on the host"
+    return f"{counted(len(clusters), 'device cluster')}{sizes}, {counted(on_host, 'node')} of the step on the host"
 
 
 def memory_text(peak: JsonObject) -> str:
     """Return the most bytes of activations, where they live, and the number of tensors without a size."""
-    unknown = f"; {_count(peak['unknown'], 'tensor')} of unknown size" if peak["unknown"] else ""
+    unknown = f"; {counted(peak['unknown'], 'tensor')} of unknown size" if peak["unknown"] else ""
     return f"{amount(peak['peak'], 'B', 1024)} at {peak['at']}{unknown}"
 
 
@@ -63,7 +65,7 @@ def unknown_text(row: JsonObject) -> str:
     """Return the number of tensors whose size an operator leaves open in this run, and the fix; "" for none."""
     number = row["unknown_tensors"]
     fix = _FIXES.get(row["op"].replace("V2", ""), _FIX)
-    return f"{_count(number, 'tensor')} of unknown size. {fix} (docs/static-shapes.md)" if number else ""
+    return f"{counted(number, 'tensor')} of unknown size. {fix} (docs/static-shapes.md)" if number else ""
 
 
 def work_text(row: JsonObject, not_counted: set[str]) -> str:
@@ -133,7 +135,7 @@ def _graph(graph: JsonObject) -> Iterator[str]:
         yield f"collective     {row['op']}: {row['count']}, {amount(row['bytes'], 'B')}"
     for row in graph["dtypes"]:
         ops = ", ".join(row["operators"][:5])
-        yield f"{row['dtype']:14} {_count(row['tensors'], 'tensor')}: {ops}{_at(row['lines'])}"
+        yield f"{row['dtype']:14} {counted(row['tensors'], 'tensor')}: {ops}{_at(row['lines'])}"
     for row in graph["dynamic_shapes"]:
         now = f", {shape_text(row['in_this_run'])} in this run" if row["in_this_run"] is not None else ""
         yield f"dynamic shape  {row['op']} {row['name']} {shape_text(row['shape'])}{now}{_at(row['lines'])}"
@@ -154,7 +156,7 @@ def _table(rows: list[JsonObject], not_counted: set[str]) -> Iterator[str]:
         )
     hidden = len(rows) - len(shown)
     if hidden:
-        yield f"... and {_count(hidden, 'operator type')} more, all on the device or in the input pipeline"
+        yield f"... and {counted(hidden, 'operator type')} more, all on the device or in the input pipeline"
 
 
 def _ops(rows: list[JsonObject]) -> str:
@@ -164,7 +166,3 @@ def _ops(rows: list[JsonObject]) -> str:
 
 def _at(lines: Sequence[str]) -> str:
     return f" ({', '.join(lines)})" if lines else ""
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 
+from npu_shim.distributed.world import world
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.progress.events import Events
 from npu_shim.rehearsal.progress.progress import Progress
@@ -12,14 +13,14 @@ from npu_shim.rehearsal.progress.reporter import Reporter
 from npu_shim.rehearsal.progress.waits import Waits
 
 
-def start(pipe: int | None, folder: str | None, rank: int) -> None:
+def start(pipe: int | None, folder: str | None) -> None:
     """Watch this process, and report until it ends.
 
     Args:
         pipe: file descriptor to which the status goes; None without a display.
         folder: the event file goes to its folder ``rank_0``, ``rank_1`` ...; None without one.
-        rank: of this process.
     """
+    rank = world().rank
     events = None if folder is None else Events(os.path.join(folder, f"rank_{rank}"))
     write = None if events is None else events.write
     progress, waits = Progress(write), Waits()

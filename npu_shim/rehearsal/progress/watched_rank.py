@@ -7,7 +7,6 @@ import sys
 
 from npu_shim._host import host_env
 from npu_shim._host.process_settings import from_text
-from npu_shim.distributed.world import world
 from npu_shim.import_hook import migrated_run, script
 from npu_shim.launching.progress.status import PIPE_VARIABLE
 from npu_shim.rehearsal.progress.watching import Watching
@@ -29,9 +28,9 @@ def main(arguments: list[str]) -> int:
     if pipe is not None:
         os.set_inheritable(pipe, False)
     if pipe is not None or watching.folder:
-        start(pipe, watching.folder, world().rank)
-    if watching.profiling is not None:
-        watching.profiling.start()
+        start(pipe, watching.folder)
+    if watching.profile is not None:
+        watching.profile()
     script.enter(target)
     if host_env.alias():
         migrated_run.use_forms()

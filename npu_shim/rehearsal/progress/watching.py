@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-import abc
 from dataclasses import dataclass
-
-
-class Profiling(abc.ABC):
-    """The settings of a profile, with what acts on them in the process of the rank."""
-
-    @abc.abstractmethod
-    def start(self) -> None:
-        """Profile this process."""
+from typing import Callable
 
 
 @dataclass(frozen=True)
@@ -20,8 +12,8 @@ class Watching:
 
     Attributes:
         folder: of the event files; None without them.
-        profiling: the profile; None without one.
+        profile: starts the profile of the process, a method of an object that can be pickled; None without one.
     """
 
     folder: str | None
-    profiling: Profiling | None
+    profile: Callable[[], None] | None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Iterator, Sequence
 
+from npu_shim.rehearsal.reports import text
 from npu_shim.rehearsal.reports.chart import Line, chart
 from npu_shim.rehearsal.reports.half import half_rows
-from npu_shim.rehearsal.reports.text import PARTS, elements, full_name, kinds, number, sides, verdict
-from npu_shim.rehearsal.result import FirstDeparture, HalfPoint, Loss, Result
+from npu_shim.rehearsal.reports.text import KINDS, full_name, kinds, metrics, number, parts, sides, verdict
+from npu_shim.rehearsal.result import HalfPoint, Loss, Result
 from npu_shim.rehearsal.web import page, section, table, verdict as sentences
 
 
@@ -28,8 +29,10 @@ def _body(result: Result) -> Iterator[str]:
     if result.curve:
         yield from _curves(result)
     if result.first_departure:
-        yield _departure(result.first_departure, names)
-        yield section("Its elements that differ most", ["index", *names], elements(result.first_departure))
+        first = result.first_departure
+        title = f"First departure: step {first.step}, {first.kind} {first.name}"
+        yield section(title, text.departing_heads("tensor", names), text.departing(first))
+        yield section("Its elements that differ most", ["index", *names], text.elements(first))
     rows = [[name, "gradients are zero but for rounding"] for name in result.undetermined_variables]
     yield section("Not compared", ["variable", "why"], rows)
     rows = [
@@ -37,16 +40,12 @@ def _body(result: Result) -> Iterator[str]:
         for each in result.bands
     ]
     yield section("Means over the seeds", ["quantity", "original", "migrated", "99 % band"], rows)
-    rows = [[each.name, number(each.original), number(each.migrated)] for each in result.metrics]
-    yield section("Metrics", ["metric", *names], rows)
-    head = ["recorded", "names", "values", "largest difference", "names that depart"]
-    yield section("Recorded values", head, kinds(result.streams))
+    yield section("Metrics", ["metric", *names], metrics(result))
+    yield section("Recorded values", KINDS, kinds(result.streams))
     rows = [[each.name, str(each.shape), number(each.difference, ".1e")] for each in result.final_variables]
     yield section("Final variables", ["variable", "shape", "difference"], rows)
-    both = result.original, result.migrated
-    rows = [[name, *(value(part) for part in both)] for name, value in PARTS]
-    rows.append(["arguments", *(" ".join(part.arguments) for part in both)])
-    yield section("Environment", ["", *names], rows)
+    arguments = [" ".join(part.arguments) for part in (result.original, result.migrated)]
+    yield section("Environment", ["", *names], [*parts(result), ["arguments", *arguments]])
     words = {None: "-", True: "yes", False: "no"}
     rows = [
         [name, words[value] if value is None or isinstance(value, bool) else str(value)]
@@ -99,12 +98,3 @@ def _shares(curve: Sequence[HalfPoint]) -> Iterator[str]:
     shares = [(each.step, each.share) for each in curve if each.share]
     lines = [Line("difference", "one", shares), Line("band", "allowed", [(step, 1.0) for step, _ in shares])]
     yield chart(title, title, lines, True)
-
-
-def _departure(first: FirstDeparture, names: list[str]) -> str:
-    rows = [
-        [full_name(each), number(each.difference, ".1e"), number(each.allowed, ".1e"), each.values]
-        for each in first.tensors
-    ]
-    head = ["tensor", "difference", "allowed", " and ".join(names)]
-    return section(f"First departure: step {first.step}, {first.kind} {first.name}", head, rows)

@@ -20,6 +20,7 @@ from npu_shim.rehearsal.result import (
 )
 from npu_shim.rehearsal.sections import columns, listed
 
+KINDS = ("recorded", "names", "values", "largest difference", "names that depart")  # heads of kinds()
 _MOST = 12  # rows of a table
 _FEW = 5
 _VERDICTS = {
@@ -69,22 +70,14 @@ def sides(result: Result) -> list[str]:
 
 
 def _lines(result: Result) -> Iterator[str]:
-    both = result.original, result.migrated
     names = sides(result)
-    rows = [["", *names]]
-    rows += [[name, *(value(part) for part in both)] for name, value in PARTS]
-    yield from columns(rows)
-    yield ""
+    yield from _table(["", *names], parts(result))
     if result.metrics:
-        yield from columns(
-            [["metric", *names]]
-            + [[each.name, number(each.original), number(each.migrated)] for each in result.metrics][-_MOST:]
-        )
-        yield ""
+        yield from _table(["metric", *names], metrics(result)[-_MOST:])
     if result.bands:
         yield from _bands(result.bands)
     elif result.streams:
-        yield from _kinds(result.streams)
+        yield from _table(KINDS, kinds(result.streams))
     for side, alone in (("original", result.only_original), ("migrated", result.only_migrated)):
         if alone:
             yield f"only in the {side} script: {listed(list(map(full_name, alone)))}"
@@ -104,7 +97,7 @@ def _lines(result: Result) -> Iterator[str]:
     yield verdict(result)
 
 
-PARTS: tuple[tuple[str, Callable[[RunPart], str]], ...] = (
+_PARTS: tuple[tuple[str, Callable[[RunPart], str]], ...] = (
     ("script", lambda part: part.script + (" (converted in memory)" if part.converted_in_memory else "")),
     ("ranks", lambda part: str(part.ranks)),
     ("exit code", lambda part: str(part.exit_code)),
@@ -114,6 +107,16 @@ PARTS: tuple[tuple[str, Callable[[RunPart], str]], ...] = (
     ("peak memory", lambda part: "unknown" if part.peak_bytes is None else f"{part.peak_bytes / 1e6:.0f} MB"),
     ("TensorFlow, Python", lambda part: f"{part.tensorflow or 'unknown'}, {part.python or 'unknown'}"),
 )
+
+
+def parts(result: Result) -> list[list[str]]:
+    """Return a row for each fact about the runs: its name, and its text for both."""
+    return [[name, value(result.original), value(result.migrated)] for name, value in _PARTS]
+
+
+def metrics(result: Result) -> list[list[str]]:
+    """Return a row for each metric: its name and both values."""
+    return [[each.name, number(each.original), number(each.migrated)] for each in result.metrics]
 
 
 def number(value: float | None, form: str = ".8g") -> str:
@@ -134,12 +137,6 @@ def kinds(streams: Sequence[StreamPart]) -> list[list[str]]:
     return rows
 
 
-def _kinds(streams: Sequence[StreamPart]) -> Iterator[str]:
-    head = ["recorded", "names", "values", "largest difference", "names that depart"]
-    yield from columns([head, *kinds(streams)])
-    yield ""
-
-
 def full_name(value: StreamPart | Departing | Alone | MeanBand) -> str:
     """Return kind and name of a value, such as "metric accuracy" or "loss"."""
     kind, name = value.kind, value.name
@@ -147,31 +144,39 @@ def full_name(value: StreamPart | Departing | Alone | MeanBand) -> str:
 
 
 def _bands(bands: Sequence[MeanBand]) -> Iterator[str]:
-    rows = [["mean over the seeds", "original", "migrated", "99 % band", ""]]
+    rows = []
     for each in bands:
         values = [number(each.original, ".6g"), number(each.migrated, ".6g")]
         outside = "" if each.inside else "outside"
         rows.append([full_name(each), *values, number(each.band, ".2g"), outside])
-    yield from columns(rows)
-    yield ""
+    yield from _table(["mean over the seeds", "original", "migrated", "99 % band", ""], rows)
 
 
 def _departure(first: FirstDeparture, names: list[str]) -> Iterator[str]:
     title = f"tensors that depart at step {first.step}, the first"
-    rows = [[title, "difference", "allowed", " and ".join(names)]]
-    for each in first.tensors[:_MOST]:
-        difference = number(each.difference, ".1e")
-        allowed = number(each.allowed, ".1e")
-        rows.append([full_name(each), difference, allowed, each.values])
-    yield from columns(rows)
+    yield from columns([departing_heads(title, names), *departing(first)[:_MOST]])
     left = first.tensors_departing_there - _MOST
     if left > 0:
         yield f"and {left} more"
     yield ""
     rows = elements(first)
     if rows:
-        yield from columns([[f"elements of {first.name}", *names], *rows[:_FEW]])
-        yield ""
+        yield from _table([f"elements of {first.name}", *names], rows[:_FEW])
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield from (*columns([heads, *rows]), "")
+
+
+def departing_heads(title: str, names: Sequence[str]) -> list[str]:
+    """Return the heads of departing()."""
+    return [title, "difference", "allowed", " and ".join(names)]
+
+
+def departing(first: FirstDeparture) -> list[list[str]]:
+    """Return a row for each tensor that departs at the first departing step."""
+    numbers = [(number(each.difference, ".1e"), number(each.allowed, ".1e")) for each in first.tensors]
+    return [[full_name(each), *both, each.values] for each, both in zip(first.tensors, numbers)]
 
 
 def elements(first: FirstDeparture) -> list[list[str]]:
