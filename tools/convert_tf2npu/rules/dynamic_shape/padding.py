@@ -102,7 +102,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if name == _RAGGED:
         if not stays_on_host(context, call.node):
-            yield Finding(call.node, f"{_RECOMPILES}. Use padded_batch with a fixed length")
+            yield Finding(call.node, "{0}. Use padded_batch with a fixed length", _RECOMPILES)
         return
     bound = bind(call.node, BUCKET_BY_LENGTH)
     given = bound.args.get("pad_to_bucket_boundary")

@@ -55,6 +55,8 @@ _NAMES = {
     "lookup.index_table_from_tensor": "Use tf.lookup.StaticVocabularyTable with tf.lookup.KeyValueTensorInitializer",
     "predictor.from_saved_model": "Use tf.saved_model.load(sess, [tf.saved_model.SERVING], folder) in a session",
     "staging.StagingArea": "Write from tensorflow.python.ops.data_flow_ops import StagingArea",
+    "tpu.get_tpu_context": "Write from tensorflow.python.tpu.tpu_function import get_tpu_context",
+    "tpu.tpu_function": "Write from tensorflow.python.tpu import tpu_function",
     "training.HParams": "Keep the values in your own class or in types.SimpleNamespace(**values)",
 }
 _MODULES = {

@@ -40,7 +40,7 @@ class Replacement(NamedTuple):
         return not (self.before or self.special)
 
 
-_DATA = """CheckpointInputPipelineHook Counter CsvDataset RandomDataset Reducer SqlDataset TFRecordWriter
+_DATA = """AUTOTUNE CheckpointInputPipelineHook Counter CsvDataset RandomDataset Reducer SqlDataset TFRecordWriter
 bucket_by_sequence_length choose_from_datasets copy_to_device dense_to_sparse_batch enumerate_dataset
 get_single_element group_by_reducer group_by_window ignore_errors make_batched_features_dataset make_csv_dataset
 make_saveable_from_iterator map_and_batch parallel_interleave parse_example_dataset prefetch_to_device
