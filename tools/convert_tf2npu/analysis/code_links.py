@@ -7,7 +7,6 @@ from typing import Iterator, NamedTuple
 from ..project.import_statements import joined
 from ..project.outlines import ALL, CALL, Import, Outline, code_of, outline_of
 from ..semantics.module_index import ModuleIndex
-from .evidence_words import kinds_of_names
 
 _RUNNER = "app.run"  # without an argument it runs main
 # Bases that call no method of a class.
@@ -32,7 +31,6 @@ class Links(NamedTuple):
         attributes: names of attributes, of objects that are not known; a star for any name.
         modules: modules of which other code may get any function.
         files: the files whose top level runs when the part does.
-        kinds: the kinds of evidence of which it has a word.
         is_dynamic: it may run what no name shows.
     """
 
@@ -41,7 +39,6 @@ class Links(NamedTuple):
     attributes: frozenset[str]
     modules: frozenset[str]
     files: frozenset[str]
-    kinds: frozenset[str]
     is_dynamic: bool
 
 
@@ -67,7 +64,6 @@ def links_of(project: ModuleIndex, path: str, name: str) -> Links:
         frozenset(linked.attributes),
         frozenset(linked.modules),
         files,
-        frozenset(kinds_of_names(" ".join(code.words).encode("utf-8", "replace"))),
         code.is_dynamic or "__subclasses__" in linked.attributes,
     )
 
@@ -173,13 +169,6 @@ def _exported(project: ModuleIndex, path: str, names: list[str], seen: set[Part]
         if home:
             return home
     return None
-
-
-def imported_kinds(project: ModuleIndex, path: str) -> frozenset[str]:
-    """Return the kinds of evidence of which the imports of a file have a word."""
-    units = project.once(outline, path).units.values()
-    names = " ".join(f"{statement.module}.{statement.name}" for unit in units for statement in unit.imports)
-    return frozenset(kinds_of_names(names.encode("utf-8", "replace")))
 
 
 def _imported(project: ModuleIndex, path: str) -> dict[str, list[Import]]:

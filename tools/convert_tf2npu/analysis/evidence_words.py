@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator
-
 from ..semantics.module_index import ModuleIndex
 from ..syntax.words import has_words
 from .near_frameworks import near_frameworks
@@ -50,38 +48,11 @@ def kinds_in(project: ModuleIndex, path: str) -> frozenset[str]:
 
 def kinds_of(raw: bytes) -> frozenset[str]:
     """Return the kinds of evidence of which a file has a word."""
-    kinds = set(kinds_of_names(raw))
+    kinds = {kind for kind, words in _WORDS.items() if has_words(raw, words)}
     if any(word in raw for word in _ARGUMENTS):
         kinds.add("one")
     if b"npu_shim" in raw and has_words(raw, (b".open",)):
         kinds.add("opens")
-    return with_others(kinds)
-
-
-def may_show(project: ModuleIndex, path: str, kinds: Iterable[str], kind: str) -> bool:
-    """Return True if parts of a file may show evidence of a kind.
-
-    Args:
-        project: the files.
-        path: the file.
-        kinds: those of the parts, by :func:`kinds_of_names`.
-        kind: the kind.
-    """
-    if kind == "opens" or kind == "one" and any(word in project.raw(path) for word in _ARGUMENTS):
-        return True
-    return kind in with_others(kinds)
-
-
-def kinds_of_names(names: bytes) -> Iterator[str]:
-    """Yield the kinds of evidence of which some names have a word, without those that others include."""
-    for kind, words in _WORDS.items():
-        if has_words(names, words):
-            yield kind
-
-
-def with_others(kinds: Iterable[str]) -> frozenset[str]:
-    """Return kinds of evidence with those that they include: eager code is of version 2, and its gradients train."""
-    included = frozenset(kinds)
-    if _EAGER in included:
-        included |= {"two", "trains"} if _GRADIENTS in included else {"two"}
-    return included
+    if _EAGER in kinds:  # eager code is of version 2, and its gradients train
+        kinds.update({"two", "trains"} if _GRADIENTS in kinds else {"two"})
+    return frozenset(kinds)

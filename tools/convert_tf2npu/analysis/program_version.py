@@ -6,13 +6,16 @@ The evidence in a function that the script imports and never runs does not count
 from __future__ import annotations
 
 import enum
-from typing import Collection, Iterable, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Collection, Iterable, Iterator, NamedTuple
 
 from ..project.module_cache import LRU
 from ..semantics.module_index import ModuleIndex
 from .entry_points import is_program
-from .evidence_words import may_show, with_words
+from .evidence_words import with_words
 from .tensorflow_evidence import Evidence, FileEvidence, evidence_of
+
+if TYPE_CHECKING:
+    from .code_links import Part
 
 _MOST_SCRIPTS = 16  # whose reach is kept
 
@@ -105,7 +108,7 @@ def _version(reach: Reach, own: FileEvidence) -> Judgement:
 class Reach:
     """The evidence in the code that a script reaches.
 
-    Few files are analysed: those near TensorFlow with a word that may be evidence in the code that is reached.
+    Few files are analysed: those near TensorFlow with a word that may be evidence.
 
     Args:
         project: the files.
@@ -120,7 +123,7 @@ class Reach:
         self._project = project
         self._script = script
         self.imported = project.with_imports(script) - {script}
-        self._parts: dict[str, set[str]] | None = None
+        self._parts: frozenset[Part] | None = None
         self._is_searched = False
 
     @property
@@ -132,12 +135,12 @@ class Reach:
     def trainers(self) -> Iterator[str]:
         """The imported files with code that trains and is reached."""
         for path in sorted(self._project.once(with_words, "trains") & self.imported):
-            if self._may_have(path, "trains") and self.evidence(path).trains:
+            if self.evidence(path).trains:
                 yield path
 
     @property
-    def parts(self) -> dict[str, set[str]] | None:
-        """The parts of each file that are reached; None for all. They are searched when they are first asked for."""
+    def parts(self) -> frozenset[Part] | None:
+        """The parts of files that are reached; None for all. They are searched when they are first asked for."""
         if not self._is_searched:
             from .reached_code import reached_code  # only here: programs of one file do not need it
 
@@ -148,14 +151,13 @@ class Reach:
 
     def evidence(self, path: str) -> FileEvidence:
         """Return the evidence in the code of a file that is reached."""
-        all_evidence = self._project.once(of_file, path)
-        if path != self._script and self.parts is not None and all_evidence.pieces:
-            from .code_links import outline  # only here, as above
+        evidence = self._project.once(of_file, path)
+        if path == self._script or not evidence.pieces or self.parts is None:
+            return evidence
+        from .code_links import Part, outline  # only here, as above
 
-            names = self._project.once(outline, path)
-            reached = self.parts.get(path, set())
-            return FileEvidence(piece for piece in all_evidence.pieces if names.unit_at(piece.line) in reached)
-        return all_evidence
+        names, parts = self._project.once(outline, path), self.parts
+        return FileEvidence(piece for piece in evidence.pieces if Part(path, names.unit_at(piece.line)) in parts)
 
     def first(self, kind: str, paths: Collection[str], clear: bool = False) -> FileEvidence | None:
         """Return the evidence of the first of some files that has one of a kind.
@@ -166,10 +168,9 @@ class Reach:
             clear: True if a file that shows both versions does not count.
         """
         for path in sorted(self._project.once(with_words, kind).intersection(paths)):
-            if self._may_have(path, kind):
-                evidence = self.evidence(path)
-                if getattr(evidence, kind) and (not clear or evidence.is_clear):
-                    return evidence
+            evidence = self.evidence(path)
+            if getattr(evidence, kind) and (not clear or evidence.is_clear):
+                return evidence
         return None
 
     def decisive(self, paths: Collection[str], clear: bool = False) -> Iterator[FileEvidence]:
@@ -183,16 +184,6 @@ class Reach:
         """Return True if a file that is imported trains in eager code and shows nothing of version 1."""
         evidence = self.first("eager", self.imported, clear=True)
         return evidence is not None and evidence.trains
-
-    def _may_have(self, path: str, kind: str) -> bool:
-        """Return True if the code of a file that is reached has a word of a kind. To analyse the file takes longer."""
-        if self.parts is None:
-            return True
-        from .code_links import imported_kinds, links_of  # only here, as above
-
-        reached = self.parts.get(path, set())
-        kinds = {kind for name in reached for kind in self._project.once(links_of, path, name).kinds}
-        return may_show(self._project, path, kinds | self._project.once(imported_kinds, path), kind)
 
 
 def first_evidence(project: ModuleIndex, kind: str, paths: Collection[str]) -> FileEvidence | None:

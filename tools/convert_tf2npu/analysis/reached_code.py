@@ -7,7 +7,7 @@ A function that the program imports and never names is not among them. Where cod
 from __future__ import annotations
 
 import re
-from typing import Iterable
+from typing import NamedTuple
 
 from ..project.outlines import ALL, GUARD, MODULE
 from ..semantics.module_index import ModuleIndex
@@ -16,18 +16,36 @@ from .code_links import Part, is_own, links_of, outline
 _DUNDER = re.compile(r"__\w+__")
 
 
-def reached_code(project: ModuleIndex, path: str, is_library: bool) -> dict[str, set[str]] | None:
-    """Return the parts of each file that a script may run; None if it may run all that it imports.
+def reached_code(project: ModuleIndex, path: str, is_library: bool) -> frozenset[Part] | None:
+    """Return the parts of files that a script may run; None if it may run all that it imports.
 
     Args:
         project: the files.
         path: the script.
         is_library: True if the file is no program: others may use each of its parts.
     """
+    units = project.once(outline, path).units
     search = _Search(project)
-    search.load(path)
-    search.reach(Part(path, name) for name in (project.once(outline, path).units if is_library else (GUARD,)))
+    search.reach(frozenset(Part(path, name) for name in (MODULE, *(units if is_library else {GUARD} & units.keys()))))
     return search.run()
+
+
+class _Step(NamedTuple):
+    """The consequences of running a part of a file.
+
+    Attributes:
+        parts: the parts that run, too.
+        by_attribute: methods that run if an attribute of their name is got anywhere.
+        attributes: the names of attributes that the part gets; a star for any name.
+        modules: modules of which other code may get any function.
+        is_dynamic: it may run what no name shows.
+    """
+
+    parts: frozenset[Part]
+    by_attribute: dict[str, frozenset[Part]]
+    attributes: frozenset[str]
+    modules: frozenset[str]
+    is_dynamic: bool
 
 
 class _Search:
@@ -35,83 +53,85 @@ class _Search:
 
     def __init__(self, project: ModuleIndex) -> None:
         self._project = project
-        self._reached: dict[str, set[str]] = {}
+        self._reached: set[Part] = set()
         self._todo: list[Part] = []
         self._attributes: set[str] = set()
         self._passed: set[str] = set()  # modules that are values
-        self._waiting: dict[str, list[Part]] = {}  # methods and functions, by the attribute that reaches them
+        self._waiting: dict[str, frozenset[Part]] = {}  # methods and functions, by the attribute that reaches them
 
-    def run(self) -> dict[str, set[str]] | None:
+    def run(self) -> frozenset[Part] | None:
         """Search until nothing is added, and return the parts that are reached; None for all."""
         while self._todo:
-            part = self._todo.pop()
-            linked = self._project.once(links_of, *part)
-            if linked.is_dynamic:
+            step = self._project.once(_step_of, self._todo.pop())
+            if step.is_dynamic:
                 return None
-            for file in linked.files:
-                self.load(file)
-            self.reach(linked.parts)
-            self.reach(linked.values)
-            for value in linked.values:
-                self.reach(self._methods(value))
-            for module in linked.modules - self._passed:
-                self._pass_module(module)
-            self._get(linked.attributes)
-            if part.name not in (MODULE, GUARD) and "." not in part.name:
-                self._reach_methods(part)
-        return self._reached
+            self.reach(step.parts)
+            self._wait(step.by_attribute)
+            for module in step.modules - self._passed:
+                self._passed.add(module)
+                self._wait(self._project.once(_functions_by_name, module))
+            self._get(step.attributes - self._attributes)
+        return frozenset(self._reached)
 
-    def load(self, path: str) -> None:
-        """Run the top level of a file."""
-        if path in self._reached:
-            return
-        self._reached[path] = set()
-        package = self._project.find(".", path)
-        if package:
-            self.load(package)
-        units = self._project.once(outline, path).units.items()
-        self.reach(Part(path, n) for n, unit in units if n == MODULE or unit.is_registered and "." not in n)
-
-    def reach(self, parts: Iterable[Part]) -> None:
+    def reach(self, parts: frozenset[Part]) -> None:
         """Run parts of files."""
-        for part in parts:
-            self.load(part.path)
-            names = self._reached[part.path]
-            if part.name not in names and part.name in self._project.once(outline, part.path).units:
-                names.add(part.name)
-                self._todo.append(part)
+        new = parts - self._reached
+        self._reached |= new
+        self._todo += new
 
-    def _methods(self, owner: Part) -> list[Part]:
-        start = owner.name + "."
-        return [Part(owner.path, n) for n in self._project.once(outline, owner.path).units if n.startswith(start)]
+    def _wait(self, by_attribute: dict[str, frozenset[Part]]) -> None:
+        """Run parts when an attribute of their name is got."""
+        for word, parts in by_attribute.items():
+            if word in self._attributes or ALL in self._attributes:
+                self.reach(parts)
+            else:
+                self._waiting[word] = self._waiting.get(word, frozenset()) | parts
 
-    def _reach_methods(self, owner: Part) -> None:
-        """Run the methods of a class that its bases or others may call."""
-        methods = self._methods(owner)
-        are_called = bool(methods) and not self._project.once(is_own, *owner)
-        units = self._project.once(outline, owner.path).units
+    def _get(self, attributes: frozenset[str]) -> None:
+        self._attributes |= attributes
+        for word in list(self._waiting) if ALL in attributes else self._waiting.keys() & attributes:
+            self.reach(self._waiting.pop(word))
+
+
+def _step_of(project: ModuleIndex, part: Part) -> _Step:
+    """Return the consequences of running a part; the top level of its file runs first."""
+    path, name = part
+    units = project.once(outline, path).units
+    parts, by_attribute = {Part(path, MODULE)}, {}
+    if name == MODULE:
+        package = project.find(".", path)
+        parts.update([Part(package, MODULE)] if package else [])
+        parts.update(Part(path, n) for n, unit in units.items() if unit.is_registered and "." not in n)
+    if name not in units:
+        return _Step(frozenset(parts), {}, frozenset(), frozenset(), False)
+    linked = project.once(links_of, path, name)
+    parts.update(Part(file, MODULE) for file in linked.files)
+    for other in linked.parts | linked.values:
+        is_known = other.name in project.once(outline, other.path).units
+        parts.add(other if is_known else Part(other.path, MODULE))
+    for value in linked.values:
+        parts.update(_methods(project, value))
+    if name not in (MODULE, GUARD) and "." not in name:
+        methods = _methods(project, part)
+        are_called = bool(methods) and not project.once(is_own, path, name)
         for method in methods:
             word = method.name.rpartition(".")[2]
             if are_called or units[method.name].is_registered or _DUNDER.fullmatch(word):
-                self.reach([method])
+                parts.add(method)
             else:
-                self._reach_by_attribute(method, word)
+                by_attribute[word] = frozenset([method])
+    return _Step(frozenset(parts), by_attribute, linked.attributes, linked.modules, linked.is_dynamic)
 
-    def _reach_by_attribute(self, part: Part, word: str) -> None:
-        if word in self._attributes or ALL in self._attributes:
-            self.reach([part])
-        else:
-            self._waiting.setdefault(word, []).append(part)
 
-    def _pass_module(self, path: str) -> None:
-        """Run what is got from a module that is a value."""
-        self._passed.add(path)
-        for name in self._project.once(outline, path).units:
-            if name not in (MODULE, GUARD) and "." not in name:
-                self._reach_by_attribute(Part(path, name), name)
+def _methods(project: ModuleIndex, owner: Part) -> list[Part]:
+    start = owner.name + "."
+    return [Part(owner.path, n) for n in project.once(outline, owner.path).units if n.startswith(start)]
 
-    def _get(self, attributes: frozenset[str]) -> None:
-        new = attributes - self._attributes
-        self._attributes |= new
-        for word in list(self._waiting) if ALL in new else new:
-            self.reach(self._waiting.pop(word, ()))
+
+def _functions_by_name(project: ModuleIndex, path: str) -> dict[str, frozenset[Part]]:
+    """Return the functions and classes of a module, by name."""
+    return {
+        name: frozenset([Part(path, name)])
+        for name in project.once(outline, path).units
+        if name not in (MODULE, GUARD) and "." not in name
+    }

@@ -69,9 +69,10 @@ class Conversions(NamedTuple):
 
 def conversions(context: Context) -> Conversions:
     """Return the conversions of a file of a program of TensorFlow 2."""
-    if not may_be_two(context) or context.names.keras_apart or not is_two(context):
+    if not may_be_two(context) or context.names.keras_apart:
         return Conversions()
-    return context.once(_conversions)
+    made = context.once(_conversions)
+    return made if made.all and is_two(context) else Conversions()  # to find the version takes longer
 
 
 def _conversions(context: Context) -> Conversions:
