@@ -336,6 +336,10 @@ def test_a_strategy_shards_and_reduces_by_itself() -> None:
         ("if gpus > 1:\n    strategy = {}\nelse:\n    strategy = None\n", ["NPU302"]),
         ("if gpus < 2:\n    strategy = None\nelse:\n    strategy = {}\n", ["NPU302"]),
         ("strategy = {} if gpus > 1 else None\n", ["NPU302"]),
+        (
+            "if gpus > 1:\n    strategy = {}\n    with strategy.scope():\n        net = build()\nelse:\n    net = build()\n",
+            ["NPU302"],
+        ),
         ("strategy = None\nif gpus > 1:\n    strategy = {}\nelse:\n    raise ValueError(gpus)\n", []),
         ("if gpus > 1:\n    strategy = {}\nelse:\n    other = None\n", []),
     ],

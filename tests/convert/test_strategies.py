@@ -772,3 +772,11 @@ def test_optimizers_of_a_module_that_programs_of_both_versions_share(tmp_path: p
     made = (tmp_path / "out" / "utils.py").read_text()
     assert WRAPPED % "tf.compat.v1.train.AdamOptimizer(0.1)" in made
     assert "npu.distribute.distributed_optimizer(tf.keras.optimizers.Adam(0.1))" in made
+
+
+def test_a_function_that_a_loop_binds_to_a_part_of_itself() -> None:
+    text = "import functools\ndef run(step):\n    for k in range(3):\n        step = functools.partial(step, k)\n    return step(1)\n"
+    assert convert(text)[0] == text
+    made = "def make(rate):\n    new = tf.train.AdamOptimizer\n    for _ in range(3):\n        new = functools.partial(new, rate)\n"
+    made = "import functools\n" + made + "    return new()\n"
+    assert convert(made, "NPU303")[0] == made.replace("new()", WRAPPED % "new()")

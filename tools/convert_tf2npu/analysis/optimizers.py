@@ -149,8 +149,14 @@ def is_optimizer_class(name: str) -> bool:
     )
 
 
-def _role_of_callee(origin: Origin, call: ast.Call) -> str | None:
-    """Return the role of a call by the origin of the called expression."""
+def _role_of_callee(origin: Origin, call: ast.Call, around: frozenset[ast.AST] = frozenset()) -> str | None:
+    """Return the role of a call by the origin of the called expression.
+
+    Args:
+        origin: the origin.
+        call: the call.
+        around: the calls of functools.partial around the origin, which may be made of themselves in a loop.
+    """
     if isinstance(origin.node, ast.ClassDef):
         its_class = Class(origin.node, origin.names)
         if not is_subclass(its_class):
@@ -162,7 +168,9 @@ def _role_of_callee(origin: Origin, call: ast.Call) -> str | None:
             return MADE
         if name != "functools.partial" or not origin.node.args:
             return None
-        roles = {_role_of_callee(inner, call) for inner in origins(origin.node.args[0], origin.where, origin.names)}
+        around |= {origin.node}
+        inner = origins(origin.node.args[0], origin.where, origin.names)
+        roles = {_role_of_callee(each, call, around) for each in inner if each.node not in around}
         return roles.pop() if len(roles) == 1 else None
     return _role_of_name(name, call) if name else None
 

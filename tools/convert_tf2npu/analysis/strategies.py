@@ -34,6 +34,18 @@ _TAKES = frozenset({"train_distribute", "eval_distribute", "experimental_distrib
 _DISTRIBUTE_CONFIG = ("train_distribute", "eval_distribute", "remote_cluster")
 
 
+def is_of_own_class(names: Names, call: ast.Call, where: Where) -> bool:
+    """Return True if a call makes a strategy with synchronous replicas whose class is of the project, or of Sonnet."""
+    if names.resolve(call.func, where) == "sonnet.distribute.Replicator":
+        return True
+    made = names.definition(call.func, where)
+    return (
+        made is not None
+        and isinstance(made.node, ast.ClassDef)
+        and any(NAMES.get(name) == REPLICAS for name in made.names.ancestry(made.node))
+    )
+
+
 def kinds(node: ast.AST, where: Where, names: Names) -> set[str | None]:
     """Return the kinds of strategies that an expression may be.
 

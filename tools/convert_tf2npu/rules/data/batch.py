@@ -28,8 +28,8 @@ The rule reports all other datasets with a dynamic last batch:
 
 These datasets are not changed and not reported: a ``drop_remainder`` that the script computes, batches that the
 script unbatches again, batches for ``adapt`` of a preprocessing layer or for a vocabulary, batches that are only
-saved, batches that a loop only prints or draws, unit tests, functions that write records, and functions that tf.data
-calls.
+saved, batches that a loop only prints or draws, unit tests, functions that write records, functions that tf.data
+calls, and files that read data for JAX or PyTorch and train nothing with TensorFlow.
 
 Before::
 
@@ -183,6 +183,14 @@ Reported::
 
     def read(files):
         return tf.data.TextLineDataset(files).batch(64)
+
+Untouched::
+
+    import jax
+    import tensorflow as tf
+
+    def train_batches(files):
+        return tf.data.TFRecordDataset(files).shuffle(1000).batch(64).as_numpy_iterator()
 
 Untouched::
 

@@ -6,6 +6,7 @@ Shared by the rules for the methods of datasets and for the functions that batch
 from __future__ import annotations
 
 import ast
+import re
 from typing import Iterator, NamedTuple
 
 from ...analysis.array_rows import dataset_rows, integer_of
@@ -23,6 +24,8 @@ from ...syntax.expressions import constant
 from ...syntax.source import one_line
 from ..base import Change, Context, Finding, Message, Result
 
+_TRAINERS = frozenset({"jax", "haiku", "flax", "torch"})  # which may read their data with tf.data
+_TRAINS = re.compile(r"tensorflow\.(keras\.(Model|Sequential|layers|optimizers)|estimator|GradientTape|.*Optimizer)\b")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 BY_MASK = "and its mask"  # part of the messages below on datasets that feed no training
@@ -73,6 +76,8 @@ def check_last_batch(
     value = bound.args.get(static.flag or "")
     if value is not None and constant(value) != (False,):
         return  # the script decides
+    if context.once(_trains_elsewhere):
+        return
     whole = batched_dataset(context, call.node)
     apart = is_unbatched(context, whole)
     if apart or stays_on_host(context, call.node) or _is_static(context, call.node):
@@ -241,3 +246,14 @@ def _line(text: str, longest: int = 66) -> str:
     """Return a text in one line, or the empty string if it is too long or contains a comment."""
     line = one_line(text)
     return line if len(line) <= longest and "#" not in line else ""
+
+
+def _trains_elsewhere(context: Context) -> bool:
+    """Return True for a file that reads data for another library, and trains nothing with TensorFlow."""
+    imported = {
+        binding.target.partition(".")[0]
+        for bindings in context.names.module.bindings.values()
+        for binding in bindings
+        if binding.kind == "import"
+    }
+    return not imported.isdisjoint(_TRAINERS) and not any(map(_TRAINS.match, context.called.values()))

@@ -263,7 +263,7 @@ def _loop(context: Context, loop: ast.For, where: Where, functions: frozenset[st
             loop.iter,
             "all ranks train on the same batches. Write {0}.distribute.shard_batches({1}) if these are batches",
             name,
-            one_line(context.source.segment(loop.iter)),
+            one_line(context.source.segment(_counted(loop.iter))),
         )
 
 
@@ -332,6 +332,11 @@ def _dataset(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
 def _takes_batches(loop: ast.For) -> bool:
     """Return True if a loop over numbers takes batches from an iterator, or slices them already."""
     return any(isinstance(node, ast.Call) and last_name(node.func) in _TAKES for node in ast.walk(loop))
+
+
+def _counted(iterable: ast.expr) -> ast.expr:
+    """Return x of ``enumerate(x)``; another iterable itself."""
+    return iterable.args[0] if isinstance(iterable, ast.Call) and last_name(iterable.func) == "enumerate" else iterable
 
 
 def _reads(call: ast.Call, targets: set[str]) -> bool:

@@ -13,7 +13,8 @@ Batch normalization uses the statistics of all ranks, as one process with the wh
 around the models of ``tf.keras.applications`` with such layers. With a strategy it stays as the strategy has it. The rule
 reports a class that computes the statistics itself.
 
-The rule reports calls that apply gradients with an optimizer of unknown origin, and optimizers of the script that
+The rule reports calls that apply gradients with an optimizer of unknown origin, or with one of another library, such as
+Sonnet's ``optimizer.apply(gradients, variables)``, and optimizers of the script that
 average their gradients with MPI. The latter stay as they are. MPI only has ranks that ``mpirun`` starts.
 
 The loss must be the mean over the batch. If it is a sum, multiply the learning rate by the number of ranks.
@@ -88,6 +89,35 @@ Reported::
             loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
         settings.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
 
+Reported::
+
+    import sonnet as snt
+    import tensorflow as tf
+
+    optimizer = snt.optimizers.SGD(0.1)
+
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x) - y) ** 2)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply(gradients, model.trainable_variables)
+
+Untouched::
+
+    import sonnet as snt
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    optimizer = snt.optimizers.SGD(0.1)
+
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x) - y) ** 2)
+        gradients = npu.distribute.all_reduce(tape.gradient(loss, model.trainable_variables))
+        optimizer.apply(gradients, model.trainable_variables)
+
 Untouched::
 
     import tensorflow as tf
@@ -141,8 +171,9 @@ from ...analysis.parallel_training import applies, has_loop, has_own_strategy, i
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
+from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
-from ...syntax.expressions import last_part
+from ...syntax.expressions import last_name, last_part
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU308"
@@ -154,10 +185,21 @@ _SYNCHRONIZED = "npu_shim.npu_device.distribute.sync_batch_norm"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if not is_parallel(context) or not has_loop(context):
+    if not is_parallel(context):
         return
     reduces = has_own_strategy(context)
     name = device_name(context.names)
+    for call in context.names.calls:
+        if not reduces and _is_of_other_library(context, call) and not in_test(context, call.node):
+            yield Finding(
+                call.node,
+                "the gradients belong to one rank. Apply {0}.distribute.all_reduce(gradients), and loop over "
+                "{1}.distribute.shard_batches(dataset)",
+                name,
+                name,
+            )
+    if not has_loop(context):
+        return
     inside = _inner(context)
     for call in context.names.calls:
         if in_test(context, call.node) or context.names.key(call.node) in inside:
@@ -205,6 +247,17 @@ def check_file(context: Context) -> Iterator[Result]:
                 "optimizer is created",
                 name,
             )
+
+
+def _is_of_other_library(context: Context, call: Call) -> bool:
+    """Return True if a call gives the gradients of a tape to an optimizer that is none of Keras."""
+    function = call.node.func
+    if not isinstance(function, ast.Attribute) or function.attr != "apply" or len(call.node.args) != 2:
+        return False
+    if context.types.of(function.value, call.where) == Type.KERAS_OPTIMIZER or is_known(context, call):
+        return False
+    made = origins(call.node.args[0], call.where, context.names)
+    return any(isinstance(one.node, ast.Call) and last_name(one.node.func) == "gradient" for one in made)
 
 
 def _is_default(context: Context, node: ast.Call) -> bool:

@@ -19,10 +19,11 @@ The rule reports these strategies:
   ``NPURunConfig(distribute=ParameterServerStrategy(), mix_compile_mode=True, iterations_per_loop=1)``.
 * Strategies for TPUs, and run configurations with a strategy of unknown kind. For synchronous training, write
   ``npu_strategy.NPUStrategy()``.
+* Strategies of a class that the project, or Sonnet, derives from one of TensorFlow. Derive it from ``NPUStrategy``.
 * Strategies in modules that programs of both versions import. Choose the strategy by the version.
 * Strategies in programs of TensorFlow 1 that are eager. Call ``tf.compat.v1.disable_v2_behavior()`` at the start.
-* ``None`` in place of a strategy, as for a single GPU, in a training loop of TensorFlow 2: ranks that see no GPUs take
-  this path, and each trains on its own. Use the strategy and its scope on all paths.
+* ``None`` or nothing in place of a strategy, as for a single GPU, in a training loop of TensorFlow 2: ranks that see no
+  GPUs take this path, and each trains on its own. Use the strategy and its scope on all paths.
 
 Options: -d tf_strategy
 
@@ -103,6 +104,15 @@ Untouched::
 
 Untouched::
 
+    import tensorflow as tf
+
+    class Replicator(tf.distribute.MirroredStrategy):
+        pass
+
+    strategy = Replicator(['/gpu:0', '/gpu:1'])
+
+Untouched::
+
     from mycompany.games import MirroredStrategy
     import tensorflow as tf
 
@@ -135,12 +145,12 @@ from ...analysis.device_placement import in_test
 from ...analysis.eager_training import uses_eager
 from ...analysis.opening import is_undecided, opens_for_both, starts_training
 from ...analysis.parallel_training import has_loop, is_default_strategy, is_parallel
-from ...analysis.strategies import NAMES, REPLICAS, strategies_by_argument
+from ...analysis.strategies import NAMES, REPLICAS, is_of_own_class, strategies_by_argument
 from ...analysis.tensorflow_version import Version, is_two, verdict
 from ...rewrite.call_edits import rename
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
-from ...syntax.expressions import is_none
+from ...syntax.expressions import is_none, last_name
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU302"
@@ -171,11 +181,20 @@ def check_file(context: Context) -> Iterator[Result]:
             )
         if is_parallel(context) and is_default_strategy(context.names, call.node, name):
             kind = REPLICAS
-        if kind is None or in_test(context, call.node):
+        is_own = kind is None and is_of_own_class(context.names, call.node, call.where)
+        if kind is None and not is_own or in_test(context, call.node):
             continue
         if is_two(context) and not verdict(context).on_npu:
             continue  # without a device NPUStrategy fails
-        if kind != REPLICAS:
+        if is_own:
+            yield Finding(
+                call.node,
+                "this strategy is of a class of its own and is not converted. Derive the class from {0}",
+                f"{device_name(context.names)}.distribute.NPUStrategy"
+                if is_two(context)
+                else "npu_strategy.NPUStrategy",
+            )
+        elif kind != REPLICAS:
             new = f"{device_name(context.names)}.distribute.NPUStrategy()" if is_two(context) else _NEW
             yield Finding(
                 call.node, "this strategy {0} and is not converted. For synchronous training write {1}", kind, new
@@ -217,7 +236,7 @@ def _builds_graphs(context: Context) -> bool:
 
 
 def _none_instead(call: ast.Call, context: Context) -> ast.AST | None:
-    """Return the None that a script has in place of a strategy on the other path of a condition."""
+    """Return the None, or the other path of a condition, that a script has in place of a strategy."""
     parent = context.names.parents.get(call)
     if isinstance(parent, ast.IfExp):
         return next((value for value in (parent.body, parent.orelse) if is_none(value)), None)
@@ -225,16 +244,21 @@ def _none_instead(call: ast.Call, context: Context) -> ast.AST | None:
     if not isinstance(condition, ast.If) or not isinstance(parent, ast.Assign):
         return None
     held = {ast.dump(target) for target in parent.targets}
-    return next(
-        (
-            other
-            for other in [*condition.body, *condition.orelse]
-            if isinstance(other, ast.Assign)
-            and is_none(other.value)
-            and not held.isdisjoint(map(ast.dump, other.targets))
-        ),
-        None,
-    )
+    others = [
+        other
+        for other in [*condition.body, *condition.orelse]
+        if isinstance(other, ast.Assign) and other is not parent and not held.isdisjoint(map(ast.dump, other.targets))
+    ]
+    if not others and any("scope" in map(last_name, ast.walk(each)) for each in condition.body):
+        made = _assigned(condition.body)
+        return next((other for other in condition.orelse if not made.isdisjoint(_assigned([other]))), None)
+    return next((other for other in others if is_none(other.value)), None)
+
+
+def _assigned(body: list[ast.stmt]) -> set[str]:
+    """Return the names that statements assign."""
+    nodes = (node for statement in body for node in ast.walk(statement))
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def _configuration(context: Context, call: Call) -> Iterator[Result]:

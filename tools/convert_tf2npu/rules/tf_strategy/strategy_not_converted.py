@@ -18,6 +18,15 @@ Reported::
     def config_for(strategy):
         return tf.estimator.RunConfig(model_dir=FLAGS.model_dir).replace(train_distribute=strategy)
 
+Reported::
+
+    import tensorflow as tf
+
+    class Replicator(tf.distribute.MirroredStrategy):
+        pass
+
+    strategy = Replicator(['/gpu:0', '/gpu:1'])
+
 Untouched::
 
     import tensorflow as tf
@@ -37,7 +46,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.strategies import NAMES, TPU, strategies_by_argument
+from ...analysis.strategies import NAMES, TPU, is_of_own_class, strategies_by_argument
 from ..base import Context, Finding, Result
 
 CODE = "NPU250"
@@ -53,7 +62,7 @@ def check_file(context: Context) -> Iterator[Result]:
         name = context.called.get(call.node, "")
         if in_test(context, call.node) or name.endswith(".OneDeviceStrategy"):
             continue
-        if NAMES.get(name, TPU) != TPU:
+        if NAMES.get(name, TPU) != TPU or is_of_own_class(context.names, call.node, call.where):
             yield Finding(
                 call.node, "a strategy places replicas on the devices of TensorFlow, which has no NPUs. {0}", _FIX
             )
