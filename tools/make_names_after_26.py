@@ -24,7 +24,7 @@ import sys
 import textwrap
 import types
 import warnings
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Dict, Iterator
 
 # Names for TensorFlow itself, and those that scripts for version 1 use.
 _OTHERS = ("compat", "raw_ops", "estimator", "lite", "tpu", "test", "__internal__", "_api", "python", "core", "tools")
@@ -34,8 +34,10 @@ optimizers preprocessing preprocessing.image preprocessing.sequence preprocessin
 # Classes whose methods are compared too.
 _CLASSES = ("data.Dataset", "keras.Model")
 
+Names = Dict[str, Any]  # what a version of TensorFlow has, by kind and name
 
-def dump() -> dict[str, Any]:
+
+def dump() -> Names:
     """Return the public names of the TensorFlow of this Python, and the arguments of its functions."""
     import tensorflow as tf
 
@@ -72,7 +74,7 @@ def dump() -> dict[str, Any]:
     return {"version": tf.__version__, "names": sorted(names), "arguments": arguments}
 
 
-def _arguments(found: Any) -> list[str] | None:
+def _arguments(found: Callable[..., object]) -> list[str] | None:
     """Return the arguments of a function or constructor; None if they are not known or it takes any."""
     try:
         parameters = inspect.signature(found).parameters.values()
@@ -83,13 +85,13 @@ def _arguments(found: Any) -> list[str] | None:
     return [parameter.name for parameter in parameters]
 
 
-def missing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+def missing(old: Names, new: Names) -> list[str]:
     """Return the names that only the newer version has, without those below another one."""
     lost = set(new["names"]) - set(old["names"])
     return sorted(n for n in lost if not any(n[:i] in lost for i, c in enumerate(n) if c == "."))
 
 
-def added(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
+def added(old: Names, new: Names) -> dict[str, str]:
     """Return the arguments that only the newer version has, by function, joined by spaces."""
     found = {}
     for name, arguments in new["arguments"].items():
@@ -100,13 +102,13 @@ def added(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
     return found
 
 
-def with_keras(new: dict[str, Any], newest: dict[str, Any]) -> dict[str, Any]:
+def with_keras(new: Names, newest: Names) -> Names:
     """Return the names of a version, and those of the Keras of a later one."""
     keras = (n for n in newest["names"] if n.startswith("keras.") and not n.startswith(_CLASSES))
     return {**new, "names": [*new["names"], *keras]}
 
 
-def module_lines(old: dict[str, Any], new: dict[str, Any], newest: dict[str, Any]) -> Iterator[str]:
+def module_lines(old: Names, new: Names, newest: Names) -> Iterator[str]:
     """Yield the lines of the module."""
     versions = [each["version"] for each in (new, newest, old)]
     yield '"""The public names of TensorFlow {}, and of Keras in {}, that {} lacks.'.format(*versions)
@@ -128,7 +130,7 @@ def module_lines(old: dict[str, Any], new: dict[str, Any], newest: dict[str, Any
     yield "}"
 
 
-def keras_lines(*tables: dict[str, Any]) -> Iterator[str]:
+def keras_lines(*tables: Names) -> Iterator[str]:
     """Yield the lines of the module with the names of Keras."""
     names = {name for table in tables for name in table["names"]}
     yield f'"""The public names of modules of tf.keras in TensorFlow {", ".join(each["version"] for each in tables)}.'

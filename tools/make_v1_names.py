@@ -22,7 +22,7 @@ import sys
 import textwrap
 import types
 import warnings
-from typing import Any, Iterable, Iterator
+from typing import Any, Dict, Iterable, Iterator
 
 # Private packages of TensorFlow that scripts import from. The others are for TensorFlow itself and its tests.
 _IMPLEMENTATION = (
@@ -46,8 +46,11 @@ _WHOLE = ("slim", "quantization", "grid_rnn", "specs", "learn", "labeled_tensor"
 _NOT_AFTER_2_15 = ("keras", "estimator", "losses", "metrics", "optimizers", "initializers", "layers", "nn.rnn_cell")
 
 
+Names = Dict[str, Any]  # what a version of TensorFlow has, by kind and name
+
+
 # --- the names of one TensorFlow ---------------------------------------------------------------------------------
-def dump(asked: dict[str, Any] | None) -> dict[str, Any]:
+def dump(asked: Names | None) -> Names:
     """Return the names of the TensorFlow of this Python.
 
     Args:
@@ -58,7 +61,7 @@ def dump(asked: dict[str, Any] | None) -> dict[str, Any]:
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.FATAL)
     version1 = tf.__version__.startswith("1.")
     plain, v1 = dict(_public(tf)), dict(_public(tf.compat.v1))
-    made: dict[str, Any] = {
+    made: Names = {
         "version": tf.__version__,
         "plain": sorted(plain),
         "v1": sorted(v1),
@@ -92,7 +95,7 @@ def dump(asked: dict[str, Any] | None) -> dict[str, Any]:
     return made
 
 
-def _public(root: types.ModuleType) -> Iterator[tuple[str, Any]]:
+def _public(root: types.ModuleType) -> Iterator[tuple[str, object]]:
     """Yield the names below a root with their values. Only public modules are searched."""
     todo: list[tuple[str, types.ModuleType]] = [("", root)]
     seen: set[int] = {id(root)}
@@ -114,7 +117,7 @@ def _public(root: types.ModuleType) -> Iterator[tuple[str, Any]]:
                 todo.append((dotted + ".", value))
 
 
-def _unwrapped(value: Any) -> Iterator[Any]:
+def _unwrapped(value: object) -> Iterator[object]:
     """Yield a function and the functions that it wraps. TensorFlow 2.12 and later wrap some of them."""
     yield value
     while isinstance(value, types.FunctionType) and "__wrapped__" in vars(value):
@@ -145,7 +148,7 @@ def _imported(name: str) -> types.ModuleType | None:
         return None
 
 
-def _parameters(value: Any) -> list[Any] | None:
+def _parameters(value: object) -> list[object] | None:
     """Return the positional parameters of a callable, two flags for * and **, and the keyword-only parameters."""
     from tensorflow.python.util import tf_inspect
 
@@ -162,7 +165,7 @@ def _parameters(value: Any) -> list[Any] | None:
     ]
 
 
-def _all_parameters(names: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+def _all_parameters(names: Names) -> Iterator[tuple[str, list[object]]]:
     for name, value in names.items():
         if callable(value) and not name.startswith("raw_ops."):
             found = _parameters(value)
@@ -170,7 +173,7 @@ def _all_parameters(names: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
                 yield name, found
 
 
-def _by_object(plain: dict[str, Any]) -> dict[int, list[str]]:
+def _by_object(plain: Names) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for name, value in sorted(plain.items(), key=lambda item: (item[0].count("."), item[0])):
         if not isinstance(value, (int, float, str, bool, tuple, type(None))):
@@ -178,7 +181,7 @@ def _by_object(plain: dict[str, Any]) -> dict[int, list[str]]:
     return found
 
 
-def _private(plain: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
+def _private(plain: Names) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the private modules with the names that each defines, and the public names of these, if any."""
     known = _by_object(plain)
     for part in _IMPLEMENTATION:
@@ -204,7 +207,7 @@ def _private(plain: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
                 )
 
 
-def _defined(value: Any) -> str:
+def _defined(value: object) -> str:
     return str(getattr(value, "__module__", "")).replace("tensorflow_core", "tensorflow")
 
 
@@ -215,7 +218,7 @@ def _has(module: str, name: str) -> bool:
         return False
 
 
-def _contrib(plain: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+def _contrib(plain: Names) -> Iterator[tuple[str, list[str]]]:
     """Yield the names of tf.contrib that are objects of TensorFlow's core, with their names there."""
     import tensorflow.contrib as contrib  # type: ignore[import]
 
@@ -228,7 +231,7 @@ def _contrib(plain: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
                 yield name, known[id(value)]
 
 
-def _contrib_names(module: types.ModuleType, prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
+def _contrib_names(module: types.ModuleType, prefix: str, depth: int) -> Iterator[tuple[str, object]]:
     for name in _dir(module):
         value = getattr(module, name, None)
         if name.startswith("_") or name in ("python", "ops", "core"):
@@ -240,7 +243,7 @@ def _contrib_names(module: types.ModuleType, prefix: str, depth: int) -> Iterato
 
 
 # --- the comparison of all versions ---------------------------------------------------------------------------
-def lifted(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
+def lifted(old: Names, new: list[Names]) -> list[str]:
     """Return the names that are only under compat.v1 in TensorFlow 2, or have another meaning outside of it."""
     found = set()
     for version in new:
@@ -251,7 +254,7 @@ def lifted(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
     return _topmost(found - set(gone(old, new)))
 
 
-def missing(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
+def missing(old: Names, new: list[Names]) -> list[str]:
     """Return the lifted names that TensorFlow 2 does not have outside of compat.v1."""
     return _topmost(
         {
@@ -264,7 +267,7 @@ def missing(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
     )
 
 
-def only_in_2(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
+def only_in_2(old: Names, new: list[Names]) -> list[str]:
     """Return the names that TensorFlow 2 has only outside of compat.v1."""
     return _topmost(
         {
@@ -276,7 +279,7 @@ def only_in_2(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
     )
 
 
-def gone(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
+def gone(old: Names, new: list[Names]) -> list[str]:
     """Return the names that TensorFlow 2 removed."""
     return _topmost(
         {
@@ -290,11 +293,11 @@ def gone(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
     )
 
 
-def _counts(name: str, version: dict[str, Any]) -> bool:
+def _counts(name: str, version: Names) -> bool:
     return _has_estimator(version) or not any(name == part or name.startswith(part + ".") for part in _NOT_AFTER_2_15)
 
 
-def _has_estimator(version: dict[str, Any]) -> bool:
+def _has_estimator(version: Names) -> bool:
     return "estimator.Estimator" in set(version["v1"])
 
 
@@ -302,7 +305,7 @@ def _topmost(names: set[str]) -> list[str]:
     return sorted(n for n in names if not any(n[:i] in names for i, c in enumerate(n) if c == "."))
 
 
-def changed(old: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, tuple[int, str]]:
+def changed(old: Names, new: list[Names]) -> dict[str, tuple[int, str]]:
     """Return the functions whose arguments changed: the number that may stay positional, and the removed names."""
     found: dict[str, tuple[int, str]] = {}
     for name, (before, more, _, only_named) in old["parameters"].items():
@@ -323,7 +326,7 @@ def changed(old: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, tuple[i
     return found
 
 
-def homes(old: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, str]:
+def homes(old: Names, new: list[Names]) -> dict[str, str]:
     """Return the names in TensorFlow's core of the objects that tf.contrib has too."""
     everywhere = set.intersection(*(set(v["v1"]) for v in new if _has_estimator(v)))
     found: dict[str, str] = {}
@@ -335,7 +338,7 @@ def homes(old: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, str]:
     return found
 
 
-def private_gone(old: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, str]:
+def private_gone(old: Names, new: list[Names]) -> dict[str, str]:
     """Return the names removed from each private module, as ``name=public`` if there is a public name."""
     everywhere = set.intersection(*(set(v["v1"]) for v in new))
     found: dict[str, str] = {}
@@ -354,7 +357,7 @@ def _words(name: str, comment: str, words: Iterable[str]) -> Iterator[str]:
     yield "'''.split())"
 
 
-def _pairs(name: str, comment: str, pairs: dict[str, Any], kind: str) -> Iterator[str]:
+def _pairs(name: str, comment: str, pairs: Names, kind: str) -> Iterator[str]:
     yield "# " + comment
     yield f"{name}: Dict[str, {kind}] = {{"
     for key, value in sorted(pairs.items()):
@@ -371,7 +374,7 @@ def _pairs(name: str, comment: str, pairs: dict[str, Any], kind: str) -> Iterato
     yield "}"
 
 
-def module_lines(old: dict[str, Any], new: list[dict[str, Any]]) -> Iterator[str]:
+def module_lines(old: Names, new: list[Names]) -> Iterator[str]:
     """Yield the lines of the module."""
     modules = set.intersection(set(old["modules"]), *(set(v["modules"]) for v in new if _has_estimator(v)))
     versions = ", ".join(v["version"] for v in new)

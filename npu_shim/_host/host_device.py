@@ -17,18 +17,19 @@ import os
 import sys
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Callable, TypeVar, cast
+from typing import TYPE_CHECKING, Callable, TypeVar, cast
 
 from npu_shim._host import host_env, mpirun
 from npu_shim._host.messages import report
 from npu_shim._host.packages import is_alias, is_importable, tensorflow_version
+from npu_shim._tensorflow.types import Function
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Result
 
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-_Any = TypeVar("_Any", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Function)
+_Object = TypeVar("_Object", bound=Function)
 
 VENDOR_PACKAGE = "npu_bridge"
 VENDOR_PACKAGE_TF2 = "npu_device"
@@ -276,7 +277,7 @@ def find_vendor(module: str) -> ModuleType | None:
         raise
 
 
-def vendors_or(own: _Any, module: str) -> _Any:
+def vendors_or(own: _Object, module: str) -> _Object:
     """Return the vendor's object of the same name on an NPU, else ``own``.
 
     Args:

@@ -73,6 +73,7 @@ OptimizerClass = Unknown  # its class
 GradientTape = Unknown  # tf.GradientTape
 Logs = Optional[Dict[str, Value]]  # what Keras gives a callback: metrics by name
 Function = Callable[..., Unknown]  # a function of TensorFlow or of the script
+GraphFunction = Unknown  # a function of a graph: TensorFlow's private class _DefinedFunction
 TracedFunction = Unknown  # the object of tf.function, or one of its concrete functions
 Module = Unknown  # a module of TensorFlow, Keras or the vendor
 Result = Unknown  # what such a function returns

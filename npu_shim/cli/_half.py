@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any, Sequence
+from dataclasses import asdict
+from typing import Sequence
 
 from npu_shim._host import host_env
+from npu_shim.rehearsal.half_run import Precision
 
 TYPES = ("float16", "bfloat16")
 DEFAULT = "--half=float16"
@@ -56,24 +58,16 @@ def problem(args: argparse.Namespace) -> str | None:
     return None
 
 
-def settings(args: argparse.Namespace) -> dict[str, Any] | None:
-    """Return the arguments of half_precision(), None without --half."""
+def settings(args: argparse.Namespace) -> Precision | None:
+    """Return the precision, None without --half."""
     if not args.half:
         return None
-    return {
-        "dtype": args.half,
-        "precision_mode": args.precision_mode or _MODES[0],
-        "mixlist": None if args.mixlist is None else os.path.abspath(args.mixlist),
-        "saturate": args.saturate,
-    }
+    mixlist = None if args.mixlist is None else os.path.abspath(args.mixlist)
+    return Precision(args.half, args.precision_mode or _MODES[0], mixlist, args.saturate)
 
 
-def start(given: dict[str, Any]) -> None:
-    """Rehearse half precision as soon as the script has imported TensorFlow.
-
-    Args:
-        given: of settings().
-    """
+def start(given: Precision) -> None:
+    """Rehearse half precision as soon as the script has imported TensorFlow."""
     from npu_shim.import_hook.after_tensorflow import after_tensorflow
 
     host_env.process_environ().setdefault("NPU_SHIM_KERNELS", "plain")  # compiled kernels have no ops to round
@@ -81,6 +75,6 @@ def start(given: dict[str, Any]) -> None:
     def begin() -> None:
         from npu_shim.rehearsal.half.half import half_precision
 
-        half_precision(**given)
+        half_precision(**asdict(given))
 
     after_tensorflow(begin)

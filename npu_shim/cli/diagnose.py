@@ -11,9 +11,9 @@ import os
 import re
 
 from npu_shim._host import host_device
-from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, show, verify
+from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, show
 from npu_shim.cli._lines import add_quiet, fail, progress
-from npu_shim.cli._paths import missing_folder, unwritable_folder
+from npu_shim.cli._paths import missing_file, missing_folder, unwritable_folder
 from npu_shim.cli._values import above_zero, ranks, split
 from npu_shim.import_hook import migrated_run, tool
 
@@ -40,21 +40,29 @@ def main(arguments: list[str]) -> int:
 
     from npu_shim.dumps.diagnosis import ladder, reports, stages
     from npu_shim.rehearsal import portable
+    from npu_shim.rehearsal.planning import Plan, tolerance_against
     from npu_shim.rehearsal.reports import write_all
 
     own, of_script = split(arguments)
     args = _parser().parse_args(own)
-    as_verify = verify.made_parser().parse_args(["--against", args.against, "--initial-variables", args.migrated])
-    as_verify.ranks, as_verify.timeout = args.ranks, args.timeout
-    problem = verify.problem(as_verify) or _problem(args)
+    problem = _problem(args)
     if problem:
         return fail(_COMMAND, problem)
     note = progress(_COMMAND, args.quiet)
     try:
         reference = portable.load(args.against)
-        base = verify.against(as_verify, of_script, args.report, reference)
-        findings, source = _about_script(args)
-        parts = (source, base.arguments, reference.manifest, args.ranks, args.tolerance, args.dumps)
+        rules = migrated_run.rule_arguments()
+        base = Plan(
+            args.migrated,
+            args.report,
+            rules,
+            of_script,
+            ranks=args.ranks,
+            timeout=args.timeout,
+            begins_as_recorded=True,
+        ).run_against(reference)
+        findings, source = _about_script(args.migrated, rules)
+        parts = (source, base.arguments, reference.manifest.to_json(), args.ranks, args.tolerance, args.dumps)
         given = ladder.Given(
             reference,
             base,
@@ -63,7 +71,7 @@ def main(arguments: list[str]) -> int:
             findings,
             _LOSS_SCALE.search(source) is not None,
             hashlib.sha256(repr(parts).encode()).hexdigest(),
-            lambda on_host: args.tolerance or verify.tolerance(reference, not on_host),
+            lambda on_host: args.tolerance or tolerance_against(reference, not on_host),
             note,
         )
         for stage in stages.STAGES:
@@ -118,8 +126,10 @@ def _problem(args: argparse.Namespace) -> str | None:
     """Return why the arguments cannot be used, None if they can."""
     from npu_shim.dumps.diagnosis.ladder import RESULT
 
-    wrong = (args.dumps and missing_folder(args.dumps, "Give the one of verify --record --dump.")) or unwritable_folder(
-        "--report", args.report
+    wrong = (
+        missing_file(args.migrated, "Give the script that trains.")
+        or (args.dumps and missing_folder(args.dumps, "Give the one of verify --record --dump."))
+        or unwritable_folder("--report", args.report)
     )
     if wrong:
         return wrong
@@ -135,12 +145,11 @@ def _problem(args: argparse.Namespace) -> str | None:
     return None
 
 
-def _about_script(args: argparse.Namespace) -> tuple[list[tuple[str, str, str]], str]:
+def _about_script(script: str, rules: argparse.Namespace) -> tuple[list[tuple[str, str, str]], str]:
     """Return the findings of the migration tool in the script and the files that it imports, and their source."""
-    rules = verify.made_parser().parse_args([args.migrated])
     findings: list[tuple[str, str, str]] = []
     texts = []
-    for name, found in migrated_run.conversions([args.migrated], rules).convert_all():
+    for name, found in migrated_run.conversions([script], rules).convert_all():
         with open(name, encoding="utf-8", errors="replace") as stream:
             texts.append(f"{name}\n{stream.read()}")
         findings += [(each.code, f"{os.path.relpath(name)}:{each.line}", each.message) for each in found.findings]

@@ -61,8 +61,9 @@ def main(arguments: list[str]) -> int:
     )
     if problem:
         made.error(problem)
-    if args.half:
-        _half.start(_half.settings(args) or {})
+    precision = _half.settings(args)
+    if precision is not None:
+        _half.start(precision)
     if args.numerics:
         _watch(args.numerics)
     finder: Finder | None = None

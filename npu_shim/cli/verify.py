@@ -8,31 +8,23 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import shutil
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING
 
-from npu_shim._host import host_device
-from npu_shim._host.packages import tensorflow_version
 from npu_shim.cli import MIGRATE, _dumped, _half, parser, show
 from npu_shim.cli._guard import need_tensorflow
 from npu_shim.cli._lines import add_quiet, fail, progress
 from npu_shim.cli._paths import missing_file, unwritable_folder
 from npu_shim.cli._values import above_zero, integer, ranks, split
-from npu_shim.import_hook import migrated_run, tool
+from npu_shim.import_hook import tool
 from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
-from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
-    from npu_shim.rehearsal import portable
-    from npu_shim.rehearsal.result import Result
+    from npu_shim.rehearsal.planning import Plan
 
 GROUP = MIGRATE
 EXAMPLE = "npu-shim verify train.py -- --batch_size 64"
 
-# Rules about the data of ranks and the averaging of gradients.
-_RANK_CODES = ("NPU252", "NPU303", "NPU304", "NPU305", "NPU307", "NPU308", "NPU309")
 _MOVE = "Move them back to the places that files.jsonl there names, or remove this folder."
 _COMMAND = "npu-shim verify"
 _CODES = {"agree": 0, "differ": 1, "not reproducible": 3}  # by verdict
@@ -57,8 +49,8 @@ def main(arguments: list[str]) -> int:
     from npu_shim.rehearsal.reports.text import to_text
 
     own, scripts_arguments = split(arguments)
-    args = made_parser().parse_args(_half.spelled_out(own))
-    wrong = problem(args)
+    args = _parser().parse_args(_half.spelled_out(own))
+    wrong = _problem(args)
     if wrong:
         return fail(_COMMAND, wrong)
     need_tensorflow()
@@ -72,7 +64,10 @@ def main(arguments: list[str]) -> int:
             folder = str(args.report or new)
             for part in ("original", "migrated"):
                 shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
-            found = _found(args, scripts_arguments, folder, note)
+            plan = _plan(args, scripts_arguments, folder)
+            found = plan.verify_against(args.against, note) if args.against else plan.verify(note)
+            if args.record and args.dump and args.half:
+                _add_bands(plan)
             code = _CODES.get(found.verdict, 2)
             dumping = _dumped.settings(args, args.deterministic)
             missing = dumping.missing() if dumping is not None and code != 2 else None
@@ -89,37 +84,51 @@ def main(arguments: list[str]) -> int:
     return show(to_text(found).rstrip("\n"), code)
 
 
-def _found(args: argparse.Namespace, arguments: list[str], folder: str, note: Callable[[str], None]) -> Result:
-    """Run the scripts. Return the result of their comparison."""
-    from npu_shim.rehearsal import portable, recorded, verifying, verifying_half
-    from npu_shim.rehearsal.half_run import Precision
-    from npu_shim.rehearsal.preloaded_runs import preloaded
+def _add_bands(plan: Plan) -> None:
+    """Add the band of half precision to the dumps of the original, from those of its perturbed runs."""
+    from npu_shim.dumps import bands
+    from npu_shim.rehearsal.comparing.half_band import RUNS
+    from npu_shim.rehearsal.verifying_half import PERTURBED
 
-    settings = verifying.Settings(args.tolerance or TOLERANCE, args.seeds, places=lambda: _places_of_ranks(args))
-    precision = _half.settings(args)
-    half = verifying_half.Half(Precision(**precision), args.perturbed or verifying_half.RUNS) if precision else None
-    if args.against:
-        reference = portable.load(args.against)
-        migrated = against(args, arguments, folder, reference)
-        is_npu = host_device.look().is_npu
-        settings = replace(settings, tolerance=args.tolerance or tolerance(reference, is_npu))
-        return recorded.against(reference, migrated, settings, note, is_npu)
-    with preloaded(_runs(args, arguments, folder)) as (original, migrated):
-        if args.record:
-            runs = args.perturbed or verifying_half.RUNS
-            found = recorded.record(args.record, original, migrated, settings, half, runs, note)
-            if args.dump and half:
-                from npu_shim.dumps import bands
-
-                names = [f"{verifying_half.PERTURBED}{number}" for number in range(1, half.perturbed + 1)]
-                bands.add(args.dump, [os.path.join(args.dump, name) for name in names], half.dtype)
-            return found
-        if half:
-            return verifying_half.verify(original, migrated, settings, half, note)
-        return verifying.verify(original, migrated, settings, note)
+    assert plan.half is not None and plan.dumping is not None and plan.dumping.folder is not None
+    names = [f"{PERTURBED}{number}" for number in range(1, (plan.perturbed or RUNS) + 1)]
+    folder = plan.dumping.folder
+    bands.add(folder, [os.path.join(folder, name) for name in names], plan.half.dtype)
 
 
-def made_parser() -> argparse.ArgumentParser:
+def _plan(args: argparse.Namespace, arguments: list[str], folder: str) -> Plan:
+    """Return the plan that the arguments ask for."""
+    from npu_shim.rehearsal.planning import Plan
+
+    return Plan(
+        args.original,
+        folder,
+        args,
+        arguments,
+        migrated=args.migrated,
+        original_arguments=args.original_arguments or "",
+        migrated_arguments=args.migrated_arguments or "",
+        tolerance=args.tolerance,
+        seed=args.seed,
+        seeds=args.seeds,
+        every=args.every,
+        steps=args.steps,
+        predicts=args.predict,
+        ranks=args.ranks,
+        timeout=args.timeout,
+        copies=args.copy,
+        is_strict=args.strict,
+        half=_half.settings(args),
+        perturbed=args.perturbed,
+        record=args.record,
+        tensors=args.tensors or (),
+        most_bytes=(args.most or 1) * 1e9,
+        begins_as_recorded=args.initial_variables,
+        dumping=_dumped.settings(args, args.deterministic),
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
     """Return the parser of the arguments before ``--``."""
     from convert_tf2npu.api import add_rule_arguments
 
@@ -283,7 +292,7 @@ def _problem_of_recording(args: argparse.Namespace) -> str | None:
     return None
 
 
-def problem(args: argparse.Namespace) -> str | None:
+def _problem(args: argparse.Namespace) -> str | None:
     """Return why the arguments cannot be used, None if they can."""
     wrong = _problem_of_recording(args)
     if wrong:
@@ -295,7 +304,7 @@ def problem(args: argparse.Namespace) -> str | None:
     wrong = unwritable_folder("--report", args.report) or unwritable_folder("--record", args.record)
     if wrong:
         return wrong
-    if args.copy and _is_outside(args.original):
+    if args.copy and os.path.relpath(args.original).startswith(os.pardir):
         return (
             f"--copy copies the current folder, and {args.original} is not in it. Change to a folder above the script."
         )
@@ -312,111 +321,3 @@ def problem(args: argparse.Namespace) -> str | None:
     if args.ranks and args.seeds:
         return "--ranks compares one pair of runs, so it excludes --seeds. Give one of the two."
     return _half.problem(args) or _dumped.problem(args)
-
-
-def _is_outside(path: str) -> bool:
-    return os.path.relpath(path).startswith(os.pardir)
-
-
-def tolerance(reference: portable.Recorded, is_npu: bool) -> float:
-    """Return the tolerance against a recording, which another version or device may have made."""
-    is_same = reference.manifest["environment"]["tensorflow"] == (tensorflow_version() or "") and not is_npu
-    return TOLERANCE if is_same else ELSEWHERE
-
-
-def against(args: argparse.Namespace, arguments: list[str], folder: str, reference: portable.Recorded) -> Run:
-    """Return the run of the migrated script that is compared with a recording."""
-    from npu_shim.rehearsal import portable
-
-    own = os.path.join(folder, "migrated")
-    os.makedirs(own, exist_ok=True)
-    is_original = portable.digest_of(args.original) == reference.manifest["script_sha256"]
-    dumping = _dumped.settings(args, args.deterministic)
-    steps = reference.steps
-    if dumping is not None and dumping.folder:  # both sides compute the same step
-        dumping = replace(dumping, draws=reference.seed)
-        if reference.manifest["half"] is None:  # a band needs all steps
-            steps = min((each for each in (steps, dumping.last_step) if each is not None), default=None)
-    return Run(
-        "migrated",
-        os.path.relpath(args.original) if args.copy else os.path.abspath(args.original),
-        arguments or reference.arguments,
-        own,
-        _rule_options(args) if is_original else None,
-        reference.seed,
-        True,
-        reference.every,
-        args.ranks,
-        args.timeout,
-        folder if args.copy else None,
-        steps=steps,
-        deliberate={"places": {}},
-        initial=reference.folder if args.initial_variables else "",
-        of_ranks=bool(args.ranks),
-        dumping=dumping,
-    )
-
-
-def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run, Run]:
-    from npu_shim.rehearsal.recording.kinds import FINAL, INITIAL
-
-    made: list[Run] = []
-    whole = {"steps": args.tensors or [], "kinds": [INITIAL, FINAL], "bytes": (args.most or 1) * 1e9}
-    places, dumping = _deliberate(args), _dumped.settings(args, args.deterministic)
-    last_step = dumping.last_step if dumping is not None else None
-    for name in ("original", "migrated"):
-        own = os.path.join(folder, name)
-        os.makedirs(own, exist_ok=True)
-        is_migrated = name == "migrated"
-        path = args.migrated if is_migrated and args.migrated else args.original
-        made.append(
-            Run(
-                name,
-                os.path.relpath(path) if args.copy and not _is_outside(path) else os.path.abspath(path),
-                common + shlex.split((args.migrated_arguments if is_migrated else args.original_arguments) or ""),
-                own,
-                _rule_options(args) if (is_migrated or args.half) and not args.migrated else None,
-                args.seed,
-                not args.seeds,
-                args.every,
-                args.ranks if is_migrated else None,
-                args.timeout,
-                folder if args.copy else None,
-                steps=0 if args.predict else args.steps or last_step,
-                deliberate=places,
-                whole=whole if args.record and not is_migrated else None,
-                initial="" if args.record else None,
-                of_ranks=bool(args.ranks or args.record),
-                dumping=None if is_migrated and args.dump else dumping,
-            )
-        )
-    return made[0], made[1]
-
-
-def _deliberate(args: argparse.Namespace) -> dict[str, Any] | None:
-    """Return the places of deliberate changes in the original; None if both runs are of one script or untouched."""
-    if args.strict or (args.half and not args.migrated):
-        return None
-    from npu_shim.rehearsal import deliberate
-
-    return {"places": deliberate.places(migrated_run.conversions([args.original], args).convert_all())}
-
-
-def _places_of_ranks(args: argparse.Namespace) -> list[str]:
-    """Return code and place of each finding about ranks in the migrated script, or in the original without one."""
-    if args.migrated and not args.distributed:  # the mode in which the tool converts what is not prepared for ranks
-        args = argparse.Namespace(**{**vars(args), "distributed": "tf_strategy"})
-    found = migrated_run.conversions([args.migrated or args.original], args)
-    return [
-        f"{each.code}, {os.path.relpath(path)}:{each.line}"
-        for path, result in found.convert_all()
-        for each in result.findings
-        if each.code in _RANK_CODES
-    ]
-
-
-def _rule_options(args: argparse.Namespace) -> list[str]:
-    """Return the options of the rules."""
-    from convert_tf2npu.api import rule_options
-
-    return [*rule_options(args)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, NamedTuple
+from types import FrameType
+from typing import NamedTuple
 
 from npu_shim._tensorflow import script_frames
 
@@ -47,7 +48,7 @@ def reading_call() -> ReadingCall | None:
     """
     method: str | None = None
     is_first = True
-    frame: Any = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name, module = frame.f_code.co_name, frame.f_globals.get("__name__", "")
         if module.startswith("npu_shim."):

@@ -52,8 +52,10 @@ class Dumping(dumping.Dumping):
 
     @property
     def last_step(self) -> int | None:
-        """The number of steps after which the script ends, None for its own end."""
         return max(self.steps) + 1 if self.steps else None
+
+    def drawing(self, seed: int) -> Dumping:
+        return replace(self, draws=seed)
 
     def beside(self, name: str) -> Dumping:
         return replace(self, folder=os.path.join(self.folder, name)) if self.folder else self

@@ -31,15 +31,25 @@ def run_converted(options: Sequence[str], path: str, arguments: list[str]) -> No
         ToolMissing: there is no migration tool.
         UsageError: its settings for this script are wrong.
     """
+    rules = rule_arguments(options)
+    use_forms()
+    files = enter(path, False)
+    finder = install(files, rules, None, Report(), watches_shapes=False)
+    script.run_file(path, arguments, finder)
+
+
+def rule_arguments(options: Sequence[str] = ()) -> argparse.Namespace:
+    """Return the arguments of the rules for some options.
+
+    Raises:
+        ToolMissing: there is no migration tool.
+    """
     tool.load()
     from convert_tf2npu.api import add_rule_arguments
 
     parser = argparse.ArgumentParser()
     add_rule_arguments(parser)
-    use_forms()
-    files = enter(path, False)
-    finder = install(files, parser.parse_args(options), None, Report(), watches_shapes=False)
-    script.run_file(path, arguments, finder)
+    return parser.parse_args(options)
 
 
 def use_forms() -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, Iterator, List, Sequence
 
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.recording import Recording
 from npu_shim.rehearsal.comparing.tolerances import BY_TYPE
 from npu_shim.rehearsal.portable import Recorded
+from npu_shim.rehearsal.recording.changes import Changes, Place
 from npu_shim.rehearsal.recording.kinds import BATCH, GIVEN, INPUT_FN, LIBRARY_CODE, POLICY, POLICY_CODE
 from npu_shim.rehearsal.result import Change
 from npu_shim.rehearsal.running import Run
@@ -23,7 +24,7 @@ from npu_shim.rehearsal.running import Run
 if TYPE_CHECKING:
     from convert_tf2npu.api import FileResult
 
-Places = Dict[str, List[Tuple[str, int, int]]]  # code of a rule -> path from the current folder, first and last line
+Places = Dict[str, List[Place]]  # by the code of a rule
 
 
 def places(results: Sequence[tuple[str, FileResult]]) -> Places:
@@ -65,7 +66,7 @@ def rounded(original: Run, found: Comparison, half: str | None = None) -> Run | 
     """
     from convert_tf2npu.api import deliberate_rules
 
-    known = {} if original.deliberate is None else original.deliberate["places"]
+    known = {} if original.deliberate is None else original.deliberate.places
     codes = [code for code, rule in deliberate_rules().items() if rule.rounds and code in known]
     first = found.first
     if not codes or first is None:
@@ -88,7 +89,7 @@ def named_rounding(run: Run, found: Comparison) -> list[Change]:
     """
     codes, texts = (run.convert or ("", "--select="))[1][len("--select=") :].split(","), sentences()
     cost = f"without it the first difference is at step {found.first.step if found.first else 0}"
-    places = (run.deliberate or {})["places"]
+    places = run.deliberate.places if run.deliberate is not None else {}
     return [
         Change(code, texts[code], cost, f"{path}:{first}")
         for code in codes
@@ -112,28 +113,28 @@ def given(original: Run, migrated: Sequence[Recording]) -> Run:
     if original.deliberate is None or not migrated:
         return original
     events = migrated[0].deliberate
-    batches = [[each["function"], each["number"]] for each in events if each["what"] == BATCH]
+    batches = [(each["function"], each["number"]) for each in events if each["what"] == BATCH]
     had = {each["what"] for each in events}
     # With TensorFlow 1 the package keras is another library, whose training is not recorded. A script notes it at its
     # end.
     notes = migrated[0].notes
     is_other = str(notes.get("tensorflow", "")).startswith("1.") and not notes.get("keras")
-    library = is_other and bool(migrated[0].end) and LIBRARY_CODE in original.deliberate["places"]
-    changes = {"batches": batches, "input": INPUT_FN in had, "float32": POLICY not in had, "library": library}
-    run = replace(original, deliberate={**original.deliberate, **changes})
+    library = is_other and bool(migrated[0].end) and LIBRARY_CODE in original.deliberate.places
+    changes = Changes(original.deliberate.places, batches, INPUT_FN in had, POLICY not in had, library)
+    run = replace(original, deliberate=changes)
     return replace(run, convert=_only([LIBRARY_CODE])) if library else run
 
 
 def unlike(original: Run, migrated: Sequence[Recording]) -> list[str]:
     """Return a sentence if the migrated script has deliberate changes that a recording of the original lacks."""
-    had = (original.manifest["deliberate"] if isinstance(original, Recorded) else None) or {}
-    if "batches" not in had or not migrated:
+    had = original.manifest.deliberate if isinstance(original, Recorded) else None
+    has = given(replace(original, deliberate=Changes()), migrated).deliberate
+    if had is None or had.batches is None or has is None or has.batches is None:
         return []
-    has = given(replace(original, deliberate={"places": {}}), migrated).deliberate or {}
-    functions = [function for function, number in has["batches"] if [function, number] not in had["batches"]]
+    functions = [function for function, number in has.batches if (function, number) not in had.batches]
     parts = [f"a static batch in {function or 'the script'}" for function in dict.fromkeys(functions)]
-    parts += ["a static training input"] * (has["input"] and not had["input"])
-    parts += ["float32 policies"] * (has["float32"] and not had["float32"])
+    parts += ["a static training input"] * (has.input and not had.input)
+    parts += ["float32 policies"] * (has.float32 and not had.float32)
     if not parts:
         return []
     return [
@@ -162,7 +163,7 @@ def named(recorded: Sequence[Recording], in_half: bool = False) -> list[Change]:
 def _spans(path: str) -> Iterator[tuple[int, int]]:
     """Yield first and last line of each statement of a file, without the statements inside it."""
     with open(path, "rb") as stream:
-        tree: Any = ast.parse(stream.read())
+        tree = ast.parse(stream.read())
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt):
             inside = getattr(node, "body", None)

@@ -22,6 +22,15 @@ class Dumping(abc.ABC):
     def start(self, recorder: Recorder) -> None:
         """Begin, as soon as the script has imported TensorFlow."""
 
+    @property
+    @abc.abstractmethod
+    def last_step(self) -> int | None:
+        """The number of steps after which the script ends, None for its own end."""
+
+    @abc.abstractmethod
+    def drawing(self, seed: int) -> Dumping:
+        """Return the settings with the random numbers of a recording with this seed."""
+
     @abc.abstractmethod
     def beside(self, name: str) -> Dumping:
         """Return the settings for another run, whose dumps go to a folder of this name inside that of this one."""

@@ -76,3 +76,33 @@ class HalfReport:
     def from_json(cls, found: JsonObject | None) -> HalfReport | None:
         """Return the report in a recording; None for a run that made none."""
         return cls(**{**found, "overflow": Overflow(**found["overflow"])}) if found else None
+
+
+@dataclass(frozen=True)
+class Half:
+    """Settings of half precision.
+
+    Attributes:
+        precision: of the ops in 16 bits.
+        perturbed: number of perturbed runs.
+        found: what the run in half precision reported where the recording was made, on a device that computes in 16
+            bits itself; None to round in this process.
+    """
+
+    precision: Precision
+    perturbed: int
+    found: HalfReport | None = None
+
+    @property
+    def dtype(self) -> str:
+        """float16 or bfloat16."""
+        return self.precision.dtype
+
+    def to_json(self) -> JsonObject:
+        """Return it for the manifest of a recording."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, found: JsonObject) -> Half:
+        """Return what to_json() made."""
+        return cls(Precision(**found["precision"]), found["perturbed"], HalfReport.from_json(found["found"]))

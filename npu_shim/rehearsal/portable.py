@@ -12,14 +12,16 @@ import json
 import os
 import platform
 import shutil
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
 
 import numpy as np
 
 import npu_shim
 from npu_shim._host.messages import of_error
 from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.half_run import Half
+from npu_shim.rehearsal.recording.changes import Changes
 from npu_shim.rehearsal.recording.writer import FILE, SMALLER, TENSORS, gigabytes
 from npu_shim.rehearsal.reproducing import AGAIN
 from npu_shim.rehearsal.running import Run
@@ -37,6 +39,38 @@ class RecordingError(ValueError):
 
 
 @dataclass(frozen=True)
+class Manifest:
+    """The settings of the runs of a recording, and the SHA-256 of each file."""
+
+    script: str = ""
+    script_sha256: str = ""
+    arguments: Sequence[str] = ()
+    seed: int = 1
+    every: int = 1
+    steps: int | None = None
+    tensors: Sequence[int] = ()
+    deliberate: Changes | None = None
+    environment: Mapping[str, str | None] = field(default_factory=dict)
+    exit_code: int = 0
+    half: Half | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    tool_version: str = npu_shim.__version__
+
+    def to_json(self) -> JsonObject:
+        """Return it for ``manifest.json``."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        parts = {name: values[name] and values[name].to_json() for name in ("deliberate", "half")}
+        return {"format": FORMAT, "version": VERSION, "tool_version": values.pop("tool_version"), **values, **parts}
+
+    @classmethod
+    def from_json(cls, found: JsonObject) -> Manifest:
+        """Return what to_json() made."""
+        values = {each.name: found[each.name] for each in fields(cls) if each.name in found}
+        half, changes = found.get("half"), Changes.from_json(found.get("deliberate"))
+        return cls(**{**values, "deliberate": changes, "half": Half.from_json(half) if half else None})
+
+
+@dataclass(frozen=True)
 class Recorded(Run):
     """An original that has run elsewhere.
 
@@ -44,7 +78,7 @@ class Recorded(Run):
         manifest: of the recording.
     """
 
-    manifest: Mapping[str, Any] = field(default_factory=dict)
+    manifest: Manifest = field(default_factory=Manifest)
 
     @property
     def can_repeat(self) -> bool:
@@ -58,7 +92,7 @@ class Recorded(Run):
 
     def start(self) -> int:
         """Return the exit code of the script."""
-        return int(self.manifest["exit_code"])
+        return self.manifest.exit_code
 
 
 def problem_of_target(folder: str) -> str | None:
@@ -68,7 +102,7 @@ def problem_of_target(folder: str) -> str | None:
     return f"--record {folder} is a file. Name a folder." if os.path.isfile(folder) else None
 
 
-def write(folder: str, run: Run, code: int, recorded: Recording, half: JsonObject | None, most: float) -> None:
+def write(folder: str, run: Run, code: int, recorded: Recording, half: Half | None, most: float) -> None:
     """Write a recording.
 
     Args:
@@ -76,7 +110,7 @@ def write(folder: str, run: Run, code: int, recorded: Recording, half: JsonObjec
         run: of the original.
         code: its exit code.
         recorded: its recording.
-        half: of half precision, for verifying_half; None without it.
+        half: of half precision; None without it.
         most: bytes that it may take.
     Raises:
         RecordingError: if it is larger.
@@ -90,30 +124,27 @@ def write(folder: str, run: Run, code: int, recorded: Recording, half: JsonObjec
         target = os.path.join(folder, name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         shutil.copyfile(os.path.join(run.folder, name), target)
-    manifest = {
-        "format": FORMAT,
-        "version": VERSION,
-        "tool_version": npu_shim.__version__,
-        "script": os.path.basename(run.script),
-        "script_sha256": digest_of(run.script),
-        "arguments": list(run.arguments),
-        "seed": run.seed,
-        "every": run.every,
-        "steps": run.steps,
-        "tensors": list((run.whole or {}).get("steps", ())),
-        "deliberate": None if run.deliberate is None else {**run.deliberate, "places": {}},
-        "environment": {
+    manifest = Manifest(
+        script=os.path.basename(run.script),
+        script_sha256=digest_of(run.script),
+        arguments=list(run.arguments),
+        seed=run.seed,
+        every=run.every,
+        steps=run.steps,
+        tensors=list(run.whole.steps) if run.whole is not None else [],
+        deliberate=run.deliberate,
+        environment={
             "python": recorded.start.get("python"),
             "tensorflow": recorded.notes.get("tensorflow"),
             "numpy": np.__version__,
             "platform": platform.platform(),
         },
-        "exit_code": code,
-        "half": half,
-        "files": {name: digest_of(os.path.join(folder, name)) for name in names},
-    }
+        exit_code=code,
+        half=half,
+        files={name: digest_of(os.path.join(folder, name)) for name in names},
+    )
     with open(os.path.join(folder, MANIFEST), "w", encoding="utf-8") as file:  # last, so that it stands for all files
-        file.write(json.dumps(manifest, indent=2) + "\n")
+        file.write(json.dumps(manifest.to_json(), indent=2) + "\n")
 
 
 def load(folder: str) -> Recorded:
@@ -142,15 +173,16 @@ def load(folder: str) -> Recorded:
         raise RecordingError(f"{path} lacks {', '.join(missing) or FILE}. Record again.")
     for name, digest in manifest["files"].items():
         _check(folder, name, digest)
+    made = Manifest.from_json(manifest)
     return Recorded(
         "original",
-        manifest["script"],
-        manifest["arguments"],
+        made.script,
+        made.arguments,
         os.path.abspath(folder),
-        seed=manifest["seed"],
-        every=manifest["every"],
-        steps=manifest["steps"],
-        manifest=manifest,
+        seed=made.seed,
+        every=made.every,
+        steps=made.steps,
+        manifest=made,
     )
 
 

@@ -12,12 +12,11 @@ from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.recording import Recording, read
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.failures import NotRepeated, recordings, run_again
-from npu_shim.rehearsal.half_run import HalfReport, HalfRun
+from npu_shim.rehearsal.half_run import Half, HalfReport, HalfRun
 from npu_shim.rehearsal.recording.kinds import KINDS, PRINT
 from npu_shim.rehearsal.result import AGREE, NOT_REPRODUCIBLE, NOT_RUN, Result
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
-from npu_shim.rehearsal.verifying_half import Half
 
 
 def record(
@@ -47,7 +46,7 @@ def record(
     run, about = deliberate.given(original, theirs), None
     if half is not None and theirs:
         run = replace(run, half=HalfRun(half.precision, 0.0, theirs[0].skips))
-        about = replace(half, found=HalfReport.from_json(theirs[0].end.get("half"))).to_json()
+        about = replace(half, found=HalfReport.from_json(theirs[0].end.get("half")))
     report(f"{run.starting} again, to compare it with itself")
     try:
         again = run_again(replace(run, whole=None, folder=os.path.join(run.folder, reproducing.AGAIN)))
@@ -59,7 +58,7 @@ def record(
         return found
     _judge(found, ours, again, settings.tolerance)
     assert original.whole is not None
-    portable.write(folder, run, found.original.exit_code, ours, about, original.whole["bytes"])
+    portable.write(folder, run, found.original.exit_code, ours, about, original.whole.most_bytes)
     report(f"wrote the recording {folder}")
     return found
 
@@ -67,7 +66,7 @@ def record(
 def _band(original: portable.Recorded) -> Allowance:
     """Return what another version or device may differ by, as it rounds differently."""
     ours = read(original.folder)
-    folders = sorted(os.path.dirname(name) for name in original.manifest["files"] if name.startswith("perturbed_"))
+    folders = sorted(os.path.dirname(name) for name in original.manifest.files if name.startswith("perturbed_"))
     perturbed = [read(os.path.join(original.folder, each)) for each in dict.fromkeys(folders)]
     return half_band.band("float32", [compare(ours, each, ANY) for each in perturbed]) if perturbed else Limits()
 
@@ -94,7 +93,7 @@ def against(original: portable.Recorded, migrated: Run, settings: Settings, repo
     Returns:
         The result.
     """
-    if original.manifest["half"] is None:
+    half = original.manifest.half
+    if half is None:
         return verifying.verify(original, migrated, replace(settings, limits=_band(original)), report)
-    half = Half.from_json(original.manifest["half"])
     return verifying_half.verify(original, migrated, settings, half if is_npu else replace(half, found=None), report)

@@ -10,17 +10,18 @@ import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Iterator, Sequence
 
 from npu_shim._host import host_device, host_env
 from npu_shim._host.process_settings import to_text
 from npu_shim.import_hook.tool import package_root
 from npu_shim.launching.fork_server import ForkServer
 from npu_shim.rehearsal.files.kept import STORE, take_back
-from npu_shim.rehearsal.half_run import HalfRun
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.dumping import Dumping
+    from npu_shim.rehearsal.half_run import HalfRun
+    from npu_shim.rehearsal.recording.changes import Changes, WholeTensors
 
 PROCESS = "npu_shim.rehearsal.recorded_run"  # the module that runs a script and records it
 DEFAULTS = {  # what a user sets has precedence
@@ -66,7 +67,7 @@ class Run:
         until: the last step, after which the script ends; None to run it to its end.
         steps: the number of training steps after which the script ends, 0 to end it before the first one; None to run
             it to its own end.
-        deliberate: the settings of recording.deliberate; None to note and make no deliberate changes.
+        deliberate: the deliberate changes; None to note and make none.
         whole: tensors that are written as they are, for recording.writer; None for digests only.
         initial: the folder of a recording whose initial variables are loaded; "" to record those of the script; None
             for neither.
@@ -93,8 +94,8 @@ class Run:
     keep: tuple[str, str, int] | None = None
     until: int | None = None
     steps: int | None = None
-    deliberate: Mapping[str, Any] | None = None
-    whole: Mapping[str, Any] | None = None
+    deliberate: Changes | None = None
+    whole: WholeTensors | None = None
     initial: str | None = None
     of_ranks: bool = False
     apart: Sequence[str] | None = None

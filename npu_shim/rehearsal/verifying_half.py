@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim.rehearsal import deliberate, verifying
 from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import Comparison, compare
-from npu_shim.rehearsal.comparing.half_band import ANY, RUNS
+from npu_shim.rehearsal.comparing.half_band import ANY
 from npu_shim.rehearsal.comparing.recording import Recording, drop_overflows
 from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.failures import NotRepeated, not_completed, recordings
 from npu_shim.rehearsal.half_result import half_part
-from npu_shim.rehearsal.half_run import HalfReport, HalfRun, Precision
+from npu_shim.rehearsal.half_run import Half, HalfReport, HalfRun
 from npu_shim.rehearsal.half_values import add_bands
 from npu_shim.rehearsal.recording.kinds import KINDS, PRINT
 from npu_shim.rehearsal.result import AGREE, DIFFER, NOT_RUN, Result, RunPart, run_part
@@ -24,42 +24,12 @@ from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
+    pass
 
 
 PERTURBED = "perturbed_"  # and a number: the folder of a run, and of its dumps
 _LOST = 5  # skipped steps in a row at the end, after which a loss scale counts as lost
 _KINDS = tuple(kind for kind in KINDS if kind != PRINT)  # printed numbers are those of other values
-
-
-@dataclass(frozen=True)
-class Half:
-    """Settings of half precision.
-
-    Attributes:
-        precision: of the ops in 16 bits.
-        perturbed: number of perturbed runs.
-        found: what the run in half precision reported where the recording was made, on a device that computes in 16
-            bits itself; None to round in this process.
-    """
-
-    precision: Precision
-    perturbed: int = RUNS
-    found: HalfReport | None = None
-
-    @property
-    def dtype(self) -> str:
-        """float16 or bfloat16."""
-        return self.precision.dtype
-
-    def to_json(self) -> JsonObject:
-        """Return it for the manifest of a recording."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, found: JsonObject) -> Half:
-        """Return what to_json() made."""
-        return cls(Precision(**found["precision"]), found["perturbed"], HalfReport.from_json(found["found"]))
 
 
 def verify(original: Run, migrated: Run, settings: Settings, half: Half, report: Report) -> Result:

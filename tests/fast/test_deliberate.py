@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import pathlib
 import re
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from npu_shim.import_hook import migrated_run, tool
 from npu_shim.rehearsal import deliberate
 from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.recording.changes import Changes
 from npu_shim.rehearsal.reports.text import verdict
 from npu_shim.rehearsal.result import Result, RunPart, Terms
 from npu_shim.rehearsal.running import Run
@@ -33,9 +35,10 @@ def recording(*events: dict[str, Any]) -> Recording:
     return Recording({}, {}, {}, {}, deliberate=list(events))
 
 
-def changes(*events: dict[str, Any]) -> Any:
-    """Return the settings of the original after a migrated run with these events."""
-    made = deliberate.given(Run("original", "a.py", [], "", deliberate={"places": {}}), [recording(*events)])
+def changes(*events: dict[str, Any]) -> Changes:
+    """Return the changes of the original after a migrated run with these events."""
+    made = deliberate.given(Run("original", "a.py", [], "", deliberate=Changes()), [recording(*events)])
+    assert made.deliberate is not None
     return made.deliberate
 
 
@@ -64,15 +67,14 @@ def test_half_precision_does_not_name_the_policy() -> None:
 
 def test_the_original_is_given_what_the_migrated_script_has() -> None:
     batch = {"what": "static batch", "function": "read", "number": 2}
-    assert changes(batch) == {
-        "places": {},
-        "batches": [["read", 2]],
-        "input": False,
-        "float32": True,
-        "library": False,
-    }
-    assert changes({"what": "mixed policy"})["float32"] is False
-    assert changes({"what": "static input"})["input"] is True
+    made = changes(batch)
+    assert (
+        made
+        == Changes(batches=[("read", 2)], float32=True)
+        == Changes.from_json(json.loads(json.dumps(made.to_json())))
+    )
+    assert changes({"what": "mixed policy"}).float32 is False
+    assert changes({"what": "static input"}).input is True
     untouched = Run("original", "a.py", [], "")
     assert deliberate.given(untouched, [recording(batch)]) is untouched
 
@@ -90,9 +92,9 @@ def test_the_original_is_given_what_the_migrated_script_has() -> None:
 def test_the_original_takes_keras_of_tensorflow_where_the_package_is_another_library(
     notes: dict[str, Any], end: dict[str, Any], given: bool
 ) -> None:
-    original = Run("original", "a.py", [], "", deliberate={"places": {"NPU123": [("a.py", 3, 3)]}})
+    original = Run("original", "a.py", [], "", deliberate=Changes({"NPU123": [("a.py", 3, 3)]}))
     made = deliberate.given(original, [Recording({}, {}, notes, end)])
-    assert made.deliberate is not None and made.deliberate["library"] == given
+    assert made.deliberate is not None and made.deliberate.library == given
     assert made.convert == (["--select=NPU123"] if given else None)
 
 

@@ -176,6 +176,32 @@ def test_a_string_is_an_import(path: str, tmp_path: pathlib.Path) -> None:
         assert [each.startswith(f"{own} imports npu_shim.cli") for each in found] == [True] * (folder == "unlawful")
 
 
+def between_verbs(code: Code) -> list[tuple[str, str]]:
+    """Return the imports of one verb of the CLI by another."""
+    verbs = {name for name in code.files if re.fullmatch(r"npu_shim\.cli\.[a-z]\w*", name)}
+    return [(name, other) for name in sorted(verbs) for other in code.imports[name] if other in verbs]
+
+
+def test_no_verb_imports_another(repo_root: pathlib.Path) -> None:
+    assert between_verbs(Code(repo_root / "npu_shim")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from npu_shim.cli import parser, verify",
+        "from npu_shim.cli.verify import problem",
+        "def main():\n    from npu_shim.cli import verify",
+    ],
+)
+def test_a_verb_that_imports_another_is_found(text: str, tmp_path: pathlib.Path) -> None:
+    cli = tmp_path / "npu_shim" / "cli"
+    cli.mkdir(parents=True)
+    for name, code in (("__init__", "parser = 1"), ("verify", "problem = 1"), ("diagnose", text), ("_shared", text)):
+        (cli / f"{name}.py").write_text(code, encoding="utf-8")
+    assert between_verbs(Code(tmp_path / "npu_shim")) == [("npu_shim.cli.diagnose", "npu_shim.cli.verify")]
+
+
 def test_a_verb_is_no_process(repo_root: pathlib.Path) -> None:
     code = Code(repo_root / "npu_shim")
     verbs = [name for name in code.files if name.startswith("npu_shim.cli") and "._diagnostics" not in name]

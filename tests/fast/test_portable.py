@@ -16,6 +16,7 @@ from npu_shim.rehearsal import portable, recorded
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.recording import initial_variables, read
 from npu_shim.rehearsal.comparing.versions import drop_redefined
+from npu_shim.rehearsal.recording.changes import Changes, WholeTensors
 from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, INITIAL, INPUT, LOG, LOSS, VARIABLE
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import TENSORS, Writer
@@ -114,7 +115,7 @@ def test_a_recording_that_is_too_large_is_not_written(folder: pathlib.Path) -> N
 
 
 def test_whole_tensors_are_those_that_were_recorded(tmp_path: pathlib.Path) -> None:
-    writer = Writer(str(tmp_path), whole={"steps": [2], "kinds": [INITIAL], "bytes": 1e9})
+    writer = Writer(str(tmp_path), whole=WholeTensors([2], [INITIAL], 1e9))
     values = [KERNEL, np.array([True, False]), np.float64(0.5), np.arange(3, dtype=">i4"), KERNEL.astype("f2")]
     writer.rows(0, [(INITIAL, str(number), np.asarray(value)) for number, value in enumerate(values)])
     for step in (1, 2, 3):
@@ -179,9 +180,9 @@ def test_ranks_are_compared_with_a_recording(
     script = tmp_path / "train.py"
     script.write_text("print(1)\n")
     record_share(tmp_path / "run", slice(0, 8), False, 0.5)
-    run = Run("original", str(script), [], str(tmp_path / "run"), deliberate={"places": {}})
+    run = Run("original", str(script), [], str(tmp_path / "run"), deliberate=Changes())
     portable.write(str(tmp_path / "r"), run, 0, read(run.folder), None, 1e9)
-    migrated = Ranks("migrated", str(script), [], str(tmp_path / "ranks"), ranks=2, deliberate={"places": {}})
+    migrated = Ranks("migrated", str(script), [], str(tmp_path / "ranks"), ranks=2, deliberate=Changes())
     settings = Settings(places=lambda: ["NPU308, train.py:3"])
     found = recorded.against(portable.load(str(tmp_path / "r")), migrated, settings, lambda _: None, False)
     assert (found.problems, found.verdict) == (wanted, "differ" if wanted else "agree")
@@ -190,8 +191,9 @@ def test_ranks_are_compared_with_a_recording(
 LARGE = """
 import sys
 import numpy as np
+from npu_shim.rehearsal.recording.changes import WholeTensors
 from npu_shim.rehearsal.recording.writer import Writer
-writer = Writer(sys.argv[1], whole={"steps": [1, 2, 3], "kinds": [], "bytes": 10000})
+writer = Writer(sys.argv[1], whole=WholeTensors([1, 2, 3], [], 10000))
 for step in range(1, 9):
     writer.rows(step, [("variable", "kernel", np.ones(1000, "f4"))])
 """

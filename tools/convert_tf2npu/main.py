@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 import threading
-from typing import Any
 
 if not __package__:  # run by its path: sys.path has this folder instead of the one above
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -100,7 +99,7 @@ def _close_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _end(number: int, _: Any) -> None:
+def _end(number: int, _: object) -> None:
     sys.exit(128 + number)  # unwinds the stack, so that unfinished files are removed
 
 

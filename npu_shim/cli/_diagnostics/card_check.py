@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from typing import Any, Callable, Iterator, Mapping, NamedTuple
+from typing import Callable, Iterator, Mapping, NamedTuple
 
 from npu_shim._host import host_device, host_env
 from npu_shim._host.packages import tensorflow_version
@@ -212,7 +212,7 @@ CHECKS = (
 _SEVERAL = ("network", "collectives")
 
 
-def check_card(report: Callable[[Outcome], Any], checks: tuple[Check, ...] = CHECKS) -> list[Outcome]:
+def check_card(report: Callable[[Outcome], object], checks: tuple[Check, ...] = CHECKS) -> list[Outcome]:
     """Run the checks in order and report each as soon as it is done.
 
     Args:

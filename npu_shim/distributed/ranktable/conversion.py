@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
+from npu_shim._tensorflow.types import JsonObject
 from npu_shim.distributed.ranktable.model import (
     DIALECTS,
     LAB,
@@ -16,7 +17,6 @@ from npu_shim.distributed.ranktable.model import (
     SUPER_PODS,
     VERSIONS,
     Device,
-    JsonObject,
     RankTable,
     Server,
     extra,

@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Sequence
 
-from npu_shim.distributed.ranktable.model import ERROR, WARNING, Device, Extras, JsonObject, Problem, RankTable, counted
+from npu_shim._tensorflow.types import JsonObject
+from npu_shim.distributed.ranktable.model import ERROR, WARNING, Device, Extras, Problem, RankTable, counted
 
 _DIGITS = re.compile(r"^[0-9]{1,9}$")
 

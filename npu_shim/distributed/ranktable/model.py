@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Tuple
+from typing import Iterable, Tuple
 
 SERVER_LIST, RANK_LIST, LAB, POD = "server_list", "rank_list", "lab", "pod"
 DIALECTS = (SERVER_LIST, RANK_LIST, LAB, POD)
@@ -16,7 +16,6 @@ ERROR, WARNING = "error", "warning"
 
 # Keys without a field in the model, each with its value as JSON text
 Extras = Tuple[Tuple[str, str], ...]
-JsonObject = Dict[str, Any]
 
 
 @dataclass(frozen=True)

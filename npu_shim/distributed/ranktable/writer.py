@@ -6,17 +6,8 @@ import json
 import os
 from typing import Sequence
 
-from npu_shim.distributed.ranktable.model import (
-    LAB,
-    POD,
-    RANK_LIST,
-    SERVER_LIST,
-    Device,
-    Extras,
-    JsonObject,
-    NetLayer,
-    RankTable,
-)
+from npu_shim._tensorflow.types import JsonObject
+from npu_shim.distributed.ranktable.model import LAB, POD, RANK_LIST, SERVER_LIST, Device, Extras, NetLayer, RankTable
 
 _LINE_LENGTH = 120
 

@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim.dumps.dumping import Dumping
 from npu_shim.rehearsal import recorded, result
@@ -155,31 +155,38 @@ class Ladder:
         """Return a path in the folder of the stage."""
         return os.path.join(self.given.folder, self.stage, *names)
 
-    def compare(self, name: str, given: Dumping | None = None, **changes: Any) -> result.Result:
+    def compare(
+        self, name: str, given: Dumping | None = None, *, on_host: bool = False, alone: bool = False
+    ) -> result.Result:
         """Run the script and compare it with the recording.
 
         Args:
             name: of its folder.
             given: dumps and precision; None for those of the script.
-            changes: attributes of the run.
+            on_host: True to leave the device alone.
+            alone: True for one process in place of several ranks.
         """
-        run = self._run(name, given, **changes)
+        run = self._run(name, given, on_host, alone)
         settings = Settings(self.given.tolerance(run.on_host))
         found = recorded.against(self.given.reference, run, settings, self._progress, not run.on_host)
         write_all(found, run.folder, WRITERS)
         return found
 
-    def start(self, name: str, given: Dumping | None = None, **changes: Any) -> str | None:
-        """Run the script, as compare() does. Return why it did not run to its end, None if it did."""
-        run = self._run(name, given, **changes)
+    def start(
+        self, name: str, given: Dumping | None = None, on_host: bool = False, steps: int | None = None
+    ) -> str | None:
+        """Run the script, or some steps of it. Return why it did not run to its end, None if it did."""
+        run = self._run(name, given, on_host)
+        run = run if steps is None else replace(run, steps=steps)
         self._progress(run.starting)
         part = result.run_part(run, run.start(), recordings(run))
         return None if part.completed else not_completed(part)
 
-    def _run(self, name: str, given: Dumping | None, **changes: Any) -> Run:
-        alone: dict[str, Any] = {"ranks": None, "of_ranks": False} if self.facts.get("alone") else {}
+    def _run(self, name: str, given: Dumping | None, on_host: bool, alone: bool = False) -> Run:
         dumping = replace(given or Dumping(), draws=self.given.reference.seed)
-        run = replace(self.given.run, folder=self.path(name), dumping=dumping, **{**alone, **changes})
+        run = replace(self.given.run, folder=self.path(name), dumping=dumping, on_host=on_host)
+        if alone or self.facts.get("alone"):
+            run = replace(run, ranks=None, of_ranks=False)
         os.makedirs(run.folder, exist_ok=True)
         return run
 

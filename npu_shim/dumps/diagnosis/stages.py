@@ -58,7 +58,7 @@ def _card(ladder: Ladder) -> Found:
     found, folder, is_alone = ladder.compare("run"), ladder.path("run"), False
     if found.verdict == result.DIFFER and ladder.given.run.ranks:
         is_alone, folder = True, ladder.path("one_rank")
-        alone = ladder.compare("one_rank", ranks=None, of_ranks=False)
+        alone = ladder.compare("one_rank", alone=True)
         if alone.verdict == result.AGREE:
             title = "sharding: one rank agrees with the recording, several do not"
             fix = "Give each rank its own rows, and average gradients and metrics over the ranks."
@@ -108,7 +108,7 @@ def _precision(ladder: Ladder) -> Found:
     mode = options.get("precision_mode_v2") or options.get("precision_mode") or "the default"
     if mode not in _MODES:
         return Found(f"precision_mode is {mode}, which keeps float32 where operators have it")
-    if ladder.given.reference.manifest["half"]:
+    if ladder.given.reference.manifest.half:
         return Found(f"precision_mode is {mode}, and the recording has the band of half precision")
     found = ladder.compare("float32", Dumping(precision=_DEFAULT_MODE))
     if found.verdict != result.AGREE:

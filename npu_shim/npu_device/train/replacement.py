@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from absl import logging
 
@@ -15,14 +15,14 @@ from npu_shim._tensorflow.tf_api import tf
 from npu_shim.npu_device.state import STATE
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Function, Result
+    from npu_shim._tensorflow.types import Function, Result, Text
 
 
 _HIGHEST = 999  # of each number of a version
 _ranges: list[tuple[list[int], list[int]]] = []  # all that were parsed; verify_version() reads it
 
 
-def parse_star_ver(ver: Any = str) -> bool:
+def parse_star_ver(ver: Text = str) -> bool:
     """Note the range of a version with "*", and return True."""
     numbers = [(0, _HIGHEST) if part == "*" else (int(part), int(part)) for part in ver.split(".")]
     numbers += [(0, _HIGHEST)] * (3 - len(numbers))
@@ -30,7 +30,7 @@ def parse_star_ver(ver: Any = str) -> bool:
     return True
 
 
-def parse_range_version(ver: Any = str) -> bool:
+def parse_range_version(ver: Text = str) -> bool:
     """Note the range of a version with "~"; return False if it is not two versions, the lower one first."""
     low, high = ([int(number) for number in end.split(".")] for end in ver.split("~"))
     if len(low) != 3 or len(high) != 3 or low > high:
@@ -39,20 +39,20 @@ def parse_range_version(ver: Any = str) -> bool:
     return True
 
 
-def parse_version(ver: Any = str) -> bool:
+def parse_version(ver: Text = str) -> bool:
     """Note a version of three numbers, and return True."""
     numbers = [int(number) for number in ver.split(".")]
     _ranges.append((numbers, numbers))
     return True
 
 
-def check_version_format(version: Any = str) -> bool:
+def check_version_format(version: Text = str) -> bool:
     """Return True if a version is written as this module's docstring says."""
     number = r"\d+(\.\d+)*"
     return bool(re.match(rf"^({number}|({number}\.)?\*|{number}~{number})$", version))
 
 
-def parse_version_range(version: Any = str) -> bool:
+def parse_version_range(version: Text = str) -> bool:
     """Note the versions that a text means; return False if it means none."""
     if "*" in version:
         return parse_star_ver(version)
@@ -67,7 +67,7 @@ def verify_version() -> bool:
     return any(low <= own <= high for low, high in _ranges)
 
 
-def judge_version_support(version_list: Any = list) -> bool:
+def judge_version_support(version_list: Text = list) -> bool:
     """Return True if this TensorFlow is one of the versions; a version in another form is logged as an error."""
     for version in version_list:
         if not check_version_format(version) or not parse_version_range(version):

@@ -6,13 +6,14 @@ import inspect
 import os
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_estimator, tf_op_creation, tf_recording
 from npu_shim.data import batching, static_batch
 from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.changes import Changes
 from npu_shim.rehearsal.recording.kinds import BATCH, GIVEN, INPUT_FN, LIBRARY_CODE, POLICY, POLICY_CODE
 from npu_shim.rehearsal.recording.recorder import Recorder
 
@@ -27,15 +28,12 @@ _HALF = ("float16", "bfloat16")
 _OF_KERAS = ("fit", "evaluate", "predict")
 
 
-def watch_deliberate_changes(recorder: Recorder, changes: Mapping[str, Any]) -> None:
+def watch_deliberate_changes(recorder: Recorder, changes: Changes) -> None:
     """Note the deliberate changes of this process, or make them.
 
     Args:
         recorder: its writer receives the events.
-        changes: ``places`` of rehearsal.deliberate. For the original also what the migrated script has: ``batches``,
-            function and number of each batching call that drops the last partial batch; ``float32``, True if no layer
-            of Keras computes in 16 bits; ``input``, True if an NPUEstimator makes the training input static;
-            ``library``, True if it takes tf.keras in place of the package keras.
+        changes: for the original, those that the migrated script has.
     """
     watch = _Changes(recorder, changes)
     methods.wrap(tf.compat.v2.data.Dataset, ("batch", "padded_batch"), watch.batch)
@@ -57,15 +55,15 @@ def _policies() -> set[type]:
 
 
 class _Changes:
-    def __init__(self, recorder: Recorder, changes: Mapping[str, Any]) -> None:
+    def __init__(self, recorder: Recorder, changes: Changes) -> None:
         self._recorder = recorder
-        self._places: Mapping[str, Any] = changes["places"]
-        self._batches = [tuple(each) for each in changes.get("batches", ())]
-        self._is_input_static = bool(changes.get("input"))
+        self._places = changes.places
+        self._batches = changes.batches or ()
+        self._is_input_static = changes.input
         self._is_half = False  # noted already
-        self._is_library_given = bool(changes.get("library"))
+        self._is_library_given = changes.library
         has_policies = hasattr(tf.keras.layers.Layer, "compute_dtype")  # not TensorFlow 1.15
-        self.to_float32 = bool(changes.get("float32")) and POLICY_CODE in self._places and has_policies
+        self.to_float32 = changes.float32 and POLICY_CODE in self._places and has_policies
         self._calls: Counter[str] = Counter()  # function of the script -> its batching calls so far
         self._folder = os.getcwd()  # the script may change it
 

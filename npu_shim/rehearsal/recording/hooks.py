@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -11,6 +11,7 @@ from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_recording
 from npu_shim.ops.cpu_kernels import forms
 from npu_shim.rehearsal.recording import random_seeds
+from npu_shim.rehearsal.recording.changes import Changes
 from npu_shim.rehearsal.recording.deliberate import watch_deliberate_changes
 from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.evaluation import watch_metrics
@@ -36,7 +37,7 @@ def install_all(
     recorder: Recorder,
     seed: int,
     by_call_site: bool,
-    deliberate: Mapping[str, Any] | None = None,
+    deliberate: Changes | None = None,
     records_initial: bool = False,
     given: Sequence[tuple[str, np.ndarray]] | None = None,
     apart: random_seeds.Apart | None = None,
@@ -47,7 +48,7 @@ def install_all(
         recorder: receives the values.
         seed: of this run.
         by_call_site: True to derive the seeds of ops from their call sites.
-        deliberate: the settings of recording.deliberate, or None.
+        deliberate: the deliberate changes, or None.
         records_initial: True to record the variables before the first step, too.
         given: name and value of the variables to begin with; None to leave them to the script.
         apart: draws numbers of this rank where the script sets no seed; None to draw those of rank 0.

@@ -8,10 +8,11 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Hashable, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Hashable, Sequence, Tuple
 
 import numpy as np
 
+from npu_shim.rehearsal.recording.changes import WholeTensors
 from npu_shim.rehearsal.recording.digest import Digests, as_numbers, is_numeric
 from npu_shim.rehearsal.recording.kinds import GRADIENT, TAPE, VARIABLE
 
@@ -45,8 +46,7 @@ class Writer:
         folder: an existing folder; the file is ``recording.jsonl``.
         keep: kind, name and number of the value that is written as it is to the file KEPT. Then the process ends.
         until: the last step. The process ends before it writes a value of a later one.
-        whole: ``steps`` and ``kinds`` whose tensors are written to the file TENSORS, too, and ``bytes``, the most that
-            the recording may take; None to write digests only.
+        whole: the tensors that are written to the file TENSORS, too; None to write digests only.
     Attributes:
         repeats: True if the process ends at a value or a step, to compare a script with itself.
     """
@@ -58,7 +58,7 @@ class Writer:
         folder: str,
         keep: Keep | None = None,
         until: int | None = None,
-        whole: Mapping[str, Any] | None = None,
+        whole: WholeTensors | None = None,
     ) -> None:
         self._folder = folder
         kind, name, self._to_come = keep or ("", "", 0)
@@ -70,7 +70,7 @@ class Writer:
         self._pid = os.getpid()
         self._begin = time.monotonic()
         self._tables: dict[tuple[Hashable, ...], int] = {}
-        self._whole = whole or {"steps": (), "kinds": (), "bytes": float("inf")}
+        self._whole = whole or WholeTensors((), (), float("inf"))
         self._size = 0
         self._tensors = open(os.path.join(folder, TENSORS), "wb") if whole else None  # noqa: SIM115 - as the file
         self._digests = Digests()
@@ -120,7 +120,7 @@ class Writer:
         """Write the tensors that are wanted, and an event with the place of each."""
         assert self._tensors is not None
         for kind, name, value in rows:
-            if step in self._whole["steps"] or kind in self._whole["kinds"]:
+            if step in self._whole.steps or kind in self._whole.kinds:
                 array = as_numbers(value)
                 array = array.astype(array.dtype.newbyteorder("<"))
                 place = self._tensors.tell()
@@ -132,9 +132,11 @@ class Writer:
     def _grow(self, size: int, step: int | None) -> None:
         """Count bytes, and end the process if they are too many."""
         self._size += size
-        if self._size > self._whole["bytes"]:
+        if self._size > self._whole.most_bytes:
             where = "" if step is None else f" at step {step}"
-            text = f"npu-shim verify: the recording takes more than {gigabytes(self._whole['bytes'])}{where}. {SMALLER}"
+            text = (
+                f"npu-shim verify: the recording takes more than {gigabytes(self._whole.most_bytes)}{where}. {SMALLER}"
+            )
             print(text, file=sys.stderr, flush=True)
             os._exit(1)
 

@@ -94,7 +94,7 @@ def find_config(source: str) -> Config:
         folder = os.path.dirname(folder)
 
 
-def _read(path: str) -> dict[str, Any]:
+def _read(path: str) -> dict[str, object]:
     try:
         with open(path, encoding="utf-8", newline="") as stream:
             text = stream.read()
@@ -114,7 +114,7 @@ def _read(path: str) -> dict[str, Any]:
     return table
 
 
-def _checked(path: str, table: dict[str, Any]) -> Config:
+def _checked(path: str, table: dict[str, object]) -> Config:
     known = {
         **{"select": _codes, "ignore": _codes, "exclude": _strings, "jobs": _jobs, "compat-v1": _flag},
         **{"tf": _version, "tf-1": _strings, "tf-2": _strings},
@@ -135,29 +135,29 @@ def _checked(path: str, table: dict[str, Any]) -> Config:
     return Config(os.path.dirname(path), **found)
 
 
-def _strings(value: Any) -> tuple[str, ...]:
+def _strings(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError(Message('{0} is not an array of strings, as in ["a", "b"]', repr(value)))
     return tuple(value)
 
 
-def _codes(value: Any) -> tuple[str, ...]:
+def _codes(value: object) -> tuple[str, ...]:
     return check_codes(_strings(value))
 
 
-def _flag(value: Any) -> bool:
+def _flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(Message("{0} is neither true nor false", repr(value)))
     return value
 
 
-def _version(value: Any) -> str:
+def _version(value: object) -> str:
     if str(value) not in ("1", "2"):
         raise ValueError(Message("{0} is not a version of TensorFlow. Write 1 or 2", repr(value)))
     return str(value)
 
 
-def _jobs(value: Any) -> int:
+def _jobs(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(Message("{0} is not an integer", repr(value)))
     return check_jobs(value)

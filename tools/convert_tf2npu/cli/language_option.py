@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import Any, Mapping, Sequence
+from typing import Mapping, Sequence, TextIO
 
 from ..report.language import ENGLISH, Language
 
@@ -28,7 +28,7 @@ def language(arguments: Sequence[str], environment: Mapping[str, str]) -> Langua
     return Translation("zh-CN", read_catalogue(name))
 
 
-def make_writable(say: Language, *streams: Any) -> None:
+def make_writable(say: Language, *streams: TextIO) -> None:
     """Let streams whose encoding lacks the letters of a language write UTF-8: people asked for this language."""
     for stream in streams:
         if say is not ENGLISH and isinstance(stream, io.TextIOWrapper):

@@ -6,7 +6,7 @@ It reads strings, integers, booleans and arrays of strings in that table, and ig
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Match, Pattern
 
 from ..files.message import Message
 
@@ -36,7 +36,7 @@ class TomlError(ValueError):
         super().__init__(Message("{0} (at line {1})", message, line))
 
 
-def read_table(text: str, *names: str) -> dict[str, Any]:
+def read_table(text: str, *names: str) -> dict[str, object]:
     """Return the keys and values of a table.
 
     Args:
@@ -66,8 +66,8 @@ def read_table(text: str, *names: str) -> dict[str, Any]:
     return _pairs(text, end.end())
 
 
-def _pairs(text: str, at: int) -> dict[str, Any]:
-    table: dict[str, Any] = {}
+def _pairs(text: str, at: int) -> dict[str, object]:
+    table: dict[str, object] = {}
     while True:
         at = _match(_SPACE_AND_LINES, text, at)
         if at == len(text) or text[at] == "[":
@@ -85,7 +85,7 @@ def _pairs(text: str, at: int) -> dict[str, Any]:
         at = end.end()
 
 
-def _value(text: str, at: int) -> tuple[Any, int]:
+def _value(text: str, at: int) -> tuple[object, int]:
     found = _VALUE.match(text, at)
     if found is None or text.startswith(('"""', "'''"), at):
         raise TomlError("expected a string, an integer, true, false, or an array of strings", _line(text, at))
@@ -122,7 +122,7 @@ def _string(literal: str, text: str, at: int) -> str:
     if literal[0] == "'":
         return literal[1:-1]
 
-    def unescaped(match: Any) -> str:
+    def unescaped(match: Match[str]) -> str:
         code = match.group(1) or match.group(2)
         if not code and match.group(3) not in _ESCAPED:
             raise TomlError(Message("{0} is not a valid escape", match.group()), _line(text, at))
@@ -131,8 +131,10 @@ def _string(literal: str, text: str, at: int) -> str:
     return _ESCAPE.sub(unescaped, literal[1:-1])
 
 
-def _match(pattern: Any, text: str, at: int) -> int:
-    return pattern.match(text, at).end()
+def _match(pattern: Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    assert found is not None  # each pattern matches the empty text, too
+    return found.end()
 
 
 def _line(text: str, at: int) -> int:

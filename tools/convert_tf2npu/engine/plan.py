@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..analysis.keras_backends import has_other_backend
 from ..analysis.keras_package import imports_keras
@@ -168,7 +168,7 @@ def _version(context: Context) -> str:
     return "2" if is_two(context) else "1" if is_of_graphs(context) else ""
 
 
-def _has_all(settings: Settings, needs: dict[str, Any]) -> bool:
+def _has_all(settings: Settings, needs: dict[str, object]) -> bool:
     return all(getattr(settings, name) == value for name, value in needs.items())
 
 

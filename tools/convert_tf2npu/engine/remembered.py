@@ -49,12 +49,12 @@ def question(options: Sequence[object], paths: Iterable[str]) -> Question | None
     return Question(made.hexdigest(), tuple(changed_ns))
 
 
-def _add(made: Any, part: bytes) -> None:
+def _add(made: hashlib.blake2b, part: bytes) -> None:
     made.update(b"%d:" % len(part))
     made.update(part)
 
 
-def _add_file(made: Any, path: str, name: str) -> int:
+def _add_file(made: hashlib.blake2b, path: str, name: str) -> int:
     """Add the name and content of a file to a digest, and return the time of its last change."""
     _add(made, name.encode("utf-8", "surrogateescape"))
     with open(path, "rb", buffering=0) as stream:
@@ -155,10 +155,9 @@ def _checksum(content: Iterable[bytes]) -> bytes:
     return made.hexdigest().encode("ascii")
 
 
-def _said(result: FileResult) -> Any:
+def _said(result: FileResult) -> object:
     """Return a result for JSON, with the number of its new bytes."""
-    new, *more = plain(result)
-    return 0 if result == UNTOUCHED else [None if new is None else len(new), *more]
+    return 0 if result == UNTOUCHED else [None if result.new is None else len(result.new), *plain(result)[1:]]
 
 
 def _results(said: list[Any], new: bytes) -> list[FileResult]:

@@ -126,7 +126,7 @@ def by_place(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple(sorted(diagnostics, key=lambda d: (d.cell,) + d))
 
 
-def plain(result: FileResult) -> list[Any]:
+def plain(result: FileResult) -> list[object]:
     """Return a result as lists of JSON values, and bytes."""
     return [
         result.new,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Iterable, Iterator
+from typing import Iterable, Iterator
 
 from .. import __version__
 from ..engine.results import CHANGE, FINDING, ApiCall, Calls, Diagnostic
@@ -24,7 +24,7 @@ def to_json(report: Report) -> Iterator[str]:
     yield "\n}\n"
 
 
-def _lines(entries: Iterable[Any]) -> Iterator[str]:
+def _lines(entries: Iterable[object]) -> Iterator[str]:
     before = "[\n"
     for entry in entries:
         yield before + json.dumps(entry)
@@ -32,7 +32,7 @@ def _lines(entries: Iterable[Any]) -> Iterator[str]:
     yield "[]" if before == "[\n" else "\n]"
 
 
-def _fields(report: Report) -> Iterator[tuple[str, Any]]:
+def _fields(report: Report) -> Iterator[tuple[str, str | int | dict[str, object] | Iterable[object]]]:
     yield "schema_version", SCHEMA_VERSION
     yield "tool", "convert_tf2npu"
     yield "tool_version", __version__
@@ -88,7 +88,7 @@ def _calls(calls: Calls) -> dict[str, int]:
     return {"total": calls.total, "fine": calls.fine, "rewritten": calls.rewritten, "left": calls.left}
 
 
-def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
+def _diagnostic(diagnostic: Diagnostic) -> dict[str, object]:
     return {
         "kind": diagnostic.kind,
         "code": diagnostic.code,
@@ -99,7 +99,7 @@ def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
     }
 
 
-def _api(use: ApiUse) -> dict[str, Any]:
+def _api(use: ApiUse) -> dict[str, object]:
     return {
         "name": use.name,
         "support": use.status,
@@ -111,5 +111,5 @@ def _api(use: ApiUse) -> dict[str, Any]:
     }
 
 
-def _place(number: int, call: ApiCall) -> list[Any]:
+def _place(number: int, call: ApiCall) -> list[object]:
     return [number, call.cell or None, call.line, call.col, call.outcome]

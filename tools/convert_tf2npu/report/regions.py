@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..engine.results import Diagnostic
 from ..syntax.notebook import CellPlaces
 from ..syntax.source import SourceError
@@ -27,7 +25,7 @@ class Regions:
             except SourceError:
                 pass  # no notebook any more: its diagnostics get the first line
 
-    def of(self, diagnostic: Diagnostic) -> dict[str, Any]:
+    def of(self, diagnostic: Diagnostic) -> dict[str, object]:
         """Return the SARIF region of a diagnostic: a dotted name, a character, or a line."""
         if not diagnostic.line:
             return {"startLine": 1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from typing import Any, Dict, Iterator
+from typing import Dict, Iterator
 
 from .. import __version__
 from ..engine.results import CHANGE, ERROR, FINDING, Diagnostic
@@ -16,7 +16,7 @@ from .text import message, on_cpu, place
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVEL = {CHANGE: "note", FINDING: "warning", ERROR: "error"}
-_Json = Dict[str, Any]
+_Json = Dict[str, object]
 
 
 def to_sarif(report: Report) -> Iterator[str]:

@@ -28,7 +28,7 @@ offset and the message of each finding.
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..files.message import Message
 from ..project.context import Context
@@ -51,7 +51,7 @@ class Rule(NamedTuple):
         return (self.module.__doc__ or "").strip()
 
     @property
-    def needs(self) -> dict[str, Any]:
+    def needs(self) -> dict[str, object]:
         """The settings that the rule requires."""
         return dict(getattr(self.module, "NEEDS", {}))
 

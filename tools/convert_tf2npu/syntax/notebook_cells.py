@@ -63,7 +63,7 @@ class Cell(NamedTuple):
         return first[: len(first) - len(first.lstrip(" \t"))]
 
 
-def load(raw: bytes) -> tuple[str, Any]:
+def load(raw: bytes) -> tuple[str, dict[str, Any]]:
     try:
         text = raw.decode("utf-8")
         content = json.loads(text[1:] if text.startswith("\ufeff") else text)
@@ -86,7 +86,7 @@ def load(raw: bytes) -> tuple[str, Any]:
     return text, content
 
 
-def is_python(content: Any) -> bool:
+def is_python(content: dict[str, Any]) -> bool:
     metadata = content.get("metadata")
     for key, name in (("kernelspec", "language"), ("language_info", "name")):
         part = metadata.get(key) if isinstance(metadata, dict) else None
@@ -96,7 +96,7 @@ def is_python(content: Any) -> bool:
     return True
 
 
-def read_cells(text: str, content: Any) -> list[Cell]:
+def read_cells(text: str, content: dict[str, Any]) -> list[Cell]:
     start = 1 if text.startswith("\ufeff") else 0
     cells_at = [span for key, span in members(text, start) if key == "cells"][-1]
     found: list[Cell] = []

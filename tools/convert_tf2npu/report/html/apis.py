@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Iterator
+from typing import Iterator
 
 from ..api_table import ApiUse
 from ..language import Language
@@ -103,7 +103,7 @@ def _places(report: Report) -> str:
         ]
         for use in report.apis
     ]
-    listed: list[Any] = []
+    listed: list[object] = []
     for file, numbers in zip(report.files, lines):
         if numbers:
             text = file.text() if with_source else None

@@ -1,0 +1,56 @@
+"""The settings of a recording that have parts: deliberate changes, and tensors that are written as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Mapping, Sequence, Tuple
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
+
+Place = Tuple[str, int, int]  # path from the current folder, first and last line
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The deliberate changes of a run.
+
+    Attributes:
+        places: code of a rule -> statements in which it changes something that training computes.
+        batches: function and number of each batching call that drops the last partial batch; None to note the changes
+            that the script has, and make none.
+        input: True if an NPUEstimator makes the training input static.
+        float32: True if no layer of Keras computes in 16 bits.
+        library: True to take tf.keras in place of the package keras.
+    """
+
+    places: Mapping[str, Sequence[Place]] = field(default_factory=dict)
+    batches: Sequence[tuple[str, int]] | None = None
+    input: bool = False
+    float32: bool = False
+    library: bool = False
+
+    def to_json(self) -> JsonObject:
+        """Return it for the manifest of a recording, which another machine reads: without places."""
+        if self.batches is None:
+            return {"places": {}}
+        batches = [[function, number] for function, number in self.batches]
+        changes = {"input": self.input, "float32": self.float32, "library": self.library}
+        return {"places": {}, "batches": batches, **changes}
+
+    @classmethod
+    def from_json(cls, found: JsonObject | None) -> Changes | None:
+        """Return what to_json() made."""
+        if found is None:
+            return None
+        batches = [(function, number) for function, number in found["batches"]] if "batches" in found else None
+        return cls(**{**found, "batches": batches})
+
+
+@dataclass(frozen=True)
+class WholeTensors:
+    """The tensors that are written as they are: steps and kinds, and the bytes that all may take."""
+
+    steps: Sequence[int]
+    kinds: Sequence[str]
+    most_bytes: float
