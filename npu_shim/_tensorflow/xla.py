@@ -31,8 +31,7 @@ from npu_shim._host import host_env
 from npu_shim._tensorflow import allocator, tf_api, tf_functions, tf_gradients, tf_graph
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.tf_functions import GraphFunction
-    from npu_shim._tensorflow.types import DType, Function, Structure, Tensor
+    from npu_shim._tensorflow.types import DType, Function, GraphFunction, Structure, Tensor
 
     DTypes = Tuple[DType, ...]
 
