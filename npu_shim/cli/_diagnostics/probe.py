@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Mapping
 
 from npu_shim._host import host_env
 from npu_shim._host.packages import install_command
+from npu_shim.cli._diagnostics import card_steps
 from npu_shim.import_hook.tool import package_root
 
 if TYPE_CHECKING:
@@ -83,11 +84,7 @@ def _reason(done: subprocess.CompletedProcess[bytes], found: JsonObject) -> str:
 
 
 def main() -> None:
-    """Import TensorFlow, then fit w in (2 w - 6)^2 with one step of gradient descent from w = 0.
-
-    Each fact is printed at once as a line of JSON. With a learning rate of 1/8
-    and the gradient -24, the step leads to w = 3, where the loss is 0.
-    """
+    """Import TensorFlow, then train one step. Each fact is printed at once as a line of JSON."""
     begin = time.time()
     import tensorflow as tf
 
@@ -97,7 +94,6 @@ def main() -> None:
 
     from npu_shim._host import host_device
     from npu_shim._tensorflow import tf_api
-    from npu_shim.config.session import session_config
 
     _print_facts(
         tensorflow=tf.__version__,
@@ -112,13 +108,7 @@ def main() -> None:
     _print_facts(device={"kind": found.kind, "reason": found.reason, "unused_card": host_device.unused_card(found)})
     device = host_device.resolve()
     begin = time.time()
-    with tf.Graph().as_default(), tf_api.v1.Session(config=session_config()) as session:
-        w = tf_api.v1.get_variable("w", [], tf.float32, tf_api.v1.zeros_initializer())
-        loss = tf.square(2.0 * w - 6.0)
-        step = tf_api.v1.train.GradientDescentOptimizer(0.125).minimize(loss)
-        session.run(tf_api.v1.global_variables_initializer())
-        session.run(step)
-        value = float(session.run(w))
+    value = card_steps.trained()
     if abs(value - 3.0) > 1e-3:
         raise RuntimeError(f"a step of gradient descent on {device.kind} led to {value!r} instead of 3.0")
     _print_facts(trained_on=device.kind, step_seconds=round(time.time() - begin, 2))
