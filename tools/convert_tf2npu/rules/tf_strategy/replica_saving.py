@@ -8,7 +8,7 @@ rank 0 only or give each rank a folder of its own:
 * Other calls: pass the folder on rank 0 and None on the other ranks, or put the call under
   ``if get_rank_id() == 0:``.
 
-The rule reports one finding for each file.
+The rule reports one finding for each file. An Estimator that a file only exports saves no checkpoints.
 
 Options: -d tf_strategy
 
@@ -45,6 +45,16 @@ Reported::
     model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
     model.fit(images, labels)
     model.save_weights('weights.h5')
+
+Untouched::
+
+    import tensorflow.compat.v1 as tf
+    from npu_shim.npu_init import npu_run_config_init
+
+    estimator = tf.estimator.tpu.TPUEstimator(
+        model_fn, config=npu_run_config_init(run_config=run_config), use_tpu=False, eval_on_tpu=False,
+        export_to_tpu=False)
+    estimator.export_saved_model(FLAGS.export_dir, serving_input_fn)
 
 Untouched::
 
@@ -117,7 +127,7 @@ def check_file(context: Context) -> Iterator[Result]:
 def _fix(context: Context, call: Call) -> str | None:
     """Return the fix for a call that saves checkpoints, or None for other calls."""
     node, name = call.node, context.resolve(call.node.func, call.where) or ""
-    if name in _ESTIMATORS and any(keyword.arg in _FOLDER for keyword in node.keywords):
+    if name in _ESTIMATORS and any(keyword.arg in _FOLDER for keyword in node.keywords) and not _only_exports(context):
         return Message("In its run configuration pass save_checkpoints_steps=100 {0} 0", _FIRST)
     if name in _CALLS:
         bound = bind(node, _CALLS[name])
@@ -130,6 +140,11 @@ def _fix(context: Context, call: Call) -> str | None:
     if _saves_session(context, call) or _saves_model(context, call, name):
         return Message("Write if get_rank_id() == 0: {0}", one_line(context.source.segment(node)))
     return None
+
+
+def _only_exports(context: Context) -> bool:
+    text = context.source.text
+    return has_words(text, (".export_saved",)) and not has_words(text, (".train(", "train_and_evaluate", "TrainSpec"))
 
 
 def _saves_session(context: Context, call: Call) -> bool:
