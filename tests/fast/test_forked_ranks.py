@@ -114,9 +114,14 @@ print(json.dumps({
 
 
 @pytest.mark.parametrize(
-    "command", [("scripts/a.py", "--x", "1"), ("-m", "scripts.a", "-m", "2")], ids=["file", "module"]
+    "command",
+    [("scripts/a.py", "--x", "1"), ("-m", "scripts.a", "-m", "2"), ("scripts", "3")],
+    ids=["file", "module", "folder"],
 )
-def test_a_forked_rank_looks_like_a_new_python(command: tuple[str, ...], launch: Launch) -> None:
+def test_a_forked_rank_looks_like_a_new_python(
+    command: tuple[str, ...], launch: Launch, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "scripts" / "__main__.py").write_text(STATE)
     new, forked = (launch(STATE, *command, preload=preload) for preload in (False, True))
     assert (new.code, forked.code) == (0, 0), new.error + forked.error
     assert "plain" not in new.error + forked.error
