@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Callable, Iterator, Sequence
 
 from npu_shim._tensorflow.types import JsonObject, Value
+from npu_shim.distributed.ranktable.model import counted
 from npu_shim.rehearsal.sections import Section, to_html as sections_to_html, to_lines
 from npu_shim.rehearsal.web import Html, clean, page, section, verdict
 
@@ -57,14 +58,10 @@ def answers(result: JsonObject) -> list[str]:
         first = f"the profile {takes}: no step trace, so it counts as one step"
     else:
         span = f"median {step['median_ms']:.3f}, {step['shortest_ms']:.3f} to {step['longest_ms']:.3f}"
-        first = f"a step {takes}: {span}, {_steps(step['number'])} by {step['source']}"
-        first += f", without {_steps(step['left_out'])} before them" if step["left_out"] else ""
+        first = f"a step {takes}: {span}, {counted(step['number'], 'step')} by {step['source']}"
+        first += f", without {counted(step['left_out'], 'step')} before them" if step["left_out"] else ""
     found = result["findings"]
     return [first, f"first bottleneck: {_cost(found[0])}" if found else "no bottleneck costs 3 % of it"]
-
-
-def _steps(count: int) -> str:
-    return f"{count} {'steps' if count > 1 else 'step'}"
 
 
 def _cost(finding: JsonObject, colon: str = ",") -> str:

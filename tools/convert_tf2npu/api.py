@@ -19,27 +19,10 @@ from .syntax.edits import Edit
 if TYPE_CHECKING:
     from .engine.settings import Settings
 
-__all__ = [
-    "Configuration",
-    "Deliberate",
-    "Diagnostic",
-    "Edit",
-    "FileResult",
-    "UsageError",
-    "add_rule_arguments",
-    "configuration",
-    "deliberate_changes",
-    "deliberate_rules",
-    "html_page",
-    "html_text",
-    "imported_modules",
-    "main",
-    "names_of_unclear_support",
-    "print_line",
-    "print_results",
-    "rule_options",
-    "text_of",
-]
+__all__ = ["Configuration", "UsageError", "add_rule_arguments", "configuration", "main", "rule_options"]
+__all__ += ["Diagnostic", "Edit", "FileResult", "imported_modules", "text_of"]
+__all__ += ["Deliberate", "deliberate_changes", "deliberate_rules", "names_of_unclear_support"]
+__all__ += ["html_page", "html_text", "print_line", "print_results"]
 
 
 def main(arguments: list[str]) -> int:
