@@ -322,8 +322,7 @@ def _of_keras(context: Context, call: Call, name: str) -> Iterator[Result]:
         scales = not KERAS_OPTIMIZERS.isdisjoint(context.called.values())
         yield Finding(
             call.node,
-            "the NPU has its own mixed precision. Remove {0} and {1}",
-            last_part(name),
+            "the NPU has its own mixed precision. Remove this call and {0}",
             _mixed_precision(context, not scales),
         )
 
