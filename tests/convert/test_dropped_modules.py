@@ -12,7 +12,7 @@ from convert_tf2npu.project.module_cache import LRU
 from convert_tf2npu.project.project import Project
 from convert_tf2npu.semantics.module_index import Module
 from convert_tf2npu.semantics.resolved_name import ResolvedName
-from convert_tf2npu.semantics.stars import binds, starred
+from convert_tf2npu.semantics.stars import star_binds, starred_name
 
 OTHER = "import tensorflow as tf\nfrom tensorflow import keras\nclass Base(tf.Session):\n    pass\n"
 MODULES = {
@@ -66,8 +66,8 @@ def test_names_are_the_same_after_the_tree_was_dropped(what: str, tmp_path: path
     for name in NAMES:
         made = ResolvedName("", str(path))
         assert let_go.attribute(made, name) == read.attribute(made, name), name
-        assert starred(let_go, str(path), name) == starred(read, str(path), name), name
-        assert binds(let_go, str(path), name) == (name in module.names.module.bindings), name
+        assert starred_name(let_go, str(path), name) == starred_name(read, str(path), name), name
+        assert star_binds(let_go, str(path), name) == (name in module.names.module.bindings), name
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from convert_tf2npu.semantics.resolved_name import NameKind, ResolvedName, agreed
+from convert_tf2npu.semantics.resolved_name import NameKind, ResolvedName, common_name
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_module_of_the_project_is_no_definition_in_it() -> None:
 
 def test_two_ways_to_one_thing_agree_and_two_things_do_not() -> None:
     plain, v1 = ResolvedName("tensorflow.Session"), ResolvedName("tensorflow.compat.v1.Session")
-    assert agreed({plain, v1}) == v1
-    assert agreed({plain, ResolvedName("tensorflow.Graph")}) is None
-    assert agreed({plain, None}) is None and agreed({plain}) == plain and agreed(set()) is None
-    assert agreed({ResolvedName("Session", "/a.py"), ResolvedName("Session", "/b.py")}) is None
+    assert common_name({plain, v1}) == v1
+    assert common_name({plain, ResolvedName("tensorflow.Graph")}) is None
+    assert common_name({plain, None}) is None and common_name({plain}) == plain and common_name(set()) is None
+    assert common_name({ResolvedName("Session", "/a.py"), ResolvedName("Session", "/b.py")}) is None

@@ -102,12 +102,12 @@ def imported_modules(raw: bytes, path: str) -> Iterator[str]:
         raw: the bytes of the file.
         path: its path. One that ends with ``.ipynb`` is a notebook.
     """
-    from .project.import_statements import all_statements_in, joined, text_of as text_of_lines
+    from .project.import_statements import all_statements_in, dotted_name, text_of as text_of_lines
 
     for module, name in all_statements_in(text_of_lines(raw, path)):
         yield module
         if name not in ("", "*"):  # may be a module too
-            yield joined(module, name)
+            yield dotted_name(module, name)
 
 
 class Deliberate(NamedTuple):

@@ -21,7 +21,7 @@ class Read(NamedTuple):
     where: Where
 
 
-def reads(names: Names, steps: list[ast.Call]) -> Iterator[Read]:
+def reads_of_batches(names: Names, steps: list[ast.Call]) -> Iterator[Read]:
     """Yield the calls that take what some training steps get, in their arguments or before them."""
     for step in steps:
         where = names.place(step)
@@ -45,7 +45,7 @@ def _read(node: ast.AST, where: Where) -> Iterator[Read]:
         yield Read(node, function.value, where)
 
 
-def iterated(node: ast.AST) -> ast.expr | None:
+def argument_of_iter(node: ast.AST) -> ast.expr | None:
     """Return x of ``iter(x)``; None for another expression."""
     is_iter = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "iter"
     return node.args[0] if isinstance(node, ast.Call) and is_iter and len(node.args) == 1 else None
@@ -58,5 +58,5 @@ def is_iterator(node: ast.expr, where: Where, names: Names) -> bool:
 
 
 def _is_of_dataset(origin: Origin) -> bool:
-    inner = iterated(origin.node)
+    inner = argument_of_iter(origin.node)
     return inner is not None and is_dataset(inner, origin.where, origin.names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, NamedTuple
 
-from ..project.import_statements import joined
+from ..project.import_statements import dotted_name
 from ..project.outlines import ALL, CALL, Import, Outline, code_of, outline_of
 from ..semantics.module_index import ModuleIndex
 
@@ -119,7 +119,7 @@ class _Linked:
 
     def _mention_imported(self, imported: Import, rest: str, is_value: bool) -> None:
         is_plain = not imported.name and imported.local == imported.module.partition(".")[0]  # import a.b binds a
-        dotted = imported.local if is_plain else joined(imported.module, imported.name)
+        dotted = imported.local if is_plain else dotted_name(imported.module, imported.name)
         whole = f"{dotted}.{rest}" if rest else dotted
         is_any = whole.endswith("." + ALL)
         origin = self._project.origin(whole[: -len(ALL) - 1] if is_any else whole, self._path)
@@ -158,7 +158,7 @@ def _exported(project: ModuleIndex, path: str, names: list[str], seen: set[Part]
     seen.add(part)
     imported = project.once(_imported, path)
     for statement in imported.get(names[0], ()):
-        dotted = joined(statement.module, statement.name) if statement.name else statement.module
+        dotted = dotted_name(statement.module, statement.name) if statement.name else statement.module
         origin = project.origin(".".join([dotted, *names[1:]]), path)
         home = _exported(project, *origin, seen) if origin else None
         if home:
@@ -185,7 +185,7 @@ def _loaded(project: ModuleIndex, path: str, imported: Import) -> Iterator[str]:
     dots = len(imported.module) - len(imported.module.lstrip("."))
     parts = imported.module[dots:].split(".")
     modules = ["." * dots + ".".join(parts[: end + 1]) for end in range(len(parts))]
-    modules += [joined(imported.module, imported.name)] if imported.name not in ("", ALL) else []
+    modules += [dotted_name(imported.module, imported.name)] if imported.name not in ("", ALL) else []
     for module in modules:
         file = project.find(module, path)
         if file:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 from typing import Iterable, Tuple, Union
 
-from ..semantics.mentions import Mention, attribute_mentions, mentions, name_mentions
+from ..semantics.mentions import Mention, mentions, reads_of_assigned_attribute, reads_of_assigned_name
 from ..semantics.module_index import Names
 from ..semantics.tf_types import DATASET_METHODS
 from ..syntax.expressions import constant, last_name
 from .dataset_reads import FLOWS_ON, HARMLESS, ITERATOR, READS, SHAPES, Use, Uses, phase_given
-from .phase_evidence import argument_pairs, handed_phase, is_call, is_in_tests
+from .phase_evidence import argument_pairs, is_call, is_in_tests, passed_phase
 from .phase_words import PREPARE, phase_in
 from .reading_loops import PEEK, UNKNOWN, kind_of_loop, kind_of_run, kind_of_step
 
@@ -192,9 +192,9 @@ class _Search:
             else:
                 self.complete = False
         elif isinstance(target, ast.Name):
-            self._follow_uses(name_mentions(target, names), sites, part)
+            self._follow_uses(reads_of_assigned_name(target, names), sites, part)
         elif isinstance(target, ast.Attribute):
-            self._follow_uses(attribute_mentions(target, names), sites, part)
+            self._follow_uses(reads_of_assigned_attribute(target, names), sites, part)
         elif isinstance(target, ast.Subscript) and isinstance(target.value, (ast.Name, ast.Attribute)):
             index_node = getattr(target.slice, "value", target.slice)
             key = (constant(index_node) or constant(target.slice) or (None,))[0]
@@ -220,7 +220,7 @@ class _Search:
             call = use.names.parents[use.node]
             if not (isinstance(call, ast.Call) and is_call(use)):
                 self.follow(use.node, use.names, self._with(sites, use.node, function, use.names), part)
-            elif self._only is None or handed_phase(function, call) == self._only:
+            elif self._only is None or passed_phase(function, call) == self._only:
                 self.follow(call, use.names, self._with(sites, call, function, use.names), part)
 
     def _with(
@@ -236,7 +236,7 @@ class _Search:
         if node is not loop.iter:  # type: ignore[attr-defined]
             return
         if part and isinstance(loop, ast.For) and isinstance(loop.target, ast.Name):  # for dataset in (a, b):
-            self._follow_uses(name_mentions(loop.target, names), sites, part[1:])
+            self._follow_uses(reads_of_assigned_name(loop.target, names), sites, part[1:])
         elif part or isinstance(loop, ast.AsyncFor):
             self.complete = False
         elif isinstance(loop, ast.For):

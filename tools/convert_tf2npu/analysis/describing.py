@@ -39,7 +39,7 @@ def describes_package(names: Names) -> bool:
     return not any(_is_of_project(names, node, where) for node, where in called + derived + decorating)
 
 
-def describes(project: ModuleIndex, path: str) -> bool:
+def file_describes_package(project: ModuleIndex, path: str) -> bool:
     """Return :func:`describes_package` for a file of a project."""
     raw = project.raw(path)
     is_near = any(word in raw for word in _WORDS) and _SETUP_OR_READER.search(raw)

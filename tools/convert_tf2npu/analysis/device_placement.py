@@ -105,7 +105,7 @@ def trains(context: Context) -> bool:
     """Return True if a file, or a file that it imports, updates variables, and not only predicts or converts."""
     project, path = context.names.project, context.names.path
     return trains_itself(context) or (
-        project is not None and bool(path) and one_updates(project, project.with_imports(path))
+        project is not None and bool(path) and any_updates_variables(project, project.with_imports(path))
     )
 
 
@@ -131,7 +131,7 @@ def never_trains(context: Context) -> bool:
     return not _one_calls(project, {*project.with_imports(path), *project.importers(path)}, _TRAINS)
 
 
-def one_updates(project: ModuleIndex, paths: Iterable[str]) -> bool:
+def any_updates_variables(project: ModuleIndex, paths: Iterable[str]) -> bool:
     """Return True if one of some files of a project updates variables."""
     return _one_calls(project, paths, _UPDATES)
 
@@ -167,7 +167,7 @@ def is_of_other_library(function: ast.Attribute, where: Where, names: Names) -> 
     return any(name is not None and name.split(".")[0] in _OTHERS for name in called)
 
 
-def first_call(context: Context, call: Call, names: frozenset[str], within: ast.AST, on_npu: bool = True) -> bool:
+def is_first_call(context: Context, call: Call, names: frozenset[str], within: ast.AST, on_npu: bool = True) -> bool:
     """Return True if a call is the first one of some names.
 
     Args:

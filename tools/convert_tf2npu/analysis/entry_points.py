@@ -16,7 +16,7 @@ from ..syntax.expressions import is_main_guard
 from ..tf_api.canonical_names import canonical
 from ..tf_api.v1_fate import NEW, V1, became
 from .command_functions import RUNNERS
-from .describing import describes
+from .describing import file_describes_package
 from .keras_training import TRAINING_METHODS
 from .near_frameworks import is_near_framework
 from .preamble import FLAGS, SETTINGS
@@ -71,7 +71,7 @@ def facts_of(names: Names) -> Facts:
     )
 
 
-def facts(project: ModuleIndex, path: str) -> Facts | None:
+def facts_of_file(project: ModuleIndex, path: str) -> Facts | None:
     """Return the facts of a file of a project, or None if it cannot be read."""
     module = project.module(path) if project.concerns(project.raw(path), path) else None
     return facts_of(module.names) if module else None
@@ -88,7 +88,7 @@ def facts_of_program(context: Context) -> Iterator[Facts]:
 def facts_in(project: ModuleIndex, paths: AbstractSet[str]) -> Iterator[Facts]:
     """Yield the facts of the files that can be read."""
     for path in paths:
-        facts_there = project.once(facts, path)
+        facts_there = project.once(facts_of_file, path)
         if facts_there is not None:
             yield facts_there
 
@@ -122,7 +122,7 @@ def _is_program(names: Names) -> bool:
     )
 
 
-def scripts_with(project: ModuleIndex, path: str) -> list[str]:
+def scripts_importing(project: ModuleIndex, path: str) -> list[str]:
     """Return the files that import a file, directly or not, and that no file imports.
 
     Tests and packages are left out, and so are scripts that install or document a package.
@@ -130,8 +130,8 @@ def scripts_with(project: ModuleIndex, path: str) -> list[str]:
     return [script for script in project.with_importers({path}) - {path} if project.once(_may_start, script)]
 
 
-def programs_with(project: ModuleIndex, path: str) -> list[str]:
-    """Return the files of :func:`scripts_with`, and those that others import and users start."""
+def programs_importing(project: ModuleIndex, path: str) -> list[str]:
+    """Return the files of :func:`scripts_importing`, and those that others import and users start."""
     return sorted(project.once(_programs).intersection(project.with_importers({path})) - {path})
 
 
@@ -149,7 +149,7 @@ def _may_start(project: ModuleIndex, path: str) -> bool:
 
 def _may_be(project: ModuleIndex, path: str) -> bool:
     words = set(re.split(r"[\W_]+", os.path.basename(path)))
-    return words.isdisjoint(("test", "init")) and not project.once(describes, path)
+    return words.isdisjoint(("test", "init")) and not project.once(file_describes_package, path)
 
 
 def _calls_at_top(names: Names) -> Iterator[Call]:

@@ -82,7 +82,7 @@ def form_of_function(function: Function, names: Names) -> str | None:
         x/2 (1 + erf(x / sqrt(2))), None for anything else.
     """
     argument = argument_name(function, names)
-    body = statements(function.node)
+    body = body_of(function.node)
     if argument is None or not body:
         return None
     return _known(lambda x: _run(body, argument, x, function, names))
@@ -112,7 +112,7 @@ def argument_name(function: Function, names: Names) -> str | None:
     return required[0].arg if len(required) == 1 else None
 
 
-def statements(node: ast.AST) -> list[ast.AST]:
+def body_of(node: ast.AST) -> list[ast.AST]:
     """Return the statements of a function without its docstring, or the expression of a lambda."""
     if isinstance(node, ast.Lambda):
         return [node.body]

@@ -11,7 +11,7 @@ from ..semantics.module_index import ClassDefinition
 from ..semantics.value_flow import origins
 from ..syntax.expressions import constant, last_name
 from .array_rows import integer_of, rows_of
-from .slices import Slice, bound_value, slice_of
+from .slices import Slice, slice_of, value_of_argument
 
 _AROUND = ("enumerate", "tqdm", "zip")
 _SEQUENCES = frozenset({"tensorflow.keras.utils.Sequence", "tensorflow.keras.utils.PyDataset"})
@@ -33,7 +33,7 @@ def yielded_slice(context: Context, call: ast.Call) -> Slice | None:
         if isinstance(node, ast.Yield) and node.value is not None:
             at = Call(call, names.place(node))
             for part in _elements(node.value):
-                piece = slice_of(context, at, bound_value(context, at, part))
+                piece = slice_of(context, at, value_of_argument(context, at, part))
                 if piece is not None:
                     return piece
     return None
@@ -50,7 +50,7 @@ def _elements(value: ast.expr) -> Iterator[ast.expr]:
 def uneven_parts(context: Context, call: Call, value: ast.expr) -> bool:
     """Return True if a loop takes a value from ``numpy.array_split``, whose parts may have two lengths."""
     over = _iterated(context, call, value)
-    split = bound_value(context, call, over) if over is not None else None
+    split = value_of_argument(context, call, over) if over is not None else None
     if not isinstance(split, ast.Call) or context.called.get(split) != "numpy.array_split" or len(split.args) < 2:
         return False
     rows, parts = rows_of(context, split.args[0], call.where), integer_of(context, split.args[1], call.where)

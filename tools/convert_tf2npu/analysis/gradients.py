@@ -147,7 +147,7 @@ def averaged_where_applied(context: Context) -> list[Applied]:
     ]
 
 
-def averages(context: Context, call: ast.Call) -> bool:
+def averages_gradients(context: Context, call: ast.Call) -> bool:
     """Return True if a call that computes gradients averages them itself, or will do so."""
     if last_name(call.func) == "compute_gradients":
         return not _all_only_apply(context, call, context.names.place(call))

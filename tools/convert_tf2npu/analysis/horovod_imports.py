@@ -34,7 +34,7 @@ class Imported(NamedTuple):
     @property
     def is_shared(self) -> bool:
         """True for a name of all frameworks."""
-        part = part_of(self.name)
+        part = framework_of(self.name)
         return part in _SHARED or part.startswith("_")
 
     @property
@@ -43,7 +43,7 @@ class Imported(NamedTuple):
         return is_foreign(self.name)
 
 
-def part_of(name: str) -> str:
+def framework_of(name: str) -> str:
     """Return ``tensorflow`` of ``horovod.tensorflow.rank``; the empty string for ``horovod``."""
     return (name.split(".") + [""])[1]
 
@@ -52,7 +52,7 @@ def is_foreign(name: str) -> bool:
     """Return True if a name of Horovod belongs to another framework, or starts processes."""
     if is_data_service(name):
         return True
-    part = part_of(name)
+    part = framework_of(name)
     return not (part in _FRAMEWORKS or part in _SHARED or part.startswith("_"))
 
 
@@ -63,7 +63,7 @@ def is_data_service(name: str) -> bool:
 
 def is_of_other_framework(context: Context, imports: list[Imported]) -> bool:
     """Return True for a file with imports of Horovod for PyTorch or MXNet, and none of TensorFlow."""
-    parts = {part_of(imported.name) for imported in imports}
+    parts = {framework_of(imported.name) for imported in imports}
     if parts.isdisjoint(("torch", "mxnet")) or not parts.isdisjoint(_FRAMEWORKS):
         return False
     names = context.names

@@ -90,7 +90,7 @@ def is_shown(context: Context, node: ast.AST) -> bool:
     names = context.names
     statement = next((p for p in names.ancestors(node) if isinstance(p, ast.stmt)), None)
     if isinstance(statement, ast.For):
-        return prints(statement.body)
+        return only_prints(statement.body)
     if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
         return False
     word, where = statement.targets[0].id, names.places[statement]
@@ -140,10 +140,10 @@ def _is_loop_that_shows(context: Context, use: ast.Name, where: Where) -> bool:
         )
     if not isinstance(loop, ast.For) or not any(use is inner for inner in ast.walk(loop.iter)):
         return False
-    return prints(loop.body)
+    return only_prints(loop.body)
 
 
-def prints(body: list[ast.stmt]) -> bool:
+def only_prints(body: list[ast.stmt]) -> bool:
     """Return True if the body of a loop only prints or draws."""
     calls = [inner for statement in body for inner in ast.walk(statement) if isinstance(inner, ast.Call)]
     names = [(getattr(call.func, "id", ""), getattr(call.func, "attr", "")) for call in calls]

@@ -7,7 +7,7 @@ from typing import Iterator
 
 from ..semantics.module_index import ModuleIndex, Names
 from ..syntax.expressions import constant, last_name, last_part
-from .entry_points import scripts_with
+from .entry_points import scripts_importing
 
 _VARIABLE = "KERAS_BACKEND"
 _WORDS = (_VARIABLE.encode("ascii"), b"set_backend")
@@ -41,7 +41,7 @@ def has_other_backend(names: Names) -> bool:
         return bool(names.once(other_backends))
     if not project.once(_choosing):
         return False
-    scripts = scripts_with(project, names.path) or [names.path]
+    scripts = scripts_importing(project, names.path) or [names.path]
     return all(project.once(_has_other_backend, script) for script in scripts)
 
 

@@ -14,7 +14,7 @@ from ..syntax.expressions import constant
 from ..tf_api.canonical_names import canonical
 from .opening import opens_device
 from .optimizers import MADE, is_keras, role
-from .program_start import first_works
+from .program_start import first_working_statements
 
 KERAS = tuple("tensorflow.keras.mixed_precision." + path for path in ("", "experimental."))
 KERAS_OPTIMIZERS = frozenset(home + "LossScaleOptimizer" for home in KERAS)
@@ -68,7 +68,7 @@ def _is_setting(context: Context, call: Call) -> bool:
     parents = context.names.parents
     return any(
         parents.get(statement) is parents.get(first) and statement.lineno < first.lineno
-        for first in first_works(context)
+        for first in first_working_statements(context)
     )
 
 

@@ -9,7 +9,7 @@ from ..syntax.expressions import is_main_guard, last_name
 from .describing import describes_package
 from .device_placement import in_test
 from .entry_points import SWITCHES, is_started
-from .program_start import first_work
+from .program_start import first_working_statement
 from .tensorflow_evidence import ENABLING, OPEN
 from .tensorflow_version import Version, verdict
 
@@ -30,7 +30,7 @@ def opens_for_both(context: Context) -> bool:
     """
     if not starts_training(context) or verdict(context).version != Version.BOTH:
         return False
-    first = first_work(context)
+    first = first_working_statement(context)
     names = context.names
     switches = _switches(context)
     return (

@@ -10,7 +10,7 @@ from ..semantics.call_sites import default_of
 from ..semantics.model import Binding, Where
 from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.signatures import bind
-from ..semantics.tf_types import Type, inherited, made_by
+from ..semantics.tf_types import Type, type_of_result, type_of_subclass
 from ..semantics.value_flow import Origin, origins
 from ..syntax.expressions import constant, is_none, last_part
 from ..tf_api.canonical_names import canonical
@@ -117,7 +117,7 @@ def is_keras(call: ast.Call, where: Where, names: Names) -> bool:
     """Return True if a call that has a role creates a Keras optimizer, not one of tf.train."""
     called = {origin.resolve() for origin in origins(call.func, where, names)} | {names.resolve(call.func, where)}
     return not any(
-        name is not None and (made_by(name) == Type.OPTIMIZER or name.startswith(("tensorflow.train.", NPU)))
+        name is not None and (type_of_result(name) == Type.OPTIMIZER or name.startswith(("tensorflow.train.", NPU)))
         for name in called
     )
 
@@ -142,7 +142,7 @@ def is_optimizer_class(name: str) -> bool:
     if last in _NO_CLASSES or name in _AROUND or name in _AVERAGING:
         return False
     return (
-        made_by(name) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
+        type_of_result(name) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
         or name.startswith(_MORE)
         and last[:1].isupper()
         and ".schedules." not in name
@@ -170,7 +170,7 @@ def _role_of_callee(origin: Origin, call: ast.Call, around: frozenset[ast.AST] =
             return None
         around |= {origin.node}
         inner = origins(origin.node.args[0], origin.where, origin.names)
-        roles = {_role_of_callee(each, call, around) for each in inner if each.node not in around}
+        roles = {_role_of_callee(callee, call, around) for callee in inner if callee.node not in around}
         return roles.pop() if len(roles) == 1 else None
     return _role_of_name(name, call) if name else None
 
@@ -187,7 +187,7 @@ def _gets_class(call: ast.Call, origin: Origin) -> bool:
 def is_subclass(its_class: Class) -> bool:
     """Return True if a class of the project derives from an optimizer of TensorFlow."""
     return any(
-        inherited(name) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER) or is_optimizer_class(name)
+        type_of_subclass(name) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER) or is_optimizer_class(name)
         for name in its_class.names.ancestry(its_class.node)
     )
 
@@ -216,7 +216,7 @@ def averages_with_mpi(its_class: Class) -> bool:
     )
 
 
-def made_with_mpi(call: ast.Call, where: Where, names: Names) -> bool:
+def is_mpi_optimizer(call: ast.Call, where: Where, names: Names) -> bool:
     """Return True if a call creates an optimizer of such a class."""
     definition = names.definition(call.func, where)
     return (
@@ -224,7 +224,7 @@ def made_with_mpi(call: ast.Call, where: Where, names: Names) -> bool:
     )
 
 
-def already_wrapped(names: Names) -> dict[Key, str]:
+def wrapped_optimizers(names: Names) -> dict[Key, str]:
     """Return the optimizers that must not be wrapped where they are created.
 
     They are passed to code that averages their gradients, or to an optimizer that does not use their gradients.

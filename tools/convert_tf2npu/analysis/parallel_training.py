@@ -98,13 +98,13 @@ def training_functions(context: Context) -> frozenset[str]:
     return steps
 
 
-def trains(body: Iterable[ast.AST], functions: frozenset[str]) -> list[ast.Call]:
+def training_calls(body: Iterable[ast.AST], functions: frozenset[str]) -> list[ast.Call]:
     """Return the calls in some statements that apply gradients, or call one of some functions."""
     return [
         node
         for statement in body
         for node in ast.walk(statement)
-        if isinstance(node, ast.Call) and (applies(node) or last_name(node.func) in functions)
+        if isinstance(node, ast.Call) and (is_application(node) or last_name(node.func) in functions)
     ]
 
 
@@ -164,17 +164,17 @@ def is_default_strategy(names: Names, call: ast.Call, name: str) -> bool:
     )
 
 
-def applies(node: ast.Call) -> bool:
+def is_application(node: ast.Call) -> bool:
     """Return True for a call of apply_gradients or minimize."""
     return isinstance(node.func, ast.Attribute) and node.func.attr in _APPLIES
 
 
 def _applies_itself(names: Names) -> bool:
-    return any(applies(call.node) and not of_keras_fit(names, call.node) for call in names.calls)
+    return any(is_application(call.node) and not in_train_step(names, call.node) for call in names.calls)
 
 
 def _appliers(names: Names) -> frozenset[str]:
-    return frozenset(name for call in names.calls if applies(call.node) for name in _around(names, call.node))
+    return frozenset(name for call in names.calls if is_application(call.node) for name in _around(names, call.node))
 
 
 def _callers(names: Names, functions: frozenset[str]) -> frozenset[str]:
@@ -188,22 +188,22 @@ def _around(names: Names, node: ast.AST) -> Iterator[str]:
 
     Methods that Keras' fit() calls take no step of a loop.
     """
-    if of_keras_fit(names, node):
+    if in_train_step(names, node):
         return
     for parent in names.ancestors(node):
         if isinstance(parent, ast.FunctionDef):
             yield parent.name
             return
-        if isinstance(parent, ast.While) or isinstance(parent, ast.For) and not counts(parent.iter):
+        if isinstance(parent, ast.While) or isinstance(parent, ast.For) and not only_counts(parent.iter):
             return
 
 
-def counts(iterable: ast.expr) -> bool:
+def only_counts(iterable: ast.expr) -> bool:
     """Return True if a loop over an iterable only counts."""
     return isinstance(iterable, ast.Call) and last_name(iterable.func) in _COUNTS
 
 
-def of_keras_fit(names: Names, node: ast.AST) -> bool:
+def in_train_step(names: Names, node: ast.AST) -> bool:
     """Return True for code in the method train_step of a Keras model."""
     for parent in names.ancestors(node):
         owner = names.parents.get(parent)

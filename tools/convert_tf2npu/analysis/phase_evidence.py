@@ -54,7 +54,7 @@ class Phase(NamedTuple):
 OPEN = Phase(frozenset(), "nothing around it shows it", False)
 
 
-def known(phase: str | None, because: str) -> Phase:
+def phase_with_evidence(phase: str | None, because: str) -> Phase:
     """Return a phase with its evidence; no phase if it is None."""
     return Phase(frozenset({phase} if phase else ()), because)
 
@@ -75,13 +75,13 @@ def is_call(use: Mention) -> bool:
     )
 
 
-def handed_phase(function: ast.AST | None, call: ast.Call) -> str | None:
+def passed_phase(function: ast.AST | None, call: ast.Call) -> str | None:
     """Return the phase in the arguments of a call: ``is_training=True``, ``mode='eval'``."""
     phases = {argument_phase(name, value) for name, value in argument_pairs(function, call)} - {None}
     return phases.pop() if len(phases) == 1 else None
 
 
-def hands_on(function: ast.AST | None, call: ast.Call) -> bool:
+def passes_phase_on(function: ast.AST | None, call: ast.Call) -> bool:
     """Return True if a call passes on the phase of its caller: ``is_training=is_training``."""
     return any(
         isinstance(value, (ast.Name, ast.Attribute)) and is_switch(name) or name == "mode"

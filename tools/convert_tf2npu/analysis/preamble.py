@@ -144,7 +144,7 @@ def is_value(names: Names, node: ast.AST) -> bool:
     return _Preamble().is_value(names, node)
 
 
-def before_devices(names: Names, statements: Sequence[ast.stmt]) -> int:
+def last_device_setting(names: Names, statements: Sequence[ast.stmt]) -> int:
     """Return the index of the last statement that sets what TensorFlow fixes when it opens its devices; -1 without one.
 
     Only statements count before which no known call builds something: behind it, the setting fails or has no effect.
@@ -159,7 +159,7 @@ def before_devices(names: Names, statements: Sequence[ast.stmt]) -> int:
     return last
 
 
-def called_in(names: Names, statements: Iterable[ast.stmt]) -> set[str]:
+def names_called_in(names: Names, statements: Iterable[ast.stmt]) -> set[str]:
     """Return the names of the calls in statements, and in the functions and classes of the project that they call."""
     return {name for statement in statements for name in _called(names, statement, set())}
 

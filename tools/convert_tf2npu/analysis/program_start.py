@@ -7,14 +7,14 @@ import re
 from typing import Sequence
 
 from ..project.context import Context
-from ..project.import_statements import joined
+from ..project.import_statements import dotted_name
 from ..semantics.mentions import mentions
 from ..semantics.module_index import ModuleIndex, Names
 from ..syntax.expressions import is_literal, is_main_guard
 from .command_functions import RUNNERS, started_functions
-from .entry_points import scripts_with
+from .entry_points import scripts_importing
 from .host_work import PLAIN_MODULES
-from .preamble import BEFORE_DEVICES, before_devices, called_in, is_flag, is_harmless, is_value
+from .preamble import BEFORE_DEVICES, is_flag, is_harmless, is_value, last_device_setting, names_called_in
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Calls that make variables, which stay on the device of that time, or choose devices. Plain tensors are copied.
@@ -25,13 +25,13 @@ _BUILDERS = re.compile(
 _WITHOUT_TENSORFLOW = PLAIN_MODULES - {"tensorflow"} | {"IPython", "ipywidgets", "platform", "seaborn", "signal"}
 
 
-def first_work(context: Context) -> ast.stmt | None:
+def first_working_statement(context: Context) -> ast.stmt | None:
     """Return the statement, which may be in the function that the program starts; None unless there is exactly one."""
-    statements = first_works(context)
+    statements = first_working_statements(context)
     return statements[0] if len(statements) == 1 else None
 
 
-def first_works(context: Context) -> list[ast.stmt]:
+def first_working_statements(context: Context) -> list[ast.stmt]:
     """Return the statement, or those in the functions of which the program starts one, as the commands of click."""
     names = context.names
     first = _first(names, names.tree.body[_without_frameworks(names) :])
@@ -100,7 +100,7 @@ def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
         if is_harmless(names, statement) and not started_functions(names, statement):
             continue
         later = _until_main(body[index:])
-        behind = index + 1 + before_devices(names, later)
+        behind = index + 1 + last_device_setting(names, later)
         return _first(names, body[behind:]) if behind > index else statement
     return None
 
@@ -114,7 +114,7 @@ def _builds_on_import(names: Names, statement: ast.stmt) -> bool:
         imported = [alias.name for alias in statement.names]
     else:
         module = "." * statement.level + (statement.module or "")
-        imported = [module, *(joined(module, alias.name) for alias in statement.names)]
+        imported = [module, *(dotted_name(module, alias.name) for alias in statement.names)]
     files = {project.find(module, names.path) for module in imported} - {None, names.path}
     return any(project.once(_builds, path) for file in files if file for path in sorted(project.with_imports(file)))
 
@@ -126,7 +126,7 @@ def _builds(project: ModuleIndex, path: str) -> bool:
     if module is None:
         return False
     names = module.names
-    called = called_in(names, [s for s in names.tree.body if not is_main_guard(s)])
+    called = names_called_in(names, [s for s in names.tree.body if not is_main_guard(s)])
     return any(map(_BUILDERS.fullmatch, called)) and not any(map(BEFORE_DEVICES.fullmatch, called))
 
 
@@ -143,7 +143,9 @@ def _started(names: Names, statement: ast.stmt) -> Sequence[ast.stmt] | None:
         statement = statement.body[0]
     if isinstance(statement, ast.Assign):
         body = _body(names, getattr(statement.value, "func", None), statement)
-        is_main = body is not None and before_devices(names, body) >= 0 and _has_plain_arguments(names, statement.value)
+        is_main = (
+            body is not None and last_device_setting(names, body) >= 0 and _has_plain_arguments(names, statement.value)
+        )
         return body if is_main else None
     call = statement.value if isinstance(statement, ast.Expr) else None
     while isinstance(call, ast.Call):
@@ -201,7 +203,7 @@ def _body(names: Names, function: ast.AST | None, statement: ast.stmt) -> Sequen
         return None
     body = definition.node.body
     # The script that imports the function opens the device itself.
-    return None if _is_of_scripts(names, definition.node) and before_devices(names, body) < 0 else body
+    return None if _is_of_scripts(names, definition.node) and last_device_setting(names, body) < 0 else body
 
 
 def _is_of_scripts(names: Names, function: ast.FunctionDef) -> bool:
@@ -209,7 +211,7 @@ def _is_of_scripts(names: Names, function: ast.FunctionDef) -> bool:
     project = names.project
     if project is None or names.path not in project.paths or not project.importers(names.path):
         return False
-    others = {path for script in scripts_with(project, names.path) for path in project.with_imports(script)} - {
+    others = {path for script in scripts_importing(project, names.path) for path in project.with_imports(script)} - {
         names.path
     }
     return bool(others) and any(mention.names.path in others for mention in mentions(function, names) or ())

@@ -151,7 +151,7 @@ class Reach:
 
     def evidence(self, path: str) -> FileEvidence:
         """Return the evidence in the code of a file that is reached."""
-        evidence = self._project.once(of_file, path)
+        evidence = self._project.once(evidence_of_file, path)
         if path == self._script or not evidence.pieces or self.parts is None:
             return evidence
         from .code_links import Part, outline  # only here, as above
@@ -189,13 +189,13 @@ class Reach:
 def first_evidence(project: ModuleIndex, kind: str, paths: Collection[str]) -> FileEvidence | None:
     """Return the evidence of the first of some files that has one of a kind, in any of their code."""
     for path in sorted(project.once(with_words, kind).intersection(paths)):
-        evidence = project.once(of_file, path)
+        evidence = project.once(evidence_of_file, path)
         if getattr(evidence, kind):
             return evidence
     return None
 
 
-def of_file(project: ModuleIndex, path: str) -> FileEvidence:
+def evidence_of_file(project: ModuleIndex, path: str) -> FileEvidence:
     """Return the evidence in a file of a project, all of it."""
     module = project.module(path) if project.concerns(project.raw(path), path) else None
     return module.names.once(evidence_of) if module else FileEvidence(())

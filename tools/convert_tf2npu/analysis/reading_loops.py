@@ -10,7 +10,7 @@ from ..semantics.model import Where
 from ..semantics.module_index import Instance, Names
 from ..semantics.value_flow import origins
 from ..syntax.expressions import last_name
-from .host_work import prints
+from .host_work import only_prints
 from .phase_evidence import STEPS, TAKERS
 from .phase_words import EVAL, OTHER, PREDICT, TRAIN, phases_in
 
@@ -23,7 +23,7 @@ def kind_of_loop(loop: ast.AST, names: Names) -> str:
     """Return the phase of a loop or comprehension over a dataset, ``PEEK`` if it only looks at it, or ``UNKNOWN``."""
     body = getattr(loop, "body", None)
     parts = body if isinstance(body, list) else [loop]
-    if isinstance(body, list) and (prints(body) or isinstance(body[-1], (ast.Break, ast.Return))):
+    if isinstance(body, list) and (only_prints(body) or isinstance(body[-1], (ast.Break, ast.Return))):
         return PEEK
     called = set(_called(parts, names))
     if called & STEPS:

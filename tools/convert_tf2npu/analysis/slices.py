@@ -66,7 +66,7 @@ def _is_counter(context: Context, value: ast.expr, words: set[str]) -> bool:
     )
 
 
-def bound_value(context: Context, call: Call, value: ast.expr) -> ast.expr:
+def value_of_argument(context: Context, call: Call, value: ast.expr) -> ast.expr:
     """Return the expression that an argument names, or the argument."""
     bindings = context.names.lookup(value.id, call.where) or [] if isinstance(value, ast.Name) else []
     if len(bindings) == 1 and bindings[0].kind == "value" and isinstance(bindings[0].node, ast.expr):
@@ -74,7 +74,7 @@ def bound_value(context: Context, call: Call, value: ast.expr) -> ast.expr:
     return value
 
 
-def full_range(context: Context, piece: Slice) -> str:
+def advice_for_full_range(context: Context, piece: Slice) -> str:
     """Return the advice that drops the last partial batch: another range, or an earlier end of the loop."""
     if not isinstance(piece.by, ast.Call) or len(piece.by.args) != 3:
         return "end the loop before it"

@@ -38,15 +38,15 @@ def is_of_own_class(names: Names, call: ast.Call, where: Where) -> bool:
     """Return True if a call makes a strategy with synchronous replicas whose class is of the project, or of Sonnet."""
     if names.resolve(call.func, where) == "sonnet.distribute.Replicator":
         return True
-    made = names.definition(call.func, where)
+    definition = names.definition(call.func, where)
     return (
-        made is not None
-        and isinstance(made.node, ast.ClassDef)
-        and any(NAMES.get(name) == REPLICAS for name in made.names.ancestry(made.node))
+        definition is not None
+        and isinstance(definition.node, ast.ClassDef)
+        and any(NAMES.get(name) == REPLICAS for name in definition.names.ancestry(definition.node))
     )
 
 
-def kinds(node: ast.AST, where: Where, names: Names) -> set[str | None]:
+def strategy_kinds(node: ast.AST, where: Where, names: Names) -> set[str | None]:
     """Return the kinds of strategies that an expression may be.
 
     The set contains None if the expression may be something else, and is empty if the expression is None.
@@ -63,7 +63,7 @@ def kinds(node: ast.AST, where: Where, names: Names) -> set[str | None]:
             bound = bind(origin.node, _DISTRIBUTE_CONFIG)
             for argument in _DISTRIBUTE_CONFIG[:2]:
                 if argument in bound.args:
-                    possible |= kinds(bound.args[argument], origin.where, origin.names)
+                    possible |= strategy_kinds(bound.args[argument], origin.where, origin.names)
             if bound.hidden or bound.unknown or bound.given("remote_cluster"):
                 possible.add(None)
         else:
@@ -81,7 +81,7 @@ def strategies_by_argument(context: Context, call: ast.Call, where: Where) -> di
     """
     bound = bound_configuration(context, call, where)
     by_argument = (
-        {name: kinds(bound.args[name], where, context.names) for name in _TAKES.intersection(bound.args)}
+        {name: strategy_kinds(bound.args[name], where, context.names) for name in _TAKES.intersection(bound.args)}
         if bound
         else {}
     )
@@ -108,7 +108,7 @@ def converted_arguments(context: Context, call: ast.Call, where: Where) -> set[s
     return {name for name, its_kinds in strategies_by_argument(context, call, where).items() if its_kinds == {REPLICAS}}
 
 
-def creates_strategy(names: Names) -> bool:
+def programs_create_strategy(names: Names) -> bool:
     """Return True if the programs of a file create a strategy with synchronous replicas, which shards the data.
 
     Args:

@@ -12,7 +12,7 @@ from typing import Iterable, NamedTuple, Sequence
 from ..project.context import Context
 from ..semantics.module_index import ModuleIndex, Names
 from .device_placement import serves_tests
-from .entry_points import is_program, is_started, programs_with
+from .entry_points import is_program, is_started, programs_importing
 from .evidence_words import kinds_in, kinds_of, with_words
 from .idle_sessions import Use, use_of
 from .keras_backends import has_other_backend
@@ -88,7 +88,8 @@ def serves_graphs(context: Context) -> bool:
     if project is None or path not in project.paths:
         return False
     return any(
-        project.once(judgement_of_script, script).version == Version.ONE for script in project.once(programs_with, path)
+        project.once(judgement_of_script, script).version == Version.ONE
+        for script in project.once(programs_importing, path)
     )
 
 
@@ -205,7 +206,7 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
 
 def _in_project(project: ModuleIndex, path: str, own: FileEvidence) -> Judgement:
     """Return the version of a file of a project."""
-    scripts = project.once(programs_with, path)
+    scripts = project.once(programs_importing, path)
     judgement = Judgement(Version.UNKNOWN)
     if _is_root(project, path):
         judgement = project.once(judgement_of_script, path)
@@ -222,7 +223,7 @@ def _in_project(project: ModuleIndex, path: str, own: FileEvidence) -> Judgement
 
 def _training(project: ModuleIndex, path: str, own: FileEvidence) -> tuple[bool, bool]:
     """Return True if a file or one that it imports trains, and True if its program does."""
-    scripts = project.once(programs_with, path)
+    scripts = project.once(programs_importing, path)
     if _is_root(project, path):
         trains = project.once(script_trains, path)
     else:
@@ -241,7 +242,7 @@ def _opens(project: ModuleIndex, path: str) -> bool:
 
 def _is_root(project: ModuleIndex, path: str) -> bool:
     """Return True if a file is a program, or a library that no program imports."""
-    return not project.once(programs_with, path) or project.once(is_program, path)
+    return not project.once(programs_importing, path) or project.once(is_program, path)
 
 
 def _joined(own: FileEvidence | None, scripts: Sequence[Judgement]) -> Judgement:
@@ -276,7 +277,7 @@ def _of_sharing(project: ModuleIndex, path: str) -> Judgement:
 
 
 def _sharing(project: ModuleIndex, modules: Iterable[str]) -> frozenset[str]:
-    return frozenset(script for module in modules for script in project.once(programs_with, module))
+    return frozenset(script for module in modules for script in project.once(programs_importing, module))
 
 
 def _is_started_by_others(names: Names) -> bool:
@@ -284,7 +285,7 @@ def _is_started_by_others(names: Names) -> bool:
     project, path = names.project, names.path
     if project is None or path not in project.paths:
         return False
-    return bool(project.once(programs_with, path))
+    return bool(project.once(programs_importing, path))
 
 
 def _is_imported_by_programs(names: Names) -> bool:
@@ -292,4 +293,4 @@ def _is_imported_by_programs(names: Names) -> bool:
     project, path = names.project, names.path
     if project is None or path not in project.paths:
         return False
-    return any(project.once(is_program, script) for script in project.once(programs_with, path))
+    return any(project.once(is_program, script) for script in project.once(programs_importing, path))

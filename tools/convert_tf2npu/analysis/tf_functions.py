@@ -145,7 +145,7 @@ def traced_functions(names: Names) -> frozenset[ast.AST]:
     return _with_called(names, traced, on_host) if traced else frozenset()
 
 
-def layer_calls(names: Names) -> frozenset[ast.AST]:
+def layer_call_functions(names: Names) -> frozenset[ast.AST]:
     """Return the methods ``call`` of the layers and models of a file, and the functions that they call each time.
 
     Keras traces them, unless a program calls the model in eager code.
@@ -279,7 +279,7 @@ def is_used(names: Names, function: ast.FunctionDef) -> bool:
     return False
 
 
-def function_call(names: Names, call: Call) -> TracedFunction | None:
+def traced_function_of(names: Names, call: Call) -> TracedFunction | None:
     """Return the function that a call runs as a tf.function: a decorated one, or ``f`` of ``step = tf.function(f)``."""
     if not isinstance(call.node.func, (ast.Name, ast.Attribute)):
         return None

@@ -25,11 +25,11 @@ from .phase_evidence import (
     TAKERS,
     Phase,
     data_words,
-    handed_phase,
-    hands_on,
     is_call,
     is_in_tests,
-    known,
+    passed_phase,
+    passes_phase_on,
+    phase_with_evidence,
     tested_phase,
     words_read,
 )
@@ -70,8 +70,12 @@ def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
         return phase
     if not _TRAINS.search(text):
         file = phase_in(os.path.splitext(os.path.basename(names.path))[0])
-        return known(file, "the name of the file") if file in (EVAL, PREDICT) else phase
-    return phase if phase.phases or _OTHER_PHASE.search(text) else known(TRAIN, "the file, which only trains")
+        return phase_with_evidence(file, "the name of the file") if file in (EVAL, PREDICT) else phase
+    return (
+        phase
+        if phase.phases or _OTHER_PHASE.search(text)
+        else phase_with_evidence(TRAIN, "the file, which only trains")
+    )
 
 
 def _of_uses(uses: Uses, names: Names) -> Phase:
@@ -104,10 +108,10 @@ def _condition(parent: ast.AST, child: ast.AST) -> Phase:
         for block in (getattr(parent, "body", None), getattr(parent, "orelse", None)):
             left = phases_after_exits(child, tuple(block)) if isinstance(block, list) and child in block else ()
             if len(left) == 1:
-                return known(next(iter(left)), "the condition before it")
+                return phase_with_evidence(next(iter(left)), "the condition before it")
     if isinstance(parent, (ast.If, ast.IfExp)):
         phase = tested_phase(parent, child)
-        return known(phase, "the condition around it") if phase else OPEN
+        return phase_with_evidence(phase, "the condition around it") if phase else OPEN
     return OPEN
 
 
@@ -130,7 +134,7 @@ class _Search:
                 if phase.phases:
                     return phase
                 if reads:
-                    return known(reads, "the names of its data")
+                    return phase_with_evidence(reads, "the names of its data")
                 if _ELSEWHERE.search(parent.name):
                     return OPEN
                 phase = self._called(parent, names)
@@ -139,9 +143,9 @@ class _Search:
             elif isinstance(parent, ast.ClassDef):
                 named = phase_in(parent.name)
                 if named:
-                    return known(named, Message("the name {0}", parent.name))
+                    return phase_with_evidence(named, Message("the name {0}", parent.name))
             child = parent
-        return known(reads, "the names of its data") if reads else OPEN
+        return phase_with_evidence(reads, "the names of its data") if reads else OPEN
 
     def _named(self, function: ast.FunctionDef, names: Names) -> Phase:
         """Return the phase in the name of a function, unless its calls contradict it."""
@@ -153,7 +157,7 @@ class _Search:
             called = self._called(function, names)
             if called.phases - {TRAIN}:
                 return called
-        return known(phase, Message("the name {0}", name))
+        return phase_with_evidence(phase, Message("the name {0}", name))
 
     def _beside(self, parent: ast.AST, child: ast.AST, names: Names) -> Phase:
         """Return the evidence of one node for a part of it."""
@@ -163,14 +167,14 @@ class _Search:
         if isinstance(parent, (ast.Assign, ast.AnnAssign)):
             targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
             named = {phase_in(last_name(target)) for target in targets} - {None}
-            return known(named.pop(), "the name it is assigned to") if len(named) == 1 else OPEN
+            return phase_with_evidence(named.pop(), "the name it is assigned to") if len(named) == 1 else OPEN
         if isinstance(parent, ast.keyword):
             named_by = phase_in(parent.arg or "")
-            return known(named_by, Message("the argument {0}", parent.arg)) if named_by else OPEN
+            return phase_with_evidence(named_by, Message("the argument {0}", parent.arg)) if named_by else OPEN
         if isinstance(parent, ast.Call) and child is not parent.func:
             taker = last_name(parent.func)
             phase = TAKERS.get(taker) or (phase_in(taker) if taker else None)
-            return known(phase, Message("the call of {0}", taker)) if phase else OPEN
+            return phase_with_evidence(phase, Message("the call of {0}", taker)) if phase else OPEN
         return OPEN
 
     def _called(self, function: ast.FunctionDef, names: Names) -> Phase:
@@ -196,12 +200,14 @@ class _Search:
     def _at(self, function: ast.AST | None, use: Mention) -> Phase:
         call = use.names.parents[use.node]
         if isinstance(call, ast.Call) and is_call(use):
-            handed = handed_phase(function, call)
+            handed = passed_phase(function, call)
             if handed:
-                return known(handed, "the arguments of its call")
+                return phase_with_evidence(handed, "the arguments of its call")
             phase = self.climb(call, use.names)
-            if phase.phases or hands_on(function, call):
+            if phase.phases or passes_phase_on(function, call):
                 return phase
             values = call.args + [k.value for k in call.keywords]
-            return known(phase_in(" ".join(w for v in values for w in data_words(v))), "the names of its data")
+            return phase_with_evidence(
+                phase_in(" ".join(w for v in values for w in data_words(v))), "the names of its data"
+            )
         return self.climb(use.node, use.names)

@@ -9,7 +9,7 @@ from array import array
 from typing import Callable, Collection, Iterable, NamedTuple, Sequence
 
 from .import_groups import ImportGroups
-from .import_statements import Imports, imports_of, joined, statements_in, text_of
+from .import_statements import Imports, dotted_name, imports_of, statements_in, text_of
 from .module_cache import LRU
 from .source_files import SourceFiles
 
@@ -125,7 +125,7 @@ class ImportGraph:
 
         modules = {module for module, _ in imports.names}
         imported = {place(module) for module in modules}
-        imported.update(place(joined(module, name)) for module, name in imports.names)
+        imported.update(place(dotted_name(module, name)) for module, name in imports.names)
         return imported, {place(part) for module in modules | imports.others for part in _packages(module)}
 
     def _find_taken(self) -> dict[str, frozenset[str]]:
@@ -136,7 +136,7 @@ class ImportGraph:
             imports = frozenset(statements_in(text))
             attributes = frozenset(map(sys.intern, _ATTRIBUTE.findall(text))) if imports else frozenset()
             for module, name in imports:
-                whole = finder.find(joined(module, name), path)
+                whole = finder.find(dotted_name(module, name), path)
                 place = whole or finder.find(module, path)
                 if place is not None and place != path:
                     taken.setdefault(place, set()).update(attributes if whole else {name})

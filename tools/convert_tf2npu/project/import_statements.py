@@ -50,7 +50,7 @@ def imports_of(raw: bytes, path: str) -> Imports:
     for start, end in lines:
         names.update(_import_at(text, start))
         for module, name in _inside_line(text, start, end):
-            others.update((module, joined(module, name)))
+            others.update((module, dotted_name(module, name)))
     by_other_means = any(word in text for word in _BY_OTHER_MEANS)
     if by_other_means:
         others.update(_QUOTED.findall(text))
@@ -133,7 +133,7 @@ def _import_at(text: str, start: int) -> Iterator[tuple[str, str]]:
             yield sys.intern(name), ""
 
 
-def joined(module: str, name: str) -> str:
+def dotted_name(module: str, name: str) -> str:
     """Return the dotted name of a name in a module."""
     return module + "." + name if name and not module.endswith(".") else module + name
 

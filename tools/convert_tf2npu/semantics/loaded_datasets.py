@@ -11,7 +11,7 @@ LOAD = "tensorflow_datasets.load"
 AS_DATASET = "as_dataset"
 
 
-def loaded(call: ast.Call, part: str = "") -> Type | None:
+def type_of_loaded(call: ast.Call, part: str = "") -> Type | None:
     """Return the type of the result of ``tfds.load(...)`` or ``builder.as_dataset(...)``, or of a part of it.
 
     Args:

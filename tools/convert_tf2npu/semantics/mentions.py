@@ -56,7 +56,7 @@ def mentions(function: ast.FunctionDef, names: Names) -> list[Mention] | None:
     return calls_and_uses
 
 
-def name_mentions(target: ast.Name, names: Names) -> list[Mention] | None:
+def reads_of_assigned_name(target: ast.Name, names: Names) -> list[Mention] | None:
     """Return the reads of a name that may have the value that a statement assigns to it, in all files.
 
     Args:
@@ -98,7 +98,7 @@ def _is_imported(node: ast.AST, where: Where, names: Names, word: str, path: str
     )
 
 
-def attribute_mentions(target: ast.Attribute, names: Names) -> Iterator[Mention | None]:
+def reads_of_assigned_attribute(target: ast.Attribute, names: Names) -> Iterator[Mention | None]:
     """Yield the reads of an attribute that a method assigns to, in all files; None for one of an unknown object."""
     owner = names.owner(target.value, names.place(target))
     if owner is None:

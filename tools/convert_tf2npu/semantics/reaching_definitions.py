@@ -14,7 +14,7 @@ def lookup(name: str, where: Where) -> list[Binding] | None:
         if bindings is not None and (first or not scope.is_class):
             if not first or len(bindings) == 1 and not scope.is_class:
                 return bindings
-            reached = reaching(bindings, where.path)
+            reached = reaching_bindings(bindings, where.path)
             if reached or not scope.is_class:  # in a class, a name that is not bound yet is that of the outer scope
                 return reached or bindings
         if not scope.is_comprehension:
@@ -23,7 +23,7 @@ def lookup(name: str, where: Where) -> list[Binding] | None:
     return None
 
 
-def reaching(bindings: list[Binding], use: Path) -> list[Binding]:
+def reaching_bindings(bindings: list[Binding], use: Path) -> list[Binding]:
     """Return the bindings that can reach a use in the same scope; none if all of them come after it."""
     reached = [b for b in bindings if not b.where.path]  # arguments
     for depth in range(len(use) - 1, -1, -1):

@@ -60,7 +60,9 @@ class ResolvedName(NamedTuple):
         return f"{self.path}:{self.dotted}" if self.dotted else self.path
 
 
-def agreed(candidates: set[ResolvedName | None], spelling: Callable[[str], str] = canonical) -> ResolvedName | None:
+def common_name(
+    candidates: set[ResolvedName | None], spelling: Callable[[str], str] = canonical
+) -> ResolvedName | None:
     """Return the one name that all candidates have, or None.
 
     Args:

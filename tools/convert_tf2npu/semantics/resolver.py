@@ -20,9 +20,9 @@ from .classes import Classes
 from .model import Binding, Where
 from .module_index import ModuleIndex
 from .reaching_definitions import lookup
-from .resolved_name import ResolvedName, agreed
+from .resolved_name import ResolvedName, common_name
 from .scopes import own_returns
-from .stars import from_star, later_stars
+from .stars import name_from_stars, names_with_later_stars
 
 _NAMED = (ast.Name, ast.Attribute, ast.Call, ast.IfExp, ast.Subscript)
 # Decorators under which a function still returns what its return statements say.
@@ -122,7 +122,7 @@ class Resolver(Classes):
         return self._returns[key] if self.cuts == cuts else self._returns.pop(key)
 
     def _agreed(self, candidates: set[ResolvedName | None]) -> ResolvedName | None:
-        return agreed(candidates, self._canonical)
+        return common_name(candidates, self._canonical)
 
     def _name(self, word: str, bindings: list[Binding] | None) -> ResolvedName | None:
         if bindings is None:
@@ -131,7 +131,9 @@ class Resolver(Classes):
             return self._imported(bindings[0].target)
         name = self._one(bindings)
         if name and self.stars:
-            return self._agreed(later_stars(name, word, bindings, self.module, self.stars, self.project, self.path))
+            return self._agreed(
+                names_with_later_stars(name, word, bindings, self.module, self.stars, self.project, self.path)
+            )
         return name
 
     def _one(self, bindings: list[Binding]) -> ResolvedName | None:
@@ -220,7 +222,9 @@ class Resolver(Classes):
         )
 
     def _from_star(self, name: str) -> ResolvedName | None:
-        return from_star(name, [star.module for star in self.stars], self.project, self.path) if self.stars else None
+        return (
+            name_from_stars(name, [star.module for star in self.stars], self.project, self.path) if self.stars else None
+        )
 
 
 def needs_tree(binding: Binding) -> bool:

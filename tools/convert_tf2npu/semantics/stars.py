@@ -16,7 +16,7 @@ _BUILTINS = frozenset(dir(builtins))
 _FRAMEWORKS = frozenset({"tensorflow", "tensorflow_estimator", "keras", "tf_keras"})
 
 
-def from_star(name: str, stars: Iterable[str], project: ModuleIndex | None, path: str) -> ResolvedName | None:
+def name_from_stars(name: str, stars: Iterable[str], project: ModuleIndex | None, path: str) -> ResolvedName | None:
     """Return what the star imports of a module bind a name to, or None.
 
     Args:
@@ -35,11 +35,11 @@ def from_star(name: str, stars: Iterable[str], project: ModuleIndex | None, path
     for star in stars:
         module = project.find(star, path) if project else None
         if module and project:
-            name_there = starred(project, module, name)
+            name_there = starred_name(project, module, name)
             if name_there:
                 known.add(name_there)
         elif star.split(".")[0] in _FRAMEWORKS:
-            brings = brings_of_keras(star, name)
+            brings = keras_star_brings(star, name)
             if brings:
                 of_one_keras = ResolvedName(f"{star}.{name}")
             elif brings is None:
@@ -51,7 +51,7 @@ def from_star(name: str, stars: Iterable[str], project: ModuleIndex | None, path
     return known.pop() if len(known) == 1 else None
 
 
-def brings_of_keras(module: str, name: str) -> bool | None:
+def keras_star_brings(module: str, name: str) -> bool | None:
     """Return True if a star import of a module of Keras brings a name; None if the module's names are not known."""
     parts = canonical(module).split(".")
     if parts[:2] != ["tensorflow", "keras"]:
@@ -61,7 +61,7 @@ def brings_of_keras(module: str, name: str) -> bool | None:
     return None if names is None else name in names
 
 
-def later_stars(
+def names_with_later_stars(
     name: ResolvedName,
     word: str,
     bindings: list[Binding],
@@ -87,18 +87,18 @@ def later_stars(
     last = max(getattr(b.where.statement, "lineno", 0) for b in bindings)
     for star in stars:
         source = project.find(star.module, path) if star.node.lineno > last else None
-        if source and binds(project, source, word):
-            candidates.add(starred(project, source, word))
+        if source and star_binds(project, source, word):
+            candidates.add(starred_name(project, source, word))
     return candidates
 
 
-def starred(project: ModuleIndex, path: str, name: str) -> ResolvedName | None:
+def starred_name(project: ModuleIndex, path: str, name: str) -> ResolvedName | None:
     """Return what a star import of a module binds a name to; None if it does not bind it."""
     module = project.module(path)
     return project.attribute(ResolvedName("", path), name) if module and module.names.star_exports(name) else None
 
 
-def binds(project: ModuleIndex, path: str, name: str) -> bool:
+def star_binds(project: ModuleIndex, path: str, name: str) -> bool:
     """Return True if a star import of a module certainly binds a name."""
     module = project.module(path)
     return module is not None and name in module.names.module.bindings and module.names.star_exports(name)

@@ -184,7 +184,7 @@ _OPTIMIZER_HOMES = ("tensorflow.train.", "tensorflow.contrib.opt.", "tensorflow.
 
 
 @functools.lru_cache(maxsize=4096)
-def made_by(name: str) -> Type | None:
+def type_of_result(name: str) -> Type | None:
     """Return the type of the result of a call of a dotted name, or None."""
     kind = _RETURNS.get(name)
     if kind or not name.startswith("tensorflow."):
@@ -207,8 +207,8 @@ ANNOTATED: dict[str, Type] = {**_BASES, **{kind.value: kind for kind in (Type.DA
 
 
 @functools.lru_cache(maxsize=1024)
-def inherited(name: str) -> Type | None:
+def type_of_subclass(name: str) -> Type | None:
     """Return the type of the objects of a class that derives from a class of a dotted name, or None."""
     if name in _BASES:
         return _BASES[name]
-    return made_by(name) if last_part(name)[:1].isupper() else None
+    return type_of_result(name) if last_part(name)[:1].isupper() else None

@@ -12,11 +12,21 @@ from typing import Iterable, cast
 
 from ..syntax.expressions import constant, element, is_none
 from .call_sites import passed_values
-from .loaded_datasets import AS_DATASET, LOAD, loaded
+from .loaded_datasets import AS_DATASET, LOAD, type_of_loaded
 from .model import Binding, Function, Where
 from .module_index import AnyType, ClassDefinition, Definition, Instance, Names, Types
 from .scopes import own_returns
-from .tf_types import ANNOTATED, ATTRIBUTES, ENTERED, METHODS, ONLY_DATASETS, TRANSFORMATIONS, Type, inherited, made_by
+from .tf_types import (
+    ANNOTATED,
+    ATTRIBUTES,
+    ENTERED,
+    METHODS,
+    ONLY_DATASETS,
+    TRANSFORMATIONS,
+    Type,
+    type_of_result,
+    type_of_subclass,
+)
 
 
 class TypeInference(Types):
@@ -79,7 +89,7 @@ class TypeInference(Types):
 
     def _call(self, node: ast.Call, where: Where) -> AnyType | None:
         name = self._names.resolve(node.func, where) or ""
-        kind = loaded(node) if name == LOAD else made_by(name)
+        kind = type_of_loaded(node) if name == LOAD else type_of_result(name)
         if kind:
             return kind
         definition = self._names.definition(node.func, where)
@@ -90,7 +100,7 @@ class TypeInference(Types):
             if owner is None and node.func.attr == "apply" and self._transforms(node.args, where):
                 return Type.DATASET
             if owner is Type.DATASET_BUILDER and node.func.attr == AS_DATASET:
-                return loaded(node)
+                return type_of_loaded(node)
             if not isinstance(owner, Instance):
                 return METHODS.get((owner, node.func.attr)) if owner else None
             methods = owner.names.held(owner.owner, node.func.attr)
@@ -145,7 +155,7 @@ class TypeInference(Types):
             return self._arguments[key] if self._names.cuts == cuts else self._arguments.pop(key)
         if binding.kind == "part" and isinstance(binding.node, ast.Call):
             if self._names.resolve(binding.node.func, binding.where) == LOAD:
-                return loaded(binding.node, binding.target)
+                return type_of_loaded(binding.node, binding.target)
             definition = self._names.definition(binding.node.func, binding.where)
             return self._made_by_definition(definition, binding.target) if definition else None
         if binding.kind == "with":
@@ -207,7 +217,7 @@ class TypeInference(Types):
             is_class = definition is not None and isinstance(definition.node, ast.ClassDef)
             return self._made_by_definition(definition, "") if definition and is_class else None
         name = self._names.resolve(annotation, where) or ""
-        return ANNOTATED.get(name) or inherited(name)
+        return ANNOTATED.get(name) or type_of_subclass(name)
 
     def _used_as_dataset(self, binding: Binding) -> bool:
         """Return True if a function calls a method on its parameter that only datasets have."""
@@ -246,7 +256,7 @@ class TypeInference(Types):
         """Return the type of the objects of a class of this module."""
         cuts = self._names.cuts
         if owner not in self._instances:
-            kinds = {inherited(name) for name in self._names.ancestry(owner)} - {None}
+            kinds = {type_of_subclass(name) for name in self._names.ancestry(owner)} - {None}
             kind: AnyType | None = kinds.pop() if len(kinds) == 1 else None
             if kind is None:
                 kind = Instance(owner, self._names, list(self._names.class_scopes).index(owner))

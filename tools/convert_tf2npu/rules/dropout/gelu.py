@@ -146,7 +146,7 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.gelu_formula import argument_name, form_of_expression, form_of_function, statements
+from ...analysis.gelu_formula import argument_name, body_of, form_of_expression, form_of_function
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call, Function
 from ...semantics.signatures import bind
@@ -234,7 +234,7 @@ def _finding(context: Context, node: ast.AST, before: str = "") -> Finding:
 
 def _function(context: Context, function: Function) -> Change:
     source = context.source
-    body = statements(function.node)
+    body = body_of(function.node)
     call = f"npu_unary_ops.gelu({argument_name(function, context.names)})"
     start, end = source.start(body[0]), source.end(body[-1])
     if not isinstance(function.node, ast.Lambda):

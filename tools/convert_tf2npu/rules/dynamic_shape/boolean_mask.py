@@ -42,7 +42,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import first_call, runs_on_npu
+from ...analysis.device_placement import is_first_call, runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
@@ -68,7 +68,7 @@ _REDUCED = {
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     statement = call.where.statement or context.names.tree
-    if not runs_on_npu(context, call.node) or not first_call(context, call, CALLS, statement):
+    if not runs_on_npu(context, call.node) or not is_first_call(context, call, CALLS, statement):
         return
     parent = context.names.parents.get(call.node)
     around = (context.resolve(parent.func, call.where) or "") if isinstance(parent, ast.Call) else ""

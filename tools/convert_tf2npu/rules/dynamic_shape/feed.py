@@ -72,7 +72,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.phase_words import TRAIN, phases_in
-from ...analysis.slices import full_range, slice_of, text_of
+from ...analysis.slices import advice_for_full_range, slice_of, text_of
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
@@ -100,7 +100,9 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         return
     fetched = bound.args.get("fetches", function.value)
     if any(TRAIN in phases_in(word) or word in ("optimizer", "opt") for word in _names_in(fetched)):
-        yield Finding(call.node, "{0}Drop it in training: {1}", _RECOMPILES, full_range(context, found[0][1]))
+        yield Finding(
+            call.node, "{0}Drop it in training: {1}", _RECOMPILES, advice_for_full_range(context, found[0][1])
+        )
     else:
         whole = ", ".join(f"{text_of(context, key)}: {text_of(context, piece.whole)}" for key, piece in found)
         size = text_of(context, found[0][1].size)

@@ -54,7 +54,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import first_call, runs_on_npu
+from ...analysis.device_placement import is_first_call, runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
@@ -80,7 +80,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     parent = context.names.parents[call.node]
     if isinstance(parent, ast.Attribute) and parent.attr == "numpy":
         return  # eager code that reads the string
-    if runs_on_npu(context, call.node) and first_call(context, call, CALLS, context.names.tree):
+    if runs_on_npu(context, call.node) and is_first_call(context, call, CALLS, context.names.tree):
         word = last_part(name)
         if _formats(context, call):
             yield Finding(

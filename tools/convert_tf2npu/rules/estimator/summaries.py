@@ -52,7 +52,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import first_call
+from ...analysis.device_placement import is_first_call
 from ...semantics.model import Call
 from ..base import Context, Finding, Result
 
@@ -69,7 +69,7 @@ _SPECS = frozenset(
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if isinstance(call.where.scope.node, ast.Module) or not first_call(context, call, CALLS, context.names.tree):
+    if isinstance(call.where.scope.node, ast.Module) or not is_first_call(context, call, CALLS, context.names.tree):
         return
     specs = [c for c in context.names.calls if context.called.get(c.node) in _SPECS]
     if not specs or any(k.arg == "host_call" for c in specs for k in c.node.keywords):

@@ -99,11 +99,11 @@ from typing import Iterator
 
 from ...analysis.horovod_imports import (
     Imported,
+    framework_of,
     horovod_imports,
     is_data_service,
     is_foreign,
     is_of_other_framework,
-    part_of,
 )
 from ...rewrite.npu_imports import statement_behind
 from ...syntax.expressions import constant
@@ -124,7 +124,7 @@ def check_file(context: Context) -> Iterator[Result]:
     uses = [(each.node, each.name) for each in found] + _uses(context, found)
     is_apart = is_of_other_framework(context, found)
     foreign = [use for use in uses if is_foreign(use[1])]
-    reported = [use for use in foreign if part_of(use[1]) in _LAUNCHERS or is_data_service(use[1]) or not is_apart]
+    reported = [use for use in foreign if framework_of(use[1]) in _LAUNCHERS or is_data_service(use[1]) or not is_apart]
     for use in reported[:1] or [use for use in uses if use[1] == "horovod.run"][:1]:
         yield _foreign(*use)
     for node, group in groupby(found, key=lambda imported: imported.node):
@@ -176,8 +176,8 @@ def _foreign(node: ast.AST, name: str) -> Finding:
             node,
             "npu_shim has no data service of Horovod. Give each rank its part: dataset.shard(hvd.size(), hvd.rank())",
         )
-    module = "horovod." + part_of(name)
-    if part_of(name) in _LAUNCHERS:
+    module = "horovod." + framework_of(name)
+    if framework_of(name) in _LAUNCHERS:
         return Finding(node, "{0} starts ranks with Horovod. Start them with npu-shim launch", module)
     return Finding(node, "{0} is not for TensorFlow. Use horovod.tensorflow or remove it", module)
 

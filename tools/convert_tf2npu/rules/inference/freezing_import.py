@@ -76,7 +76,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import first_call, in_test
+from ...analysis.device_placement import in_test, is_first_call
 from ...analysis.freezing import FREEZERS
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
@@ -88,7 +88,7 @@ _PACKAGES = ("npu_shim", "npu_bridge", "npu_device")
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    is_first = first_call(context, call, FREEZERS, context.names.tree, on_npu=False)
+    is_first = is_first_call(context, call, FREEZERS, context.names.tree, on_npu=False)
     if not is_first or is_two(context) or in_test(context, call.node) or _imports_npu(context.names.tree):
         return
     yield Change(call.node, "the NPU's operators are imported for the frozen graph", (), ("npu_ops",))

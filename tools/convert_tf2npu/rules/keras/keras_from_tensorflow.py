@@ -211,7 +211,7 @@ from ...analysis.keras_package import keras_imports
 from ...analysis.tensorflow_version import may_be_two, verdict
 from ...rewrite.later_conversions import conversions
 from ...semantics.model import Binding, Star
-from ...semantics.stars import brings_of_keras
+from ...semantics.stars import keras_star_brings
 from ...syntax.source import Edit
 from ...tf_api.keras_names import NAMES
 from ..base import Change, Context, Finding, Message, Result
@@ -277,7 +277,7 @@ def _is_of_keras(star: Star) -> bool:
 def _unknown(context: Context) -> str:
     """Return the first name that only a star import of Keras can bring, and that tf.keras does not have; "" if none."""
     names = context.names
-    if not all(_is_of_keras(star) or brings_of_keras(star.module, "") is not None for star in names.stars):
+    if not all(_is_of_keras(star) or keras_star_brings(star.module, "") is not None for star in names.stars):
         return ""  # another module may bring it
     for node, where in names.reads:
         if names.lookup(node.id, where) is None and not hasattr(builtins, node.id):

@@ -45,7 +45,7 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import first_call, function_of, runs_on_npu
+from ...analysis.device_placement import function_of, is_first_call, runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
@@ -57,7 +57,7 @@ _UPDATES = re.compile(r"apply_gradients|clip_by_global_norm|minimize\s*\(")
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if not runs_on_npu(context, call.node) or not first_call(context, call, CALLS, function_of(context, call.node)):
+    if not runs_on_npu(context, call.node) or not is_first_call(context, call, CALLS, function_of(context, call.node)):
         return
     short = last_part(name)
     constantly = "true" if short == "is_finite" else "false"

@@ -37,7 +37,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import first_call, runs_on_npu
+from ...analysis.device_placement import is_first_call, runs_on_npu
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...tf_api.support import names_of
@@ -50,7 +50,7 @@ CALLS = names_of("table")
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if (
         runs_on_npu(context, call.node)
-        and first_call(context, call, frozenset({name or ""}), context.names.tree)
+        and is_first_call(context, call, frozenset({name or ""}), context.names.tree)
         and not _is_for_input(context, call)
     ):
         other = "" if is_two(context) else ", or set mix_compile_mode=True on the session"

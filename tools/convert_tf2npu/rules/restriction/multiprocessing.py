@@ -83,7 +83,7 @@ from __future__ import annotations
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import first_call
+from ...analysis.device_placement import is_first_call
 from ...analysis.keras_methods import is_keras_method
 from ...semantics.model import Call
 from ...syntax.expressions import constant
@@ -130,7 +130,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             call.node,
             "a forked process can hang or fail with the NPU runtime. Start it with multiprocessing and 'forkserver'",
         )
-    elif not _SETS_START_METHOD.search(text) and first_call(context, call, _WORKERS, context.names.tree, on_npu=False):
+    elif not _SETS_START_METHOD.search(text) and is_first_call(
+        context, call, _WORKERS, context.names.tree, on_npu=False
+    ):
         yield Finding(
             call.node,
             "forked processes can hang or fail with the NPU runtime. "

@@ -72,7 +72,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import first_call, in_test
+from ...analysis.device_placement import in_test, is_first_call
 from ...semantics.model import Call
 from ...syntax.expressions import constant, last_part
 from ...syntax.words import has_words
@@ -108,7 +108,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
                 "Set num_threads=1, or use tf.data and dataset.batch(n, drop_remainder=True)",
             )
             return
-    if first_call(context, call, _INPUT, context.names.tree, on_npu=False):
+    if is_first_call(context, call, _INPUT, context.names.tree, on_npu=False):
         yield Finding(
             call.node,
             "input queues ({0}) are unsupported on the NPU. "
@@ -122,7 +122,7 @@ def _own_queue(context: Context, call: Call, short: str) -> Iterator[Result]:
     is_shared = any(keyword.arg == "shared_name" for keyword in call.node.keywords)
     if not has_words(context.source.text, (reads,)) or is_shared or in_test(context, call.node):
         return
-    if first_call(context, call, _OWN, context.names.tree, on_npu=False):
+    if is_first_call(context, call, _OWN, context.names.tree, on_npu=False):
         shape = ""
         if short == _PADDED or has_words(context.source.text, (".dequeue_up_to(",)):
             shape = " and returns dynamic shapes, for which the NPU recompiles"

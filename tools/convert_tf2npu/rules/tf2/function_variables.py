@@ -115,7 +115,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
-from ...analysis.tf_functions import functions_around, is_conditional, is_traced, layer_calls
+from ...analysis.tf_functions import functions_around, is_conditional, is_traced, layer_call_functions
 from ...semantics.model import Call
 from ...semantics.module_index import Definition
 from ...syntax.expressions import last_name
@@ -149,7 +149,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
 def check_file(context: Context) -> Iterator[Result]:
     """Report objects of the file's own layers."""
     names = context.names
-    inside = names.once(layer_calls)
+    inside = names.once(layer_call_functions)
     if inside:
         for call in names.calls:
             if any(function in inside for function in functions_around(names, call.node)):
@@ -175,7 +175,7 @@ def _has_variables(made: Definition) -> bool:
 
 def _created(context: Context, call: Call, fix: str = "") -> Iterator[Result]:
     names = context.names
-    inside = names.once(layer_calls)
+    inside = names.once(layer_call_functions)
     in_layer = any(function in inside for function in functions_around(names, call.node))
     if not in_layer and not is_traced(names, call.node):
         return

@@ -246,7 +246,7 @@ from typing import Iterator
 
 from ...analysis.opening import is_undecided, opens_for_both, own_opening, starts_training
 from ...analysis.parallel_training import shuffles_apart
-from ...analysis.program_start import first_works
+from ...analysis.program_start import first_working_statements
 from ...analysis.tensorflow_evidence import Evidence
 from ...analysis.tensorflow_version import Verdict, verdict
 from ...rewrite.insertion import added_before
@@ -280,7 +280,7 @@ def check_file(context: Context) -> Iterator[Result]:
             one,
         )
     name = device_name(context.names)
-    for first in first_works(context) if opens else ():
+    for first in first_working_statements(context) if opens else ():
         lines = [f"{name}.{_CALL}"] + [f"{name}.{_SHARED}"] * shuffles_apart(context)
         yield Change(
             first,

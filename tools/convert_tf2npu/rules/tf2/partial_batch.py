@@ -171,7 +171,7 @@ from ...analysis.array_rows import integer_of, rows_of
 from ...analysis.device_placement import in_test
 from ...analysis.generators import sequence_of, yielded_slice
 from ...analysis.keras_methods import is_keras_method
-from ...analysis.slices import bound_value, full_range
+from ...analysis.slices import advice_for_full_range, value_of_argument
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...semantics.signatures import bind
@@ -224,7 +224,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
 
 def _of_batches(context: Context, call: Call, batches: ast.expr) -> str:
     """Return the message about a generator or a Sequence whose last batch may be smaller, or ""."""
-    batches = bound_value(context, call, batches)
+    batches = value_of_argument(context, call, batches)
     owner = sequence_of(context, call, batches)
     if owner is not None:
         return Message(
@@ -238,7 +238,7 @@ def _of_batches(context: Context, call: Call, batches: ast.expr) -> str:
     return Message(
         "the last batch of {0}() may be smaller, and the NPU compiles it, too. In training drop it: {1}",
         last_name(batches.func),
-        full_range(context, piece),
+        advice_for_full_range(context, piece),
     )
 
 

@@ -96,9 +96,17 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.generators import looped_slice, uneven_parts
 from ...analysis.keras_methods import is_keras_method
-from ...analysis.slices import Slice, bound_value, full_range, growing_shape, growing_slice, slice_of, text_of
+from ...analysis.slices import (
+    Slice,
+    advice_for_full_range,
+    growing_shape,
+    growing_slice,
+    slice_of,
+    text_of,
+    value_of_argument,
+)
 from ...analysis.tensorflow_version import is_two
-from ...analysis.tf_functions import function_call, is_traced, may_call_functions
+from ...analysis.tf_functions import is_traced, may_call_functions, traced_function_of
 from ...semantics.model import Call
 from ..base import Context, Finding, Message, Result
 
@@ -128,7 +136,7 @@ def check_file(context: Context) -> Iterator[Result]:
 
 def _message(context: Context, call: Call, value: ast.expr) -> str:
     """Return the message about an argument whose shape changes, or ""."""
-    bound = bound_value(context, call, value)
+    bound = value_of_argument(context, call, value)
     piece = slice_of(context, call, bound) or looped_slice(context, call, value)
     if piece is not None:
         return Message("last partial batch: the NPU recompiles for it. {0}", _fix(context, call, piece))
@@ -146,7 +154,7 @@ def _message(context: Context, call: Call, value: ast.expr) -> str:
 
 def _fix(context: Context, call: Call, piece: Slice) -> str:
     if _is_training(context, call):
-        return Message("In training drop it: {0}", full_range(context, piece))
+        return Message("In training drop it: {0}", advice_for_full_range(context, piece))
     whole, size = text_of(context, piece.whole), text_of(context, piece.size)
     return Message("Use npu_shim.data.padded_batches({0}, {1}) and keep [:real] of the results", whole, size)
 
@@ -155,14 +163,14 @@ def _is_step(context: Context, call: Call) -> bool:
     function = call.node.func
     if isinstance(function, ast.Attribute) and function.attr in _ON_BATCH:
         return is_keras_method(context, call)
-    return function_call(context.names, call) is not None and not is_traced(context.names, call.node)
+    return traced_function_of(context.names, call) is not None and not is_traced(context.names, call.node)
 
 
 def _is_training(context: Context, call: Call) -> bool:
     """Return True if a call is one of a step that updates variables."""
     if getattr(call.node.func, "attr", "") in _ON_BATCH:
         return getattr(call.node.func, "attr", "") == _TRAINS
-    step = function_call(context.names, call)
+    step = traced_function_of(context.names, call)
     return step is not None and any(
         getattr(node, "attr", "") in ("apply_gradients", "minimize") for node in ast.walk(step.node)
     )

@@ -85,7 +85,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
-from ...analysis.tf_functions import function_call, has_signature, is_traced, may_call_functions
+from ...analysis.tf_functions import has_signature, is_traced, may_call_functions, traced_function_of
 from ...semantics.call_sites import passed_values, values_passed_to_method
 from ...semantics.model import Binding, Call, Where
 from ...semantics.module_index import Names
@@ -128,7 +128,7 @@ def _is_traced_again(names: Names, call: Call) -> bool:
     values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
     if not any(isinstance(value, (ast.Attribute, ast.BinOp, ast.Call, ast.Name)) for value in values):
         return False
-    function = function_call(names, call)
+    function = traced_function_of(names, call)
     return function is not None and not has_signature(function) and not is_traced(names, call.node)
 
 

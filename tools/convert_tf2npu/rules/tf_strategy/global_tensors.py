@@ -74,14 +74,14 @@ from ...analysis.array_rows import integer_of
 from ...analysis.device_placement import in_test
 from ...analysis.parallel_training import (
     DISTRIBUTE,
-    applies,
-    counts,
     has_loop,
     has_own_strategy,
+    in_train_step,
+    is_application,
     is_parallel,
-    of_keras_fit,
+    only_counts,
+    training_calls,
     training_functions,
-    trains,
 )
 from ...rewrite.npu_imports import device_name
 from ...semantics.call_sites import values_passed_to_method
@@ -124,7 +124,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         or not is_parallel(context)
         or has_own_strategy(context)
         or in_test(context, node)
-        or not (has_loop(context) or of_keras_fit(context.names, node))
+        or not (has_loop(context) or in_train_step(context.names, node))
         or not _is_in_step(context, node)
         or not _is_batch_size(context, rows, call.where)
     ):
@@ -166,11 +166,11 @@ def _steps_of(names: Names, functions: frozenset[str]) -> _Steps:
     bodies: list[ast.AST] = [
         statement
         for loop in names.places
-        if isinstance(loop, ast.For) and not counts(loop.iter) and trains(loop.body, functions)
+        if isinstance(loop, ast.For) and not only_counts(loop.iter) and training_calls(loop.body, functions)
         for statement in loop.body
     ]
     for call in names.calls:
-        if applies(call.node) or last_name(call.node.func) == "GradientTape":
+        if is_application(call.node) or last_name(call.node.func) == "GradientTape":
             around = next((each for each in names.ancestors(call.node) if isinstance(each, _AROUND)), None)
             bodies += [around] if isinstance(around, ast.FunctionDef) else []
     called = {"call"}  # of a layer or model

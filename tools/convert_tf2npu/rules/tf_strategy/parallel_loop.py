@@ -179,17 +179,17 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.batch_iterators import Read, is_iterator, iterated, reads
+from ...analysis.batch_iterators import Read, argument_of_iter, is_iterator, reads_of_batches
 from ...analysis.datasets import is_dataset
 from ...analysis.device_placement import in_test
 from ...analysis.parallel_training import (
     DISTRIBUTE,
-    applies,
-    counts,
     has_own_strategy,
+    is_application,
     is_parallel,
+    only_counts,
+    training_calls,
     training_functions,
-    trains,
 )
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
@@ -209,8 +209,8 @@ def check_file(context: Context) -> Iterator[Result]:
     if not is_parallel(context) or has_own_strategy(context):
         return
     functions = training_functions(context)
-    steps = trains(context.names.tree.body, functions)
-    taken = {read.call: read for read in reads(context.names, steps) if not in_test(context, read.call)}
+    steps = training_calls(context.names.tree.body, functions)
+    taken = {read.call: read for read in reads_of_batches(context.names, steps) if not in_test(context, read.call)}
     read_from: dict[str, list[Read]] = {}
     for read in taken.values():
         read_from.setdefault(_loaded(read.iterator), []).append(read)
@@ -242,8 +242,8 @@ def _unsharded_iterator(context: Context, node: ast.expr) -> Finding:
 
 def _loop(context: Context, loop: ast.For, where: Where, functions: frozenset[str]) -> Iterator[Result]:
     targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-    calls = trains(loop.body, functions)
-    if counts(loop.iter):
+    calls = training_calls(loop.body, functions)
+    if only_counts(loop.iter):
         if any(_is_step(context, call, loop) for call in calls) and not _takes_batches(loop):
             yield Finding(
                 loop.iter,
@@ -281,7 +281,7 @@ def _iterator(
         return
     read = read_from.get(_loaded(target), [])
     is_passed = isinstance(target, ast.Name) and target.id in passed
-    if iterated(call) is not None and (read or is_passed):
+    if argument_of_iter(call) is not None and (read or is_passed):
         yield _sharded(context, dataset)
     elif (
         is_iterator(call, where, context.names)
@@ -316,7 +316,7 @@ def _sharded(context: Context, dataset: ast.expr, around: str = "") -> Change:
 
 def _dataset(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
     """Return the part of the iterable of a loop that is a dataset or an iterator of one, or None."""
-    if is_iterator(node, where, context.names) and iterated(node) is None:
+    if is_iterator(node, where, context.names) and argument_of_iter(node) is None:
         return node
     if is_dataset(node, where, context.names):
         inner = node.func if isinstance(node, ast.Call) else None
@@ -347,8 +347,8 @@ def _reads(call: ast.Call, targets: set[str]) -> bool:
 def _is_step(context: Context, call: ast.Call, loop: ast.For) -> bool:
     """Return True if a loop itself applies gradients, not an inner loop over something else than numbers."""
     loops = (parent for parent in context.names.ancestors(call) if isinstance(parent, ast.For))
-    around = next((parent for parent in loops if parent is loop or not counts(parent.iter)), None)
-    return around is loop and applies(call)
+    around = next((parent for parent in loops if parent is loop or not only_counts(parent.iter)), None)
+    return around is loop and is_application(call)
 
 
 def _is_sharded(context: Context, node: ast.expr, where: Where) -> bool:
@@ -360,7 +360,7 @@ def _is_sharded(context: Context, node: ast.expr, where: Where) -> bool:
 
 
 def _is_of_sharded(origin: Origin) -> bool:
-    inner = iterated(origin.node)
+    inner = argument_of_iter(origin.node)
     values = origins(inner, origin.where, origin.names, methods=True) if inner is not None else []
     return bool(values) and all(_shards(value.resolve()) for value in values)
 

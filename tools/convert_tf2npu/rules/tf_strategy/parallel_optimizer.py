@@ -166,8 +166,8 @@ from typing import Iterator
 
 from ...analysis.applied_optimizers import MPI, is_known
 from ...analysis.device_placement import in_test
-from ...analysis.optimizers import AROUND, MADE, Key, already_wrapped, is_keras, made_with_mpi, role
-from ...analysis.parallel_training import applies, has_loop, has_own_strategy, is_parallel, of_keras_fit
+from ...analysis.optimizers import AROUND, MADE, Key, is_keras, is_mpi_optimizer, role, wrapped_optimizers
+from ...analysis.parallel_training import has_loop, has_own_strategy, in_train_step, is_application, is_parallel
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
@@ -222,7 +222,7 @@ def check_file(context: Context) -> Iterator[Result]:
                 wrap(context.source, call.node, f"{name}.distribute.distributed_optimizer(", ")"),
                 (name,),
             )
-        elif made_with_mpi(call.node, call.where, context.names):
+        elif is_mpi_optimizer(call.node, call.where, context.names):
             yield Finding(call.node, MPI)
         elif _normalizes(context, call):
             if not _has_statistics_of_keras(context, call):
@@ -240,7 +240,7 @@ def check_file(context: Context) -> Iterator[Result]:
                 (name,),
             )
 
-        elif applies(call.node) and not of_keras_fit(context.names, call.node) and not is_known(context, call):
+        elif is_application(call.node) and not in_train_step(context.names, call.node) and not is_known(context, call):
             yield Finding(
                 call.node,
                 "the gradients belong to one rank. Write {0}.distribute.distributed_optimizer(...) where the "
@@ -300,7 +300,7 @@ def _has_statistics_of_keras(context: Context, call: Call) -> bool:
 
 def _inner(context: Context) -> set[Key]:
     """Return the calls whose results other calls already average or synchronize, or are made for loss scaling only."""
-    found = set(already_wrapped(context.names))
+    found = set(wrapped_optimizers(context.names))
     for call in context.names.calls:
         values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
         if role(call.node, call.where, context.names) == AROUND:

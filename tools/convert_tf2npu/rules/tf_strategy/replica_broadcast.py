@@ -96,7 +96,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, one_updates, trains
+from ...analysis.device_placement import any_updates_variables, in_test, trains
 from ...analysis.keras_methods import is_keras_method
 from ...analysis.keras_training import TRAINING_METHODS
 from ...analysis.mpi_collectives import BROADCASTS as MPI, calls_mpi
@@ -150,7 +150,9 @@ def check_file(context: Context) -> Iterator[Result]:
 def _belongs_to_training(context: Context) -> bool:
     """Return True if a file that imports this one, directly or not, updates variables."""
     project, path = context.names.project, context.names.path
-    return project is not None and path in project.paths and one_updates(project, project.with_importers({path}))
+    return (
+        project is not None and path in project.paths and any_updates_variables(project, project.with_importers({path}))
+    )
 
 
 def _broadcasts(context: Context) -> bool:

@@ -84,7 +84,7 @@ from typing import Iterator
 from ...analysis.device_placement import function_of, in_map_function, in_test
 from ...analysis.parallel_training import is_eager
 from ...analysis.phase_words import TRAIN
-from ...analysis.strategies import creates_strategy
+from ...analysis.strategies import programs_create_strategy
 from ...analysis.train_phase import phase_of
 from ...analysis.training_flag import training_flag
 from ...semantics.loaded_datasets import AS_DATASET, LOAD
@@ -120,7 +120,7 @@ def check_file(context: Context) -> Iterator[Result]:
             continue
         message = _message(context, call) or _one_file(context, call)
         if message:
-            if creates_strategy(context.names):
+            if programs_create_strategy(context.names):
                 return
             reported.add(function)
             yield Finding(call.node, message)

@@ -86,7 +86,7 @@ from ...analysis.parallel_training import is_eager
 from ...rewrite.call_edits import add_argument, wrap
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ...semantics.tf_types import Type, made_by
+from ...semantics.tf_types import Type, type_of_result
 from ...semantics.value_flow import Origin, origins
 from ...syntax.expressions import constant, last_part
 from ..base import Change, Context, Finding, Result
@@ -206,7 +206,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
 
 def _is_class(origin: Origin) -> bool:
     name = origin.resolve() if isinstance(origin.node, (ast.Name, ast.Attribute)) else None
-    return made_by(name or "") == Type.OPTIMIZER
+    return type_of_result(name or "") == Type.OPTIMIZER
 
 
 def _has_tf_optimizer(context: Context) -> bool:
@@ -221,7 +221,8 @@ def _has_tf_optimizer(context: Context) -> bool:
             value = bind(call.node, _COMPILE).args.get("optimizer")
             made = origins(value, call.where, context.names) if value is not None else []
             if made and all(
-                context.types.of(o.node, o.where) == Type.OPTIMIZER or made_by(o.resolve() or "") == Type.OPTIMIZER
+                context.types.of(o.node, o.where) == Type.OPTIMIZER
+                or type_of_result(o.resolve() or "") == Type.OPTIMIZER
                 for o in made
             ):
                 return True

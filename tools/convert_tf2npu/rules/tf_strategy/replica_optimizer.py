@@ -201,12 +201,12 @@ from ...analysis.optimizers import (
     MADE,
     WRAPPER,
     Class,
-    already_wrapped,
     is_keras,
+    is_mpi_optimizer,
     is_subclass,
-    made_with_mpi,
     passes_on,
     role,
+    wrapped_optimizers,
 )
 from ...analysis.parallel_training import is_eager
 from ...analysis.tensorflow_version import serves_graphs
@@ -226,9 +226,9 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     names = context.names
     made = [call for call in names.calls if role(call.node, call.where, names) == MADE]
-    already = already_wrapped(names) if made else {}
+    already = wrapped_optimizers(names) if made else {}
     for call in names.calls:
-        if made_with_mpi(call.node, call.where, names) and not in_test(context, call.node):
+        if is_mpi_optimizer(call.node, call.where, names) and not in_test(context, call.node):
             yield Finding(call.node, MPI)
     for call in unknown_optimizers(context):
         if not in_test(context, call.node):

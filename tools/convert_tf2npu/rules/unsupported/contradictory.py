@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import first_call, runs_on_npu
+from ...analysis.device_placement import is_first_call, runs_on_npu
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
@@ -58,7 +58,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     short = last_part(name)
     if (
         runs_on_npu(context, call.node)
-        and first_call(context, call, frozenset({name or ""}), context.names.tree)
+        and is_first_call(context, call, frozenset({name or ""}), context.names.tree)
         and not is_two(context)
     ):
         advice = _ADVICE.get(short, "Run one step with it on an NPU before a long training")

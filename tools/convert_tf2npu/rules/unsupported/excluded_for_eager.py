@@ -63,7 +63,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import first_call, in_test, runs_on_npu
+from ...analysis.device_placement import in_test, is_first_call, runs_on_npu
 from ...analysis.tensorflow_version import is_eager, is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
@@ -88,7 +88,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         (is_eager(context) or is_two(context))
         and runs_on_npu(context, call.node)
         and (short not in _PREPARE or _is_called(context, call))
-        and first_call(context, call, frozenset({name or ""}), context.names.tree)
+        and is_first_call(context, call, frozenset({name or ""}), context.names.tree)
         and not in_test(context, call.node)
     ):
         prepares = short in _PREPARE or (name or "").startswith(_COLUMN)

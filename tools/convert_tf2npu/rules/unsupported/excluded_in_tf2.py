@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import first_call, runs_on_npu
+from ...analysis.device_placement import is_first_call, runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.support import AVOID_IN_2
@@ -47,7 +47,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         context.compat_v1
         and ".compat.v2." not in spelled
         and runs_on_npu(context, call.node)
-        and first_call(context, call, frozenset({name or ""}), context.names.tree)
+        and is_first_call(context, call, frozenset({name or ""}), context.names.tree)
     ):
         advice = _ADVICE.get(short, "Run one step with it on an NPU before a long training")
         yield Finding(call.node, "{0} is unsupported on the NPU with TensorFlow 2.6. {1}", short, advice)

@@ -103,7 +103,7 @@ from typing import Iterator, NamedTuple
 from ...analysis.command_line_flags import flags_of
 from ...analysis.device_placement import function_of, in_test
 from ...analysis.gpu_names import gpu_numbers
-from ...analysis.gradients import averages
+from ...analysis.gradients import averages_gradients
 from ...semantics.model import Call, Where
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_name
@@ -164,7 +164,7 @@ def check_file(context: Context) -> Iterator[Result]:
 def _averages(context: Context, loop: _Loop) -> bool:
     """Return True if each iteration averages gradients over the ranks."""
     calls = (call for part in (loop.node, *loop.body) for call in ast.walk(part) if isinstance(call, ast.Call))
-    return any(averages(context, call) for call in calls if "gradients" in last_name(call.func))
+    return any(averages_gradients(context, call) for call in calls if "gradients" in last_name(call.func))
 
 
 def _finding(node: ast.AST, each: str, advice: str) -> Finding:
