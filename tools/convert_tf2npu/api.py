@@ -90,9 +90,9 @@ def configuration(args: argparse.Namespace, folder: str, main: str = "") -> Conf
     from .cli.arguments import rule_settings
     from .cli.config import find_config
 
-    found = find_config(folder)
-    settings = rule_settings(args, found)._replace(main=main)
-    return Configuration(settings, found.exclude or (), os.path.realpath(found.folder or folder))
+    config = find_config(folder)
+    settings = rule_settings(args, config)._replace(main=main)
+    return Configuration(settings, config.exclude or (), os.path.realpath(config.folder or folder))
 
 
 def imported_modules(raw: bytes, path: str) -> Iterator[str]:
@@ -136,8 +136,8 @@ def deliberate_changes(result: FileResult) -> list[Diagnostic]:
     from .rules.data.last_batch import BY_MASK
 
     rules = deliberate_rules()
-    own = [each for each in result.diagnostics if each.code in rules and BY_MASK not in each.message]
-    return [each for each in own if each.kind == CHANGE or not rules[each.code].rounds]
+    own = [d for d in result.diagnostics if d.code in rules and BY_MASK not in d.message]
+    return [d for d in own if d.kind == CHANGE or not rules[d.code].rounds]
 
 
 def names_of_unclear_support() -> frozenset[str]:

@@ -66,13 +66,13 @@ def _run(argv: list[str] | None) -> int:
 
 
 def _command(argv: list[str] | None, say: Language) -> int:
-    made = parser(say)
-    args = made.parse_args(argv)
+    command_line = parser(say)
+    args = command_line.parse_args(argv)
     from convert_tf2npu.cli import commands as command  # only here: --help needs none of it
 
     problem = None if args.list_rules or args.explain else conflict(args)
     if problem:
-        made.error(problem)
+        command_line.error(problem)
     args.input = args.source or args.input
     before = {}
     try:

@@ -22,7 +22,7 @@ def parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
     Args:
         say: the language of the help and the errors.
     """
-    made = Parser(
+    command = Parser(
         prog="convert_tf2npu",
         formatter_class=functools.partial(argparse.HelpFormatter, width=help_width()),
         description="Migrate TensorFlow training scripts to Ascend NPUs. Without -o or --in-place the command writes "
@@ -30,63 +30,63 @@ def parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
         epilog="Exit codes: 0 done; 1 --check found changes or findings; 2 wrong usage, or some files are not readable "
         "as Python 3 (the others are converted). Example: convert_tf2npu -i src -o migrated -r reports",
     )
-    made.add_argument(
+    command.add_argument(
         "source", metavar="SRC", nargs="?", help="the script, notebook or folder to migrate; - for standard input"
     )
-    made.add_argument("-i", "--input", metavar="SRC", help="the same")
-    made.add_argument("-o", "--output", metavar="OUT", help="write the migrated copy of SRC here")
-    made.add_argument("--in-place", action="store_true", help="change the files of SRC")
-    made.add_argument(
+    command.add_argument("-i", "--input", metavar="SRC", help="the same")
+    command.add_argument("-o", "--output", metavar="OUT", help="write the migrated copy of SRC here")
+    command.add_argument("--in-place", action="store_true", help="change the files of SRC")
+    command.add_argument(
         "--check",
         action="store_true",
         help="write nothing; exit with 1 if a file would change or needs a manual change",
     )
-    made.add_argument(
+    command.add_argument(
         "--force",
         action="store_true",
         help="replace differing files in OUT; with --in-place, ignore uncommitted changes",
     )
-    made.add_argument("-r", "--report", metavar="DIR", help="write report.html, .json, .sarif and .txt here")
-    add_rule_arguments(made)
-    made.add_argument(
+    command.add_argument("-r", "--report", metavar="DIR", help="write report.html, .json, .sarif and .txt here")
+    add_rule_arguments(command)
+    command.add_argument(
         "-j", "--jobs", type=_jobs, metavar="N", help="number of processes; default: one per CPU for large folders"
     )
-    made.add_argument(
+    command.add_argument(
         "--no-cache",
         dest="cache",
         action="store_false",
         help="do not reuse the results of an earlier run on the same unchanged files; they are kept in "
         "$XDG_CACHE_HOME/convert_tf2npu or ~/.cache/convert_tf2npu",
     )
-    made.add_argument(
+    command.add_argument(
         "--exclude",
         type=_patterns,
         metavar="GLOBS",
         help="files and folders of SRC to exclude, as in tests,*_pb2.py",
     )
-    made.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each place of a finding")
-    made.add_argument(
+    command.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each place of a finding")
+    command.add_argument(
         "-q", "--quiet", action="store_true", help="print findings and errors only: no counts, notes and progress"
     )
-    made.add_argument(
+    command.add_argument(
         "--show-source",
         action="store_true",
         default=None,
         help="print the line of code below each finding; by default on a terminal only",
     )
-    made.add_argument(
+    command.add_argument(
         "--no-show-source", dest="show_source", action="store_false", default=None, help="do not print lines of code"
     )
-    made.add_argument("--statistics", action="store_true", help="count findings and rewrites per rule")
-    made.add_argument(
+    command.add_argument("--statistics", action="store_true", help="count findings and rewrites per rule")
+    command.add_argument(
         "--language",
         choices=NAMES,
         help="the language of help, messages and reports; default: that of LC_ALL, LC_MESSAGES or LANG",
     )
-    made.add_argument("--version", action="version", version=f"convert_tf2npu {__version__}")
-    made.add_argument("--list-rules", action="store_true", help="list the rules")
-    made.add_argument("--explain", metavar="CODE", help="explain a rule")
-    vendor = made.add_argument_group("accepted for compatibility with the vendor's tool")
+    command.add_argument("--version", action="version", version=f"convert_tf2npu {__version__}")
+    command.add_argument("--list-rules", action="store_true", help="list the rules")
+    command.add_argument("--explain", metavar="CODE", help="explain a rule")
+    vendor = command.add_argument_group("accepted for compatibility with the vendor's tool")
     vendor.add_argument(
         "-m",
         "--main",
@@ -101,13 +101,13 @@ def parser(say: Language = ENGLISH) -> argparse.ArgumentParser:
     )
     vendor.add_argument("-l", "--list", metavar="FILE", help="a list of supported APIs; ignored, the tool has its own")
     if say is not ENGLISH:
-        made.speak(say)
-    return made
+        command.speak(say)
+    return command
 
 
-def add_rule_arguments(made: argparse.ArgumentParser) -> None:
+def add_rule_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments that control the rules, for this command and for ``npu-shim run``."""
-    group = made.add_argument_group("conversion")
+    group = command.add_argument_group("conversion")
     group.add_argument(
         "-d",
         "--distributed",
@@ -142,14 +142,14 @@ def add_rule_arguments(made: argparse.ArgumentParser) -> None:
 
 def rule_options(args: argparse.Namespace) -> list[str]:
     """Return the options on a command line that give the arguments of :func:`add_rule_arguments`."""
-    found = [f"--distributed={args.distributed}"] if args.distributed else []
+    options = [f"--distributed={args.distributed}"] if args.distributed else []
     if args.compat_v1 is not None:
-        found.append("--compat-v1" if args.compat_v1 else "--no-compat-v1")
-    found += [f"--tf={args.tf}"] if args.tf else []
+        options.append("--compat-v1" if args.compat_v1 else "--no-compat-v1")
+    options += [f"--tf={args.tf}"] if args.tf else []
     for name in ("select", "ignore"):
         codes = getattr(args, name)
-        found += [f"--{name}={','.join(codes)}"] if codes else []
-    return found
+        options += [f"--{name}={','.join(codes)}"] if codes else []
+    return options
 
 
 def rule_settings(args: argparse.Namespace, config: Config) -> Settings:
@@ -191,10 +191,10 @@ def entry_script(main: str, source: str) -> str | None:
 
 
 def _wrong_main(main: str, source: str) -> str | None:
-    found = entry_script(main, source)
-    if found is None:
+    script = entry_script(main, source)
+    if script is None:
         return Message("file not found: {0}. Give the entry script of {1} to -m", main, source)
-    inside, path = os.path.realpath(source), os.path.realpath(found)
+    inside, path = os.path.realpath(source), os.path.realpath(script)
     if path == inside or path.startswith(os.path.join(inside, "")):
         return None
     return Message("-m {0}: the file is not in {1}", main, source)
@@ -202,7 +202,7 @@ def _wrong_main(main: str, source: str) -> str | None:
 
 def notes(args: argparse.Namespace) -> list[str]:
     """Return notes on flags that the vendor's tool needs and this one does not."""
-    found: list[tuple[object, str]] = [
+    candidates: list[tuple[object, str]] = [
         (
             args.main and not args.compat_v1,
             "-m: not needed without --compat-v1; the tool finds where training starts",
@@ -213,7 +213,7 @@ def notes(args: argparse.Namespace) -> list[str]:
         ),
         (args.list, "-l: the list is ignored; the tool has its own"),
     ]
-    return [text for given, text in found if given]
+    return [text for given, text in candidates if given]
 
 
 def _jobs(value: str) -> int:

@@ -45,12 +45,12 @@ def check_codes(codes: Iterable[str]) -> tuple[str, ...]:
     """
     from ..rules.registry import Registry  # only here: --help needs no rules
 
-    made = tuple(code.strip().upper() for code in codes if code.strip())
+    wanted = tuple(code.strip().upper() for code in codes if code.strip())
     known = [rule.code for rule in Registry().rules]
-    for code in made:
+    for code in wanted:
         if not any(k.startswith(code) for k in known):
             raise ValueError(no_rule(code, known))
-    return made
+    return wanted
 
 
 def no_rule(code: str, known: Sequence[str]) -> str:
@@ -119,7 +119,7 @@ def _checked(path: str, table: dict[str, object]) -> Config:
         **{"select": _codes, "ignore": _codes, "exclude": _strings, "jobs": _jobs, "compat-v1": _flag},
         **{"tf": _version, "tf-1": _strings, "tf-2": _strings},
     }
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in table.items():
         where = f"{path}: [{'.'.join(_TABLE)}] {key}"
         if key not in known:
@@ -129,10 +129,10 @@ def _checked(path: str, table: dict[str, object]) -> Config:
             )
             raise UsageError("{0}: unknown key. {1}", where, hint)
         try:
-            found[key.replace("-", "_")] = known[key](value)
+            values[key.replace("-", "_")] = known[key](value)
         except ValueError as error:
             raise UsageError("{0}: {1}", where, error)
-    return Config(os.path.dirname(path), **found)
+    return Config(os.path.dirname(path), **values)
 
 
 def _strings(value: object) -> tuple[str, ...]:

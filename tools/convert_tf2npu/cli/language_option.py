@@ -39,9 +39,9 @@ def make_writable(say: Language, *streams: TextIO) -> None:
 
 
 def _option(arguments: Sequence[str]) -> str:
-    found = ""
+    name = ""
     for number, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")
         if option == "--language":
-            found = value if equals else "".join(arguments[number + 1 : number + 2])
-    return found
+            name = value if equals else "".join(arguments[number + 1 : number + 2])
+    return name

@@ -55,14 +55,14 @@ def read_table(text: str, *names: str) -> dict[str, object]:
     hidden = _LONG_STRING.sub(
         lambda m: re.sub(r"[^\n]", " ", m.group()) if m.group().startswith(('"""', "'''", "#")) else m.group(), text
     )
-    found = header.search(hidden)
-    if found is None:
+    heading = header.search(hidden)
+    if heading is None:
         return {}
-    if found.group(1) == ".":
-        raise TomlError(Message("[{0}] cannot have subtables", ".".join(names)), _line(text, found.end()))
-    end = _REST_OF_LINE.match(text, found.end())
+    if heading.group(1) == ".":
+        raise TomlError(Message("[{0}] cannot have subtables", ".".join(names)), _line(text, heading.end()))
+    end = _REST_OF_LINE.match(text, heading.end())
     if end is None:
-        raise TomlError("unexpected text after the name of the table", _line(text, found.end()))
+        raise TomlError("unexpected text after the name of the table", _line(text, heading.end()))
     return _pairs(text, end.end())
 
 
@@ -86,19 +86,19 @@ def _pairs(text: str, at: int) -> dict[str, object]:
 
 
 def _value(text: str, at: int) -> tuple[object, int]:
-    found = _VALUE.match(text, at)
-    if found is None or text.startswith(('"""', "'''"), at):
+    token = _VALUE.match(text, at)
+    if token is None or text.startswith(('"""', "'''"), at):
         raise TomlError("expected a string, an integer, true, false, or an array of strings", _line(text, at))
-    if found.group("string"):
-        return _string(found.group(), text, at), found.end()
-    if found.group("flag"):
-        return found.group() == "true", found.end()
-    if found.group("number"):
-        digits = found.group().replace("_", "")
+    if token.group("string"):
+        return _string(token.group(), text, at), token.end()
+    if token.group("flag"):
+        return token.group() == "true", token.end()
+    if token.group("number"):
+        digits = token.group().replace("_", "")
         if len(digits.lstrip("+-")) > 1 and digits.lstrip("+-")[0] == "0":
             raise TomlError(Message("{0} begins with 0", digits), _line(text, at))
-        return int(digits), found.end()
-    return _array(text, found.end())
+        return int(digits), token.end()
+    return _array(text, token.end())
 
 
 def _array(text: str, at: int) -> tuple[list[str], int]:
@@ -107,11 +107,11 @@ def _array(text: str, at: int) -> tuple[list[str], int]:
         at = _match(_SPACE_AND_LINES, text, at)
         if text.startswith("]", at):
             return items, at + 1
-        found = re.compile(_STRING).match(text, at)
-        if found is None:
+        item = re.compile(_STRING).match(text, at)
+        if item is None:
             raise TomlError("expected a string in the array", _line(text, at))
-        items.append(_string(found.group(), text, at))
-        at = _match(_SPACE_AND_LINES, text, found.end())
+        items.append(_string(item.group(), text, at))
+        at = _match(_SPACE_AND_LINES, text, item.end())
         if text.startswith(",", at):
             at += 1
         elif not text.startswith("]", at):

@@ -22,10 +22,10 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse all arguments; an unknown one is an error."""
-        found, rest = super().parse_known_args(args, namespace)
+        parsed, rest = super().parse_known_args(args, namespace)
         if rest:
             self.error(self._unknown(rest))
-        return found, []
+        return parsed, []
 
     def print_help(self, file: Any = None) -> None:
         """Print the help. argparse's own ignores a full disk."""
@@ -61,10 +61,10 @@ class Parser(argparse.ArgumentParser):
             )
 
     def _unknown(self, rest: Sequence[str]) -> str:
-        options = [each.partition("=")[0] for each in rest if each.startswith("-")]
+        options = [argument.partition("=")[0] for argument in rest if argument.startswith("-")]
         if not options:
             return Message("unexpected argument {0}. Give one script, notebook or folder", repr(rest[0]))
-        names = [each[2:] for each in self._option_string_actions if each.startswith("--")]
+        names = [option[2:] for option in self._option_string_actions if option.startswith("--")]
         near = closest(options[0].lstrip("-"), names)
         if near:
             return Message("unknown option {0}. Did you mean --{1}?", repr(options[0]), near)

@@ -59,18 +59,18 @@ def _last_word(function: ast.expr, name: str) -> str:
     return name.rpartition(":")[2] or (function.id if isinstance(function, ast.Name) else ".__call__")
 
 
-def counts(found: Iterable[Fate]) -> Calls:
+def counts(outcomes: Iterable[Fate]) -> Calls:
     """Return the number of calls of each outcome."""
-    number = Counter(fate.outcome for fate in found)
+    number = Counter(fate.outcome for fate in outcomes)
     return Calls(number[FINE], number[CHANGE], number[FINDING])
 
 
-def places(context: Context, found: Iterable[Fate]) -> list[ApiCall]:
+def places(context: Context, outcomes: Iterable[Fate]) -> list[ApiCall]:
     """Return the calls with their places, by place; the place of one inside an f-string is that of the string."""
     source = context.source
-    made = []
-    for fate in found:
+    calls = []
+    for fate in outcomes:
         node = context.names.strings.get(fate.call.node, fate.call.node)
         line, col = source.place(node)
-        made.append(ApiCall(fate.name, line, col, fate.outcome, fate.codes))
-    return sorted(made, key=lambda call: (call.line, call.col))
+        calls.append(ApiCall(fate.name, line, col, fate.outcome, fate.codes))
+    return sorted(calls, key=lambda call: (call.line, call.col))

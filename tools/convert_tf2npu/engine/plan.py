@@ -67,13 +67,13 @@ class Planner:
 
     def findings(self, raw: bytes) -> tuple[Diagnostic, ...]:
         """Return the findings on a file beside the Python files."""
-        text, found = raw.decode("utf-8", "replace"), []
+        text, diagnostics = raw.decode("utf-8", "replace"), []
         for rule in self._registry.rules:
             for offset, message in rule.module.check_text(text) if hasattr(rule.module, "check_text") else ():
                 line, col = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
                 if not suppressed(text.split("\n")[line - 1], rule.code):
-                    found.append(Diagnostic(line, col, rule.code, FINDING, message))
-        return by_place(found)
+                    diagnostics.append(Diagnostic(line, col, rule.code, FINDING, message))
+        return by_place(diagnostics)
 
     def plan(self, raw: bytes, path: str) -> Plan:
         """Run all rules over a script.
@@ -87,16 +87,16 @@ class Planner:
         if changes:
             edits = import_edits(context.source, context.names, changes)
             edits += [as_lifted(context.names, edit, change.node) for change in changes for edit in change.edits]
-        found = list(fates(context, said))
-        listed = places(context, found) if self._list_calls else ()
+        outcomes = list(fates(context, said))
+        listed = places(context, outcomes) if self._list_calls else ()
         return Plan(
             context.source,
             tuple(edits),
             self._without_repeats(by_place(diagnostics)),
-            counts(found),
+            counts(outcomes),
             tuple(listed),
             _version(context) if listed else "",
-            on_cpu(context) if found else "",
+            on_cpu(context) if outcomes else "",
         )
 
     def _context(self, raw: bytes, path: str) -> Context:
@@ -139,13 +139,13 @@ class Planner:
     def _collect(self, context: Context) -> tuple[list[Change], list[Diagnostic], Said]:
         changes: list[Change] = []
         diagnostics: list[Diagnostic] = []
-        found: set[tuple[ast.AST, Diagnostic]] = set()
+        seen: set[tuple[ast.AST, Diagnostic]] = set()
         said: Said = {}
         replaced = Spans()
         registry = self._of_backends if has_other_backend(context.names) else self._registry
         for rule, result in chain(registry.check(context), registry.check_last(context, replaced)):
             node = result.node
-            # A finding inside an f-string is reported at the f-string, whose place is always known.
+            # A finding inside an f-string is seen at the f-string, whose place is always known.
             result = result._replace(node=context.names.strings.get(result.node, result.node))
             if ignored(context.source, result.node, rule.code):
                 continue
@@ -156,9 +156,9 @@ class Planner:
                 for edit in result.edits:
                     replaced.add(edit.start, edit.end)
             diagnostic = _diagnostic(context.source, rule, result)
-            if isinstance(result, Change) or (node, diagnostic) not in found:  # each call that freezes a graph sees it
+            if isinstance(result, Change) or (node, diagnostic) not in seen:  # each call that freezes a graph sees it
                 diagnostics.append(diagnostic)
-            found.add((node, diagnostic))
+            seen.add((node, diagnostic))
             said.setdefault(node, set()).add((diagnostic.kind, rule.code))
         return changes, diagnostics, said
 

@@ -36,35 +36,35 @@ def question(options: Sequence[object], paths: Iterable[str]) -> Question | None
         options: everything else that the results depend on; also the folder of the files, if their paths are relative.
         paths: all files that the run may read.
     """
-    made = hashlib.blake2b(digest_size=32)
+    digest = hashlib.blake2b(digest_size=32)
     changed_ns: list[int] = []
-    _add(made, repr((sys.version, sys.getrecursionlimit(), tuple(options))).encode("utf-8", "surrogatepass"))
+    _add(digest, repr((sys.version, sys.getrecursionlimit(), tuple(options))).encode("utf-8", "surrogatepass"))
     try:
         for path in _own_files():
-            _add_file(made, path, path[len(_HERE) :])
+            _add_file(digest, path, path[len(_HERE) :])
         for path in paths:
-            changed_ns.append(_add_file(made, path, path))
+            changed_ns.append(_add_file(digest, path, path))
     except OSError:
         return None
-    return Question(made.hexdigest(), tuple(changed_ns))
+    return Question(digest.hexdigest(), tuple(changed_ns))
 
 
-def _add(made: hashlib.blake2b, part: bytes) -> None:
-    made.update(b"%d:" % len(part))
-    made.update(part)
+def _add(digest: hashlib.blake2b, part: bytes) -> None:
+    digest.update(b"%d:" % len(part))
+    digest.update(part)
 
 
-def _add_file(made: hashlib.blake2b, path: str, name: str) -> int:
+def _add_file(digest: hashlib.blake2b, path: str, name: str) -> int:
     """Add the name and content of a file to a digest, and return the time of its last change."""
-    _add(made, name.encode("utf-8", "surrogateescape"))
+    _add(digest, name.encode("utf-8", "surrogateescape"))
     with open(path, "rb", buffering=0) as stream:
         changed_ns = os.fstat(stream.fileno()).st_ctime_ns
         while True:
             piece = stream.read(_PIECE_BYTES)
             if not piece:
-                made.update(b";")
+                digest.update(b";")
                 return changed_ns
-            _add(made, piece)
+            _add(digest, piece)
 
 
 def _own_files() -> list[str]:
@@ -106,9 +106,9 @@ class Memory:
             if checksum != _checksum([content]):
                 return None
             said, _, new = content.partition(b"\n")
-            found = _results(json.loads(said.decode("ascii")), new)
+            results = _results(json.loads(said.decode("ascii")), new)
             os.utime(path)  # the longest unused entries are deleted first
-            return found
+            return results
         except (OSError, ValueError, TypeError):
             return None
 
@@ -139,8 +139,8 @@ class Memory:
 
     def _forget_oldest(self) -> None:
         entries: dict[str, os.stat_result] = {}
-        for each in os.scandir(self._folder):
-            entries[each.path] = each.stat()
+        for entry in os.scandir(self._folder):
+            entries[entry.path] = entry.stat()
         used = 0
         for count, path in enumerate(sorted(entries, key=lambda one: -entries[one].st_mtime_ns)):
             used += entries[path].st_size
@@ -149,10 +149,10 @@ class Memory:
 
 
 def _checksum(content: Iterable[bytes]) -> bytes:
-    made = hashlib.blake2b(digest_size=32)
+    digest = hashlib.blake2b(digest_size=32)
     for piece in content:
-        made.update(piece)
-    return made.hexdigest().encode("ascii")
+        digest.update(piece)
+    return digest.hexdigest().encode("ascii")
 
 
 def _said(result: FileResult) -> object:
@@ -161,13 +161,13 @@ def _said(result: FileResult) -> object:
 
 
 def _results(said: list[Any], new: bytes) -> list[FileResult]:
-    found: list[FileResult] = []
+    results: list[FileResult] = []
     place = 0
-    for each in said:
-        if not each:
-            found.append(UNTOUCHED)
+    for values in said:
+        if not values:
+            results.append(UNTOUCHED)
             continue
-        size, *more = each
-        found.append(of_plain([None if size is None else new[place : place + size], *more]))
+        size, *more = values
+        results.append(of_plain([None if size is None else new[place : place + size], *more]))
         place += size or 0
-    return found
+    return results

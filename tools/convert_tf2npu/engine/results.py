@@ -71,8 +71,8 @@ class Calls(NamedTuple):
     @staticmethod
     def sum(parts: Iterable[Calls]) -> Calls:
         """Return the sum of the counts of several files."""
-        found = list(parts)
-        return Calls(sum(c.fine for c in found), sum(c.rewritten for c in found), sum(c.left for c in found))
+        counts = list(parts)
+        return Calls(sum(c.fine for c in counts), sum(c.rewritten for c in counts), sum(c.left for c in counts))
 
 
 class FileResult(NamedTuple):
@@ -130,17 +130,17 @@ def plain(result: FileResult) -> list[object]:
     """Return a result as lists of JSON values, and bytes."""
     return [
         result.new,
-        [[*each[:4], parts_of(each.message), each.cell] for each in result.diagnostics],
+        [[*diagnostic[:4], parts_of(diagnostic.message), diagnostic.cell] for diagnostic in result.diagnostics],
         list(result.calls),
-        [list(each) for each in result.listed],
+        [list(call) for call in result.listed],
         result.version,
         result.on_cpu,
     ]
 
 
-def of_plain(made: list[Any]) -> FileResult:
+def of_plain(values: list[Any]) -> FileResult:
     """Return the result from the lists of :func:`plain`."""
-    new, diagnostics, calls, listed, version, on_cpu = made
+    new, diagnostics, calls, listed, version, on_cpu = values
     return FileResult(
         new,
         tuple(

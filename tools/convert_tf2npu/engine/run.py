@@ -103,12 +103,12 @@ def convert_source(
     scripts = [e for e in everything if e not in texts]
     project = project_of(settings, [e.path for e in scripts], [e.path for e in scripts if e.relative in excluded])
     jobs = jobs or (1 if len(entries) < _WORTH_PROCESSES else os.cpu_count() or 1)
-    found: dict[int, FileResult] = {}
+    by_number: dict[int, FileResult] = {}
     with closing(converted([e.path for e in entries], (settings, project, list_calls), jobs)) as results:
         for number, result in results:
-            found[number] = result
-            progress(len(found), len(entries))
-    in_order = [found[number] for number in range(len(entries))]
+            by_number[number] = result
+            progress(len(by_number), len(entries))
+    in_order = [by_number[number] for number in range(len(entries))]
     if memory and asked and ask() == asked:  # no file has changed in the meantime
         memory.keep(asked, in_order)
     return run_of(in_order)

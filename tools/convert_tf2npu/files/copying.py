@@ -114,8 +114,8 @@ def differing(tree: Tree, new: dict[str, bytes], target: str, single: bool, miss
                 missing.append(entry.relative)
                 continue
             with stream:
-                found = os.fstat(stream.fileno())
-                same = _is_file(place, stat.S_IMODE(found.st_mode), found.st_size) and _hold_same(stream, place)
+                status = os.fstat(stream.fileno())
+                same = _is_file(place, stat.S_IMODE(status.st_mode), status.st_size) and _hold_same(stream, place)
         if not same:
             yield entry
 
@@ -134,10 +134,10 @@ def are_same(one: str, other: str) -> bool:
 
 def _is_file(path: str, mode: int, size: int) -> bool:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return False
-    return stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) == mode and found.st_size == size
+    return stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) == mode and status.st_size == size
 
 
 def _holds(path: str, content: bytes) -> bool:

@@ -47,8 +47,8 @@ def refuse_uncommitted(source: str, changed: Sequence[str]) -> None:
         if "not a git repository" in said[0] or "must be run in a work tree" in said[0]:
             return
         raise _unknown(source, said[0])
-    found = _entries(status.stdout)
-    dirty = [name for state, name in found if state != "!!"]
+    entries = _entries(status.stdout)
+    dirty = [name for state, name in entries if state != "!!"]
     if dirty:
         raise UsageError(
             "{0} has uncommitted changes ({1}{2}). Commit them to be able to undo the migration, or add --force",
@@ -58,7 +58,7 @@ def refuse_uncommitted(source: str, changed: Sequence[str]) -> None:
         )
     top = subprocess.run(["git", "-C", folder, "rev-parse", "--show-toplevel"], stdout=subprocess.PIPE, check=False)
     root = os.path.realpath(os.fsdecode(top.stdout).rstrip("\n"))
-    ignored = [os.path.join(root, name) for state, name in found if state == "!!"]
+    ignored = [os.path.join(root, name) for state, name in entries if state == "!!"]
     for path in changed:
         if any(
             os.path.realpath(path) == name or name.endswith(os.sep) and os.path.realpath(path).startswith(name)
@@ -71,14 +71,14 @@ def refuse_uncommitted(source: str, changed: Sequence[str]) -> None:
 
 def _entries(output: bytes) -> list[list[str]]:
     """Return state and path of each entry of ``git status -z``; of a renamed file only the new path."""
-    found: list[list[str]] = []
+    entries: list[list[str]] = []
     pieces = iter(os.fsdecode(output).split("\0"))
     for piece in pieces:
         if piece:
-            found.append([piece[:2], piece[3:]])
+            entries.append([piece[:2], piece[3:]])
             if "R" in piece[:2] or "C" in piece[:2]:
                 next(pieces, "")
-    return found
+    return entries
 
 
 def _has_work_tree(folder: str) -> bool:

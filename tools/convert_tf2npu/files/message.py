@@ -19,10 +19,10 @@ class Message(str):
     def __new__(cls, template: str, *values: object) -> Message:
         if not values and isinstance(template, Message):
             return template
-        made = super().__new__(cls, template.format(*values) if values else template)
-        made.template = template
-        made.values = tuple([value if isinstance(value, str) else str(value) for value in values])
-        return made
+        message = super().__new__(cls, template.format(*values) if values else template)
+        message.template = template
+        message.values = tuple([value if isinstance(value, str) else str(value) for value in values])
+        return message
 
     def __str__(self) -> Message:
         return self  # so the text of an exception is its message

@@ -47,8 +47,8 @@ def _put_in_place(pairs: Sequence[tuple[str, str]], journal: str, folders: Seque
     missing = [folder for folder in folders if not os.path.isdir(folder)]
     moves = []
     for new, place in pairs:
-        found = os.lstat(new)
-        moves.append(_Move(new, place, os.path.lexists(place), found.st_size, found.st_mtime_ns))
+        status = os.lstat(new)
+        moves.append(_Move(new, place, os.path.lexists(place), status.st_size, status.st_mtime_ns))
     import json  # only here: few runs move files
 
     with open(journal + ".part", "w") as stream:
@@ -120,8 +120,8 @@ def _undo_moves(moves: Iterable[_Move]) -> None:
 
 
 def _is_there(move: _Move) -> bool:
-    found = os.lstat(move.place)
-    return (found.st_size, found.st_mtime_ns) == (move.size, move.time_ns)
+    status = os.lstat(move.place)
+    return (status.st_size, status.st_mtime_ns) == (move.size, move.time_ns)
 
 
 def _keep(path: str, kept: str) -> None:

@@ -59,15 +59,15 @@ def read_tree(source: str) -> Tree:
     while waiting:  # no recursion: folders may be nested deeper than Python allows calls to be
         below = waiting.pop()
         try:
-            with os.scandir(os.path.join(source, below) if below else source) as found:
-                for each in found:
-                    relative = os.path.join(below, each.name)
-                    is_link = each.is_symlink()
-                    if is_link or each.is_file():
-                        entries.append(Entry(relative, each.path, is_link))
-                    elif not each.is_dir() or _stays_out(each.name, each.path):
+            with os.scandir(os.path.join(source, below) if below else source) as listing:
+                for entry in listing:
+                    relative = os.path.join(below, entry.name)
+                    is_link = entry.is_symlink()
+                    if is_link or entry.is_file():
+                        entries.append(Entry(relative, entry.path, is_link))
+                    elif not entry.is_dir() or _stays_out(entry.name, entry.path):
                         left_out.append(relative)
-                    elif each.name != "__pycache__":
+                    elif entry.name != "__pycache__":
                         folders.append(relative)
                         waiting.append(relative)
         except OSError as error:

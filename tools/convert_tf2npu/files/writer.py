@@ -38,10 +38,10 @@ def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, forc
         tree = tree._replace(entries=(tree.entries[0]._replace(relative=name),))
         new = dict(zip([name], new.values()))
     parent = os.path.dirname(target)
-    made = _missing_folders(parent)
+    new_folders = _missing_folders(parent)
     done = False
     try:
-        if made:
+        if new_folders:
             os.makedirs(parent, exist_ok=True)
         if os.path.lexists(target) and not os.path.isdir(target):
             raise UsageError("{0} exists and is not a folder", target)
@@ -57,7 +57,7 @@ def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, forc
     except OSError as error:
         raise UsageError("cannot write {0}: {1}. Nothing was changed there", target, error.strerror or error)
     finally:
-        for folder in made if not done else ():
+        for folder in new_folders if not done else ():
             if os.path.isdir(folder):
                 os.rmdir(folder)
 
@@ -154,10 +154,10 @@ def write_in_place(source: str, tree: Tree, new: dict[str, bytes]) -> None:
 
 def _take_over(path: str, written: str) -> None:
     """Give a new file the mode, and if permitted the owner, of the file that it replaces."""
-    found = os.stat(path)
-    if (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+    status = os.stat(path)
+    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
         try:
-            os.chown(written, found.st_uid, found.st_gid)
+            os.chown(written, status.st_uid, status.st_gid)
         except PermissionError:
             pass  # only root may; otherwise the file belongs to the user, as with any editor
-    os.chmod(written, stat.S_IMODE(found.st_mode))
+    os.chmod(written, stat.S_IMODE(status.st_mode))

@@ -43,13 +43,13 @@ def api_table(results: Sequence[FileResult], tensorflow: str) -> tuple[ApiUse, .
         tensorflow: the version whose support list applies, ``support.TF1`` or ``support.TF2``. The second one also
             applies to an API that only programs of TensorFlow 2 call.
     """
-    found: dict[str, list[tuple[int, ApiCall]]] = {}
+    calls_by_name: dict[str, list[tuple[int, ApiCall]]] = {}
     for number, result in enumerate(results):
         for call in result.listed:
-            found.setdefault(call.name, []).append((number, call))
+            calls_by_name.setdefault(call.name, []).append((number, call))
     uses = [
         _use(name, places, TF2 if {results[number].version for number, _ in places} == {"2"} else tensorflow)
-        for name, places in found.items()
+        for name, places in calls_by_name.items()
     ]
     order = list(STATUSES)
     return tuple(

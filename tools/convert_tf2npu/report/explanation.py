@@ -21,44 +21,44 @@ class Block(NamedTuple):
 
 def blocks(doc: str) -> list[Block]:
     """Return the pieces of a docstring, without its title."""
-    found: list[Block] = []
+    parts: list[Block] = []
     for paragraph in re.split(r"\n[ \t]*\n", doc.split("\n", 1)[1] if "\n" in doc else ""):
         paragraph = paragraph.strip("\n")
         if not paragraph.strip():
             continue
         if paragraph.startswith("    "):
             code = re.sub("(?m)^ {4}", "", paragraph)  # not dedent: a paragraph may be the inside of a class
-            if found and found[-1].kind == "code":
-                code = found.pop().text + "\n\n" + code
-            found.append(Block("code", code))
+            if parts and parts[-1].kind == "code":
+                code = parts.pop().text + "\n\n" + code
+            parts.append(Block("code", code))
         elif re.match(r"[*-] ", paragraph):
-            found.append(Block("list", paragraph))
+            parts.append(Block("list", paragraph))
         elif paragraph.startswith("|"):
-            found.append(Block("table", paragraph))
+            parts.append(Block("table", paragraph))
         elif re.match(r"\w[\w ,]*::\Z", paragraph):
-            found.append(Block("heading", paragraph[:-2]))
+            parts.append(Block("heading", paragraph[:-2]))
         else:
             text = " ".join(line.strip() for line in paragraph.split("\n"))
-            found.append(Block("text", text[:-1] if text.endswith("::") else text))
-    return found
+            parts.append(Block("text", text[:-1] if text.endswith("::") else text))
+    return parts
 
 
 def in_language(doc: str, say: Language) -> str:
-    """Return a docstring in another language: its title, then its paragraphs; the code stays."""
+    """Return a docstring in another language: its title, then its parts; the code stays."""
     if say is ENGLISH:
         return doc
-    made = [say(doc.split("\n", 1)[0].rstrip(".")) + say(".")]
+    parts = [say(doc.split("\n", 1)[0].rstrip(".")) + say(".")]
     for block in blocks(doc):
         if block.kind == "code":
-            made.append("\n".join(f"    {line}".rstrip() for line in block.text.split("\n")))
+            parts.append("\n".join(f"    {line}".rstrip() for line in block.text.split("\n")))
         elif block.kind == "list":
             items = ["\n  ".join(wrapped(say(item), _COLUMNS - 2)) for item in items_of(block)]
-            made.append("\n".join(f"* {item}" for item in items))
+            parts.append("\n".join(f"* {item}" for item in items))
         elif block.kind == "table":
-            made.append("\n".join(map(say, block.text.split("\n"))))
+            parts.append("\n".join(map(say, block.text.split("\n"))))
         else:
-            made.append("\n".join(wrapped(say(block.text), _COLUMNS)) + (say("::") if block.kind == "heading" else ""))
-    return "\n\n".join(made)
+            parts.append("\n".join(wrapped(say(block.text), _COLUMNS)) + (say("::") if block.kind == "heading" else ""))
+    return "\n\n".join(parts)
 
 
 def items_of(block: Block) -> list[str]:
@@ -68,11 +68,11 @@ def items_of(block: Block) -> list[str]:
 
 def markdown(doc: str) -> str:
     """Return a docstring, without its title, as Markdown."""
-    made = []
+    parts = []
     for block in blocks(doc):
         text = re.sub(r"``([^`]+)``", r"`\1`", block.text)
-        made.append({"code": f"```python\n{block.text}\n```", "heading": f"**{text}**"}.get(block.kind, text))
-    return "\n\n".join(made)
+        parts.append({"code": f"```python\n{block.text}\n```", "heading": f"**{text}**"}.get(block.kind, text))
+    return "\n\n".join(parts)
 
 
 def plain(doc: str) -> str:
@@ -83,31 +83,31 @@ def plain(doc: str) -> str:
 def as_html(doc: str, say: Language = ENGLISH) -> str:
     """Return a docstring, without its title, as HTML: Before and After in two columns, Untouched folded."""
     before, after, unchanged = say("Before"), say("After"), say("Untouched")
-    made: list[str] = []
+    elements: list[str] = []
     untouched: list[str] = []
-    found = blocks(doc)
-    while found:
-        block = found.pop(0)
-        code = found.pop(0) if block.kind == "heading" and found and found[0].kind == "code" else None
+    remaining = blocks(doc)
+    while remaining:
+        block = remaining.pop(0)
+        code = remaining.pop(0) if block.kind == "heading" and remaining and remaining[0].kind == "code" else None
         if code and block.text == "Untouched":
             untouched.append(_code(code.text))
-        elif code and block.text == "Before" and len(found) > 1 and found[0].text == "After":
-            made.append(
+        elif code and block.text == "Before" and len(remaining) > 1 and remaining[0].text == "After":
+            elements.append(
                 f'<div class="pair"><div><h4>{before}</h4>{_code(code.text)}</div>'
-                f"<div><h4>{after}</h4>{_code(found[1].text)}</div></div>"
+                f"<div><h4>{after}</h4>{_code(remaining[1].text)}</div></div>"
             )
-            del found[:2]
+            del remaining[:2]
         else:
-            made.append(_block(block, say))
-            made += [_code(code.text)] if code else []
+            elements.append(_block(block, say))
+            elements += [_code(code.text)] if code else []
     if untouched:
-        made.append(
+        elements.append(
             f'<details class="untouched"><summary>{say("Untouched: {0} examples").format(len(untouched))}</summary>'
             f"{''.join(untouched)}</details>"
             if len(untouched) > 1
             else f"<h4>{unchanged}</h4>" + untouched[0]
         )
-    return "\n".join(made)
+    return "\n".join(elements)
 
 
 def _block(block: Block, say: Language) -> str:

@@ -43,8 +43,8 @@ class FileText:
 
 def name_at(line: str, col: int) -> tuple[int, int]:
     """Return the start and end, from 0, of the dotted name at a column of a line; of one character if there is none."""
-    found = _NAME.match(line, col - 1)
-    return col - 1, found.end() if found else col
+    match = _NAME.match(line, col - 1)
+    return col - 1, match.end() if match else col
 
 
 def _decoded(raw: bytes) -> str:

@@ -82,15 +82,15 @@ def to_sarif(report: Report) -> Iterator[str]:
 
 def _on_cpu(report: Report) -> list[_Json]:
     """Return notifications about the files of TensorFlow 2 that no script runs on the NPU, modules apart."""
-    found: list[_Json] = []
+    notifications: list[_Json] = []
     for kind in ("script", "module"):
         files = [file for file in report.files if file.result.on_cpu == kind]
         locations = [
             {"physicalLocation": {"artifactLocation": {"uri": file.uri, "uriBaseId": "SRC"}}} for file in files
         ]
         for line in on_cpu([(file.name, file.result) for file in files]):
-            found.append({"level": "warning", "message": {"text": line}, "locations": locations})
-    return found
+            notifications.append({"level": "warning", "message": {"text": line}, "locations": locations})
+    return notifications
 
 
 def _rule(rule: Explanation) -> _Json:

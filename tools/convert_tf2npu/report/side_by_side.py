@@ -65,7 +65,7 @@ class _Lines(difflib.SequenceMatcher):
     def get_matching_blocks(self) -> list[difflib.Match]:
         old, new = self._old, self._new
         ones, new_ones = _once(old), _once(new)
-        found = [difflib.Match(0, 0, 0)]
+        matches = [difflib.Match(0, 0, 0)]
         left = right = 0
         for end, new_end in [
             *((at, new_ones[line]) for line, at in ones.items() if line in new_ones),
@@ -76,13 +76,13 @@ class _Lines(difflib.SequenceMatcher):
             between = difflib.SequenceMatcher(None, old[left:end], new[right:new_end]) if left < end else None
             blocks = [(left + a, right + b, size) for a, b, size in (between.get_matching_blocks() if between else ())]
             for a, b, size in [*blocks, (end, new_end, 1 if end < len(old) else 0)]:
-                last = found[-1]
+                last = matches[-1]
                 if (last.a + last.size, last.b + last.size) == (a, b):
-                    found[-1] = last._replace(size=last.size + size)
+                    matches[-1] = last._replace(size=last.size + size)
                 elif size:
-                    found.append(difflib.Match(a, b, size))
+                    matches.append(difflib.Match(a, b, size))
             left, right = end + 1, new_end + 1
-        return [*(each for each in found if each.size), difflib.Match(len(old), len(new), 0)]
+        return [*(match for match in matches if match.size), difflib.Match(len(old), len(new), 0)]
 
 
 def _once(lines: Sequence[str]) -> dict[str, int]:

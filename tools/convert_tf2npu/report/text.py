@@ -98,10 +98,10 @@ def on_cpu(results: Sequence[Named], say: Language = ENGLISH) -> list[str]:
     """Return sentences about the files of TensorFlow 2 that no script runs on the NPU: scripts, and modules of none."""
     lines = []
     for kind, sentence in _ON_CPU.items():
-        found = [path for path, result in results if result.on_cpu == kind]
-        if found:
-            others = say(" and {0}").format(count(len(found) - 1, "other file", say)) if len(found) > 1 else ""
-            lines.append(say(sentence).format(printable(found[0]) + others))
+        paths = [path for path, result in results if result.on_cpu == kind]
+        if paths:
+            others = say(" and {0}").format(count(len(paths) - 1, "other file", say)) if len(paths) > 1 else ""
+            lines.append(say(sentence).format(printable(paths[0]) + others))
     return lines
 
 
@@ -128,7 +128,7 @@ def count(number: int, noun: str, say: Language = ENGLISH) -> str:
 
 def printable(text: str) -> str:
     """Return a text with its control characters and line ends as escapes. A file name may contain them."""
-    return _CONTROLS.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
+    return _CONTROLS.sub(lambda match: match.group().encode("unicode_escape").decode("ascii"), text)
 
 
 def _quoted(name: bytes) -> bytes:
@@ -137,7 +137,7 @@ def _quoted(name: bytes) -> bytes:
         plain = name.decode("utf-8").isprintable() and not re.search(rb'["\\]', name)
     except UnicodeDecodeError:
         plain = False
-    return name if plain else b'"%s"' % re.sub(rb"[^ !#-\[\]-~]", lambda found: b"\\%03o" % found.group()[0], name)
+    return name if plain else b'"%s"' % re.sub(rb"[^ !#-\[\]-~]", lambda match: b"\\%03o" % match.group()[0], name)
 
 
 def diff(path: str, old: bytes, new: bytes) -> bytes:

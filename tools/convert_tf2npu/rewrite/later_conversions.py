@@ -76,7 +76,7 @@ def conversions(context: Context) -> Conversions:
 
 
 def _conversions(context: Context) -> Conversions:
-    found: list[Conversion] = []
+    converted: list[Conversion] = []
     bindings: set[int] = set()
     gone: set[ast.AST] = set()
     uses = list(later_uses(context.names, context.source))
@@ -84,18 +84,18 @@ def _conversions(context: Context) -> Conversions:
         edits = _import_edits(context.source, statement, replaced)
         if edits is not None:
             gone.update([statement] if len(replaced) == len(statement.names) else [])
-            brought = {id(each.binding) for each in replaced}
+            brought = {id(replacement.binding) for replacement in replaced}
             bindings |= brought
             nodes = {use.chain[0] for use in uses if id(use.binding) in brought}
-            name = ", ".join(each.name for each in replaced)
-            found.append(Conversion(statement, name, edits, (), frozenset([statement, *nodes])))
+            name = ", ".join(replacement.name for replacement in replaced)
+            converted.append(Conversion(statement, name, edits, (), frozenset([statement, *nodes])))
     for use in uses:
         if not use.is_imported and is_served(context.names, use):
-            found += _of_use(context.names, context.source, use)
+            converted += _of_use(context.names, context.source, use)
     for call, name in later_calls(context):
-        found += _of_call(context, call, name)
-    everywhere = frozenset(node for each in found for node in each.nodes)
-    return Conversions(tuple(found), everywhere, frozenset(bindings), frozenset(gone))
+        converted += _of_call(context, call, name)
+    everywhere = frozenset(node for conversion in converted for node in conversion.nodes)
+    return Conversions(tuple(converted), everywhere, frozenset(bindings), frozenset(gone))
 
 
 def _conversion(
@@ -114,7 +114,7 @@ def _line(later: LaterImport) -> str:
 
 def _import_edits(source: Source, node: ast.ImportFrom, replaced: list[LaterImport]) -> tuple[Edit, ...] | None:
     """Return the edits that import names from elsewhere, or None if the place of a name in the text is not clear."""
-    lines = [_line(each) for each in replaced]
+    lines = [_line(replacement) for replacement in replaced]
     start, end = source.start(node), source.end(node)
     if len(replaced) == len(node.names):
         indent = source.text[source.line_start(start) : start]
@@ -132,7 +132,7 @@ def _import_edits(source: Source, node: ast.ImportFrom, replaced: list[LaterImpo
             return None
         places.append((start + match.start(), start + match.end()))
         first = match.end()
-    gone = {each.alias for each in replaced}
+    gone = {replacement.alias for replacement in replaced}
     edits = []
     kept = [place for alias, place in zip(node.names, places) if alias not in gone]
     for index, alias in enumerate(node.names):
@@ -168,12 +168,12 @@ def _of_use(names: Names, source: Source, use: LaterUse) -> Iterator[Conversion]
 
 
 def _default(source: Source, call: ast.Call, name: str) -> Edit | None:
-    """Return the edit that gives an argument its value where the other spelling has another default."""
-    before, argument, value = DEFAULTS.get(name, (0, "", ""))
-    hides = any(isinstance(each, ast.Starred) for each in call.args) or None in {each.arg for each in call.keywords}
-    if not argument or hides or len(call.args) > before or argument in {each.arg for each in call.keywords}:
+    """Return the edit that gives an argument its arg where the other spelling has another default."""
+    before, argument, arg = DEFAULTS.get(name, (0, "", ""))
+    hides = any(isinstance(arg, ast.Starred) for arg in call.args) or None in {keyword.arg for keyword in call.keywords}
+    if not argument or hides or len(call.args) > before or argument in {keyword.arg for keyword in call.keywords}:
         return None
-    return add_argument(source, call, f"{argument}={value}")
+    return add_argument(source, call, f"{argument}={arg}")
 
 
 def _of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
@@ -182,13 +182,13 @@ def _of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
     owner, _, method = name.rpartition(".")
     new = ARGUMENT_NAMES.get(owner, {}).get(method)
     if new is not None:
-        keyword = next(each for each in node.keywords if each.arg == method)
+        keyword = next(keyword for keyword in node.keywords if keyword.arg == method)
         yield _conversion(node, name, rename_keyword(source, node, keyword, new))
     if not isinstance(function, ast.Attribute) or function.attr != method:
         return
     end, closing = source.end(function), source.end(node)
     if name == APPLY:
-        if len(node.args) == 2 and not node.keywords and not any(isinstance(each, ast.Starred) for each in node.args):
+        if len(node.args) == 2 and not node.keywords and not any(isinstance(value, ast.Starred) for value in node.args):
             at, dot = inside(source, node), behind_closed(source, source.end(function.value))
             edits = Edit(dot, end, ".apply_gradients"), Edit(at, at, "zip(", first=True)
             yield _conversion(node, name, *edits, Edit(closing - 1, closing - 1, ")", closing=True))
@@ -213,8 +213,8 @@ def _of_call(context: Context, call: Call, name: str) -> Iterator[Conversion]:
     elif method == "rebatch":
         yield _conversion(node, name, Edit(dot, end, ".unbatch().batch"))
     elif method in TRANSFORMATIONS and tensorflow is not None:
-        at, made = inside(source, node), f"{tensorflow}.data.experimental.{TRANSFORMATIONS[method]}("
-        edits = Edit(dot, end, ".apply"), Edit(at, at, made, first=True)
+        at, call_begin = inside(source, node), f"{tensorflow}.data.experimental.{TRANSFORMATIONS[method]}("
+        edits = Edit(dot, end, ".apply"), Edit(at, at, call_begin, first=True)
         yield _conversion(node, name, *edits, Edit(closing, closing, ")", closing=True))
 
 

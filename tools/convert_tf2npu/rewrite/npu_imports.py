@@ -220,9 +220,9 @@ def _in_function(source: Source, names: Names, change: Change) -> ast.stmt | Non
     start = change.edits[0].start if change.edits else source.start(change.node)
     for parent in names.ancestors(change.node):
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found = _behind_preamble(source, names, parent.body, start)
-            if found is not None:
-                return found
+            edit = _behind_preamble(source, names, parent.body, start)
+            if edit is not None:
+                return edit
     return None
 
 
@@ -232,12 +232,12 @@ def _imported(statement: ast.stmt) -> list[str]:
         return [alias.name for alias in statement.names]
     if isinstance(statement, ast.ImportFrom):
         return [statement.module or "."]
-    found: list[str] = []
+    modules: list[str] = []
     if isinstance(statement, (ast.Try, ast.If)):
         for node in ast.walk(statement):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
-                found += _imported(node)
-    return found
+                modules += _imported(node)
+    return modules
 
 
 def _behind_preamble(source: Source, names: Names, body: list[ast.stmt], first: int) -> ast.stmt | None:

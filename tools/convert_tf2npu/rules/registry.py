@@ -107,7 +107,7 @@ def _unconverted(node: ast.Call, name: str) -> Finding:
 def load() -> list[Rule]:
     """Return all rules of the package ``rules``, sorted by code."""
     folder = os.path.dirname(os.path.abspath(__file__))
-    found = []
+    rules = []
     # pkgutil would import half the library.
     for topic in sorted(os.listdir(folder)):
         if not os.path.isfile(os.path.join(folder, topic, "__init__.py")):
@@ -118,5 +118,5 @@ def load() -> list[Rule]:
                 continue
             module: Any = importlib.import_module(f".{topic}.{name}", __package__)
             if hasattr(module, "CODE") and any(hook in vars(module) for hook in HOOKS):
-                found.append(Rule(module.CODE, (module.__doc__ or "").strip().split("\n")[0], module))
-    return sorted(found, key=lambda rule: rule.code)
+                rules.append(Rule(module.CODE, (module.__doc__ or "").strip().split("\n")[0], module))
+    return sorted(rules, key=lambda rule: rule.code)

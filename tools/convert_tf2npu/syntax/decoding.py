@@ -75,9 +75,9 @@ def encoding_of(raw: bytes) -> str:
     lines = b"\n".join(re.split(rb"\r\n|\r|\n", raw[len(BOM) * raw.startswith(BOM) :], maxsplit=2)[:2]) + b"\n"
     head = BOM * raw.startswith(BOM) + re.sub(rb"[\x80-\xff]", b"?", lines)  # the cookie itself is ASCII
     try:
-        found = tokenize.detect_encoding(io.BytesIO(head).readline)[0]
+        encoding = tokenize.detect_encoding(io.BytesIO(head).readline)[0]
     except SyntaxError as error:
         if "unknown encoding" in str(error):
             raise SourceError(Message("{0} in its coding cookie", error), 1, 1)
         return "utf-8"  # not UTF-8 at all: reported with the position when the file is decoded
-    return "utf-8" if found == "utf-8-sig" else found
+    return "utf-8" if encoding == "utf-8-sig" else encoding

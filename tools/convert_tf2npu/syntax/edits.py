@@ -39,10 +39,10 @@ def ordered(edits: Iterable[Edit]) -> list[Edit]:
             return edit.start, 1, len(line.lstrip()) - len(line), index
         return edit.start, 2 if edit.start == edit.end else 3, 0, index
 
-    found = [edit for _, edit in sorted(enumerate(edits), key=key)]
+    in_order = [edit for _, edit in sorted(enumerate(edits), key=key)]
     return [
         edit._replace(new=", " + edit.new)
-        if edit.first and index and found[index - 1][:1] == edit[:1] and found[index - 1].first
+        if edit.first and index and in_order[index - 1][:1] == edit[:1] and in_order[index - 1].first
         else edit
-        for index, edit in enumerate(found)
+        for index, edit in enumerate(in_order)
     ]

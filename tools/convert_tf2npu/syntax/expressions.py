@@ -45,8 +45,8 @@ def is_main_guard(node: ast.AST) -> bool:
 
 def last_name(node: ast.AST) -> str:
     """Return ``c`` of the expression ``a.b.c``, ``a`` of ``a``, and the empty string for every other expression."""
-    found: str = getattr(node, "attr", getattr(node, "id", ""))
-    return found
+    name: str = getattr(node, "attr", getattr(node, "id", ""))
+    return name
 
 
 def last_part(dotted: str | None) -> str:

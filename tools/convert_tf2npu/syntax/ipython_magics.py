@@ -77,11 +77,11 @@ def _masked_lines(lines: list[str], start: int) -> list[str]:
 def _magic_start(line: str) -> int | None:
     """Return the position at which a line that starts a statement stops being Python."""
     for pattern in (_MAGIC, _ASSIGNED, _HELP):
-        found = pattern.match(line)
-        if found:
-            return found.end()
-    found = _COMMAND.match(line)
-    return found.end() if found and not _is_python(line.strip()) else None
+        match = pattern.match(line)
+        if match:
+            return match.end()
+    match = _COMMAND.match(line)
+    return match.end() if match and not _is_python(line.strip()) else None
 
 
 def _is_python(line: str) -> bool:
@@ -111,11 +111,11 @@ def _after(line: str, state: tuple[str, int]) -> tuple[str, int]:
                 return (quotes if goes_on else "", depth)
             at, quotes = closing.end(), ""
             continue
-        found = _TOKEN.search(body, at)
-        if found is None:
+        match = _TOKEN.search(body, at)
+        if match is None:
             # a statement that a backslash continues is inside something as well
             return ("", depth or -1) if _continued(body[at:]) else ("", max(depth, 0))
-        token, at = found.group(), found.end()
+        token, at = match.group(), match.end()
         if token[0] == "#":
             return "", max(depth, 0)
         if token in "([{":

@@ -94,7 +94,7 @@ class CellPlaces:
 
 def _local(cell: Cell, edits: Sequence[Edit], is_last: bool) -> list[tuple[int, int, str]]:
     """Return the edits of a cell by their offsets in it; insertions at one offset are merged."""
-    found: list[tuple[int, int, str]] = []
+    local_edits: list[tuple[int, int, str]] = []
     size = len(cell.text)
     beyond = size + len(GAP) + is_last  # an edit at the end of the script belongs to the last cell
     for edit in ordered(edits):
@@ -108,7 +108,7 @@ def _local(cell: Cell, edits: Sequence[Edit], is_last: bool) -> list[tuple[int, 
         elif end > size + len(GAP):
             raise CellError("a change here would reach into the next cell", cell=cell.number)
         end = min(end, size)
-        if found and start == end == found[-1][1] and found[-1][0] == found[-1][1]:
-            new = found.pop()[2] + new
-        found.append((start, end, new))
-    return found
+        if local_edits and start == end == local_edits[-1][1] and local_edits[-1][0] == local_edits[-1][1]:
+            new = local_edits.pop()[2] + new
+        local_edits.append((start, end, new))
+    return local_edits

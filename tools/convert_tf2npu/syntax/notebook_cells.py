@@ -99,7 +99,7 @@ def is_python(content: dict[str, Any]) -> bool:
 def read_cells(text: str, content: dict[str, Any]) -> list[Cell]:
     start = 1 if text.startswith("\ufeff") else 0
     cells_at = [span for key, span in members(text, start) if key == "cells"][-1]
-    found: list[Cell] = []
+    cells: list[Cell] = []
     offset = 0
     for index, (_, span) in enumerate(members(text, cells_at[0])):
         cell = content["cells"][index]
@@ -118,9 +118,9 @@ def read_cells(text: str, content: dict[str, Any]) -> list[Cell]:
             strings = [s for _, s in members(text, where[0])] if text[where[0]] == "[" else [where]
             lead = _lead(python)
             offset += len(lead)
-            found.append(Cell(index + 1, offset, python, tuple(strings), lead))
+            cells.append(Cell(index + 1, offset, python, tuple(strings), lead))
             offset += len(python) + len(GAP)
-    return found
+    return cells
 
 
 def _lead(cell: str) -> str:

@@ -113,10 +113,10 @@ class Source:
         if sys.version_info >= (3, 12):
             return True
         try:
-            found = ast.parse(f"({self.segment(node)})", mode="eval").body
+            parsed = ast.parse(f"({self.segment(node)})", mode="eval").body
         except (SyntaxError, ValueError, IndexError):
             return False
-        return ast.dump(found) == ast.dump(node) and "\n" not in self.segment(string)
+        return ast.dump(parsed) == ast.dump(node) and "\n" not in self.segment(string)
 
     @property
     def newline(self) -> str:
@@ -206,8 +206,8 @@ class Source:
         while offset < len(text):
             char = text[offset]
             if char == "#":
-                found = _LINE_END.search(text, offset)
-                offset = found.end() if found else len(text)
+                line_end = _LINE_END.search(text, offset)
+                offset = line_end.end() if line_end else len(text)
             elif char.isspace() or char == "\\":
                 offset += 1
             else:
@@ -238,8 +238,8 @@ class Source:
 
 def comments_of(code: str) -> list[str]:
     """Return the comments of some code."""
-    found = _STRING_OR_COMMENT.findall(code) if "#" in code else []
-    return [piece for piece in found if piece.startswith("#")]
+    pieces = _STRING_OR_COMMENT.findall(code) if "#" in code else []
+    return [piece for piece in pieces if piece.startswith("#")]
 
 
 def one_line(text: str) -> str:

@@ -21,6 +21,6 @@ def ignored(source: Source, node: ast.AST, code: str) -> bool:
 
 def suppressed(line: str, code: str) -> bool:
     """Return True if a comment in a line suppresses a rule."""
-    found = _IGNORE.search(line)
-    codes = [c.strip().upper() for c in (found.group(1) or "").split(",") if c.strip()] if found else []
-    return found is not None and (not codes or code in codes)
+    comment = _IGNORE.search(line)
+    codes = [c.strip().upper() for c in (comment.group(1) or "").split(",") if c.strip()] if comment else []
+    return comment is not None and (not codes or code in codes)

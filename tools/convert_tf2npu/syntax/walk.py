@@ -29,9 +29,9 @@ class _Fields(Dict[type, Tuple[str, ...]]):
     def __missing__(self, kind: type) -> tuple[str, ...]:
         every: tuple[str, ...] = getattr(kind, "_fields", ())
         named = kind.__name__ in _NAMED_BY_NODES
-        found = () if kind in LEAVES else tuple(f for f in every if f not in _NO_NODES or named and f == "name")
-        self[kind] = found
-        return found
+        fields = () if kind in LEAVES else tuple(f for f in every if f not in _NO_NODES or named and f == "name")
+        self[kind] = fields
+        return fields
 
 
 NODE_FIELDS = _Fields()
@@ -40,12 +40,12 @@ NODE_FIELDS = _Fields()
 def walked(tree: ast.AST) -> list[ast.AST]:
     """Return a node and all nodes below it in the order of ``ast.walk``, without contexts, operators and names of
     imports."""
-    found = [tree]
-    for node in found:  # which grows meanwhile
+    nodes = [tree]
+    for node in nodes:  # which grows meanwhile
         for field in NODE_FIELDS[type(node)]:
             child = getattr(node, field, None)
             if type(child) is list:
-                found += [each for each in child if each is not None]
+                nodes += [part for part in child if part is not None]
             elif child is not None:
-                found.append(child)
-    return found
+                nodes.append(child)
+    return nodes

@@ -28,8 +28,8 @@ def _parts(word: str) -> list[str]:
 
 @functools.lru_cache(maxsize=None)
 def _longest(word: AnyStr) -> AnyStr:
-    found = max(_parts(word if isinstance(word, str) else word.decode("ascii")), key=len)
-    return found if isinstance(word, str) else found.encode("ascii")
+    longest = max(_parts(word if isinstance(word, str) else word.decode("ascii")), key=len)
+    return longest if isinstance(word, str) else longest.encode("ascii")
 
 
 @functools.lru_cache(maxsize=None)

@@ -111,9 +111,9 @@ def public(name: str) -> str:
         return name
     parts = name.split(".")
     for cut in range(len(parts), 1, -1):
-        found = _MODULES.get(".".join(parts[:cut]))
-        if found:
-            return ".".join([found] + parts[cut:])
+        module = _MODULES.get(".".join(parts[:cut]))
+        if module:
+            return ".".join([module] + parts[cut:])
     # The parts after the first class are its attributes.
     end = next((i for i, part in enumerate(parts) if _CLASS.match(part)), len(parts) - 1) + 1
     whole = ".".join(parts[:end])

@@ -116,5 +116,5 @@ def _places(report: Report) -> str:
             )
         else:
             listed.append(0)
-    made = json.dumps({"files": listed, "apis": rows}, separators=(",", ":"))
-    return made.replace("<", "\\u003c")  # no text can end the element
+    listing = json.dumps({"files": listed, "apis": rows}, separators=(",", ":"))
+    return listing.replace("<", "\\u003c")  # no text can end the element

@@ -65,9 +65,9 @@ def _difference(file: ReportFile, left_bytes: int, say: Language) -> tuple[str, 
     if left_bytes <= 0:
         omitted = say("Diff omitted to keep the page small. Run the command without -o to print it.")
         return f'<p class="quiet">{omitted}</p>', 0
-    made = table(file.text().lines, new.lines, say("Before and after"))
+    comparison = table(file.text().lines, new.lines, say("Before and after"))
     label = say("Changes of {0}").format(clean(file.name))
     return (
-        f'<div class="scroll" tabindex="0" role="group" aria-label="{label}">{made}</div>',
-        left_bytes - len(made),
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{label}">{comparison}</div>',
+        left_bytes - len(comparison),
     )

@@ -107,28 +107,28 @@ def _overview(report: Report) -> str:
     ]
     if unreadable:
         cards.insert(1, (unreadable, ("unreadable file", "unreadable files"), ERROR, "unreadable"))
-    made = [
+    elements = [
         f'<section id="overview" aria-label="{say("Overview")}">',
         _bar(report.calls, sum(1 for f in report.files if f.result.calls.total), say),
         *(f'<p class="calls">{clean(line)}</p>' for line in on_cpu([(f.name, f.result) for f in report.files], say)),
         '<div class="cards">',
     ]
-    made += [
+    elements += [
         f'<a class="card {kind if number else ""}" href="#{section}"><strong>{number}</strong>'
         f"<span>{say(labels[number != 1]).format(len(report.files))}</span></a>"
         for number, labels, kind, section in cards
     ]
-    made.append("</div>")
+    elements.append("</div>")
     for paths, label in (
         (report.excluded, "Excluded from the migration"),
         (report.left_out, "Not part of the migration"),
     ):
         if paths:
             listed = "".join(f"<li><code>{clean(p)}</code></li>" for p in paths)
-            made.append(
+            elements.append(
                 f'<details class="aside"><summary>{say(label)}: {len(paths)}</summary><ul>{listed}</ul></details>'
             )
-    return "\n".join(made + ["</section>"])
+    return "\n".join(elements + ["</section>"])
 
 
 def _bar(calls: Calls, number_of_files: int, say: Language) -> str:

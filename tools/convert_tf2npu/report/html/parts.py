@@ -51,8 +51,8 @@ def data(file: ReportFile, diagnostic: Diagnostic) -> str:
 
 def where(file: ReportFile, diagnostic: Diagnostic, say: Language) -> str:
     """Return a file and a place in it as text."""
-    found = place(diagnostic, say)
-    return clean(file.name + (":" + found if found else ""))
+    position = place(diagnostic, say)
+    return clean(file.name + (":" + position if position else ""))
 
 
 def source_line(file: ReportFile, diagnostic: Diagnostic) -> str:
@@ -76,14 +76,14 @@ def source_line(file: ReportFile, diagnostic: Diagnostic) -> str:
 def message(text: str, say: Language) -> str:
     """Return a message, with the code in it as buttons that copy it."""
     text = say(text)
-    made, done = [], 0
+    pieces, done = [], 0
     for start, end in code_in(text):
-        made += [
+        pieces += [
             clean(text[done:start]),
             f'<button type="button" class="piece" title="{say("Copy")}">{clean(text[start:end])}</button>',
         ]
         done = end
-    return "".join(made) + clean(text[done:])
+    return "".join(pieces) + clean(text[done:])
 
 
 def code_in(text: str) -> Iterator[tuple[int, int]]:
@@ -94,8 +94,8 @@ def code_in(text: str) -> Iterator[tuple[int, int]]:
         if not head:
             return
         at = _code_end(text, head.end())
-        found = text[head.start() : at]
-        if re.search(r"[(=_']|\w\w\.\w| import |\ANPU[A-Z]", found):
+        piece = text[head.start() : at]
+        if re.search(r"[(=_']|\w\w\.\w| import |\ANPU[A-Z]", piece):
             yield head.start(), at
 
 

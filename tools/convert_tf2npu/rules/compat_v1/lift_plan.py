@@ -94,10 +94,10 @@ def _evidence(project: ModuleIndex, source: Source, names: Names) -> _Evidence:
     of_contrib = [i for i in imports(names, NOT_IN_V1 - {"contrib"}) if i.binding.target.startswith(_CONTRIB)]
     used = list(uses(names))
     wanted = {use.name for use in used if _is_wanted(names, use)} | {i.binding.target for i in of_contrib}
-    for each in plain:
-        is_taken = each.scope is names.module and bool(others & {each.local, "*"})
-        if is_lifted(each.binding.target) or is_taken and holds_lifted(each.binding.target):
-            wanted.add(each.binding.target)
+    for imported in plain:
+        is_taken = imported.scope is names.module and bool(others & {imported.local, "*"})
+        if is_lifted(imported.binding.target) or is_taken and holds_lifted(imported.binding.target):
+            wanted.add(imported.binding.target)
     return _Evidence(names, others, plain, of_contrib, used, wanted)
 
 
@@ -174,16 +174,16 @@ def _star_for_tf(evidence: _Evidence, moves: bool) -> Star | None:
 
 def _star(names: Names) -> Star | None:
     """Return the star import of npu_init that binds ``tf``, alone or last."""
-    found = [
+    stars = [
         star
         for star in names.stars
         if canonical(star.module) == "npu_shim.npu_init" and names.places[star.node].scope is names.module
     ]
     bound = names.module.bindings.get("tf", [])
-    if not found or any(b.kind != "import" or b.target != "tensorflow" for b in bound):
+    if not stars or any(b.kind != "import" or b.target != "tensorflow" for b in bound):
         return None
     lines = [b.where.statement.lineno for b in bound if b.where.statement]
-    return found[-1] if not lines or max(lines) < found[-1].node.lineno else None
+    return stars[-1] if not lines or max(lines) < stars[-1].node.lineno else None
 
 
 def _alone_before(names: Names, star: ast.stmt, imported: list[ast.stmt | None]) -> ast.stmt | None:
@@ -214,21 +214,21 @@ def _needs_only_parts(evidence: _Evidence, kept: list[Import]) -> bool:
 def _chosen(evidence: _Evidence, kept: list[Import]) -> list[ast.stmt]:
     """Return the import statements that import from tf.compat.v1 after lifting."""
     used = [use for use in evidence.used if use.name in evidence.wanted]
-    found: dict[ast.stmt, None] = {}
-    for each in kept:
-        target, node = each.binding.target, each.binding.node
+    statements: dict[ast.stmt, None] = {}
+    for imported in kept:
+        target, node = imported.binding.target, imported.binding.node
         needed = (
             target == "tensorflow"
             or is_lifted(target)
             or target in evidence.wanted
-            or any(use.root.id == each.local and use.name.startswith(target + ".") for use in used)
+            or any(use.root.id == imported.local and use.name.startswith(target + ".") for use in used)
         )
         if needed and isinstance(node, ast.stmt) and _can_be_lifted(node):
-            found[node] = None
+            statements[node] = None
     for star in evidence.names.stars:
         if star.module.partition(".")[0] == "tensorflow" and _can_be_lifted(star.node):
-            found[star.node] = None
-    return list(found)
+            statements[star.node] = None
+    return list(statements)
 
 
 def _can_be_lifted(node: ast.stmt) -> bool:
@@ -241,15 +241,15 @@ def _moving(source: Source, evidence: _Evidence) -> list[ast.stmt]:
     """Return the imports of modules of tf.contrib that have a name which moves to a place that only ``tf`` reaches."""
     names = evidence.names
     moving: list[ast.stmt] = []
-    for each in evidence.of_contrib:
-        node = each.binding.node
+    for imported in evidence.of_contrib:
+        node = imported.binding.node
         its = [
             part_with_replacement(names, u.whole, u.where)
             for u in evidence.used
-            if u.root.id == each.local and each.binding in (names.lookup(u.root.id, u.where) or ())
+            if u.root.id == imported.local and imported.binding in (names.lookup(u.root.id, u.where) or ())
         ]
-        replacements = [(getattr(found[0], "attr", ""), found[2]) if found else ("", None) for found in its]
-        own = replacement_of(contrib_name(each.binding.target))
+        replacements = [(getattr(part[0], "attr", ""), part[2]) if part else ("", None) for part in its]
+        own = replacement_of(contrib_name(imported.binding.target))
         stays = (
             not is_importable(own.name)
             if own

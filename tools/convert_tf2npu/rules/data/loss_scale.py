@@ -272,9 +272,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             call.node, "the graph rewrite uses this scale too. Instead of the rewrite, {0}", _mixed_precision(context)
         )
         return
-    found = set(context.called.values())
+    names_called = set(context.called.values())
     literal = name == TRAIN + "MixedPrecisionLossScaleOptimizer" and _literal_scale(call.node)
-    if not literal and not (found & _OPTIMIZERS if name in _MANAGERS else found & _MANAGERS):
+    if not literal and not (names_called & _OPTIMIZERS if name in _MANAGERS else names_called & _MANAGERS):
         yield Finding(
             call.node,
             "{0} must be converted together with its optimizer or manager. Write "
@@ -382,13 +382,13 @@ def _is_used_by_rewrite(context: Context, scale: ast.expr | None, where: Where) 
 
     The rewrite accepts only TensorFlow's own scales.
     """
-    made = _makers(context, scale, where)
+    makers = _makers(context, scale, where)
     for call in context.names.calls:
         if context.resolve(call.node.func, call.where) in _REWRITES:
             given = bind(call.node, ("opt", "loss_scale")).args.get("loss_scale")
             if given is not None and constant(given) is None:
                 its = _makers(context, given, call.where)
-                if its is None or made is None or its & made:
+                if its is None or makers is None or its & makers:
                     return True
     return False
 

@@ -189,10 +189,10 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     around = next((f for f in context.names.ancestors(call.node) if isinstance(f, (ast.FunctionDef, ast.Lambda))), None)
     function = next((f for f in context.names.functions if f.node is around), None)
-    found = form_of_function(function, context.names) if function else None
-    if function and found == "gelu" and not is_two(context):
+    form = form_of_function(function, context.names) if function else None
+    if function and form == "gelu" and not is_two(context):
         yield _function(context, function)
-    elif function and found:
+    elif function and form:
         yield _finding(context, function.node)
     else:
         yield from _expression(context, call)
@@ -255,8 +255,8 @@ def _expression(context: Context, call: Call) -> Iterator[Result]:
         for part in ast.walk(whole):
             if not isinstance(part, (ast.Name, ast.Attribute)):
                 continue
-            found = form_of_expression(whole, part, context.names, call.where)
-            if found == "gelu" and not is_two(context):
+            form = form_of_expression(whole, part, context.names, call.where)
+            if form == "gelu" and not is_two(context):
                 new = f"npu_unary_ops.gelu({context.source.segment(part)})"
                 yield Change(
                     whole,
@@ -264,9 +264,9 @@ def _expression(context: Context, call: Call) -> Iterator[Result]:
                     (Edit(context.source.start(whole), context.source.end(whole), new),),
                     ("npu_unary_ops",),
                 )
-            elif found:
+            elif form:
                 yield _finding(context, whole)
-            if found:
+            if form:
                 return
 
 
@@ -274,6 +274,6 @@ def _comments(context: Context, body: list) -> Iterator[str]:
     """Return the comments between and inside the statements of a function."""
     source = context.source
     for number in range(source.lines(body[0])[0], source.lines(body[-1])[1]):
-        found = _COMMENT.search(source.line(number))
-        if found:
-            yield found.group(1)
+        comment = _COMMENT.search(source.line(number))
+        if comment:
+            yield comment.group(1)

@@ -160,7 +160,7 @@ def _in_unknown_scope(names: Names) -> bool:
 
 def _scopes(context: Context, call: Call) -> list[ast.Call]:
     """Return the arg_scopes around a call that pass arguments to dropout, innermost first."""
-    found = []
+    scopes = []
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, (ast.FunctionDef, ast.Lambda)):
             break
@@ -174,5 +174,5 @@ def _scopes(context: Context, call: Call) -> list[ast.Call]:
                 and context.resolve(scope.func, where) in _SCOPES
                 and any(context.resolve(e, where) == _DROPOUT for e in scope.args[0].elts)
             ):
-                found.append(scope)
-    return found
+                scopes.append(scope)
+    return scopes

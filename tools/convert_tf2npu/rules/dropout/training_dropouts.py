@@ -151,9 +151,9 @@ def _without(source: Source, node: ast.Call, keyword: ast.keyword, instead: str)
 
 def _is_tensor(names: Names, node: ast.AST, where: Where) -> bool:
     """Return True if an expression is certainly a tensor."""
-    found = list(origins(node, where, names))
-    return bool(found) and all(
-        isinstance(o.node, ast.Call) and o.names.resolve(o.node.func, o.where) in _TENSORS for o in found
+    sources = list(origins(node, where, names))
+    return bool(sources) and all(
+        isinstance(o.node, ast.Call) and o.names.resolve(o.node.func, o.where) in _TENSORS for o in sources
     )
 
 

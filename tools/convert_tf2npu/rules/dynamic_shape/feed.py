@@ -95,17 +95,17 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     ):
         return
     slices = [(key, slice_of(context, call, value)) for key, value in zip(feeds.keys, feeds.values) if key is not None]
-    found = [(key, piece) for key, piece in slices if piece is not None]
-    if not found:
+    pieces = [(key, piece) for key, piece in slices if piece is not None]
+    if not pieces:
         return
     fetched = bound.args.get("fetches", function.value)
     if any(TRAIN in phases_in(word) or word in ("optimizer", "opt") for word in _names_in(fetched)):
         yield Finding(
-            call.node, "{0}Drop it in training: {1}", _RECOMPILES, advice_for_full_range(context, found[0][1])
+            call.node, "{0}Drop it in training: {1}", _RECOMPILES, advice_for_full_range(context, pieces[0][1])
         )
     else:
-        whole = ", ".join(f"{text_of(context, key)}: {text_of(context, piece.whole)}" for key, piece in found)
-        size = text_of(context, found[0][1].size)
+        whole = ", ".join(f"{text_of(context, key)}: {text_of(context, piece.whole)}" for key, piece in pieces)
+        size = text_of(context, pieces[0][1].size)
         yield Finding(
             call.node,
             "{0}Write for feed, real in npu_shim.data.padded_batches({{{1}}}, {2}): and keep [:real] of the results",

@@ -146,10 +146,10 @@ def _is_open(context: Context, shape: ast.expr, where: Where) -> bool:
     """Return True if a shape, or one of those that a condition chooses from, has an unknown dimension."""
     if isinstance(shape, ast.Name):
         bindings = context.names.lookup(shape.id, where) or []
-        made = [(b.node, b.where) for b in bindings if b.kind == "value" and not isinstance(b.node, ast.Name)]
-        return any(isinstance(node, ast.expr) and _is_open(context, node, place) for node, place in made)
+        values = [(b.node, b.where) for b in bindings if b.kind == "value" and not isinstance(b.node, ast.Name)]
+        return any(isinstance(node, ast.expr) and _is_open(context, node, place) for node, place in values)
     if isinstance(shape, ast.IfExp):
-        return any(is_none(each) or _is_open(context, each, where) for each in (shape.body, shape.orelse))
+        return any(is_none(branch) or _is_open(context, branch, where) for branch in (shape.body, shape.orelse))
     if isinstance(shape, ast.BinOp) and isinstance(shape.op, ast.Add):
         return _is_open(context, shape.left, where) or _is_open(context, shape.right, where)
     return isinstance(shape, (ast.List, ast.Tuple)) and any(map(_may_be_none, shape.elts))

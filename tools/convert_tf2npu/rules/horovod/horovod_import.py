@@ -120,16 +120,16 @@ _LAUNCHERS = ("run", "runner", "spark", "ray")
 def check_file(context: Context) -> Iterator[Result]:
     if context.distributed != "horovod":
         return
-    found = horovod_imports(context)
-    uses = [(each.node, each.name) for each in found] + _uses(context, found)
-    is_apart = is_of_other_framework(context, found)
+    imports = horovod_imports(context)
+    uses = [(imported.node, imported.name) for imported in imports] + _uses(context, imports)
+    is_apart = is_of_other_framework(context, imports)
     foreign = [use for use in uses if is_foreign(use[1])]
     reported = [use for use in foreign if framework_of(use[1]) in _LAUNCHERS or is_data_service(use[1]) or not is_apart]
     for use in reported[:1] or [use for use in uses if use[1] == "horovod.run"][:1]:
         yield _foreign(*use)
-    for node, group in groupby(found, key=lambda imported: imported.node):
+    for node, group in groupby(imports, key=lambda imported: imported.node):
         yield from _replaced(context, node, list(group), bool(foreign))
-    yield from _strings(context, found)
+    yield from _strings(context, imports)
 
 
 def _replaced(
@@ -159,10 +159,10 @@ def _edits(context: Context, imported: Imported) -> Iterator[Edit]:
         yield statement_behind(context.source, imported.node, "from npu_shim import horovod")
 
 
-def _uses(context: Context, found: list[Imported]) -> list[tuple[ast.AST, str]]:
+def _uses(context: Context, imports: list[Imported]) -> list[tuple[ast.AST, str]]:
     """Return the uses of Horovod's names as attributes of its modules."""
     uses: list[tuple[ast.AST, str]] = []
-    for node, where in context.names.reads if found else ():
+    for node, where in context.names.reads if imports else ():
         parent = context.names.parents.get(node)
         name = context.names.spelled(parent, where) if isinstance(parent, ast.Attribute) else None
         if parent and name and name.startswith("horovod."):
@@ -182,11 +182,11 @@ def _foreign(node: ast.AST, name: str) -> Finding:
     return Finding(node, "{0} is not for TensorFlow. Use horovod.tensorflow or remove it", module)
 
 
-def _strings(context: Context, found: list[Imported]) -> Iterator[Finding]:
+def _strings(context: Context, imports: list[Imported]) -> Iterator[Finding]:
     """Yield findings for the strings that name modules of Horovod."""
     if "horovod." not in context.source.text:
         return
-    known = {imported.node for imported in found}
+    known = {imported.node for imported in imports}
     for node in ast.walk(context.names.tree):
         value = constant(node)
         if value and isinstance(value[0], str) and node not in known and _STRING.fullmatch(value[0]):

@@ -49,8 +49,8 @@ CODE = "NPU254"
 def check_file(context: Context) -> Iterator[Result]:
     if context.distributed == "horovod":
         return
-    found = horovod_imports(context)
-    if not all(imported.is_foreign or imported.is_shared for imported in found):
+    imports = horovod_imports(context)
+    if not all(imported.is_foreign or imported.is_shared for imported in imports):
         yield Finding(
-            found[0].node, "Horovod does not support the NPU. Run the tool with -d horovod to replace the import"
+            imports[0].node, "Horovod does not support the NPU. Run the tool with -d horovod to replace the import"
         )

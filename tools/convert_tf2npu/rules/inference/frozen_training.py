@@ -80,8 +80,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     block = block_of(context, call.node)
     inside = context.once(_calls_by_block)[block]
-    for each in inside:
-        for keyword in each.node.keywords:
+    for inner in inside:
+        for keyword in inner.node.keywords:
             if keyword.arg in ("training", "is_training") and constant(keyword.value) == (True,):
                 yield Finding(
                     keyword.value,
@@ -90,8 +90,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
                     keyword.arg,
                 )
     if "set_learning_phase" not in context.source.text and any(
-        last_name(each.node.func) == "get_session" and context.resolve(each.node.func, each.where) == _SESSION
-        for each in inside
+        last_name(inner.node.func) == "get_session" and context.resolve(inner.node.func, inner.where) == _SESSION
+        for inner in inside
     ):
         yield Finding(
             call.node,
@@ -101,9 +101,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
 
 
 def _calls_by_block(context: Context) -> dict[ast.AST, list[Call]]:
-    found: dict[ast.AST, list[Call]] = {}
+    by_block: dict[ast.AST, list[Call]] = {}
     for call in context.names.calls:
         for around in context.names.ancestors(call.node):
             if isinstance(around, BLOCKS):
-                found.setdefault(around, []).append(call)
-    return found
+                by_block.setdefault(around, []).append(call)
+    return by_block

@@ -149,11 +149,11 @@ _CHECKS = {  # the message: the place, and the word in the file that makes it ri
 
 
 def check_text(text: str) -> Iterator[tuple[int, str]]:
-    text = _NO_CODE.sub(lambda found: " " * len(found.group()), text)
+    text = _NO_CODE.sub(lambda match: " " * len(match.group()), text)
     for message, (pattern, right) in _CHECKS.items():
         if right is None or right not in text:
-            for found in itertools.islice(re.finditer(pattern, text), 1 if right else None):
-                yield found.start(found.lastgroup or 0), message
+            for match in itertools.islice(re.finditer(pattern, text), 1 if right else None):
+                yield match.start(match.lastgroup or 0), message
     for option in _IGNORED.finditer(text) if _SERVER in text and _CONFIGURED in text else ():
         yield (
             option.start(),
@@ -171,7 +171,7 @@ def check_file(context: Context) -> Iterator[Result]:
         if context.called.get(call.node, "").startswith(("os.", "subprocess.")) and call.node.args:
             commands = [
                 call.node.args[0],
-                *(each.node for each in origins(call.node.args[0], call.where, context.names)),
+                *(origin.node for origin in origins(call.node.args[0], call.where, context.names)),
             ]
             words = [constant(word) for command in commands for word in ast.walk(command)]
             for _, message in check_text(" ".join(str(*word) for word in words if word)):

@@ -240,8 +240,8 @@ def check_file(context: Context) -> Iterator[Result]:
     names = context.names
     if names.keras_apart or "keras" not in context.source.text or not may_be_two(context):
         return
-    found = [binding for binding in keras_imports(names) if binding.target.partition(".")[0] == "keras"]
-    if not (found or names.stars) or in_test(context, names.tree):
+    imports = [binding for binding in keras_imports(names) if binding.target.partition(".")[0] == "keras"]
+    if not (imports or names.stars) or in_test(context, names.tree):
         return
     if not verdict(context).on_npu:
         return
@@ -251,14 +251,14 @@ def check_file(context: Context) -> Iterator[Result]:
     for star in names.stars:
         if _is_of_keras(star):
             by_statement[star.node] = []
-    for binding in found:
+    for binding in imports:
         assert binding.where.statement is not None
         by_statement.setdefault(binding.where.statement, []).append(binding)
     later = conversions(context)
     for node, bindings in by_statement.items():
         if node in later.gone:
             continue
-        bindings = [each for each in bindings if id(each) not in later.bindings]
+        bindings = [binding for binding in bindings if id(binding) not in later.bindings]
         lacking = unknown if node in stars else _lacking(context, bindings)
         if not lacking:
             yield Change(node, "keras imported from TensorFlow", (_edit(context, node),))
@@ -372,7 +372,7 @@ def _used(context: Context, bindings: list[Binding]) -> Iterator[tuple[str, str]
     yield from after.items()
     brought = {id(binding) for binding in bindings}
     for node, where in names.reads:
-        if any(id(each) in brought for each in names.lookup(node.id, where) or ()):
+        if any(id(binding) in brought for binding in names.lookup(node.id, where) or ()):
             whole: ast.AST = node
             parent = names.parents.get(whole)
             while isinstance(parent, ast.Attribute):

@@ -70,9 +70,9 @@ def check_file(context: Context) -> Iterator[Result]:
     names = context.names
     if not names.keras_apart or "keras" not in context.source.text or in_test(context, names.tree):
         return
-    found = keras_imports(names)
-    if found:
-        first = min(found, key=lambda b: getattr(b.node, "lineno", 0))
+    imports = keras_imports(names)
+    if imports:
+        first = min(imports, key=lambda b: getattr(b.node, "lineno", 0))
         assert first.node is not None
         module = first.target.split(".")[1] if "." in first.target else "layers"
         yield Finding(

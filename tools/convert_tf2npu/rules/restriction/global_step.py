@@ -139,10 +139,10 @@ def _ignoring_optimizer(context: Context, function: ast.AST) -> str | None:
             continue
         if node.func.attr != "apply_gradients":
             continue
-        for made in origins(node.func.value, context.names.place(node), context.names):
-            if not isinstance(made.node, ast.Call):
+        for optimizer in origins(node.func.value, context.names.place(node), context.names):
+            if not isinstance(optimizer.node, ast.Call):
                 continue
-            for its_class in origins(made.node.func, made.where, made.names):
+            for its_class in origins(optimizer.node.func, optimizer.where, optimizer.names):
                 if isinstance(its_class.node, ast.ClassDef) and _ignores_step(its_class.node, its_class.names):
                     return its_class.node.name
     return None

@@ -95,8 +95,8 @@ def _source(context: Context, node: ast.expr, where: Where) -> Call | None:
 
 
 def _of_variables(context: Context, node: ast.expr, where: Where) -> bool:
-    made = _source(context, node, where)
-    return made is not None and context.resolve(made.node.func, made.where) in _VARIABLES
+    source = _source(context, node, where)
+    return source is not None and context.resolve(source.node.func, source.where) in _VARIABLES
 
 
 def _of_iterator(context: Context, node: ast.expr, where: Where) -> bool:
@@ -108,9 +108,9 @@ def _of_iterator(context: Context, node: ast.expr, where: Where) -> bool:
         return True
     if not (isinstance(node, ast.Attribute) and node.attr == "initializer"):
         return False
-    made = _source(context, node.value, where)
-    if made is None:
+    source = _source(context, node.value, where)
+    if source is None:
         return False
-    return context.resolve(made.node.func, made.where) in _ITERATORS or (
-        isinstance(made.node.func, ast.Attribute) and made.node.func.attr == "make_initializable_iterator"
+    return context.resolve(source.node.func, source.where) in _ITERATORS or (
+        isinstance(source.node.func, ast.Attribute) and source.node.func.attr == "make_initializable_iterator"
     )

@@ -262,11 +262,11 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if "gpu" not in value[0].lower():
         return
     text = source.segment(device)
-    found = list(_GPU.finditer(text))
-    if len(found) != 1 or "xla_" in text.lower():
+    gpus = list(_GPU.finditer(text))
+    if len(gpus) != 1 or "xla_" in text.lower():
         yield Finding(call.node, "this device names a GPU. Write tf.device('/cpu:0')")
         return
-    match = found[0]
+    match = gpus[0]
     start = source.start(device)
     yield Change(
         call.node,

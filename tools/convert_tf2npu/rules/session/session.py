@@ -266,10 +266,10 @@ def check_file(context: Context) -> Iterator[Result]:
     elsewhere = {name for name, call in one_of_each.items() if _makes_session(context, call)}
     for call in names.calls if own or elsewhere else ():
         if called.get(call.node) in elsewhere or last_name(call.node.func) in own:
-            found = names.definition(call.node.func, call.where)
-            if found and isinstance(found[0], ast.ClassDef) and not found[1].held(found[0], "__init__"):
-                for base in sorted(found[1].ancestry(found[0]).intersection(FUNCTIONS)):
-                    yield from configure_session(context, call.node, call, FUNCTIONS[base], found[0].name)
+            its_class = names.definition(call.node.func, call.where)
+            if its_class and isinstance(its_class[0], ast.ClassDef) and not its_class[1].held(its_class[0], "__init__"):
+                for base in sorted(its_class[1].ancestry(its_class[0]).intersection(FUNCTIONS)):
+                    yield from configure_session(context, call.node, call, FUNCTIONS[base], its_class[0].name)
 
 
 def _makes_session(context: Context, call: Call) -> bool:

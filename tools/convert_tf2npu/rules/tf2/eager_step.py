@@ -143,8 +143,8 @@ def _minimizes(context: Context, call: Call) -> bool:
     if not isinstance(function, ast.Attribute) or function.attr != "minimize" or not call.node.args:
         return False
     loss = call.node.args[0]
-    made = context.names.definition(loss, call.where)
-    return (isinstance(loss, ast.Lambda) or made is not None and isinstance(made.node, ast.FunctionDef)) and (
+    defined = context.names.definition(loss, call.where)
+    return (isinstance(loss, ast.Lambda) or defined is not None and isinstance(defined.node, ast.FunctionDef)) and (
         context.types.of(function.value, call.where) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
     )
 

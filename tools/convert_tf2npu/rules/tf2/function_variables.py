@@ -153,14 +153,14 @@ def check_file(context: Context) -> Iterator[Result]:
     if inside:
         for call in names.calls:
             if any(function in inside for function in functions_around(names, call.node)):
-                made = names.definition(call.node.func, call.where)
-                if made is not None and _has_variables(made):
+                definition = names.definition(call.node.func, call.where)
+                if definition is not None and _has_variables(definition):
                     yield from _created(context, call)
 
 
-def _has_variables(made: Definition) -> bool:
+def _has_variables(definition: Definition) -> bool:
     """Return True for a layer of the project that creates variables in ``__init__`` or ``build``."""
-    node, names = made
+    node, names = definition
     return (
         isinstance(node, ast.ClassDef)
         and any(base.startswith("tensorflow.keras.") for base in names.ancestry(node))

@@ -119,20 +119,20 @@ def check_file(context: Context) -> Iterator[Result]:
     if not any(map(_graph_name, different)):
         return
     for call in context.names.calls:
-        found = _graph_name(called.get(call.node, ""))
-        if not found or found in reported:
+        graph_name = _graph_name(called.get(call.node, ""))
+        if not graph_name or graph_name in reported:
             continue
         spelled = context.names.spelled(call.node.func, call.where) or ""
         if not spelled.startswith(V1 + ".") or not (is_eager(context) or is_idle(context, call.node)):
             continue
         if _in_graph(context, call.node) or in_test(context, call.node) or serves_graphs(context):
             continue
-        reported.add(found)
+        reported.add(graph_name)
         yield Finding(
             call.node,
             "tf.compat.v1.{0} must not be mixed with eager code. {1}",
             rest_of(spelled.replace(".compat.v1", "")),
-            _INSTEAD[found],
+            _INSTEAD[graph_name],
         )
 
 

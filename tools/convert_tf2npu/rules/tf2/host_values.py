@@ -151,7 +151,7 @@ def _read(context: Context, call: Call, tensor: ast.expr, reader: str) -> Iterat
         or not runs_on_npu(context, call.node)
         or not is_traced(names, call.node)
         and around[0] not in names.once(eager_steps)
-        or any("executing_eagerly" in ast.dump(each.test) for each in _ifs_around(names, call))
+        or any("executing_eagerly" in ast.dump(branch.test) for branch in _ifs_around(names, call))
         or not is_two(context)
     ):
         return

@@ -138,17 +138,17 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
     if "def compute_loss" in context.source.text:
         yield from _uncalled(context)
     reported: set[str] = set()
-    calls = [(call.node, found) for call, found in later_calls(context)]
-    for node, found in [*later_stars(context), *calls]:
-        if found in reported or not is_two(context) or _is_converted(context, node, replaced):
+    calls = [(call.node, newer) for call, newer in later_calls(context)]
+    for node, newer in [*later_stars(context), *calls]:
+        if newer in reported or not is_two(context) or _is_converted(context, node, replaced):
             continue
-        reported.add(found)
-        instead = _INSTEAD.get(found, "")
-        owner, _, last = found.rpartition(".")
+        reported.add(newer)
+        instead = _INSTEAD.get(newer, "")
+        owner, _, last = newer.rpartition(".")
         what = (
             Message("the argument {0} of tf.{1}", last, owner)
             if last in ARGUMENTS.get(owner, "").split() or last in ARGUMENT_NAMES.get(owner, ())
-            else f"tf.{found}"
+            else f"tf.{newer}"
         )
         fix = Message("Use {0}", instead) if instead else "Write it without this name"
         yield Finding(node, "TensorFlow 2.6, which runs on the NPU, lacks {0}. {1}", what, fix)
@@ -174,6 +174,6 @@ def _is_converted(context: Context, node: ast.AST, replaced: Spans) -> bool:
     """Return True if NPU124 has converted the function, the method or the argument of a call."""
     parts = {node, *(ast.walk(node.func) if isinstance(node, ast.Call) else ())}
     return any(
-        not parts.isdisjoint(each.nodes) and all((edit.start, edit.end) in replaced for edit in each.edits)
-        for each in conversions(context).all
+        not parts.isdisjoint(conversion.nodes) and all((edit.start, edit.end) in replaced for edit in conversion.edits)
+        for conversion in conversions(context).all
     )

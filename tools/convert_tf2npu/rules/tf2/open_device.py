@@ -266,17 +266,17 @@ def check_file(context: Context) -> Iterator[Result]:
         yield Change(opening, "ranks get the random numbers of rank 0", (edit,), (name,))
     if not starts_training(context):
         return
-    found = verdict(context)
-    opens = found.is_two or opens_for_both(context)
-    if is_undecided(context) and found.one and found.two:
-        one, two = _where(context, found.one), _where(context, found.two)
+    evidence = verdict(context)
+    opens = evidence.is_two or opens_for_both(context)
+    if is_undecided(context) and evidence.one and evidence.two:
+        one, two = _where(context, evidence.one), _where(context, evidence.two)
         yield Finding(
             context.names.tree.body[0],
             "this program shows TensorFlow 2, {0} in {1}, and 1, {2} in {3}. "
             "Convert it with --tf 2, or with --tf 1 if it builds graphs",
-            found.two.name,
+            evidence.two.name,
             two,
-            found.one.name,
+            evidence.one.name,
             one,
         )
     name = device_name(context.names)
@@ -284,16 +284,18 @@ def check_file(context: Context) -> Iterator[Result]:
         lines = [f"{name}.{_CALL}"] + [f"{name}.{_SHARED}"] * shuffles_apart(context)
         yield Change(
             first,
-            Message("NPU device opened: {0}", _why(context, found)),
+            Message("NPU device opened: {0}", _why(context, evidence)),
             (added_before(context, first, *lines),),
             (name,),
         )
 
 
-def _why(context: Context, found: Verdict) -> str:
-    if found.two is None:
-        return Message("TensorFlow {0}, Keras", found.version.value)
-    return Message("TensorFlow {0}, {1} in {2}", found.version.value, found.two.name, _where(context, found.two))
+def _why(context: Context, evidence: Verdict) -> str:
+    if evidence.two is None:
+        return Message("TensorFlow {0}, Keras", evidence.version.value)
+    return Message(
+        "TensorFlow {0}, {1} in {2}", evidence.version.value, evidence.two.name, _where(context, evidence.two)
+    )
 
 
 def _where(context: Context, evidence: Evidence) -> str:

@@ -260,9 +260,13 @@ def _is_own_fit(context: Context, call: Call) -> bool:
     name = function.value
     bindings = context.names.lookup(name.id, call.where) or [] if isinstance(name, ast.Name) else []
     for binding in bindings:
-        made = binding.node
-        found = context.names.definition(made.func, binding.where) if isinstance(made, ast.Call) else None
-        if found is not None and isinstance(found.node, ast.ClassDef) and found.names.held(found.node, function.attr):
+        creation = binding.node
+        defined = context.names.definition(creation.func, binding.where) if isinstance(creation, ast.Call) else None
+        if (
+            defined is not None
+            and isinstance(defined.node, ast.ClassDef)
+            and defined.names.held(defined.node, function.attr)
+        ):
             return True
     return False
 

@@ -185,13 +185,13 @@ def check_file(context: Context) -> Iterator[Result]:
             and not any(p in host for p in names.ancestors(read))
         ):
             continue
-        for made in _makers(context, read, where):
-            if made in reported or in_test(context, made) or not is_two(context):
+        for maker in _makers(context, read, where):
+            if maker in reported or in_test(context, maker) or not is_two(context):
                 continue
-            reported.add(made)
-            name = last_part(context.called[made]).replace("from_seed", "Generator")
+            reported.add(maker)
+            name = last_part(context.called[maker]).replace("from_seed", "Generator")
             yield Finding(
-                made,
+                maker,
                 "dataset.map uses this {0} on the host, and its variables are on the NPU. "
                 "Create it under with tf.device('/CPU:0'):",
                 name,
@@ -240,9 +240,11 @@ def _is_on_cpu(context: Context, node: ast.AST) -> bool:
         ):
             return True
         if isinstance(parent, ast.ClassDef):
-            made = [context.names.definition(call.node.func, call.where) for call in context.names.calls]
+            definitions = [context.names.definition(call.node.func, call.where) for call in context.names.calls]
             calls = [
-                c.node for c, found in zip(context.names.calls, made) if found is not None and found.node is parent
+                c.node
+                for c, definition in zip(context.names.calls, definitions)
+                if definition is not None and definition.node is parent
             ]
             return bool(calls) and all(
                 _is_on_cpu(context, call) for call in calls if parent not in context.names.ancestors(call)

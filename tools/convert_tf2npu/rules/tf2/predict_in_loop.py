@@ -94,15 +94,15 @@ def _trains_epochs(node: ast.AST) -> bool:
 
 def _loop(context: Context, node: ast.AST) -> ast.AST | None:
     """Return the outermost loop around an expression, in its function."""
-    found = None
+    loop = None
     for parent in context.names.ancestors(node):
         if isinstance(parent, ast.For) and isinstance(parent.iter, (ast.List, ast.Tuple)):
             continue  # over a few arrays
         if isinstance(parent, (ast.For, ast.While)):
-            found = parent
+            loop = parent
         if isinstance(parent, _FUNCTIONS):
             break
-    return found
+    return loop
 
 
 def _is_made_in(loop: ast.AST, model: ast.expr) -> bool:

@@ -134,25 +134,25 @@ def _is_traced_again(names: Names, call: Call) -> bool:
 
 def _loops(names: Names, node: ast.AST) -> list[ast.For | ast.While]:
     """Return the loops around an expression, in its function."""
-    found = []
+    loops = []
     for parent in names.ancestors(node):
         if isinstance(parent, _SCOPES):
             break
         if isinstance(parent, _LOOPS):
-            found.append(parent)
-    return found
+            loops.append(parent)
+    return loops
 
 
 def _counters(loops: list[ast.For | ast.While]) -> set[str]:
     """Return the names of Python numbers that change in loops: those that a loop counts with, ``n += 1``."""
-    found = set()
+    counters = set()
     for loop in loops:
         if isinstance(loop, ast.For):
-            found |= _counted(loop.target, loop.iter)
+            counters |= _counted(loop.target, loop.iter)
         for node in ast.walk(loop):
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and _is_literal(node.value):
-                found.add(node.target.id)
-    return found
+                counters.add(node.target.id)
+    return counters
 
 
 def _counted(target: ast.expr, over: ast.expr) -> set[str]:

@@ -152,9 +152,9 @@ def _for_pipelines(context: Context) -> frozenset[str]:
     """Return the names from which a file makes models that run in the input pipeline."""
     models: dict[str, list[ast.Call]] = {}
     for call in context.names.calls:
-        made = context.names.parents.get(call.node)
-        if context.called.get(call.node) == "tensorflow.keras.Model" and isinstance(made, ast.Assign):
-            models.setdefault(getattr(made.targets[0], "id", ""), []).append(call.node)
+        assignment = context.names.parents.get(call.node)
+        if context.called.get(call.node) == "tensorflow.keras.Model" and isinstance(assignment, ast.Assign):
+            models.setdefault(getattr(assignment.targets[0], "id", ""), []).append(call.node)
     on_host = {read.id for read, _ in context.names.reads if read.id in models and not runs_on_npu(context, read)}
     made_from = [node for model in on_host for call in models[model] for node in ast.walk(call)]
     return frozenset(node.id for node in made_from if isinstance(node, ast.Name))

@@ -134,11 +134,11 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
 
 def _is_on(context: Context, switch: ast.expr, call: Call) -> bool:
     """Return True if a switch is True, if a variable is, or if it is the default of a parameter that is not passed."""
-    made = origins(switch, call.where, context.names)
-    if made and all(constant(origin.node) == (True,) for origin in made):
+    sources = origins(switch, call.where, context.names)
+    if sources and all(constant(origin.node) == (True,) for origin in sources):
         return True
     bound = context.names.lookup(switch.id, call.where) or [] if isinstance(switch, ast.Name) else []
-    is_unknown = len(made) == 1 and made[0].node is switch
+    is_unknown = len(sources) == 1 and sources[0].node is switch
     return is_unknown and len(bound) == 1 and bound[0].kind == "arg" and constant(default_of(bound[0])) == (True,)
 
 
@@ -147,5 +147,7 @@ def _is_of_layers(context: Context, call: Call) -> bool:
     assert isinstance(call.node.func, ast.Attribute)
     if has_words(context.source.text, _PYTHON):
         return False
-    made = origins(call.node.func.value, call.where, context.names)
-    return bool(made) and all(isinstance(each.node, ast.Call) and each.resolve() in _LAYERS_ALONE for each in made)
+    sources = origins(call.node.func.value, call.where, context.names)
+    return bool(sources) and all(
+        isinstance(source.node, ast.Call) and source.resolve() in _LAYERS_ALONE for source in sources
+    )

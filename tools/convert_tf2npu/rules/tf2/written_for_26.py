@@ -279,5 +279,5 @@ CODE = "NPU124"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    for each in conversions(context).all:
-        yield Change(each.node, Message("{0} written for TensorFlow 2.6", each.name), each.edits, each.uses)
+    for node, name, edits, uses, _ in conversions(context).all:
+        yield Change(node, Message("{0} written for TensorFlow 2.6", name), edits, uses)

@@ -171,7 +171,7 @@ def _steps_of(names: Names, functions: frozenset[str]) -> _Steps:
     ]
     for call in names.calls:
         if is_application(call.node) or last_name(call.node.func) == "GradientTape":
-            around = next((each for each in names.ancestors(call.node) if isinstance(each, _AROUND)), None)
+            around = next((ancestor for ancestor in names.ancestors(call.node) if isinstance(ancestor, _AROUND)), None)
             bodies += [around] if isinstance(around, ast.FunctionDef) else []
     called = {"call"}  # of a layer or model
     reached = list(bodies)
@@ -216,9 +216,9 @@ def _may_be_of_tensor(context: Context, rows: ast.expr, where: Where) -> bool:
             return True
         if isinstance(node, ast.Name) and isinstance(rows, ast.Name):
             bound = origin.names.lookup(node.id, origin.where) or []
-            values = [values_passed_to_method(each, origin.names) for each in bound if each.kind == "arg"]
+            values = [values_passed_to_method(binding, origin.names) for binding in bound if binding.kind == "arg"]
             if not bound or any(
-                passed is None or any("shape" in ast.dump(each.value) for each in passed) for passed in values
+                passed is None or any("shape" in ast.dump(one.value) for one in passed) for passed in values
             ):
                 return True
     return False

@@ -216,7 +216,7 @@ def check_file(context: Context) -> Iterator[Result]:
         read_from.setdefault(_loaded(read.iterator), []).append(read)
     variables = (node for step in steps for node in ast.walk(step) if isinstance(node, ast.Name))
     passed = frozenset(node.id for node in variables if not _is_read(context, node))
-    made: set[str] = set()
+    loaded: set[str] = set()
     for statement, where in context.names.places.items():
         if in_test(context, statement):
             continue
@@ -224,10 +224,10 @@ def check_file(context: Context) -> Iterator[Result]:
             yield from _loop(context, statement, where, functions)
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             for result in _iterator(context, statement, where, passed, read_from):
-                made.update(_loaded(target) for target in statement.targets)
+                loaded.update(_loaded(target) for target in statement.targets)
                 yield result
     for read in taken.values():
-        if _loaded(read.iterator) not in made and not _is_sharded(context, read.iterator, read.where):
+        if _loaded(read.iterator) not in loaded and not _is_sharded(context, read.iterator, read.where):
             yield _unsharded_iterator(context, read.call)
 
 
@@ -324,8 +324,8 @@ def _dataset(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
             return inner.value
         return node
     if isinstance(node, ast.Call) and last_name(node.func) in _AROUND:
-        found = [dataset for dataset in (_dataset(context, arg, where) for arg in node.args) if dataset is not None]
-        return found[0] if len(found) == 1 else None
+        datasets = [dataset for dataset in (_dataset(context, arg, where) for arg in node.args) if dataset is not None]
+        return datasets[0] if len(datasets) == 1 else None
     return None
 
 
@@ -355,8 +355,8 @@ def _is_sharded(context: Context, node: ast.expr, where: Where) -> bool:
     """Return True if an iterable, or all values that it can have, are sharded."""
     if any(isinstance(n, ast.Call) and _shards(context.resolve(n.func, where)) for n in ast.walk(node)):
         return True
-    found = origins(node, where, context.names, methods=True)
-    return bool(found) and all(_shards(origin.resolve()) or _is_of_sharded(origin) for origin in found)
+    sources = origins(node, where, context.names, methods=True)
+    return bool(sources) and all(_shards(origin.resolve()) or _is_of_sharded(origin) for origin in sources)
 
 
 def _is_of_sharded(origin: Origin) -> bool:

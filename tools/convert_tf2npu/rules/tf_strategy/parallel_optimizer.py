@@ -279,9 +279,9 @@ def _clips(call: ast.Call) -> bool:
 
 def _normalizes(context: Context, call: Call) -> bool:
     """Return True if a call makes a layer or a model of Keras that normalizes batches."""
-    made = context.names.definition(call.node.func, call.where)
-    if made is not None:
-        return isinstance(made.node, ast.ClassDef) and not _NORMALIZATIONS.isdisjoint(made.names.ancestry(made.node))
+    layer = context.names.definition(call.node.func, call.where)
+    if layer is not None:
+        return isinstance(layer.node, ast.ClassDef) and not _NORMALIZATIONS.isdisjoint(layer.names.ancestry(layer.node))
     name = context.resolve(call.node.func, call.where) or ""
     word = last_part(name) if name.startswith(_APPLICATIONS) else ""
     return name in _NORMALIZATIONS or word[:1].isupper() and not word.startswith(_WITHOUT)
@@ -289,24 +289,24 @@ def _normalizes(context: Context, call: Call) -> bool:
 
 def _has_statistics_of_keras(context: Context, call: Call) -> bool:
     """Return False for a class of the project whose method call does not call that of its base."""
-    made = context.names.definition(call.node.func, call.where)
-    own = made.names.held(made.node, "call") if made is not None and isinstance(made.node, ast.ClassDef) else []
+    layer = context.names.definition(call.node.func, call.where)
+    own = layer.names.held(layer.node, "call") if layer is not None and isinstance(layer.node, ast.ClassDef) else []
     return all(
-        each.binding.node is None
-        or any(isinstance(node, ast.Attribute) and node.attr == "call" for node in ast.walk(each.binding.node))
-        for each in own
+        method.binding.node is None
+        or any(isinstance(node, ast.Attribute) and node.attr == "call" for node in ast.walk(method.binding.node))
+        for method in own
     )
 
 
 def _inner(context: Context) -> set[Key]:
     """Return the calls whose results other calls already average or synchronize, or are made for loss scaling only."""
-    found = set(wrapped_optimizers(context.names))
+    wrapped = set(wrapped_optimizers(context.names))
     for call in context.names.calls:
         values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
         if role(call.node, call.where, context.names) == AROUND:
-            found.update(context.names.key(value) for value in values if isinstance(value, ast.Call))
+            wrapped.update(context.names.key(value) for value in values if isinstance(value, ast.Call))
         elif context.resolve(call.node.func, call.where) == _SYNCHRONIZED:
             for value in values:
                 inner = origins(value, call.where, context.names)
-                found.update(origin.names.key(origin.node) for origin in inner if isinstance(origin.node, ast.Call))
-    return found
+                wrapped.update(origin.names.key(origin.node) for origin in inner if isinstance(origin.node, ast.Call))
+    return wrapped

@@ -231,8 +231,8 @@ def _saves(context: Context, call: Call) -> bool:
         return False
     if context.types.of(function.value, call.where) == Type.MODEL:
         return function.attr in _OF_MODELS
-    made = [o.resolve() for o in origins(function.value, call.where, context.names) if isinstance(o.node, ast.Call)]
-    return bool(made) and all(function.attr in _CHECKPOINTS.get(each or "", ()) for each in made)
+    savers = [o.resolve() for o in origins(function.value, call.where, context.names) if isinstance(o.node, ast.Call)]
+    return bool(savers) and all(function.attr in _CHECKPOINTS.get(saver or "", ()) for saver in savers)
 
 
 def _may_save(context: Context, call: Call) -> bool:
@@ -299,7 +299,7 @@ def _has_path_of_rank(context: Context, call: Call) -> bool:
     function = call.node.func
     owners = origins(function.value, call.where, context.names) if isinstance(function, ast.Attribute) else []
     calls = [call.node, *(owner.node for owner in owners if isinstance(owner.node, ast.Call))]
-    given = [part for each in calls for part in (*each.args, *(keyword.value for keyword in each.keywords))]
+    given = [part for writer in calls for part in (*writer.args, *(keyword.value for keyword in writer.keywords))]
     used = {name.id for part in given for name in ast.walk(part) if isinstance(name, ast.Name)}
     return not used.isdisjoint(context.once(_assigned_by_rank) | context.once(_temporary))
 

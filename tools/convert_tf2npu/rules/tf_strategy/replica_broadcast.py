@@ -179,15 +179,15 @@ def _fix(context: Context, call: Call, updates: bool) -> str | None:
         return Message("Unfinalize the graph and run {0}", broadcast)
     if updates and function.attr == "run":
         if owner in (None, Type.SESSION) and node.args:
-            made = [m for value in _members(node.args[0]) for m in _initializers(value, call.where, names)]
+            initializers = [m for value in _members(node.args[0]) for m in _initializers(value, call.where, names)]
             session = function.value
         else:
-            made, session = [], None
-        if not made:
-            made = _initializers(function.value, call.where, names)
+            initializers, session = [], None
+        if not initializers:
+            initializers = _initializers(function.value, call.where, names)
             session = bind(node, ("feed_dict", "session")).args.get("session")
-        if made:
-            tf = _home(context, made[0]) or tf
+        if initializers:
+            tf = _home(context, initializers[0]) or tf
             run = context.source.segment(session) if session is not None else f"{tf}.get_default_session()"
             return Message("After this, write {0}.run(hccl_ops.broadcast({1}.global_variables(), 0))", run, tf)
     return None

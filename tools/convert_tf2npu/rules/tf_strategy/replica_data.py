@@ -155,11 +155,11 @@ def _one_file(context: Context, call: Call) -> str | None:
     function = call.node.func
     if not isinstance(function, ast.Attribute) or function.attr != "shard":
         return None
-    for made in _beginnings(context, function.value, call.where):
-        name = context.resolve(made.func, context.names.place(made)) or ""
-        if not name.startswith("tensorflow.data.") or not made.args:
+    for dataset in _beginnings(context, function.value, call.where):
+        name = context.resolve(dataset.func, context.names.place(dataset)) or ""
+        if not name.startswith("tensorflow.data.") or not dataset.args:
             continue
-        files = made.args[0]
+        files = dataset.args[0]
         if isinstance(files, (ast.List, ast.Tuple)) and len(files.elts) == 1 and name.endswith("from_tensor_slices"):
             files = files.elts[0]
         text = (constant(files) or (None,))[0]
@@ -171,15 +171,15 @@ def _one_file(context: Context, call: Call) -> str | None:
 def _beginnings(context: Context, node: ast.expr, where: Where) -> Iterator[ast.Call]:
     """Yield the calls of this file that make a dataset to which methods such as shuffle were applied."""
     for origin in origins(node, where, context.names):
-        made = origin.node
+        dataset = origin.node
         while (
-            isinstance(made, ast.Call)
-            and isinstance(made.func, ast.Attribute)
-            and isinstance(made.func.value, ast.Call)
+            isinstance(dataset, ast.Call)
+            and isinstance(dataset.func, ast.Attribute)
+            and isinstance(dataset.func.value, ast.Call)
         ):
-            made = made.func.value
-        if isinstance(made, ast.Call) and made in context.names.parents:
-            yield made
+            dataset = dataset.func.value
+        if isinstance(dataset, ast.Call) and dataset in context.names.parents:
+            yield dataset
 
 
 def _is_sharded(context: Context, node: ast.Call) -> bool:

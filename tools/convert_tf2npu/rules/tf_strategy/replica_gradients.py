@@ -133,16 +133,16 @@ def check_file(context: Context) -> Iterator[Result]:
     if is_eager(context):
         return
     once = averaged_where_applied(context)
-    mine, averaged = {each.call for each in own}, {each.call for each in once}
-    yield from _where_applied(context, [each for each in once if each.call in mine])
-    own = [each for each in own if each.call not in averaged]
+    mine, averaged = {applied.call for applied in own}, {applied.call for applied in once}
+    yield from _where_applied(context, [applied for applied in once if applied.call in mine])
+    own = [applied for applied in own if applied.call not in averaged]
     everything = own + _elsewhere(context)
     undecided = _undecided(context, everything)
     reached = {
         source.key
-        for each in everything
-        if id(each.call) not in undecided
-        for source in each.sources
+        for applied in everything
+        if id(applied.call) not in undecided
+        for source in applied.sources
         if source.kind == BY_HAND
     }
     for call in names.calls:
@@ -153,7 +153,7 @@ def check_file(context: Context) -> Iterator[Result]:
                 wrap(context.source, call.node, _AVERAGE + "(", ")"),
                 (_AVERAGE,),
             )
-    reasons = [(each.call, undecided[id(each.call)]) for each in own if id(each.call) in undecided]
+    reasons = [(applied.call, undecided[id(applied.call)]) for applied in own if id(applied.call) in undecided]
     for node, reason in [*reasons, *_of_own_updates(context, everything)]:
         yield Finding(
             node, "{0}. Average them once, before they are clipped: gradients = npu_allreduce(gradients)", reason
@@ -166,19 +166,21 @@ def _of_own_updates(context: Context, everything: list[Applied]) -> Iterator[tup
     words = {last_name(call.node.func) for call in names.calls}
     if words & _METHODS or not AVERAGES.isdisjoint(context.called.values()) or only_predicts(context):
         return
-    known = {source.key for each in everything for source in each.sources}
+    known = {source.key for applied in everything for source in applied.sources}
     for call in names.calls:
         if context.called.get(call.node) == "tensorflow.gradients" and names.key(call.node) not in known:
             xs = bind(call.node, GRADIENTS).args.get("xs")
-            found = origins(xs, call.where, names) if xs is not None else []
-            if any(each.resolve() in _ALL_VARIABLES for each in found) and not _is_differentiated(call.node, names):
+            sources = origins(xs, call.where, names) if xs is not None else []
+            if any(source.resolve() in _ALL_VARIABLES for source in sources) and not _is_differentiated(
+                call.node, names
+            ):
                 yield call.node, "no optimizer of TensorFlow applies these gradients"
 
 
 def _where_applied(context: Context, once: list[Applied]) -> Iterator[Result]:
     """Average the gradients of all iterations of a loop where they are applied."""
-    for each in once:
-        pairs = bind(each.call, PAIRS).args["grads_and_vars"]
+    for applied in once:
+        pairs = bind(applied.call, PAIRS).args["grads_and_vars"]
         yield Change(
             pairs,
             "gradients of all iterations averaged over all ranks",
@@ -193,30 +195,32 @@ def _undecided(context: Context, everything: list[Applied]) -> dict[int, str]:
     Either all gradients of a call are averaged, or none.
     """
     by_hand = "tensorflow.gradients" in context.called.values()
-    found: dict[int, str] = {}
-    for each in everything:
-        for source in each.sources:
-            reason = _problem(source, each) if source.kind == BY_HAND else None
+    reasons: dict[int, str] = {}
+    for applied in everything:
+        for source in applied.sources:
+            reason = _problem(source, applied) if source.kind == BY_HAND else None
             if source.kind == UNKNOWN and by_hand:
                 reason = "some of these gradients may not come from tf.gradients"
             if reason:
-                found.setdefault(id(each.call), reason)
+                reasons.setdefault(id(applied.call), reason)
     while True:
-        blocked = {s.key for each in everything if id(each.call) in found for s in each.sources if s.kind == BY_HAND}
+        blocked = {
+            s.key for applied in everything if id(applied.call) in reasons for s in applied.sources if s.kind == BY_HAND
+        }
         more = [
-            each
-            for each in everything
-            if id(each.call) not in found and any(s.kind == BY_HAND and s.key in blocked for s in each.sources)
+            applied
+            for applied in everything
+            if id(applied.call) not in reasons and any(s.kind == BY_HAND and s.key in blocked for s in applied.sources)
         ]
         if not more:
-            return found
-        found.update((id(each.call), "some of these gradients are also applied elsewhere") for each in more)
+            return reasons
+        reasons.update((id(applied.call), "some of these gradients are also applied elsewhere") for applied in more)
 
 
-def _may_apply(context: Context, each: Applied) -> bool:
-    function = each.call.func
+def _may_apply(context: Context, applied: Applied) -> bool:
+    function = applied.call.func
     assert isinstance(function, ast.Attribute)
-    return context.types.of(function.value, each.where) in (None, Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
+    return context.types.of(function.value, applied.where) in (None, Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
 
 
 def _elsewhere(context: Context) -> list[Applied]:
@@ -224,7 +228,7 @@ def _elsewhere(context: Context) -> list[Applied]:
     project, path = context.names.project, context.names.path
     if project is None or not path or path not in project.paths:
         return []
-    return [each for other, those in project.once(applications_in).items() if other != path for each in those]
+    return [applied for other, those in project.once(applications_in).items() if other != path for applied in those]
 
 
 def _by_tapes(context: Context, own: list[Applied]) -> Iterator[Result]:
@@ -239,7 +243,7 @@ def _by_tapes(context: Context, own: list[Applied]) -> Iterator[Result]:
             )
 
 
-def _problem(source: GradientSource, each: Applied) -> str | None:
+def _problem(source: GradientSource, applied: Applied) -> str | None:
     """Return the reason why gradients cannot be averaged where they are computed, or None."""
     names, call = source.names, source.node
     assert isinstance(call, ast.Call)
@@ -250,7 +254,7 @@ def _problem(source: GradientSource, each: Applied) -> str | None:
     function = next((p for p in names.ancestors(call) if isinstance(p, ast.FunctionDef)), None)
     if (
         function is None
-        or function in names.ancestors(each.call)
+        or function in names.ancestors(applied.call)
         or isinstance(names.parents.get(function), ast.ClassDef)
     ):
         return None
@@ -277,10 +281,10 @@ def _is_differentiated(call: ast.Call, names: Names) -> bool:
 
 def _differentiated(names: Names) -> dict[object, set[ast.Call]]:
     """Return the calls and the names in the arguments of calls of tf.gradients, each with those calls."""
-    found: dict[object, set[ast.Call]] = {}
+    calls: dict[object, set[ast.Call]] = {}
     for call in names.calls:
         if names.resolve(call.node.func, call.where) == "tensorflow.gradients":
             for node in (node for value in call.node.args for node in ast.walk(value)):
                 if isinstance(node, (ast.Name, ast.Call)):
-                    found.setdefault(node.id if isinstance(node, ast.Name) else node, set()).add(call.node)
-    return found
+                    calls.setdefault(node.id if isinstance(node, ast.Name) else node, set()).add(call.node)
+    return calls

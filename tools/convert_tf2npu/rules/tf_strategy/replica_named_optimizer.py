@@ -143,15 +143,15 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
                 (WRAPPER,),
             )
         return
-    found = {_kind(origin) for origin in origins(value, call.where, context.names)}
-    if found == {"name"}:
+    kinds = {_kind(origin) for origin in origins(value, call.where, context.names)}
+    if kinds == {"name"}:
         yield Change(
             call.node,
             "gradients of this optimizer averaged over all ranks",
             wrap(context.source, value, WRAPPER + "(", ")"),
             (WRAPPER,),
         )
-    elif not found <= {"object"}:
+    elif not kinds <= {"object"}:
         yield Finding(
             call.node,
             "this optimizer is created elsewhere. If nothing averages its gradients, write {0}({1})",
@@ -164,8 +164,8 @@ def _kind(origin: Origin) -> str | None:
     """Return "name" for the name of an optimizer, "object" for one that is wrapped where it is created, else None."""
     if isinstance((constant(origin.node) or (None,))[0], str):
         return "name"
-    made = isinstance(origin.node, ast.Call) and role(origin.node, origin.where, origin.names) is not None
-    return "object" if made else None
+    is_optimizer = isinstance(origin.node, ast.Call) and role(origin.node, origin.where, origin.names) is not None
+    return "object" if is_optimizer else None
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -219,11 +219,11 @@ def _has_tf_optimizer(context: Context) -> bool:
             and context.types.of(function.value, call.where) == Type.MODEL
         ):
             value = bind(call.node, _COMPILE).args.get("optimizer")
-            made = origins(value, call.where, context.names) if value is not None else []
-            if made and all(
+            sources = origins(value, call.where, context.names) if value is not None else []
+            if sources and all(
                 context.types.of(o.node, o.where) == Type.OPTIMIZER
                 or type_of_result(o.resolve() or "") == Type.OPTIMIZER
-                for o in made
+                for o in sources
             ):
                 return True
     return False

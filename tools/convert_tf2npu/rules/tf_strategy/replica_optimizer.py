@@ -225,8 +225,8 @@ def check_file(context: Context) -> Iterator[Result]:
     if eager and not serves_graphs(context):
         return
     names = context.names
-    made = [call for call in names.calls if role(call.node, call.where, names) == MADE]
-    already = wrapped_optimizers(names) if made else {}
+    optimizers = [call for call in names.calls if role(call.node, call.where, names) == MADE]
+    already = wrapped_optimizers(names) if optimizers else {}
     for call in names.calls:
         if is_mpi_optimizer(call.node, call.where, names) and not in_test(context, call.node):
             yield Finding(call.node, MPI)
@@ -237,7 +237,7 @@ def check_file(context: Context) -> Iterator[Result]:
                 "the gradients may belong to one rank. Write {0}(...) where the optimizer is created",
                 WRAPPER,
             )
-    for call in made:
+    for call in optimizers:
         if eager and is_keras(call.node, call.where, names):
             continue  # NPU308
         key = names.key(call.node)

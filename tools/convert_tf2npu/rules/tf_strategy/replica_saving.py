@@ -170,9 +170,9 @@ def _saves_model(context: Context, call: Call, name: str) -> bool:
 
 def _is_saver(context: Context, node: ast.expr, where: Where) -> bool:
     """Return True if an object is a Saver, or has its name and comes from code that is not known."""
-    made = [o for o in origins(node, where, context.names) if isinstance(o.node, ast.Call)]
-    if made:
-        return any(o.resolve() == "tensorflow.train.Saver" for o in made)
+    calls = [o for o in origins(node, where, context.names) if isinstance(o.node, ast.Call)]
+    if calls:
+        return any(o.resolve() == "tensorflow.train.Saver" for o in calls)
     return isinstance(node, ast.Attribute) and "saver" in node.attr.lower()
 
 

@@ -142,20 +142,20 @@ def _asks(context: Context, test: ast.expr, where: Where) -> bool:
     """Return True if a test asks for GPUs. A switch such as ``use_cudnn`` does not, unless the file sets it by a test."""
     if _GUARD.search(context.source.segment(test)):
         return True
-    found = [
+    sources = [
         origin
         for part in ast.walk(test)
         if isinstance(part, ast.Name)
         for origin in origins(part, where, context.names)
     ]
     return any(
-        isinstance(part, ast.Call) and each.names.resolve(part.func, each.names.place(part)) in ASKING
-        for each in found
-        for part in ast.walk(each.node)
+        isinstance(part, ast.Call) and source.names.resolve(part.func, source.names.place(part)) in ASKING
+        for source in sources
+        for part in ast.walk(source.node)
     )
 
 
 def _is_flag(context: Context, test: ast.expr, where: Where) -> bool:
     """Return True if a test compares a number that a flag sets."""
-    found = origins(test.left, where, context.names) if isinstance(test, ast.Compare) else []
-    return len(found) == 1 and isinstance(found[0].node, ast.Attribute) and bool(flags_of(context, [found[0].node]))
+    left = origins(test.left, where, context.names) if isinstance(test, ast.Compare) else []
+    return len(left) == 1 and isinstance(left[0].node, ast.Attribute) and bool(flags_of(context, [left[0].node]))

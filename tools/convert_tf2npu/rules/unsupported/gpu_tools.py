@@ -87,7 +87,7 @@ _SETTERS = frozenset({"os.environ.setdefault", "os.putenv"})
 
 def check_file(context: Context) -> Iterator[Result]:
     reported: set[str] = set()
-    for node, subject, message in sorted(_found(context), key=lambda each: context.source.start(each[0])):
+    for node, subject, message in sorted(_found(context), key=lambda place: context.source.start(place[0])):
         if message not in reported and not in_test(context, node):
             reported.add(message)
             yield Finding(node, message, subject)

@@ -155,10 +155,10 @@ def check_file(context: Context) -> Iterator[Result]:
         advice = _advice(context, loop) if loop is not None else ""
         if loop is not None and advice and advice not in reported and not in_test(context, loop.node):
             reported.add(advice)
-            each = ""
+            note = ""
             if context.distributed == "tf_strategy" and _averages(context, loop):
-                each = ", each with its own all-reduce"
-            yield _finding(loop.node, each, advice)
+                note = ", each with its own all-reduce"
+            yield _finding(loop.node, note, advice)
 
 
 def _averages(context: Context, loop: _Loop) -> bool:
@@ -167,9 +167,9 @@ def _averages(context: Context, loop: _Loop) -> bool:
     return any(averages_gradients(context, call) for call in calls if "gradients" in last_name(call.func))
 
 
-def _finding(node: ast.AST, each: str, advice: str) -> Finding:
+def _finding(node: ast.AST, note: str, advice: str) -> Finding:
     return Finding(
-        node, "one NPU computes these towers one after the other{0}. {1}, and start one rank per device", each, advice
+        node, "one NPU computes these towers one after the other{0}. {1}, and start one rank per device", note, advice
     )
 
 
@@ -224,18 +224,18 @@ def _loops(node: ast.AST, body: list[ast.AST]) -> Iterator[_Loop]:
     if isinstance(node, ast.For):
         yield _Loop(node, node.target, node.iter, body or [*node.body])
     elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)):
-        for each in node.generators:
-            yield _Loop(node, each.target, each.iter, body or [node])
+        for generator in node.generators:
+            yield _Loop(node, generator.target, generator.iter, body or [node])
 
 
 def _calls_of(
     context: Context, function: ast.FunctionDef, words: set[str]
 ) -> Iterator[tuple[ast.Call, list[ast.expr]]]:
     """Yield the calls of a function in its file, with the values of the parameters that have these names."""
-    names = [each.arg for each in function.args.args]
+    names = [argument.arg for argument in function.args.args]
     for call in context.names.calls:
         func = call.node.func
-        if last_name(func) == function.name and not any(isinstance(each, ast.Starred) for each in call.node.args):
+        if last_name(func) == function.name and not any(isinstance(value, ast.Starred) for value in call.node.args):
             positions = names[1:] if names[:1] == ["self"] and isinstance(func, ast.Attribute) else names
             passed = [*zip(positions, call.node.args), *((k.arg, k.value) for k in call.node.keywords)]
             values = [value for name, value in passed if name in words]
@@ -249,13 +249,13 @@ def _text(context: Context, nodes: list[ast.AST]) -> str:
 
 def _builds_towers(context: Context, device: list[ast.expr], loop: _Loop) -> bool:
     """Return True if the iterations of a loop are replicas of one model on several GPUs."""
-    if any(isinstance(n, (ast.Mod, ast.FloorDiv)) for each in device for n in _operators(each)):
+    if any(isinstance(n, (ast.Mod, ast.FloorDiv)) for part in device for n in _operators(part)):
         return False  # the layers of one model
     segment = context.source.segment
     body = _text(context, loop.body)
     if "grad" in segment(loop.iter):
         return False  # updates with what towers have computed
-    of_gpus = any(gpu_numbers(each) or "gpu" in segment(each).lower() for each in [*device, loop.iter])
+    of_gpus = any(gpu_numbers(part) or "gpu" in segment(part).lower() for part in [*device, loop.iter])
     return bool((_BUILDS if of_gpus else _REPEATS).search(body))
 
 
@@ -268,16 +268,16 @@ def _operators(device: ast.expr) -> Iterator[ast.operator]:
 def _advice(context: Context, loop: _Loop) -> str:
     """Return how to build one tower; empty if the script builds only one."""
     around = [loop.node, *context.names.ancestors(loop.node)]
-    where = next(context.names.places[each] for each in around if each in context.names.places)
+    where = next(context.names.places[node] for node in around if node in context.names.places)
     return _set_to_one(context, _count(context, loop.iter, where), loop)
 
 
 def _set_to_one(context: Context, count: _Count, loop: _Loop | None = None) -> str:
-    found = origins(count.node, count.where, context.names)
-    values = [constant(origin.node) for origin in found]
+    sources = origins(count.node, count.where, context.names)
+    values = [constant(origin.node) for origin in sources]
     if values and all(value == (1,) for value in values):
         return ""
-    flags = flags_of(context, [origin.node for origin in found]) if len(found) == 1 else set()
+    flags = flags_of(context, [origin.node for origin in sources]) if len(sources) == 1 else set()
     if not flags and _OF_DEVICES.search(last_name(count.node)):
         flags = flags_of(context, [count.node])
     is_number = count.is_number
@@ -321,9 +321,9 @@ def _count(context: Context, node: ast.expr, where: Where, depth: int = 0) -> _C
         if context.resolve(node.func, where) == "tensorflow.split" and len(node.args) > 1:
             return _Count(node.args[1], where, True)
     if isinstance(node, ast.Name) and depth < 5:
-        found = origins(node, where, context.names)
-        if len(found) == 1 and found[0].names is context.names and found[0].node is not node:
-            inner = _count(context, found[0].node, found[0].where, depth + 1)  # type: ignore[arg-type]
+        sources = origins(node, where, context.names)
+        if len(sources) == 1 and sources[0].names is context.names and sources[0].node is not node:
+            inner = _count(context, sources[0].node, sources[0].where, depth + 1)  # type: ignore[arg-type]
             return inner if inner.is_number else _Count(node, where, False)
     return _Count(node, where, False)
 

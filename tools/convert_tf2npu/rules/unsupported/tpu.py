@@ -74,7 +74,7 @@ _ADVICE = {
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if name in _FLAGS:
         given = bind(call.node, ("name", "default")).args
-        if [constant(given.get(each)) for each in ("name", "default")] == [("use_tpu",), (True,)]:
+        if [constant(given.get(argument)) for argument in ("name", "default")] == [("use_tpu",), (True,)]:
             yield Finding(call.node, "the program asks for a TPU by default. Write False")
         return
     if last_part(name) == "TPUStrategy" and context.distributed == "tf_strategy":

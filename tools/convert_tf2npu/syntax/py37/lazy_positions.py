@@ -57,24 +57,24 @@ class Places:
 
     def _parts(self, line: int) -> list[_Part]:
         """Return the parts that a line may belong to, each inside the one before."""
-        found: list[_Part] = []
+        parts: list[_Part] = []
         block: list[ast.stmt] = self._tree.body
         end = len(self._text)
         while True:
             heads, lines = self._begin_lines(block)
             index = bisect_right(lines, line) - 1
             if index < 0:
-                return found
+                return parts
             behind = heads[index + 1] if index + 1 < len(heads) else None
             if behind is not None:
                 end = self._line_starts[lines[index + 1] - 1]
-            found.append(_Part(block[heads[index] : behind], lines[index], end))
-            if len(found[-1].statements) > 1:
-                return found
-            blocks = _blocks(found[-1].statements[0])
+            parts.append(_Part(block[heads[index] : behind], lines[index], end))
+            if len(parts[-1].statements) > 1:
+                return parts
+            blocks = _blocks(parts[-1].statements[0])
             at = bisect_right([first for first, _ in blocks], line)
             if not at:
-                return found
+                return parts
             block = blocks[at - 1][1]
             if at < len(blocks):
                 end = self._line_starts[blocks[at][0] - 1]
@@ -98,8 +98,8 @@ class Places:
 
 def _blocks(statement: ast.stmt) -> list[tuple[int, list[ast.stmt]]]:
     """Return the blocks of a statement with the line of the first statement in each, or of its handler."""
-    found = [(block[0].lineno, block) for block in (getattr(statement, name, ()) for name in _BLOCKS) if block]
+    blocks = [(block[0].lineno, block) for block in (getattr(statement, name, ()) for name in _BLOCKS) if block]
     return sorted(
-        found + [(handler.lineno, handler.body) for handler in getattr(statement, "handlers", ())],
-        key=lambda each: each[0],
+        blocks + [(handler.lineno, handler.body) for handler in getattr(statement, "handlers", ())],
+        key=lambda numbered: numbered[0],
     )

@@ -56,11 +56,11 @@ class Tokens:
     def _read(self) -> None:
         text, strings = self._text, self.strings
         depth = 0
-        for found in _TOKEN.finditer(text):
-            kind = found.lastgroup or ""
+        for match in _TOKEN.finditer(text):
+            kind = match.lastgroup or ""
             if kind == "comment":
                 continue
-            start, end = found.span(kind)
+            start, end = match.span(kind)
             if kind == "newline" or kind == "joined":
                 if kind == "newline" and not depth:
                     self._end_line(start)

@@ -62,7 +62,7 @@ def below_contrib(spelled: str) -> str | None:
 def contrib_names(context: Context) -> list[ContribName]:
     """Return the imports and assignments, except those in a ``try`` statement with a handler."""
     names = context.names
-    found: list[ContribName] = []
+    names_of_contrib: list[ContribName] = []
     for scope in {id(where.scope): where.scope for where in names.places.values()}.values():
         for local, bindings in scope.bindings.items():
             for binding in bindings:
@@ -72,8 +72,8 @@ def contrib_names(context: Context) -> list[ContribName]:
                     and statement is not None
                     and not any(isinstance(p, ast.Try) and p.handlers for p in names.ancestors(statement))
                 ):
-                    found.append(ContribName(statement, scope, local, name))
-    return sorted(found, key=lambda site: (site.statement.lineno, site.local))
+                    names_of_contrib.append(ContribName(statement, scope, local, name))
+    return sorted(names_of_contrib, key=lambda site: (site.statement.lineno, site.local))
 
 
 def _bound(context: Context, binding: Binding) -> str | None:
@@ -100,22 +100,22 @@ def contrib_uses(context: Context, known: Sequence[ContribName], replaced: Spans
         replaced: the parts of the text that other rewrites replace.
     """
     source = context.source
-    found = []
+    all_uses = []
     for use in uses(context.names):
         start, end = source.start(use.whole), source.end(use.whole)
         if below_contrib(use.name) is not None and not replaced.overlap(start, end, insertions=False):
-            found.append(_contrib_use(context, use, known))
-    return found
+            all_uses.append(_contrib_use(context, use, known))
+    return all_uses
 
 
 def _contrib_use(context: Context, use: Use, known: Sequence[ContribName]) -> ContribUse:
     names = context.names
     statements = {id(b.where.statement) for b in names.lookup(use.root.id, use.where) or ()}
     site = next((s for s in known if s.local == use.root.id and {id(s.statement)} == statements), None)
-    found = part_with_replacement(names, use.whole, use.where)
-    if found is None:
+    replaceable = part_with_replacement(names, use.whole, use.where)
+    if replaceable is None:
         return ContribUse(use, below_contrib(use.name) or "", None, use.whole, whole_call(names, use.whole), None, site)
-    part, name, replacement = found
+    part, name, replacement = replaceable
     call = whole_call(names, part)
     arguments = _arguments(context, use, call, replacement)
     source = context.source

@@ -54,25 +54,25 @@ def plan(context: Context, replaced: Spans) -> Plan:
         replaced: the parts of its text that other rewrites replace.
     """
     known = contrib_names(context)
-    found = contrib_uses(context, known, replaced)
+    uses = contrib_uses(context, known, replaced)
     changes: list[Change] = []
     remaining: list[Remaining] = []
-    moved = {each.call for each in found if each.site is None and each.is_movable}
+    moved = {used.call for used in uses if used.site is None and used.is_movable}
     lines: dict[ast.stmt, dict[str, str]] = {}
-    for each in found:
-        if each.site is None:
-            _by_its_root(context, each, known, changes, remaining)
+    for used in uses:
+        if used.site is None:
+            _by_its_root(context, used, known, changes, remaining)
     for site in known:
-        its = [each for each in found if each.site is site]
+        its = [used for used in uses if used.site is site]
         result = _decide(context, site, its)
-        changes += [_change(each, _edits(context, each)) for each in result.moved]
-        moved.update(each.call for each in (result.moved if result.line is None else its))
+        changes += [_change(used, _edits(context, used)) for used in result.moved]
+        moved.update(used.call for used in (result.moved if result.line is None else its))
         if result.line is None:
             remaining.append(
                 Remaining(site.statement, site.name, context.moves_contrib and _has_comment(context, site.statement))
             )
             remaining += [
-                Remaining(each.call, each.name, each.has_comment) for each in result.stay if not each.is_movable
+                Remaining(used.call, used.name, used.has_comment) for used in result.stay if not used.is_movable
             ]
         elif isinstance(site.statement, ast.Assign) and result.line:
             changes.append(
@@ -107,17 +107,21 @@ def _moved(context: Context) -> frozenset[ast.AST]:
 
 
 def _by_its_root(
-    context: Context, each: ContribUse, known: Sequence[ContribName], changes: list[Change], remaining: list[Remaining]
+    context: Context,
+    used: ContribUse,
+    known: Sequence[ContribName],
+    changes: list[Change],
+    remaining: list[Remaining],
 ) -> None:
     """Plan a use that starts with TensorFlow: ``tf.contrib.rnn.LSTMCell`` becomes ``tf.nn.rnn_cell.LSTMCell``."""
-    if _root(context, each.use.whole, each.use.where) is None:
+    if _root(context, used.use.whole, used.use.where) is None:
         return  # its first name has a site of its own
-    if each.is_movable:
-        changes.append(_change(each, _edits(context, each)))
+    if used.is_movable:
+        changes.append(_change(used, _edits(context, used)))
         return
-    parent = context.names.parents.get(each.use.whole)
+    parent = context.names.parents.get(used.use.whole)
     if not any(site.statement is parent for site in known):
-        remaining.append(Remaining(each.call, each.name, each.has_comment))
+        remaining.append(Remaining(used.call, used.name, used.has_comment))
 
 
 def _decide(context: Context, site: ContribName, its: Sequence[ContribUse]) -> _Moved:
@@ -128,14 +132,14 @@ def _decide(context: Context, site: ContribName, its: Sequence[ContribUse]) -> _
     replacement = replacement_of(site.name)
     if replacement is not None:
         line = import_from(replacement.name, site.local)
-        if line and all(each.is_movable for each in its) and (replacement.is_plain or not shared):
-            return _Moved(line, [each for each in its if each.arguments])
+        if line and all(used.is_movable for used in its) and (replacement.is_plain or not shared):
+            return _Moved(line, [used for used in its if used.arguments])
     elif not shared:
         line = _one_module_for(context, site, its)
         if line:
             return _Moved(line)
-    moved = [each for each in its if each.is_movable and _tensorflow(context, each.use.where)]
-    stay = [each for each in its if each not in moved]
+    moved = [used for used in its if used.is_movable and _tensorflow(context, used.use.where)]
+    stay = [used for used in its if used not in moved]
     if its and not shared:
         line = _one_module_for(context, site, stay)
         if line or not stay:
@@ -159,31 +163,31 @@ def _one_module_for(context: Context, site: ContribName, its: Sequence[ContribUs
 def _one_module(its: Sequence[ContribUse]) -> str:
     """Return the module that has all used names under the same names; "" if there is none."""
     if not all(
-        each.arguments is not None and isinstance(each.part, ast.Attribute) and each.part.value is each.use.root
-        for each in its
+        used.arguments is not None and isinstance(used.part, ast.Attribute) and used.part.value is used.use.root
+        for used in its
     ):
         return ""
-    return shared_module((each.part.attr, each.replacement) for each in its if isinstance(each.part, ast.Attribute))
+    return shared_module((used.part.attr, used.replacement) for used in its if isinstance(used.part, ast.Attribute))
 
 
-def _change(each: ContribUse, edits: list[Edit]) -> Change:
-    assert each.replacement is not None
+def _change(used: ContribUse, edits: list[Edit]) -> Change:
+    assert used.replacement is not None
     return Change(
-        each.call, Message("tf.contrib.{0} replaced by tf.{1}", each.name, each.replacement.name), tuple(edits)
+        used.call, Message("tf.contrib.{0} replaced by tf.{1}", used.name, used.replacement.name), tuple(edits)
     )
 
 
-def _edits(context: Context, each: ContribUse) -> list[Edit]:
+def _edits(context: Context, used: ContribUse) -> list[Edit]:
     """Return the edits that convert a use, unless the binding of its first name converts it."""
-    assert each.replacement is not None and each.arguments is not None
-    root = _root(context, each.part, each.use.where)
+    assert used.replacement is not None and used.arguments is not None
+    root = _root(context, used.part, used.use.where)
     if root is not None:
-        return [_renamed(context, each.part, each.replacement.name, root)] + each.arguments
-    line = each.site and replacement_of(each.site.name) and import_from(each.replacement.name, each.site.local)
-    if each.part is each.use.root and line:
-        return each.arguments
-    new = _tensorflow(context, each.use.where) + _below(context, each.replacement.name)
-    return [rename(context.source, each.part, new)] + each.arguments
+        return [_renamed(context, used.part, used.replacement.name, root)] + used.arguments
+    line = used.site and replacement_of(used.site.name) and import_from(used.replacement.name, used.site.local)
+    if used.part is used.use.root and line:
+        return used.arguments
+    new = _tensorflow(context, used.use.where) + _below(context, used.replacement.name)
+    return [rename(context.source, used.part, new)] + used.arguments
 
 
 def _renamed(context: Context, node: ast.expr, replacement: str, root: ast.expr | None = None) -> Edit:
@@ -214,7 +218,7 @@ def _tensorflow(context: Context, where: Where) -> str:
     """Return the local name of TensorFlow at a place; "" if there is none."""
     names = context.names
     wanted = "tensorflow" if names.by_name else V1
-    found = [
+    locals_of_tensorflow = [
         local
         for local, bindings in names.module.bindings.items()
         if any(b.kind == "import" and b.target == wanted for b in bindings)
@@ -222,7 +226,7 @@ def _tensorflow(context: Context, where: Where) -> str:
     known = next(
         (
             local
-            for local in sorted(found, key=lambda name: name != "tf")
+            for local in sorted(locals_of_tensorflow, key=lambda name: name != "tf")
             if names.spelled(ast.Name(local, ast.Load()), where) == wanted
         ),
         "",
