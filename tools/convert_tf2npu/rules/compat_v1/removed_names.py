@@ -84,6 +84,7 @@ _ADVICE = {
     "pywrap_tensorflow": "Write from tensorflow.python import pywrap_tensorflow, or use tf.train.NewCheckpointReader",
     "examples.tutorials.mnist": Message("Use {0}", "tf.keras.datasets.mnist.load_data()"),
 }
+_GONE = "{0} was removed in TensorFlow 2. {1}"
 _COPY = "Copy its source from TensorFlow 1.15, or remove it"
 
 
@@ -107,17 +108,15 @@ def _all(context: Context, replaced: Spans) -> Iterator[_Removed]:
     for node, name, has_comment in plan(context, replaced).remaining:
         full = f"tf.contrib.{name}" if name else "tf.contrib"
         if has_comment:
-            yield (
+            yield _at(
                 node,
                 "",
-                Message(
-                    "a comment inside this code prevents the conversion of {0}. "
-                    "Move the comment before the statement and run the tool again",
-                    full,
-                ),
+                "a comment inside this code prevents the conversion of {0}. "
+                "Move the comment before the statement and run the tool again",
+                full,
             )
         else:
-            yield node, "contrib." + name, Message("{0} was removed in TensorFlow 2. {1}", full, advice(name))
+            yield _at(node, "contrib." + name, _GONE, full, advice(name))
     for statement in context.names.places:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             yield from _imported(context, statement)
@@ -134,11 +133,7 @@ def _imported(context: Context, statement: ast.stmt) -> Iterator[_Removed]:
         for alias in statement.names:
             if alias.name.startswith("tensorflow.contrib.") and alias.asname is None:
                 name = below_contrib(alias.name) or ""
-                yield (
-                    statement,
-                    "contrib." + name,
-                    Message("{0} was removed in TensorFlow 2. {1}", alias.name, advice(name)),
-                )
+                yield _at(statement, "contrib." + name, _GONE, alias.name, advice(name))
         return
     assert isinstance(statement, ast.ImportFrom)
     module = statement.module or ""
@@ -148,26 +143,22 @@ def _imported(context: Context, statement: ast.stmt) -> Iterator[_Removed]:
     for alias in statement.names:
         name = module + "." + alias.name
         if alias.name == "*" and below_contrib(module) is not None:
-            fix = advice(below_contrib(module) or "")
-            yield statement, name, Message("{0} was removed in TensorFlow 2. {1}", module, fix)
+            yield _at(statement, name, _GONE, module, advice(below_contrib(module) or ""))
         elif rest_of(module).startswith("examples"):
-            fix = _ADVICE.get(rest_of(module), _COPY)
-            yield statement, module, Message("{0} was removed in TensorFlow 2. {1}", module, fix)
+            yield _at(statement, module, _GONE, module, _ADVICE.get(rest_of(module), _COPY))
         elif module.startswith("tensorflow.python."):
             yield from _private(statement, name)
         elif became(name) == NOWHERE:
-            yield statement, name, _removed(rest_of(name))
+            yield _removed(statement, name)
         elif lift is not None and is_lifted(name) and statement not in lift.statements and not context.names.by_name:
-            yield (
+            yield _at(
                 statement,
                 name,
-                Message(
-                    "{0} cannot be imported from tf.compat.v1 in all versions of TensorFlow 2. Write "
-                    "import tensorflow.compat.v1 as tf and {1} = tf.{2}",
-                    alias.name,
-                    alias.asname or alias.name,
-                    rest_of(name),
-                ),
+                "{0} cannot be imported from tf.compat.v1 in all versions of TensorFlow 2. Write "
+                "import tensorflow.compat.v1 as tf and {1} = tf.{2}",
+                alias.name,
+                alias.asname or alias.name,
+                rest_of(name),
             )
 
 
@@ -179,18 +170,23 @@ def _used(context: Context, use: Use) -> Iterator[_Removed]:
         if root and not rest_of(root):
             words = rest.split(".")
             line = f"from tensorflow.{'.'.join(words[:-1])} import {words[-1]}"
-            yield node, use.name, Message("tf.compat.v1 has no tf.python. Write {0}", line)
+            yield _at(node, use.name, "tf.compat.v1 has no tf.python. Write {0}", line)
     elif became(use.name) == NOWHERE:
-        yield node, use.name, _removed(rest)
+        yield _removed(node, use.name)
     elif rest in CHANGED and isinstance(node, ast.Call) and use.whole is node.func:
         message = _order(node, rest)
         if message:
             yield node, "call of " + use.name, message
 
 
-def _removed(rest: str) -> str:
-    fix = next((text for name, text in _ADVICE.items() if (rest + ".").startswith(name + ".")), _COPY)
-    return Message("tf.{0} was removed in TensorFlow 2. {1}", rest, fix)
+def _at(node: ast.AST, name: str, template: str, *values: str) -> _Removed:
+    return node, name, Message(template, *values)
+
+
+def _removed(node: ast.AST, name: str) -> _Removed:
+    rest = rest_of(name)
+    fix = next((text for below, text in _ADVICE.items() if (rest + ".").startswith(below + ".")), _COPY)
+    return _at(node, name, _GONE, "tf." + rest, fix)
 
 
 def _private(node: ast.AST, name: str) -> Iterator[_Removed]:
@@ -200,11 +196,7 @@ def _private(node: ast.AST, name: str) -> Iterator[_Removed]:
         own, _, public = word.partition("=")
         if own == last:
             fix = Message("Use tf.{0}", public) if public else "Replace this private name with a public one"
-            yield (
-                node,
-                name,
-                Message("{0} was removed from {1} in later versions of TensorFlow. {2}", last, module, fix),
-            )
+            yield _at(node, name, "{0} was removed from {1} in later versions of TensorFlow. {2}", last, module, fix)
 
 
 def _order(call: ast.Call, rest: str) -> str:
