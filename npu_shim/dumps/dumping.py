@@ -85,13 +85,14 @@ class Dumping(dumping.Dumping):
         from npu_shim.rehearsal.recording import random_seeds
         from npu_shim.rehearsal.recording.install import install_hooks
         from npu_shim.rehearsal.recording.recorder import Recorder
+        from npu_shim.rehearsal.recording.settings import HookSettings
         from npu_shim.rehearsal.recording.writer import NoWriter
 
         recorder = Recorder(NoWriter(), limit=self.last_step)
         recorder.ends_after_training = True
         random_seeds.seed_python(_SEED, recorder.seed)
         self.start(recorder)
-        install_hooks(recorder, _SEED, True)
+        install_hooks(recorder, HookSettings(_SEED))
 
     def start(self, recorder: Recorder | None) -> None:
         """Begin, as soon as the script has imported TensorFlow. Call it before the hooks of a recording are installed.

@@ -16,8 +16,8 @@ from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.recording import Recording
 from npu_shim.rehearsal.comparing.tolerances import BY_TYPE
 from npu_shim.rehearsal.portable import Recorded
-from npu_shim.rehearsal.recording.changes import Changes, Place
 from npu_shim.rehearsal.recording.kinds import BATCH, GIVEN, INPUT_FN, LIBRARY_CODE, POLICY, POLICY_CODE
+from npu_shim.rehearsal.recording.settings import Changes, Place
 from npu_shim.rehearsal.result import Change
 from npu_shim.rehearsal.running import Run
 

@@ -15,8 +15,8 @@ from npu_shim.rehearsal import deliberate, portable, preloaded_runs, recorded, v
 from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
 from npu_shim.rehearsal.comparing.half_band import RUNS
 from npu_shim.rehearsal.half_run import Precision
-from npu_shim.rehearsal.recording.changes import Changes, WholeTensors
 from npu_shim.rehearsal.recording.kinds import FINAL, INITIAL
+from npu_shim.rehearsal.recording.settings import Changes, WholeTensors
 from npu_shim.rehearsal.result import Result
 from npu_shim.rehearsal.running import Run
 

@@ -20,6 +20,7 @@ from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.install import install_hooks
 from npu_shim.rehearsal.recording.random_seeds import Apart
 from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.settings import HookSettings
 from npu_shim.rehearsal.recording.writer import Writer
 from npu_shim.rehearsal.running import Run
 
@@ -51,7 +52,8 @@ def main(arguments: list[str]) -> int:
     if run.dumping is not None:  # before the hooks, which run sessions of their own between two steps
         run.dumping.start(recorder)
     given = initial_variables(run.initial) if run.initial else None
-    install_hooks(recorder, run.seed, run.by_call_site, run.deliberate, run.initial is not None, given, apart)
+    hooks = HookSettings(run.seed, run.by_call_site, run.deliberate, run.initial is not None, given, apart)
+    install_hooks(recorder, hooks)
     begun = _rehearse(run.half, writer, folder) if run.half else []
     ended = "error"
     _watch_files(run)

@@ -21,7 +21,7 @@ from npu_shim.rehearsal.files.kept import STORE, take_back
 if TYPE_CHECKING:
     from npu_shim.rehearsal.dumping import Dumping
     from npu_shim.rehearsal.half_run import HalfRun
-    from npu_shim.rehearsal.recording.changes import Changes, WholeTensors
+    from npu_shim.rehearsal.recording.settings import Changes, WholeTensors
 
 PROCESS = "npu_shim.rehearsal.recorded_run"  # the module that runs a script and records it
 DEFAULTS = {  # what a user sets has precedence

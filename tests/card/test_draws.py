@@ -39,6 +39,7 @@ if where != "cpu":
 else:
     host_device.DEVICE_FILES = ""
 from npu_shim.rehearsal.recording import hooks, random_seeds
+from npu_shim.rehearsal.recording.settings import HookSettings
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
 recorder = Recorder(Writer(out))
@@ -49,7 +50,7 @@ if where == "draws":
     from npu_shim.dumps.draws import SharedDraws
     draws = SharedDraws(recorder, out)
     draws.start(1)
-hooks.install_all(recorder, 1, True, records_initial=True)
+hooks.install_all(recorder, HookSettings(1, records_initial=True))
 """
 DATA = """
 v1 = tf.compat.v1

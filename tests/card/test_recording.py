@@ -28,6 +28,7 @@ from npu_shim._host import host_device
 host_device.DEVICE_FILES = folder + "/davinci[0-9]*"
 from npu_shim.npu_init import NPUDistributedOptimizer, npu_config_proto, npu_ops, npu_unary_ops
 from npu_shim.rehearsal.recording import hooks
+from npu_shim.rehearsal.recording.settings import HookSettings
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer
 
@@ -89,7 +90,7 @@ def train():
 
 train()
 recorder = Recorder(Writer(out))
-hooks.install_all(recorder, 1, True, records_initial=True)
+hooks.install_all(recorder, HookSettings(1, records_initial=True))
 train()
 print("steps", recorder.steps)
 (one, before), (other, after) = graphs
@@ -148,7 +149,7 @@ graphs = []
 train()
 recorder = Recorder(Writer(out))
 given = [("net/kernel", np.full([4, 2], 3.0, "f4")), ("w", np.full([2, 1], 5.0, "f4"))]
-hooks.install_all(recorder, 1, True, records_initial=True, given=given)
+hooks.install_all(recorder, HookSettings(1, records_initial=True, given=given))
 begun = train()
 print("steps", recorder.steps, "begun with", begun)
 print("graphs equal", graphs[0] == graphs[1], len(graphs[0]) > 20)

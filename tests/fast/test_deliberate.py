@@ -13,7 +13,7 @@ import pytest
 from npu_shim.import_hook import migrated_run, tool
 from npu_shim.rehearsal import deliberate
 from npu_shim.rehearsal.comparing.recording import Recording
-from npu_shim.rehearsal.recording.changes import Changes
+from npu_shim.rehearsal.recording.settings import Changes
 from npu_shim.rehearsal.reports.text import verdict
 from npu_shim.rehearsal.result import Result, RunPart, Terms
 from npu_shim.rehearsal.running import Run

@@ -417,6 +417,56 @@ def test_a_method_that_only_its_class_calls_is_noticed() -> None:
     assert not_called_across(OLD_METHODS, OLD_CALLERS) == ["inferred", "fixed"]
 
 
+# Overrides of argparse, whose own signatures have it, and JSON as it is read.
+KNOWN: dict[str, dict[str, list[str]]] = {
+    "npu_shim": {},
+    "tools/convert_tf2npu": {
+        "convert_tf2npu.cli.usage": ["parse_known_args", "print_help"],
+        "convert_tf2npu.cli.wide_help": ["add_usage"],
+        "convert_tf2npu.engine.results": ["of_plain"],
+        "convert_tf2npu.files.message": ["parts_of", "of_parts"],
+        "convert_tf2npu.syntax.notebook_cells": ["load", "is_python", "read_cells"],
+    },
+}
+
+
+def untyped(tree: ast.Module) -> Iterator[str]:
+    """Yield the public functions and methods with ``Any`` in their signatures."""
+    bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name[0] != "_")]
+    for node in (node for body in bodies for node in body if isinstance(node, ast.FunctionDef)):
+        if not node.name.startswith("_") or node.name == "__init__":
+            args = node.args
+            parts = [*args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+            hints = [node.returns, *(part.annotation for part in parts if part is not None)]
+            if any(
+                isinstance(each, ast.Name) and each.id == "Any" for hint in hints if hint for each in ast.walk(hint)
+            ):
+                yield node.name
+
+
+@pytest.mark.parametrize("folder", ["npu_shim", "tools/convert_tf2npu"])
+def test_public_signatures_say_what_they_hold(folder: str, repo_root: pathlib.Path) -> None:
+    trees = {
+        name: ast.parse(path.read_text(encoding="utf-8-sig")) for name, path in Code(repo_root / folder).files.items()
+    }
+    assert {name: list(untyped(tree)) for name, tree in trees.items() if any(untyped(tree))} == KNOWN[folder]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("def made(settings: Mapping[str, Any]) -> int: ...", True),
+        ("def made(*args: Any) -> int: ...", True),
+        ("class Found:\n    def verdict(self) -> dict[str, Any]: ...", True),
+        ("class Found:\n    def __init__(self, *, options: Any = None) -> None: ...", True),
+        ("def _made(settings: Any) -> Any: ...", False),
+        ("class Found:\n    def verdict(self, other: Found) -> str:\n        kept: Any = 1", False),
+    ],
+)
+def test_a_signature_with_any_is_found(text: str, is_found: bool) -> None:
+    assert any(untyped(ast.parse(text))) == is_found
+
+
 def is_rule(path: pathlib.Path) -> bool:
     """Return True for a module with a code and a check."""
     lines = path.read_text(encoding="utf-8").splitlines()

@@ -16,9 +16,9 @@ from npu_shim.rehearsal import portable, recorded
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.recording import initial_variables, read
 from npu_shim.rehearsal.comparing.versions import drop_redefined
-from npu_shim.rehearsal.recording.changes import Changes, WholeTensors
 from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, INITIAL, INPUT, LOG, LOSS, VARIABLE
 from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.settings import Changes, WholeTensors
 from npu_shim.rehearsal.recording.writer import TENSORS, Writer
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Settings
@@ -191,7 +191,7 @@ def test_ranks_are_compared_with_a_recording(
 LARGE = """
 import sys
 import numpy as np
-from npu_shim.rehearsal.recording.changes import WholeTensors
+from npu_shim.rehearsal.recording.settings import WholeTensors
 from npu_shim.rehearsal.recording.writer import Writer
 writer = Writer(sys.argv[1], whole=WholeTensors([1, 2, 3], [], 10000))
 for step in range(1, 9):

@@ -13,9 +13,9 @@ import tensorflow as tf
 from npu_shim._tensorflow import script_frames, tf_api, tf_data, tf_estimator, tf_op_creation, tf_recording
 from npu_shim.data import batching, static_batch
 from npu_shim.rehearsal.recording import methods
-from npu_shim.rehearsal.recording.changes import Changes
 from npu_shim.rehearsal.recording.kinds import BATCH, GIVEN, INPUT_FN, LIBRARY_CODE, POLICY, POLICY_CODE
 from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.settings import Changes
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Dataset, Estimator, Function, InputFn, KerasLayer, KerasPolicy, Result, Value

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
 from npu_shim.rehearsal.recording.recorder import Recorder
-
-if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import Value
+from npu_shim.rehearsal.recording.settings import HookSettings
 
 
-def install_hooks(recorder: Recorder, *args: Value) -> None:
+def install_hooks(recorder: Recorder, settings: HookSettings) -> None:
     """Install the hooks of a recording when the script, or npu_shim, imports TensorFlow, or now if it is imported.
 
     Args:
         recorder: receives the values.
-        args: the other ones of hooks.install_all().
+        settings: of the hooks.
     """
 
     def install() -> None:
         from npu_shim.rehearsal.recording import hooks
 
-        hooks.install_all(recorder, *args)
+        hooks.install_all(recorder, settings)
 
     after_tensorflow(install)

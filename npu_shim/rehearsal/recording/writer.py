@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Hashable, Sequence, Tuple
 
 import numpy as np
 
-from npu_shim.rehearsal.recording.changes import WholeTensors
 from npu_shim.rehearsal.recording.digest import Digests, as_numbers, is_numeric
 from npu_shim.rehearsal.recording.kinds import GRADIENT, TAPE, VARIABLE
+from npu_shim.rehearsal.recording.settings import WholeTensors
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import Value

@@ -1,4 +1,4 @@
-"""The settings of a recording that have parts: deliberate changes, and tensors that are written as they are."""
+"""The settings of a recording: its hooks, deliberate changes, and tensors that are written as they are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Mapping, Sequence, Tuple
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from npu_shim._tensorflow.types import JsonObject
+    from npu_shim.rehearsal.recording.random_seeds import Apart
 
 Place = Tuple[str, int, int]  # path from the current folder, first and last line
 
@@ -54,3 +57,24 @@ class WholeTensors:
     steps: Sequence[int]
     kinds: Sequence[str]
     most_bytes: float
+
+
+@dataclass(frozen=True)
+class HookSettings:
+    """The settings of the hooks.
+
+    Attributes:
+        seed: of this run.
+        by_call_site: True to derive the seeds of ops from their call sites.
+        deliberate: the deliberate changes, or None.
+        records_initial: True to record the variables before the first step, too.
+        given: name and value of the variables to begin with; None to leave them to the script.
+        apart: draws numbers of this rank where the script sets no seed; None to draw those of rank 0.
+    """
+
+    seed: int
+    by_call_site: bool = True
+    deliberate: Changes | None = None
+    records_initial: bool = False
+    given: Sequence[tuple[str, np.ndarray]] | None = None
+    apart: Apart | None = None
