@@ -377,6 +377,25 @@ def test_the_law_of_the_tool_sees(code: str) -> None:
     assert list(of_the_library(parsed(code), {}))
 
 
+VAGUE = {"found", "made", "each"}
+
+
+def vague_names(text: str) -> list[str]:
+    """Return the names in a module that say that something was found or made, and not what."""
+    tree = ast.parse(text)
+    words = {getattr(node, "id", getattr(node, "arg", getattr(node, "name", ""))) for node in ast.walk(tree)}
+    return sorted(words & VAGUE)
+
+
+def test_names_say_what_they_hold(repo_root: pathlib.Path) -> None:
+    tool = repo_root / "tools" / "convert_tf2npu"
+    files = [path for stage in ("semantics", "project", "analysis") for path in sorted((tool / stage).rglob("*.py"))]
+    assert len(files) > 60
+    vague = {path.name: vague_names(path.read_text(encoding="utf-8")) for path in files}
+    assert {name: words for name, words in vague.items() if words} == {}
+    assert vague_names("def f(made):\n    return [each for each in (found := made)]\n") == sorted(VAGUE)
+
+
 def functions_of(tree: ast.AST) -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 

@@ -6,6 +6,7 @@ import ast
 
 from ..project.context import Context
 from ..syntax.expressions import last_name
+from .device_placement import function_of
 
 # Functions that freeze a graph or save it for serving.
 FREEZERS = frozenset(
@@ -30,11 +31,6 @@ initialize_all_variables initialize_all_tables""".split()
 BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
 
 
-def block_of(context: Context, node: ast.AST) -> ast.AST:
-    """Return the function around an expression, or the module."""
-    return next((p for p in context.names.ancestors(node) if isinstance(p, BLOCKS)), context.names.tree)
-
-
 def only_freezes(context: Context, node: ast.AST) -> bool:
     """Return True if a session restores variables for a graph that is frozen or saved, and runs nothing else.
 
@@ -46,7 +42,7 @@ def only_freezes(context: Context, node: ast.AST) -> bool:
         return False
     names = context.names
     parent = names.parents.get(node)
-    block = block_of(context, node)
+    block = function_of(context, node)
     if isinstance(parent, ast.With):
         target = next((item.optional_vars for item in parent.items if item.context_expr is node), None)
         block = parent

@@ -64,8 +64,8 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, trains_itself
-from ...analysis.freezing import BLOCKS, FREEZERS, block_of
+from ...analysis.device_placement import function_of, in_test, trains_itself
+from ...analysis.freezing import BLOCKS, FREEZERS
 from ...semantics.model import Call
 from ...syntax.expressions import constant, last_name
 from ..base import Context, Finding, Result
@@ -78,7 +78,7 @@ _SESSION = "tensorflow.keras.backend.get_session"
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if in_test(context, call.node) or trains_itself(context):
         return
-    block = block_of(context, call.node)
+    block = function_of(context, call.node)
     inside = context.once(_calls_by_block)[block]
     for inner in inside:
         for keyword in inner.node.keywords:
