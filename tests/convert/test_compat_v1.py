@@ -310,6 +310,15 @@ def test_the_switch_comes_before_a_module_that_makes_its_graph_when_it_is_import
     assert "disable" not in made["net.py"]
 
 
+@pytest.mark.parametrize("more,reported", [("", 1), ("y = tf.placeholder(tf.int32, [])\n", 0)])
+def test_a_program_of_tensorflow_2_is_reported(more: str, reported: int, tmp_path: pathlib.Path, capsys) -> None:
+    net = "import tensorflow as tf\ndef f(x):\n    return tf.where(x > 0, x, x)\n"
+    train = "import tensorflow as tf\nimport net\nwith tf.GradientTape() as tape:\n    loss = net.f(tf.ones([2]))\n"
+    run(tmp_path, {"net.py": net, "train.py": train + more})
+    message = "the program uses tf.GradientTape of TensorFlow 2. Convert it without --compat-v1"
+    assert capsys.readouterr().out.count(message) == reported
+
+
 def test_a_switch_anywhere_in_the_program_is_enough(tmp_path: pathlib.Path) -> None:
     made = run(
         tmp_path,

@@ -38,6 +38,7 @@ __all__ = [
     "may_be_two",
     "on_cpu",
     "serves_graphs",
+    "shown_two",
     "verdict",
 ]
 
@@ -75,6 +76,12 @@ class Verdict(NamedTuple):
 def is_two(context: Context) -> bool:
     """Return True if a file belongs to a program that runs on TensorFlow 2."""
     return verdict(context).is_two
+
+
+def shown_two(context: Context) -> Evidence | None:
+    """Return what shows version 2 if nothing but ``--compat-v1`` makes a program one of version 1."""
+    found = context.names.once(_verdict, context.tf, False)
+    return found.two if found.version == Version.TWO else None
 
 
 def is_of_graphs(context: Context) -> bool:

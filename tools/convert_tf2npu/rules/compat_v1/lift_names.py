@@ -14,6 +14,8 @@ that disables the behavior itself, or builds its graphs in ``tf.Graph().as_defau
 In a file that also uses names of TensorFlow 2, such as ``tf.random.set_seed``, the import is not changed. Only the
 names that TensorFlow 2 lacks are lifted, each where it is used.
 
+The rule reports the entry script of a program that shows TensorFlow 2 only, as ``tf.GradientTape`` does.
+
 Before::
 
     import tensorflow as tf
@@ -109,6 +111,7 @@ import ast
 import re
 from typing import Iterator
 
+from ...analysis.tensorflow_version import shown_two
 from ...analysis.v2_behavior import place_of_switch
 from ...rewrite.call_edits import rename_behind
 from ...rewrite.insertion import added_before
@@ -230,6 +233,9 @@ def _switch(context: Context) -> Iterator[Result]:
     place = place_of_switch(context)
     if place is None:
         return
+    two = shown_two(context)
+    if two is not None:
+        yield Finding(place.statement, "the program uses {0} of TensorFlow 2. Convert it without --compat-v1", two.name)
     if place.is_manual:
         yield Finding(
             place.statement,
