@@ -516,3 +516,11 @@ def test_a_script_with_the_vendors_import() -> None:
     assert "npu_device.distribute.share_random_state()\n" in new and "npu_device.distribute.data_parallel(model)" in new
     bare, _ = converted(HEAD + "import npu_device\nnpu_device.open().as_default()\n" + FIT)
     assert "import npu_shim.npu_device as npu\n" in bare and "npu.distribute.data_parallel(model)" in bare
+
+
+def test_ranks_wait_for_what_they_load() -> None:
+    text = HEAD + "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile('adam', 'mse')\n"
+    text += "model.fit(x, y)\nmodel.save(path)\n"
+    assert "NPU311" not in converted(text + "tf.keras.models.load_model(other)\n")[1]
+    new, findings = converted(text + "copy = tf.keras.models.load_model(path)\n")
+    assert "if npu.distribute.is_root(): model.save(path)" in new and findings.count("NPU311") == 1

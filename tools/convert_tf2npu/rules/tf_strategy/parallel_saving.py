@@ -4,9 +4,10 @@ Each rank runs the whole script, so all of them write the same files. The rule l
 ``npu.distribute.is_root()`` is true there, and on one process. It converts ``save``, ``save_weights`` and ``export`` of
 Keras models, ``save`` and ``write`` of ``tf.train.Checkpoint`` and ``CheckpointManager``, ``tf.saved_model.save`` and
 ``tf.keras.models.save_model``. A call whose result the script uses is reported unless it is assigned to a variable, which
-is None on the other ranks, and no other call reads it. ``save_weights`` of an object of unknown type, and ``save`` of one that is compiled as a model,
-are reported. A path that depends on the task of a worker, or is in a temporary folder, stays: each rank has its own.
-Callbacks see NPU307. ``tf.summary.create_file_writer`` writes on rank 0, too.
+is None on the other ranks, and no other call reads it. ``save_weights`` of an object of unknown type, and ``save`` of one
+that is compiled as a model, are reported. A path that depends on the task of a worker, or is in a temporary folder, stays:
+each rank has its own. A call that loads the same path is reported: the other ranks must wait for rank 0. Callbacks see
+NPU307. ``tf.summary.create_file_writer`` writes on rank 0, too.
 
 Options: -d tf_strategy
 
@@ -187,6 +188,7 @@ from ...rewrite.npu_imports import device_name, shares_line
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
+from ...syntax.expressions import last_name
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
@@ -215,6 +217,13 @@ def check_file(context: Context) -> Iterator[Result]:
             continue
         if not _depends_on_rank(context, call.node) and not _has_path_of_rank(context, call):
             is_root = f"{device_name(context.names)}.distribute.is_root()"
+            load = _load_of(context, call) if saves else None
+            if load is not None:
+                yield Finding(
+                    load,
+                    "rank 0 may not have saved this yet. Before this, write {0}.distribute.all_reduce(0.0) on all ranks",
+                    device_name(context.names),
+                )
             yield (
                 _on_root(context, call)
                 if saves
@@ -276,6 +285,24 @@ def _on_root(context: Context, call: Call) -> Result:
     else:
         return Finding(node, "all ranks save to the same path. Call this only if {0}", is_root)
     return Change(node, "saved on rank 0 only", edits, (name,))
+
+
+def _load_of(context: Context, save: Call) -> ast.Call | None:
+    """Return the call that loads what another one saves, behind it in the same function."""
+    is_function = context.resolve(save.node.func, save.where) in _FUNCTIONS
+    path = save.node.args[1:2] if is_function else save.node.args[:1]
+    return next(
+        (
+            call.node
+            for call in context.names.calls
+            if path
+            and call.where.scope is save.where.scope
+            and call.node.lineno > save.node.lineno
+            and _LOADS.match(last_name(call.node.func))
+            and any(ast.dump(given) == ast.dump(path[0]) for given in call.node.args)
+        ),
+        None,
+    )
 
 
 def _is_read(context: Context, target: ast.expr) -> bool:
