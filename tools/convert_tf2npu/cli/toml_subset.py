@@ -132,9 +132,9 @@ def _string(literal: str, text: str, at: int) -> str:
 
 
 def _match(pattern: Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    assert found is not None  # each pattern matches the empty text, too
-    return found.end()
+    match = pattern.match(text, at)
+    assert match is not None  # each pattern matches the empty text, too
+    return match.end()
 
 
 def _line(text: str, at: int) -> int:

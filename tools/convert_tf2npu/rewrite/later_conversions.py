@@ -71,8 +71,8 @@ def conversions(context: Context) -> Conversions:
     """Return the conversions of a file of a program of TensorFlow 2."""
     if not may_be_two(context) or context.names.keras_apart:
         return Conversions()
-    made = context.once(_conversions)
-    return made if made.all and is_two(context) else Conversions()  # to find the version takes longer
+    of_names = context.once(_conversions)
+    return of_names if of_names.all and is_two(context) else Conversions()  # to find the version takes longer
 
 
 def _conversions(context: Context) -> Conversions:

@@ -256,8 +256,8 @@ def _is_of_other_library(context: Context, call: Call) -> bool:
         return False
     if context.types.of(function.value, call.where) == Type.KERAS_OPTIMIZER or is_known(context, call):
         return False
-    made = origins(call.node.args[0], call.where, context.names)
-    return any(isinstance(one.node, ast.Call) and last_name(one.node.func) == "gradient" for one in made)
+    sources = origins(call.node.args[0], call.where, context.names)
+    return any(isinstance(one.node, ast.Call) and last_name(one.node.func) == "gradient" for one in sources)
 
 
 def _is_default(context: Context, node: ast.Call) -> bool:

@@ -249,9 +249,9 @@ def _none_instead(call: ast.Call, context: Context) -> ast.AST | None:
         for other in [*condition.body, *condition.orelse]
         if isinstance(other, ast.Assign) and other is not parent and not held.isdisjoint(map(ast.dump, other.targets))
     ]
-    if not others and any("scope" in map(last_name, ast.walk(each)) for each in condition.body):
-        made = _assigned(condition.body)
-        return next((other for other in condition.orelse if not made.isdisjoint(_assigned([other]))), None)
+    if not others and any("scope" in map(last_name, ast.walk(statement)) for statement in condition.body):
+        assigned = _assigned(condition.body)
+        return next((other for other in condition.orelse if not assigned.isdisjoint(_assigned([other]))), None)
     return next((other for other in others if is_none(other.value)), None)
 
 
