@@ -80,8 +80,8 @@ def is_two(context: Context) -> bool:
 
 def shown_two(context: Context) -> Evidence | None:
     """Return what shows version 2 if nothing but ``--compat-v1`` makes a program one of version 1."""
-    found = context.names.once(_verdict, context.tf, False)
-    return found.two if found.version == Version.TWO else None
+    unlifted = context.names.once(_verdict, context.tf, False)
+    return unlifted.two if unlifted.version == Version.TWO else None
 
 
 def is_of_graphs(context: Context) -> bool:
