@@ -20,9 +20,9 @@
 #
 # tests/suites.py has a row for each suite: its tests, and where they run. The marks
 # of tests (pyproject.toml) say which run there: "nightly" in the nightly run only,
-# "slow" not in the default, "once" in tf215 only and "once_tf115" in tf115 only
-# where their suite runs there by day. With --few-cases=N a test of many cases runs
-# with N of them. The nightly run has all.
+# "slow" not in the default, "once" in tf215 only, "once_tf115" in tf115 only
+# and "twice" in both, where their suite runs there by day. With --few-cases=N a
+# test of many cases runs with N of them. The nightly run has all.
 #
 # The environments are made on first use from tests/envs/*.txt and kept in
 # $NPU_SHIM_CACHE, or else in .envs/ of the checkout. A change of those files

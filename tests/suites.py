@@ -23,8 +23,9 @@ _ENVIRONMENTS = "tf215 tf115 tf26 tf221 mpi mpi_debian mpich reports vendor".spl
 _MATRIX = _ENVIRONMENTS[:4]
 _NEVER_RUN = 999  # seconds: a suite whose time is not known starts first
 
-# Tests with the mark "once" run by day in tf215 only, those with "once_tf115" in tf115 only, where their suite runs there.
-_ONCE = {"once": "tf215", "once_tf115": "tf115"}
+# By day tests with the mark "once" run in tf215 only, those with "once_tf115" in tf115 only, and those with "twice" in
+# both, where their suite runs there.
+_ONLY = {"once": ["tf215"], "once_tf115": ["tf115"], "twice": ["tf215", "tf115"]}
 
 
 class Suite(NamedTuple):
@@ -168,7 +169,8 @@ def _marks(column: str, environment: str, suite: Suite) -> str:
         return ""
     if column == _DEFAULT:
         return "not nightly and not slow"
-    others = [mark for mark, its in _ONCE.items() if its != environment and suite.by_day.get(its, _SMOKE) != _SMOKE]
+    whole = {name for name, options in suite.by_day.items() if not options.startswith(_SMOKE)}
+    others = [mark for mark, its in _ONLY.items() if environment not in its and whole & {*its}]
     return " and ".join(f"not {mark}" for mark in ["nightly", *others])
 
 

@@ -206,11 +206,11 @@ def test_weights_of_a_checkpoint_keep_their_names_and_layout(tmp_path: pathlib.P
 
 def test_install_uses_the_forms_and_uninstall_drops_them() -> None:
     patches.restore_all()
-    assert not tf_op_creation._FORMS
+    assert not tf_op_creation._FORMS.of_graphs
     install()
-    assert tf_op_creation._FORMS
+    assert tf_op_creation._FORMS.of_graphs
     npu_shim.uninstall()
-    assert not tf_op_creation._FORMS
+    assert not tf_op_creation._FORMS.of_graphs
 
 
 def test_ops_that_the_cpu_computes_are_themselves() -> None:
@@ -312,7 +312,7 @@ def test_a_host_with_a_card_does_not_use_them(monkeypatch: pytest.MonkeyPatch) -
     patches.restore_all()
     monkeypatch.setattr(host_device, "look", lambda: host_device.Device("npu", "a test"))
     forms.use()
-    assert not tf_op_creation._FORMS
+    assert not tf_op_creation._FORMS.of_graphs
 
 
 def test_assess_knows_the_work_of_ops_with_channels_first() -> None:

@@ -12,7 +12,7 @@ from npu_shim.estimator import npu_ops
 from npu_shim.ops import counter_rng
 from npu_shim.ops.dropout import LEAST_ELEMENTS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.twice]
 
 v1 = tf.compat.v1
 N = 1 << 20
