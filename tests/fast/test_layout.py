@@ -87,10 +87,9 @@ class Code:
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.top = folder.name
-        trees = trees_of(folder)
+        trees = self._trees = trees_of(folder)
         self.files = {self._name(folder.parent, path): path for path in trees}
         self.imports = {name: sorted(set(self._imported(name, path, trees[path]))) for name, path in self.files.items()}
-        self.named = {name: sorted(set(self._named(name, path, trees[path]))) for name, path in self.files.items()}
 
     @staticmethod
     def _name(root: pathlib.Path, path: pathlib.Path) -> str:
@@ -140,8 +139,8 @@ class Code:
 
         return [
             f"{name} imports {other}"
-            for name in self.files
-            for other in sorted({*self.imports[name], *self.named[name]})
+            for name, path in self.files.items()
+            for other in sorted({*self.imports[name], *self._named(name, path, self._trees[path])})
             if name != self.top and other != self.top and place(other) < place(name)
         ]
 
@@ -160,9 +159,15 @@ class Code:
         return sorted(left)
 
 
+@functools.lru_cache(maxsize=None)
+def code_of(folder: pathlib.Path) -> Code:
+    """Return the code below a folder of the project, which is read once."""
+    return Code(folder)
+
+
 @pytest.mark.parametrize(("folder", "packages"), [("tools/convert_tf2npu", TOOL), ("npu_shim", LIBRARY)])
 def test_imports_go_down(folder: str, packages: str, repo_root: pathlib.Path) -> None:
-    code, places = Code(repo_root / folder), order(packages)
+    code, places = code_of(repo_root / folder), order(packages)
     assert code.upward(places) == []
     assert {f"{code.top}.{room}" for room in places} <= set(code.files), "a package of the list is gone"
 
@@ -197,7 +202,7 @@ def between_verbs(code: Code) -> list[tuple[str, str]]:
 
 
 def test_no_verb_imports_another(repo_root: pathlib.Path) -> None:
-    assert between_verbs(Code(repo_root / "npu_shim")) == []
+    assert between_verbs(code_of(repo_root / "npu_shim")) == []
 
 
 @pytest.mark.parametrize(
@@ -217,14 +222,14 @@ def test_a_verb_that_imports_another_is_found(text: str, tmp_path: pathlib.Path)
 
 
 def test_a_verb_is_no_process(repo_root: pathlib.Path) -> None:
-    code = Code(repo_root / "npu_shim")
+    code = code_of(repo_root / "npu_shim")
     verbs = [name for name in code.files if name.startswith("npu_shim.cli") and "._diagnostics" not in name]
     assert [name for name in verbs if "\nif __name__ ==" in code.files[name].read_text(encoding="utf-8")] == []
 
 
 @pytest.mark.parametrize("folder", ["tools/convert_tf2npu", "npu_shim", "benchmarks", "tests"])
 def test_no_files_import_each_other(folder: str, repo_root: pathlib.Path) -> None:
-    code = Code(repo_root / folder)
+    code = code_of(repo_root / folder)
     assert code.circles() == []
     assert sum(map(len, code.imports.values())) > 3
 
@@ -400,27 +405,27 @@ def functions_of(tree: ast.AST) -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-def not_called_across(interface: str, others: list[str]) -> list[str]:
+def not_called_across(interface: ast.Module, others: Iterable[ast.Module]) -> list[str]:
     """Return the abstract methods of an interface that only the one file that defines them calls."""
     abstract = [
         name
-        for name, function in functions_of(ast.parse(interface)).items()
+        for name, function in functions_of(interface).items()
         if any(isinstance(node, ast.Name) and node.id == "abstractmethod" for node in function.decorator_list)
     ]
-    trees = [ast.parse(text) for text in others]
-    homes = collections.Counter(name for tree in trees for name in functions_of(tree))
+    functions = [(tree, functions_of(tree)) for tree in others]
+    homes = collections.Counter(name for _, own in functions for name in own)
     used: set[str] = set()
-    for tree in trees:
+    for tree, own in functions:
         calls = {node.func.attr for node in ast.walk(tree) if isinstance(node, ast.Call) and hasattr(node.func, "attr")}
-        used |= {name for name in calls if name not in functions_of(tree) or homes[name] > 1}
+        used |= {name for name in calls if name not in own or homes[name] > 1}
     return [name for name in abstract if name not in used]
 
 
 def test_interfaces_have_what_is_called_across_them(repo_root: pathlib.Path) -> None:
     tool = repo_root / "tools" / "convert_tf2npu"
     interface = tool / "semantics" / "module_index.py"
-    others = [path.read_text(encoding="utf-8") for path in sorted(tool.rglob("*.py")) if path != interface]
-    assert not_called_across(interface.read_text(encoding="utf-8"), others) == ["paths"]  # a property
+    others = [tree for path, tree in trees_of(tool).items() if path != interface]
+    assert not_called_across(trees_of(tool)[interface], others) == ["paths"]  # a property
 
 
 OLD_METHODS = "class Types(ABC):\n" + "".join(
@@ -433,7 +438,8 @@ OLD_CALLERS = [
 
 
 def test_a_method_that_only_its_class_calls_is_noticed() -> None:
-    assert not_called_across(OLD_METHODS, OLD_CALLERS) == ["inferred", "fixed"]
+    callers = [ast.parse(text) for text in OLD_CALLERS]
+    assert not_called_across(ast.parse(OLD_METHODS), callers) == ["inferred", "fixed"]
 
 
 # Overrides of argparse, whose own signatures have it, and JSON as it is read.
@@ -465,9 +471,7 @@ def untyped(tree: ast.Module) -> Iterator[str]:
 
 @pytest.mark.parametrize("folder", ["npu_shim", "tools/convert_tf2npu"])
 def test_public_signatures_say_what_they_hold(folder: str, repo_root: pathlib.Path) -> None:
-    trees = {
-        name: ast.parse(path.read_text(encoding="utf-8-sig")) for name, path in Code(repo_root / folder).files.items()
-    }
+    trees = {name: trees_of(repo_root / folder)[path] for name, path in code_of(repo_root / folder).files.items()}
     assert {name: list(untyped(tree)) for name, tree in trees.items() if any(untyped(tree))} == KNOWN[folder]
 
 
@@ -493,7 +497,7 @@ def is_rule(path: pathlib.Path) -> bool:
 
 
 def test_no_rule_imports_another(repo_root: pathlib.Path) -> None:
-    code = Code(repo_root / "tools" / "convert_tf2npu")
+    code = code_of(repo_root / "tools" / "convert_tf2npu")
     rules = {name for name, path in code.files.items() if name.startswith("convert_tf2npu.rules.") and is_rule(path)}
     assert len(rules) > 70
     assert [(name, other) for name in sorted(rules) for other in code.imports[name] if other in rules] == []
