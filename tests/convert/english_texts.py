@@ -22,7 +22,10 @@ _PROSE = re.compile(
     r"[A-Za-z]\w*'?,? [a-z]+\b|\w: \Z|[a-z] \Z|\A\{0\} [a-z]{3,}\Z"
     r"|\A(?!(?:def|as|if|import|from|class|with|return|print) )[A-Za-z][a-z]+ (?:\{|\w+\()"
 )
-_CODE = re.compile(r"from [\w.{}]+ import|import [\w.{}]+( as \w+)?\Z|.*<[/!a-z]|.*=\"|print\||return \Z", re.DOTALL)
+_CODE = re.compile(
+    r"\s*(?:async )?(?:def|class) \Z|from [\w.{}]+ import|import [\w.{}]+( as \w+)?\Z|.*<[/!a-z]|.*=\"|print\||return \Z",
+    re.DOTALL,
+)
 _ARGUMENTS = re.compile(r"(?<=[\w.])\([^()]*\)")
 _FIELD = re.compile(r"\{\d+\}")
 _SAY = re.compile(r"(.*\.)?say|self\._language|(text\.)?count")
