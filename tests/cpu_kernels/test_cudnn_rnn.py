@@ -17,7 +17,7 @@ v1 = tf.compat.v1
 IS_1 = tf.__version__.startswith("1.")
 STEPS, BATCH, INPUTS, UNITS, LAYERS = 5, 3, 4, 2, 2
 GATES = {"lstm": 4, "gru": 3, "rnn_relu": 1, "rnn_tanh": 1}
-pytestmark = [pytest.mark.usefixtures("in_use"), pytest.mark.twice]
+pytestmark = [pytest.mark.usefixtures("in_use"), pytest.mark.twice, pytest.mark.slow]
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

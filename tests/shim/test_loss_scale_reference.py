@@ -14,7 +14,7 @@ from npu_shim.npu_init import (
     NPUOptimizer,
 )
 
-pytestmark = pytest.mark.once_tf115
+pytestmark = [pytest.mark.once_tf115, pytest.mark.slow]
 
 v1 = tf.compat.v1
 LARGEST = np.float32(3.4e38)
