@@ -72,43 +72,6 @@ PROJECTS: dict[str, tuple[dict[str, str], str]] = {
         {"a.py": "import importlib\ntf = importlib.import_module(\n    'tensorflow')\n", "b.py": "from a import tf\n"},
         "a b",
     ),
-    "a function that imports it, in a file that another one imports for something else": (
-        {"a.py": TF, "b.py": "def f():\n    from a import tf\n    return tf\n", "c.py": "import b\nx = b.y\n"},
-        "a b",
-    ),
-    "a function that imports it, which another file calls in a function": (
-        {
-            "b.py": "def f():\n    import tensorflow as tf\n    return tf\n",
-            "c.py": "from b import f\ndef g():\n    return f()\n",
-            "d.py": "import c\n",
-        },
-        "b c",
-    ),
-    "a function that imports it, which another file calls when it is imported": (
-        {
-            "b.py": "def f():\n    import tensorflow as tf\n    return tf\n",
-            "c.py": "from b import f\ntf = f()\n",
-            "d.py": "from c import tf\n",
-        },
-        "b c d",
-    ),
-    "a function that imports it, by another file": (
-        {
-            "b.py": "def f():\n    import tensorflow as tf\n    return tf\n",
-            "c.py": "from b import f\n",
-            "d.py": "from c import *\n",
-            "e.py": "from d import f\ntf = f()\n",
-        },
-        "b c d e",
-    ),
-    "an import under a condition": (
-        {"a.py": TF, "b.py": "def f():\n    pass\nif f:\n    from a import tf\n", "c.py": "import b\nx = b.y\n"},
-        "a b c",
-    ),
-    "a module of a package of which another one is imported": (
-        {"p/__init__.py": "", "p/a.py": TF, "p/c.py": "x = 1\n", "b.py": "from p.c import x\n"},
-        "p/a",
-    ),
     "a mark before the first import": ({"a.py": TF, "b.py": "\ufefffrom a import tf\n"}, "a b"),
 }
 

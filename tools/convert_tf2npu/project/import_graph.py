@@ -6,10 +6,10 @@ import os
 import re
 import sys
 from array import array
-from typing import Callable, Collection, Iterable, Iterator, NamedTuple, Sequence
+from typing import Callable, Collection, Iterable, NamedTuple, Sequence
 
 from .import_groups import ImportGroups
-from .import_statements import MODULE, Imports, dotted_name, imports_of, statements_in, text_of
+from .import_statements import Imports, dotted_name, imports_of, statements_in, text_of
 from .module_cache import LRU
 from .source_files import SourceFiles
 
@@ -21,7 +21,7 @@ class Concerned(NamedTuple):
     """The files that can get TensorFlow from other files.
 
     Attributes:
-        reaching: the files that may get names of TensorFlow, or objects of it, by their imports.
+        reaching: the files whose imports lead to a file that imports TensorFlow.
         handed: the files that such files import, and that may receive objects from them.
     """
 
@@ -41,12 +41,8 @@ class ImportGraph:
         self._paths = tuple(files.paths)
         self._numbers = {path: number for number, path in enumerate(self._paths)}
         self._imported: list[Sequence[int]] = []  # the files that each file imports itself
-        self._visible: list[Sequence[int]] = []  # the files whose names are names of each file, or their attributes
-        self._whole: list[Sequence[int]] = []  # the packages of which each file may use any module
-        self._names: list[frozenset[str]] = []  # the names that each file imports from modules; a star for all
+        self._beside: list[Sequence[int]] = []  # further files that its imports may be in
         self._roots: list[int] = []  # the files that import TensorFlow from outside the project
-        # The functions and classes of each file that import others, or TensorFlow, as -1.
-        self._inner: dict[int, list[tuple[str, int]]] = {}
         self._read()
         self._importing = _reversed(self._imported)
         self._concerned: Concerned | None = None
@@ -99,9 +95,8 @@ class ImportGraph:
     def concerned(self) -> Concerned:
         """The files that can contain something for a rule.
 
-        It contains more files than Python would import: a package has all modules in it, and a file that imports by
-        function calls has all modules that its strings name. An import in a function concerns the files that name the
-        function, and the files that import those of them that call it when they are imported.
+        It contains more files than Python would import: a package reaches all files in it, and a file that imports by
+        function calls reaches all modules that its strings name.
         """
         if self._concerned is None:
             self._concerned = self._find_concerned()
@@ -114,39 +109,24 @@ class ImportGraph:
             if folder not in places:
                 places = {folder: {}}  # the files of a folder come one after the other
             imports = imports_of(self._files.raw(path), path)
-            self._add(number, imports, folder, places[folder])
-            if MODULE in imports.of_frameworks:
+            imported, beside = self._numbers_of(imports, folder, places[folder])
+            self._imported.append(_packed(imported - {number}))
+            self._beside.append(_packed(beside - imported))
+            if imports.of_frameworks:
                 self._roots.append(number)
 
-    def _add(self, number: int, imports: Imports, folder: str, places: dict[str, int | None]) -> None:
-        """Add the edges of a file."""
-
+    def _numbers_of(
+        self, imports: Imports, folder: str, places: dict[str, int | None]
+    ) -> tuple[set[int | None], set[int | None]]:
         def place(module: str) -> int | None:
             if module not in places:
                 places[module] = self._numbers.get(self._files.finder.search(module, folder) or "")
             return places[module]
 
-        imported = {pair: {place(pair[0]), place(dotted_name(*pair))} for pair in imports.names}
-        visible: set[int | None] = {place(part) for module in imports.others for part in _packages(module)}
-        whole: set[int | None] = {place(module) for module in imports.others}
-        inner = {(owner, -1) for owner in imports.of_frameworks if owner != MODULE}
-        for (module, name), numbers in imported.items():
-            owners = imports.inside.get((module, name))
-            if owners is None:
-                visible |= numbers
-                visible.update(place(part) for part in _packages(module) if not name)
-                whole.add(place(dotted_name(module, name)))
-            else:
-                inner.update((owner, other) for owner in owners for other in numbers if other is not None)
-        if inner:
-            self._inner[number] = sorted(inner)
-        self._names.append(frozenset(name for _, name in imports.names if name))
-        self._imported.append(_packed(set().union(*imported.values()) - {number}))
-        self._visible.append(_packed(visible - {number}))
-        self._whole.append(_packed(other for other in whole if other is not None and self._is_package(other)))
-
-    def _is_package(self, number: int) -> bool:
-        return os.path.basename(self._paths[number]) == "__init__.py"
+        modules = {module for module, _ in imports.names}
+        imported = {place(module) for module in modules}
+        imported.update(place(dotted_name(module, name)) for module, name in imports.names)
+        return imported, {place(part) for module in modules | imports.others for part in _packages(module)}
 
     def _find_taken(self) -> dict[str, frozenset[str]]:
         taken: dict[str, set[str]] = {}
@@ -165,51 +145,21 @@ class ImportGraph:
     def _find_concerned(self) -> Concerned:
         inside = self._inside()
         package_of = {number: package for package, numbers in inside.items() for number in numbers}
-        seeing, using = _reversed(self._visible), _reversed(self._whole)
-
-        def users(number: int) -> Iterator[Sequence[int]]:
-            yield seeing[number]
-            package = package_of.get(number)
-            while package is not None:
-                yield using[package]
-                package = package_of.get(package)
-
-        visible, known = _closed(self._roots, users), -1
-        calling: set[int] = set()
-        while len(visible) != known:  # until nothing is added
-            known = len(visible)
-            for number, inner in self._inner.items():
-                owners = {owner for owner, other in inner if other < 0 or other in visible}
-                naming = self._naming(number, owners | {"*"}) if owners else set()
-                visible.update(user for user in naming if _calls_at_top(self._files.raw(self._paths[user]), owners))
-                calling |= naming
-            visible = _closed(visible, users)
-        reaching = visible | calling
-        handed = _closed(
-            reaching,
+        backwards = _reversed(self._beside)
+        reaching = _closed(
+            self._roots,
             lambda number: (
-                self._imported[number],
-                self._visible[number],
-                *(inside.get(package, ()) for package in self._whole[number]),
+                self._importing[number],
+                backwards[number],
+                [package_of[number]] if number in package_of else [],
             ),
+        )
+        handed = _closed(
+            reaching, lambda number: (self._imported[number], self._beside[number], inside.get(number, []))
         )
         return Concerned(
             frozenset(self._paths[number] for number in reaching), frozenset(self._paths[number] for number in handed)
         )
-
-    def _naming(self, number: int, owners: Collection[str]) -> set[int]:
-        """Return a file with some functions, and the files that use or import them, from it or from each other."""
-        attributes = [f".{owner}".encode() for owner in owners if owner != "*"]
-        naming, todo = {number}, [number]
-        while todo:
-            for user in self._importing[todo.pop()]:
-                if user not in naming:
-                    if not self._names[user].isdisjoint(owners):
-                        todo.append(user)
-                        naming.add(user)
-                    elif any(attribute in self._files.raw(self._paths[user]) for attribute in attributes):
-                        naming.add(user)
-        return naming
 
     def _inside(self) -> dict[int, list[int]]:
         """Return the files in each package."""
@@ -245,12 +195,6 @@ def _closed(numbers: Iterable[int], edges: Callable[[int], Iterable[Iterable[int
             closed.update(new)
             todo += new
     return closed
-
-
-def _calls_at_top(raw: bytes, functions: Collection[str]) -> bool:
-    """Return True if a line that begins a statement of a module calls one of some functions."""
-    names = "|".join(map(re.escape, functions))
-    return re.search(rf"^(?!def\b|async\b|class\b)\w[^\n]*\b(?:{names})\s*\(".encode(), raw, re.MULTILINE) is not None
 
 
 def _packages(module: str) -> list[str]:

@@ -24,9 +24,6 @@ _LONG = re.compile(
     r"""#[^\n]*|("{3}(?:[^\\]|\\.)*?"{3}|'{3}(?:[^\\]|\\.)*?'{3})|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.DOTALL
 )
 _NAME = re.compile(r"[A-Za-z_*]")
-MODULE = ""  # in place of the name of a function
-_DEFINITION = re.compile(r"(?:async )?(?:def|class) +(\w+)")
-_TOP = re.compile(r"^[^\s#)\]}]", re.MULTILINE)  # the beginning of another statement, or a line in a string
 
 
 class Imports(NamedTuple):
@@ -35,47 +32,32 @@ class Imports(NamedTuple):
     Attributes:
         names: the modules, and the names of them, that statements at the start of a line import.
         others: the modules that the file may import in other ways.
-        inside: those of ``names`` that only functions and classes import, with the name of each of them.
-        of_frameworks: the functions and classes that may import TensorFlow, and the empty string for the module. A name
-            of TensorFlow in a string or a comment does not count.
+        of_frameworks: True if TensorFlow may be among them. A name of TensorFlow in a string or a comment does not
+        count.
     """
 
     names: frozenset[tuple[str, str]]
     others: frozenset[str]
-    inside: dict[tuple[str, str], set[str]]
-    of_frameworks: frozenset[str]
+    of_frameworks: bool
 
 
 def imports_of(raw: bytes, path: str) -> Imports:
     """Return the imports of a file."""
     text = text_of(raw, path)
-    owners: dict[tuple[str, str], set[str]] = {}
+    names: set[tuple[str, str]] = set()
     others: set[str] = set()
-    by_other_means = any(word in text for word in _BY_OTHER_MEANS)
-    named = names_frameworks(raw)
-    of_frameworks = {MODULE} if named and by_other_means else set()
-    for start, end in _lines_with_imports(text):
-        owner = _owner(text, start)
-        for imported in _import_at(text, start):
-            owners.setdefault(imported, set()).add(owner)
+    lines = list(_lines_with_imports(text))
+    for start, end in lines:
+        names.update(_import_at(text, start))
         for module, name in _inside_line(text, start, end):
             others.update((module, dotted_name(module, name)))
-            owner = MODULE
-        if named and names_frameworks(text[start:end].encode("utf-8", "replace")):
-            of_frameworks.add(owner)
+    by_other_means = any(word in text for word in _BY_OTHER_MEANS)
     if by_other_means:
         others.update(_QUOTED.findall(text))
-    inside = {imported: names for imported, names in owners.items() if MODULE not in names}
-    return Imports(frozenset(owners), frozenset(others), inside, frozenset(of_frameworks))
-
-
-def _owner(text: str, start: int) -> str:
-    """Return the name of the function or class at the top level that has a line; empty for the top level."""
-    if text[start : start + 1] not in (" ", "\t"):
-        return MODULE
-    begin = max(text.rfind(word, 0, start) for word in ("\ndef ", "\nclass ", "\nasync def "))
-    definition = _DEFINITION.match(text, begin + 1)  # or the start of the text
-    return definition.group(1) if definition and not _TOP.search(text, definition.end(), start) else MODULE
+    of_frameworks = names_frameworks(raw) and (
+        by_other_means or any(names_frameworks(text[start:end].encode("utf-8", "replace")) for start, end in lines)
+    )
+    return Imports(frozenset(names), frozenset(others), of_frameworks)
 
 
 def text_of(raw: bytes, path: str) -> str:
