@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from npu_shim.rehearsal import deliberate, verifying
 from npu_shim.rehearsal.comparing import half_band
@@ -22,10 +22,6 @@ from npu_shim.rehearsal.result import AGREE, DIFFER, NOT_RUN, Result, RunPart, r
 from npu_shim.rehearsal.result_values import add_values
 from npu_shim.rehearsal.running import Run
 from npu_shim.rehearsal.verifying import Report, Settings
-
-if TYPE_CHECKING:
-    pass
-
 
 PERTURBED = "perturbed_"  # and a number: the folder of a run, and of its dumps
 _LOST = 5  # skipped steps in a row at the end, after which a loss scale counts as lost

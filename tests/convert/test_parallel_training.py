@@ -521,6 +521,9 @@ def test_a_script_with_the_vendors_import() -> None:
 def test_ranks_wait_for_what_they_load() -> None:
     text = HEAD + "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile('adam', 'mse')\n"
     text += "model.fit(x, y)\nmodel.save(path)\n"
+    load = "copy = tf.keras.models.load_model(path)\n"
     assert "NPU311" not in converted(text + "tf.keras.models.load_model(other)\n")[1]
-    new, findings = converted(text + "copy = tf.keras.models.load_model(path)\n")
+    assert "NPU311" not in converted(text + "npu.distribute.all_reduce(0.0)\n" + load)[1]
+    assert "NPU311" not in converted(text + "if npu.distribute.is_root():\n    " + load)[1]
+    new, findings = converted(text + load)
     assert "if npu.distribute.is_root(): model.save(path)" in new and findings.count("NPU311") == 1

@@ -267,6 +267,25 @@ def test_names_of_modules_that_import_each_other_are_the_same_in_each_order(tmp_
         assert module.types.of(made.node, made.where) == Type.MODEL, asked
 
 
+def test_data_that_a_script_of_tensorflow_trains_on_are_converted_in_a_file_that_imports_torch(convert) -> None:
+    data = "import torch\nimport tensorflow as tf\ndef train_input(x):\n    d = tf.data.Dataset.from_tensor_slices(x)\n"
+    data += "    return d.repeat().batch(32)\n"
+    train = "import tensorflow as tf\nfrom data import train_input\nmodel = tf.keras.Sequential()\n"
+    train += "model.compile('adam', 'mse')\nmodel.fit(train_input(x), steps_per_epoch=9)\n"
+    assert "batch(32, drop_remainder=True)" in convert({"data.py": data, "train.py": train})["data.py"]
+    assert "drop_remainder" not in convert({"data.py": data, "train.py": "import data\n"}, "--force")["data.py"]
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_star_imports_of_each_other_bind_the_same_in_each_order(names: tuple[str, str], convert) -> None:
+    with_tensorflow, with_session = names
+    files = {
+        f"{with_tensorflow}.py": f"import tensorflow as tf\nfrom {with_session} import *\nx = make(tf.float32)\n",
+        f"{with_session}.py": f"from {with_tensorflow} import *\nsession = tf.Session()\n",
+    }
+    assert "config=npu_config_proto()" in convert(files, "--compat-v1", "-j", "1")[f"{with_session}.py"]
+
+
 def test_definitions_in_a_notebook_are_known(tmp_path: pathlib.Path) -> None:
     """A notebook that is not converted yet is read as the script of its cells, not as the text of its file."""
     cell = {"cell_type": "code", "source": "def step(x):\n    return x\n", "metadata": {}, "outputs": []}

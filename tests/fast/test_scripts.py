@@ -206,6 +206,20 @@ def test_run_sh_limits_the_matrix_to_the_environments_given(repo_root: pathlib.P
     ]
 
 
+@pytest.mark.parametrize(
+    ("path", "env"),
+    [
+        ("tests/cli", "tf215"),
+        ("tests/distributed/test_faults.py", "tf215"),
+        ("tests/mpi", "mpi"),
+        ("tests/vendor", "vendor"),
+        ("tests/schemas", "reports"),
+    ],
+)
+def test_run_sh_runs_a_path_where_its_suite_runs(path: str, env: str, repo_root: pathlib.Path) -> None:
+    assert suites_of(repo_root, path) == [(env, "chosen", [])]
+
+
 def test_run_sh_limits_the_matrix_to_the_suites_given(repo_root: pathlib.Path) -> None:
     for columns in (["--all"], ["--nightly"], ["--all", "--nightly"]):
         every = suites_of(repo_root, *columns)

@@ -129,7 +129,9 @@ class Project(ModuleIndex):
         return self._analyse(module.source.raw, module.path, True)
 
     def module(self, path: str) -> Module | None:
-        return self._store.module(path)
+        module = self._store.module(path)
+        self.cuts += module is None and path in self._store.in_progress
+        return module
 
     def settle(self) -> None:
         """Release the memory of dropped modules. Call it between two files."""
@@ -215,13 +217,12 @@ class Project(ModuleIndex):
 
     def _exported(self, path: str, name: str) -> ResolvedName | None:
         """Return what a module-level name is to the modules that import it."""
-        module = self._store.module(path)
-        self.cuts += path in self._store.in_progress
+        module = self.module(path)
         return module.names.exported(name) if module else None
 
     def _defining(self, path: str, name: str, kind: str) -> Module | None:
         """Return a module if the only binding of a name in it is a function or class at its top level."""
-        module = self._store.module(path)
+        module = self.module(path)
         bindings = module.names.module.bindings.get(name, []) if module else []
         is_one = len(bindings) == 1 and bindings[0].kind == kind
         return module if module and is_one and bindings[0].where.scope is module.names.module else None

@@ -18,6 +18,7 @@ from ...analysis.train_phase import Phase, phase_of
 from ...analysis.training_flag import training_flag
 from ...rewrite.call_edits import add_argument
 from ...semantics.model import Call, Where
+from ...semantics.module_index import Names
 from ...semantics.signatures import Bound
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant
@@ -256,4 +257,18 @@ def _trains_elsewhere(context: Context) -> bool:
         for binding in bindings
         if binding.kind == "import"
     }
-    return not imported.isdisjoint(_TRAINERS) and not any(map(_TRAINS.match, context.called.values()))
+    return not imported.isdisjoint(_TRAINERS) and not any(map(_trains, [context.names, *_importers(context)]))
+
+
+def _importers(context: Context) -> Iterator[Names]:
+    """Yield the other files of the project that import a file, directly or not."""
+    project, path = context.names.project, context.names.path
+    for importer in sorted(project.with_importers([path]) - {path}) if project is not None else ():
+        module = project.module(importer) if project is not None else None
+        if module is not None:
+            yield module.names
+
+
+def _trains(names: Names) -> bool:
+    """Return True if a file calls what trains with TensorFlow."""
+    return any(_TRAINS.match(names.resolve(call.node.func, call.where) or "") for call in names.calls)

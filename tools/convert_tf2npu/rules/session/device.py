@@ -293,7 +293,10 @@ def _of_npu(context: Context, call: Call, device: ast.expr, value: tuple[object,
 def _holds_for_program(context: Context, call: Call) -> bool:
     """Return True if a scope is entered and never left, in a program that opens the NPU device."""
     parent = context.names.parents.get(call.node)
-    return isinstance(parent, ast.Attribute) and parent.attr == "__enter__" and verdict(context).on_npu
+    if not isinstance(parent, ast.Attribute) or parent.attr != "__enter__":
+        return False
+    entered = context.names.parents.get(parent)
+    return isinstance(entered, ast.Call) and entered.func is parent and verdict(context).on_npu
 
 
 def _device(call: Call) -> ast.expr | None:

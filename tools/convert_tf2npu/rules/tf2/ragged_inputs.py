@@ -46,7 +46,7 @@ Untouched::
     import tensorflow as tf
 
     lookup = tf.keras.layers.StringLookup(vocabulary=names)
-    tokens = tf.keras.Sequential([tf.keras.layers.TextVectorization()])
+    tokens = tf.keras.Sequential([tf.keras.layers.TextVectorization(), tf.keras.layers.Lambda(pad)])
     ids = tf.data.Dataset.from_tensor_slices(words).map(lambda word: (lookup(word), tokens(word)))
 
     @tf.function
@@ -136,9 +136,18 @@ def _is_in_model(context: Context, call: Call) -> bool:
     parent = context.names.parents[call.node]
     if isinstance(parent, ast.List):
         model = context.names.parents[parent]
-        return len(parent.elts) > 1 and isinstance(model, ast.Call) and context.called.get(model) in _SEQUENTIAL
+        is_model = isinstance(model, ast.Call) and context.called.get(model) in _SEQUENTIAL
+        return len(parent.elts) > 1 and is_model and not _is_on_host(context, model)
     target = parent.targets[0] if isinstance(parent, ast.Assign) else None
     return isinstance(target, ast.Attribute) and context.types.of(target.value, call.where) == Type.MODEL
+
+
+def _is_on_host(context: Context, model: ast.AST) -> bool:
+    """Return True if all that reads a model runs in the input pipeline."""
+    assignment = context.names.parents.get(model)
+    target = assignment.targets[0] if isinstance(assignment, ast.Assign) else None
+    reads = [read for read, _ in context.names.reads if isinstance(target, ast.Name) and read.id == target.id]
+    return bool(reads) and not any(runs_on_npu(context, read) for read in reads)
 
 
 def _is_for_pipeline(context: Context, call: Call) -> bool:

@@ -63,6 +63,47 @@ Reported::
     path = checkpoint.save('checkpoints')
     tf.train.Checkpoint(model=other).restore(path)
 
+Before::
+
+    import os
+    import tempfile
+    import tensorflow as tf
+
+    def try_out(model):
+        path = os.path.join(tempfile.mkdtemp(), 'model')
+        model.save(path)
+
+    path = os.path.join('path', 'model')
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    if training:
+        model.fit(dataset)
+        model.save(path)
+    else:
+        model = tf.keras.models.load_model(path)
+
+After::
+
+    import os
+    import tempfile
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    def try_out(model):
+        path = os.path.join(tempfile.mkdtemp(), 'model')
+        model.save(path)
+
+    path = os.path.join('path', 'model')
+    npu.open().as_default()
+    npu.distribute.share_random_state()
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    if training:
+        npu.distribute.data_parallel(model).fit(dataset)
+        if npu.distribute.is_root(): model.save(path)
+    else:
+        model = tf.keras.models.load_model(path)
+
 Untouched::
 
     import os
@@ -185,7 +226,7 @@ from ...analysis.parallel_training import is_parallel
 from ...analysis.tensorflow_version import verdict
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name, shares_line
-from ...semantics.model import Call
+from ...semantics.model import Call, Scope
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_name
@@ -204,6 +245,7 @@ _CHECKPOINTS = {
 }
 _METHODS = _OF_MODELS | {"write"}
 _LOADS = re.compile(r"load|restore|read\Z")
+_WAITS = re.compile(r"all_?reduce|barrier|broadcast")
 _TEMPORARY = re.compile(r"\b(mkdtemp|TemporaryDirectory|get_temp_dir)\b")
 _DEPENDS = re.compile(r"(?:\b|_)rank(?!ing|er|ed)|is_root|task_id|is_chief|is_main")
 
@@ -291,18 +333,36 @@ def _load_of(context: Context, save: Call) -> ast.Call | None:
     """Return the call that loads what another one saves, behind it in the same function."""
     is_function = context.resolve(save.node.func, save.where) in _FUNCTIONS
     path = save.node.args[1:2] if is_function else save.node.args[:1]
+    behind = [
+        call.node
+        for call in context.names.calls
+        if path and call.where.scope is save.where.scope and call.node.lineno > save.node.lineno
+    ]
+    waits = min((call.lineno for call in behind if _WAITS.match(last_name(call.func))), default=None)
+    branches = _branches(context, save.node)
     return next(
         (
-            call.node
-            for call in context.names.calls
-            if path
-            and call.where.scope is save.where.scope
-            and call.node.lineno > save.node.lineno
-            and _LOADS.match(last_name(call.node.func))
-            and any(ast.dump(given) == ast.dump(path[0]) for given in call.node.args)
+            call
+            for call in behind
+            if _LOADS.match(last_name(call.func))
+            and any(ast.dump(given) == ast.dump(path[0]) for given in call.args)
+            and (waits is None or call.lineno < waits)
+            and not _depends_on_rank(context, call)
+            and all(branches.get(test, branch) == branch for test, branch in _branches(context, call).items())
         ),
         None,
     )
+
+
+def _branches(context: Context, node: ast.AST) -> dict[ast.AST, bool]:
+    """Return the conditions around an expression, each with whether this is in the branch that is taken if it holds."""
+    inside = node
+    branches: dict[ast.AST, bool] = {}
+    for around in context.names.ancestors(node):
+        if isinstance(around, ast.If):
+            branches[around.test] = inside in around.body
+        inside = around
+    return branches
 
 
 def _is_read(context: Context, target: ast.expr) -> bool:
@@ -328,7 +388,11 @@ def _has_path_of_rank(context: Context, call: Call) -> bool:
     calls = [call.node, *(owner.node for owner in owners if isinstance(owner.node, ast.Call))]
     given = [part for writer in calls for part in (*writer.args, *(keyword.value for keyword in writer.keywords))]
     used = {name.id for part in given for name in ast.walk(part) if isinstance(name, ast.Name)}
-    return not used.isdisjoint(context.once(_assigned_by_rank) | context.once(_temporary))
+    paths = context.once(_temporary)
+    scope, module = call.where.scope, context.names.module
+    return not used.isdisjoint(context.once(_assigned_by_rank)) or any(
+        paths.get((scope, name), paths.get((module, name), False)) for name in used
+    )
 
 
 def _assigned_by_rank(context: Context) -> frozenset[str]:
@@ -342,27 +406,28 @@ def _assigned_by_rank(context: Context) -> frozenset[str]:
     )
 
 
-def _temporary(context: Context) -> frozenset[str]:
-    """Return the names of temporary folders, which each rank makes for itself, and of paths in them."""
-    values = [
-        (target.id, context.source.segment(node.value))
-        for node in context.names.places
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    ]
-    values += [
-        (item.optional_vars.id, context.source.segment(item.context_expr))
-        for node in context.names.places
-        if isinstance(node, ast.With)
-        for item in node.items
-        if isinstance(item.optional_vars, ast.Name)
-    ]
-    known: set[str] = set()
+def _temporary(context: Context) -> dict[tuple[Scope, str], bool]:
+    """Return by scope and name if it only names temporary folders, which each rank makes for itself, or paths in them."""
+    values: dict[tuple[Scope, str], list[ast.expr]] = {}
+    for node, where in context.names.places.items():
+        assigned: list[tuple[ast.expr | None, ast.expr]] = []
+        if isinstance(node, ast.Assign):
+            assigned = [(target, node.value) for target in node.targets]
+        elif isinstance(node, ast.With):
+            assigned = [(item.optional_vars, item.context_expr) for item in node.items]
+        for target, value in assigned:
+            if isinstance(target, ast.Name) and where.scope is not None:
+                values.setdefault((where.scope, target.id), []).append(value)
+    known = dict.fromkeys(values, False)
     for _ in range(3):
-        known |= {
-            name
-            for name, value in values
-            if _TEMPORARY.search(value) or not known.isdisjoint(re.findall(r"\w+", value)) and "join(" in value
-        }
-    return frozenset(known)
+        for key in values:
+            known[key] = all(_is_temporary(context, value, key[0], known) for value in values[key])
+    return known
+
+
+def _is_temporary(context: Context, value: ast.expr, scope: Scope, known: dict[tuple[Scope, str], bool]) -> bool:
+    if _TEMPORARY.search(context.source.segment(value)):
+        return True
+    names = [node.id for node in ast.walk(value) if isinstance(node, ast.Name)]
+    joins = any(isinstance(node, ast.Call) and last_name(node.func) == "join" for node in ast.walk(value))
+    return joins and any(known.get((scope, name), False) for name in names)
