@@ -53,7 +53,7 @@ class OptionValue:
     @value.setter
     def value(self, value: Value | None) -> None:
         if self._optional is not None and value not in self._optional:
-            allowed = ", ".join(repr(each) for each in self._optional)
+            allowed = ", ".join(repr(choice) for choice in self._optional)
             wanted = type(self._default)
             if self._default is not None and not isinstance(value, wanted):
                 kind = type(value).__name__

@@ -57,15 +57,15 @@ def given_options(values: Arguments, names: Collection[str]) -> dict[str, Option
 
 def _held(values: Arguments) -> dict[str, OptionValue]:
     """Return the config objects by class name, including nested ones."""
-    found: dict[str, OptionValue] = {}
+    by_class: dict[str, OptionValue] = {}
     waiting = [value for value in values.values() if hasattr(type(value), "__signature__") and value is not None]
     while waiting:
         one = waiting.pop()
-        found[type(one).__name__] = one
+        by_class[type(one).__name__] = one
         for arg, row in arguments_of(type(one).__name__).items():
             if row.holds is not None and getattr(one, arg) is not None:
                 waiting.append(getattr(one, arg))
-    return found
+    return by_class
 
 
 def _value(row: o.Option, values: Arguments, held: Mapping[str, OptionValue]) -> OptionValue | None:

@@ -45,7 +45,7 @@ def give(
     )
     if host_device.has_npu_device():
         owner = host_device.vendor("npu_device.configs.npu_config").NpuConfig
-        base = next(each for each in owner.__mro__ if "as_dict" in vars(each))
+        base = next(cls for cls in owner.__mro__ if "as_dict" in vars(cls))
         own = checked if of_device is None else check_session_options(of_device)
         patches.replace_attribute(base, "as_dict", functools.partial(_device, options=own, owner=owner, note=note))
 
@@ -84,14 +84,14 @@ def _device(
 ) -> Function:
     @functools.wraps(original)
     def as_dict(self: object) -> dict[str, str]:
-        made: dict[str, str] = original(self)
+        texts: dict[str, str] = original(self)
         for name, value in options.items() if isinstance(self, owner) else ():
             for other in KEYS[name].excludes:
-                made.pop(other, None)
+                texts.pop(other, None)
             key = (KEYS[name].tf2_path or "").rpartition(".")[2]
-            made.update({key: str(int(value)) if isinstance(value, bool) else str(value)} if key else {})
+            texts.update({key: str(int(value)) if isinstance(value, bool) else str(value)} if key else {})
         if isinstance(self, owner):
-            note(dict(made))
-        return made
+            note(dict(texts))
+        return texts
 
     return as_dict

@@ -42,12 +42,12 @@ def write(entry: CustomOptimizer, values: dict[str, OptionValue]) -> None:
 
 def read(entry: CustomOptimizer) -> dict[str, OptionValue]:
     """Return the known options of an entry whose values are in the right field."""
-    found = {}
+    options = {}
     for name, attr in sorted(entry.parameter_map.items()):
         row = find(name)
         if row is not None and attr.WhichOneof("value") == row.field:
-            found[name] = _plain(attr, row)
-    return found
+            options[name] = _plain(attr, row)
+    return options
 
 
 def check(entry: CustomOptimizer) -> None:

@@ -120,8 +120,8 @@ def _vendors_attributes(values: dict[str, OptionValue]) -> dict[str, OptionValue
     arguments = {name: value for name, value in values.items() if name not in _PARENT}
     if arguments.get("insert_op_file") is not None:  # the vendor's class assigns it to a field of bytes
         arguments["insert_op_file"] = tf_api.tf.compat.as_bytes(arguments["insert_op_file"])
-    made = vendors_attributes("NPURunConfig", arguments)
-    return {name: value for name, value in made.items() if name not in vars(_API.RunConfig())}
+    attributes = vendors_attributes("NPURunConfig", arguments)
+    return {name: value for name, value in attributes.items() if name not in vars(_API.RunConfig())}
 
 
 def _parent_only() -> Iterable[str]:

@@ -82,14 +82,14 @@ def _copy(config: ConfigProto | None) -> ConfigProto:
 
 def _single_entry(rewrite: RewriterConfig) -> CustomOptimizer:
     """Return the NpuOptimizer entry. Add one if there is none; merge several, of which the last value wins."""
-    found = [c for c in rewrite.custom_optimizers if c.name == NPU_OPTIMIZER]
-    if not found:
+    entries = [c for c in rewrite.custom_optimizers if c.name == NPU_OPTIMIZER]
+    if not entries:
         return rewrite.custom_optimizers.add(name=NPU_OPTIMIZER)
-    if len(found) == 1:
-        return found[0]
-    for later in found[1:]:
+    if len(entries) == 1:
+        return entries[0]
+    for later in entries[1:]:
         for name, value in later.parameter_map.items():
-            found[0].parameter_map[name].CopyFrom(value)
+            entries[0].parameter_map[name].CopyFrom(value)
     kept: list[CustomOptimizer] = []
     for custom in rewrite.custom_optimizers:
         if custom.name != NPU_OPTIMIZER or not any(k.name == NPU_OPTIMIZER for k in kept):

@@ -61,16 +61,16 @@ def find_batching(dataset: Dataset) -> list[Batching] | None:
     if kind in _BATCHES:
         size = tf_data.dataset_batch_size(dataset)
         return None if size is None else [Batching(size, tf_data.dataset_inputs(dataset)[0], True)]
-    found: list[Batching] = []
+    batchings: list[Batching] = []
     for source in tf_data.dataset_inputs(dataset) if kind in _KEEPS_ALL + _KEEPS_SOME else []:
         steps = find_batching(source)
-        if steps is None or (found and found[0].size != steps[0].size):
+        if steps is None or (batchings and batchings[0].size != steps[0].size):
             return None
-        if not found or kind == "Concatenate":
-            found += steps
+        if not batchings or kind == "Concatenate":
+            batchings += steps
     if kind in _KEEPS_SOME:
-        found = [step._replace(all_used=False) for step in found]
-    return found or None
+        batchings = [step._replace(all_used=False) for step in batchings]
+    return batchings or None
 
 
 def check_dataset(dataset: object) -> None:

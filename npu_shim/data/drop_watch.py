@@ -105,20 +105,20 @@ def counting(original: Function) -> Function:
 
     @functools.wraps(original)
     def batch(self: Dataset, *args: object, **kwargs: object) -> Dataset:
-        made = original(self, *args, **kwargs)
+        batched = original(self, *args, **kwargs)
         call = reading_call() if tf.executing_eagerly() else None
-        step = next(dropping_steps(made), None) if call is not None else None
+        step = next(dropping_steps(batched), None) if call is not None else None
         if call is None or step is None:  # other code than the script batches, or it keeps all examples
-            return made
+            return batched
         examples = tf_data.cardinality(step.examples)
         if 0 <= examples < step.size:
             tf_api.logging.warning("%s", "npu_shim: " + _too_few(call.line, step.size, f"{examples:,}"))
         if examples != tf_data.UNKNOWN_CARDINALITY:
-            return made
+            return batched
         bound = signature.bind(self, *args, **kwargs)
         bound.arguments["drop_remainder"] = False
         whole = original(*bound.args, **bound.kwargs)
-        return _counted(whole, step.size) if _is_dense(whole) and has_dynamic_batch(whole) else made
+        return _counted(whole, step.size) if _is_dense(whole) and has_dynamic_batch(whole) else batched
 
     return batch
 

@@ -67,9 +67,9 @@ class FitWatch:
         is_tuple = isinstance(dataset.element_spec, tuple)
 
         def note(*shapes: object) -> None:
-            found = iter(shapes)
+            remaining = iter(shapes)
             texts = [
-                _text(spec.dtype, next(found)) if _is_dense(spec) else type(spec).__name__.replace("Spec", "")
+                _text(spec.dtype, next(remaining)) if _is_dense(spec) else type(spec).__name__.replace("Spec", "")
                 for spec in specs
             ]
             self._count(source, ", ".join(texts))

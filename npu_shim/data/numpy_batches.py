@@ -70,10 +70,10 @@ def _parts(arrays: Structure) -> list[tuple[str, Structure]]:
 def _counts(arrays: Structure, place: str) -> dict[str, int]:
     """Return the number of rows of each array by its place."""
     if isinstance(arrays, (dict, tuple, list)):
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for name, value in _parts(arrays):
-            found.update(_counts(value, place + name))
-        return found
+            counts.update(_counts(value, place + name))
+        return counts
     shape = getattr(arrays, "shape", ())
     if not shape:
         raise TypeError(f"{place}={arrays!r} is {type(arrays).__name__}, which has no rows. Pass an array.")
@@ -83,8 +83,8 @@ def _counts(arrays: Structure, place: str) -> dict[str, int]:
 def _rows(arrays: Structure) -> int:
     counts = _counts(arrays, "arrays")
     if not counts or len(set(counts.values())) > 1 or 0 in counts.values():
-        found = ", ".join(f"{place} has {count:,}" for place, count in counts.items()) or "they are empty"
-        raise ValueError(f"arrays must have one number of rows, at least 1, but {found}.")
+        listed = ", ".join(f"{place} has {count:,}" for place, count in counts.items()) or "they are empty"
+        raise ValueError(f"arrays must have one number of rows, at least 1, but {listed}.")
     return next(iter(counts.values()))
 
 

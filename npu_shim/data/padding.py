@@ -99,8 +99,8 @@ def mask_of(dataset: Dataset) -> str | None:
     real = tf_data.unwrap_dataset(dataset)
     if hasattr(real, "npu_shim_mask"):
         return real.npu_shim_mask
-    found = [mask_of(source) for source in tf_data.dataset_inputs(real)]
-    return next((name for name in found if name), None)
+    masks = [mask_of(source) for source in tf_data.dataset_inputs(real)]
+    return next((name for name in masks if name), None)
 
 
 def padded_with_mask(dataset: Dataset, batch_size: int | None = None) -> Dataset:

@@ -59,7 +59,7 @@ class RetraceWatch:
             return
         source = f"{name} ({path}:{line})"
         counts = self._counts[source]
-        text = ", ".join(_text(each) for each in _flat(given))
+        text = ", ".join(_text(argument) for argument in _flat(given))
         counts[text] += 1
         if sum(counts.values()) == 2:
             before = next(iter(counts))
@@ -71,7 +71,7 @@ class RetraceWatch:
 
 def _flat(given: Structure) -> list[Structure]:
     args, kwargs = given
-    return [each for value in [*args, *kwargs.values()] for each in tf.nest.flatten(value)]
+    return [argument for value in [*args, *kwargs.values()] for argument in tf.nest.flatten(value)]
 
 
 def _text(value: Value) -> str:

@@ -136,9 +136,11 @@ class ShapeWatch:
         ops = [element if isinstance(element, tf.Operation) else element.op for element in elements]
         key = (session.graph, tuple(op.name for op in ops))
         if key not in self._iterator_outputs:
-            found = [op for op in tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
+            iterator_ops = [
+                op for op in tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")
+            ]
             self._iterator_outputs[key] = [
-                list(op.outputs) for op in found if session.graph.is_fetchable(op) and _is_dynamic(op)
+                list(op.outputs) for op in iterator_ops if session.graph.is_fetchable(op) and _is_dynamic(op)
             ]
         return self._iterator_outputs[key]
 

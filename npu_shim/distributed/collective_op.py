@@ -45,8 +45,8 @@ def differentiable_op(
     if not inputs:
         return []
     if tf_graph.in_plain_graph():
-        made = op(kind, group, inputs, results, work)
-        return tf_gradients.with_gradients(made, inputs, _registered(kind, group, len(made), gradient))
+        received = op(kind, group, inputs, results, work)
+        return tf_gradients.with_gradients(received, inputs, _registered(kind, group, len(received), gradient))
 
     @tf.custom_gradient
     def differentiable(*tensors: tf.Tensor) -> tuple[tuple[tf.Tensor, ...], Callable[..., list[tf.Tensor | None]]]:
@@ -101,11 +101,11 @@ def op(
     sent = [tf.bitcast(t, BITS) if t.dtype == tf.bfloat16 else t for t in inputs]
     types = [BITS if dtype == tf.bfloat16 else dtype for dtype, _ in results]
     as_op = tf_numpy_function.array_function if graph is None else tf_numpy_function.background_function
-    made = as_op(run, sent, types)
+    received = as_op(run, sent, types)
     if not results:
-        return made
+        return received
     finished = []
-    for tensor, (dtype, shape) in zip(made if isinstance(made, (list, tuple)) else [made], results):
+    for tensor, (dtype, shape) in zip(received if isinstance(received, (list, tuple)) else [received], results):
         tensor = tf.bitcast(tensor, tf.bfloat16) if dtype == tf.bfloat16 else tensor
         if graph is not None:
             tensor.set_shape(shape)

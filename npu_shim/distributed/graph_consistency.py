@@ -82,11 +82,11 @@ def add(graph: Hashable | None, group: str, operation: str, names: str) -> Colle
     if graph is None:
         return CollectiveId(f"{operation} (eager)", None)
     with _lock:
-        found = _graphs.get(graph)
-        if found is None:
+        of_graph = _graphs.get(graph)
+        if of_graph is None:
             _graph_count += 1
-            found = _graphs[graph] = GraphCollectives(_graph_count)
-        return found.add(group, operation, names)
+            of_graph = _graphs[graph] = GraphCollectives(_graph_count)
+        return of_graph.add(group, operation, names)
 
 
 @contextlib.contextmanager

@@ -48,8 +48,8 @@ def reduce(tensor: tf.Tensor, reduction: str, root: int, group: str) -> tf.Tenso
     name = type_name(inputs)
 
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        made = process_group.reduce(arrays[0], reduction, root=root, key=key, type_name=name)
-        return [made if process_group.rank == root else made.copy()]  # TensorFlow must not get its own input back
+        reduced = process_group.reduce(arrays[0], reduction, root=root, key=key, type_name=name)
+        return [reduced if process_group.rank == root else reduced.copy()]  # TensorFlow must not get its own input back
 
     return differentiable_op(
         f"reduce {reduction} to rank {root}", group, inputs, [(inputs[0].dtype, inputs[0].shape)], work, no_gradient
@@ -110,8 +110,8 @@ def broadcast(tensors: Sequence[tf.Tensor], root: int, group: str) -> list[tf.Te
     inputs = tensors_of(tensors)
 
     def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        made = process_group.broadcast(arrays, root=root, key=key)
-        return [array.copy() for array in made] if process_group.rank == root else made
+        received = process_group.broadcast(arrays, root=root, key=key)
+        return [array.copy() for array in received] if process_group.rank == root else received
 
     return differentiable_op(
         f"broadcast from rank {root}", group, inputs, [(t.dtype, t.shape) for t in inputs], work, no_gradient
@@ -126,8 +126,8 @@ def send(tensor: tf.Tensor, tag: int, dest: int, group: str) -> tf.Operation | N
         process_group.send(arrays[0], dest=dest, tag=tag)
         return []
 
-    made = op("send", group, inputs, [], work, is_common=False)
-    return made if isinstance(made, tf.Operation) else None
+    sent = op("send", group, inputs, [], work, is_common=False)
+    return sent if isinstance(sent, tf.Operation) else None
 
 
 def receive(shape: Sequence[int], dtype: tf.DType, tag: int, source: int, group: str) -> tf.Tensor:

@@ -24,16 +24,16 @@ def launched_hosts(
     Raises:
         ValueError: the hosts do not follow from the variables.
     """
-    found = mpirun.launcher(environ)
-    assert found is not None  # else there is no local rank
-    if found.node:
-        counts, node = mpirun.expand_counts(environ[found.local_size].strip()), int(environ[found.node])
+    launcher = mpirun.launcher(environ)
+    assert launcher is not None  # else there is no local rank
+    if launcher.node:
+        counts, node = mpirun.expand_counts(environ[launcher.local_size].strip()), int(environ[launcher.node])
         if sum(counts) == size and sum(counts[:node]) + local_rank == rank:
             names = _names(environ.get("SLURM_STEP_NODELIST", ""), len(counts))
             return tuple(name for name, count in zip(names, counts) for _ in range(count))
     elif size % local_size == 0 and rank % local_size == local_rank:
         return tuple(f"host {other // local_size}" for other in range(size))
-    place = f"{found.rank}={rank} of {size} is {found.local_rank}={local_rank} of {local_size}"
+    place = f"{launcher.rank}={rank} of {size} is {launcher.local_rank}={local_rank} of {local_size}"
     raise ValueError(
         f"{place} on its host, so the ranks are not in the order of their hosts, or hosts have different numbers of "
         "ranks. Start them host by host with the same number on each (srun --distribution=block, mpirun --map-by slot, "

@@ -103,9 +103,9 @@ def remote_read(tensorRemote: Tensor, data_type: DType) -> Tensor:
         elements = int(table[0, 2]) // dtype.size if len(rows) else 0
         return np.frombuffer(b"".join(rows), dtype.as_numpy_dtype).reshape(len(rows), elements)
 
-    found = tf_api.numpy_function(read, [tensorRemote], dtype)
-    found.set_shape([None, None])
-    return found
+    values = tf_api.numpy_function(read, [tensorRemote], dtype)
+    values.set_shape([None, None])
+    return values
 
 
 def remote_write(tensorRemote: Tensor, tensorLocal: Tensor, data_type: DType) -> Operation | None:
@@ -217,7 +217,7 @@ def _parts(values: np.ndarray, table: np.ndarray, places: np.ndarray) -> list[np
     flat = values.reshape(-1)
     if len(places) != len(table):
         raise ValueError(f"there are {len(places)} offsets for {len(table)} rows of addresses. Give one for each row.")
-    found = []
+    parts = []
     for place, (_, _, size) in zip(places.tolist(), table.tolist()):
         end = place + size // flat.itemsize
         if size % flat.itemsize or end > len(flat):
@@ -225,13 +225,13 @@ def _parts(values: np.ndarray, table: np.ndarray, places: np.ndarray) -> list[np
                 f"a row of {size} bytes does not fit offset {place} of a tensor with {len(flat)} elements of "
                 f"{flat.itemsize} bytes. Offsets count elements."
             )
-        found.append(flat[place:end])
-    return found
+        parts.append(flat[place:end])
+    return parts
 
 
 def _rows(table: np.ndarray) -> list[np.ndarray]:
     """Return the bytes of each row of a table of addresses."""
-    found = []
+    rows = []
     for _, address, size in table.tolist():
         key, place = address >> _PLACE_BITS, address & ((1 << _PLACE_BITS) - 1)
         memory = _memories.get(key)
@@ -240,8 +240,8 @@ def _rows(table: np.ndarray) -> list[np.ndarray]:
                 f"address {address} with {size} bytes is in no memory of this process. Call malloc_shared_memory or "
                 "get_var_addr_and_size first."
             )
-        found.append(memory[place : place + size])
-    return found
+        rows.append(memory[place : place + size])
+    return rows
 
 
 def _key(name: str) -> int:
@@ -262,10 +262,10 @@ def _memory(key: int, size: int) -> np.ndarray:
 def _mapped(key: int, size: int) -> np.ndarray:
     here, env = world(), host_env.read()
     if here.size == 1:
-        made = np.zeros(size, np.uint8)
-        before = _memories.get(key, made[:0])
-        made[: len(before)] = before
-        return made
+        memory = np.zeros(size, np.uint8)
+        before = _memories.get(key, memory[:0])
+        memory[: len(before)] = before
+        return memory
     if not (here.is_one_host or env.rehearsal):
         raise RuntimeError(
             f"the {here.size} ranks of {here.source} are on several hosts, which share no memory on the CPU. Run them "

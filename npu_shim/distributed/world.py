@@ -167,7 +167,7 @@ def _table(env: host_env.Environment) -> RankTable | None:
 def _in_table(env: host_env.Environment, table: RankTable) -> World:
     rank = _own_rank(env, table)
     placed = table.placements()
-    found = World(
+    here = World(
         rank,
         table.size,
         tuple(server.server_id for server, _ in placed),
@@ -175,22 +175,22 @@ def _in_table(env: host_env.Environment, table: RankTable) -> World:
         f"RANK_TABLE_FILE={env.rank_table_file}",
         table,
     )
-    _check_placement(env, table, found)
-    return found
+    _check_placement(env, table, here)
+    return here
 
 
-def _check_placement(env: host_env.Environment, table: RankTable, found: World) -> None:
+def _check_placement(env: host_env.Environment, table: RankTable, here: World) -> None:
     """Check that mpirun or srun started the rank on the host that the table has for it, as far as numbers show it."""
     from npu_shim.distributed.ranktable.model import LAB, SERVER_LIST
 
     place = env.placement
     if place is None or table.dialect not in (SERVER_LIST, LAB):
         return  # a pod, or a net instance of version 2.0, need not be a host
-    if (place.local_rank, place.local_size) != (found.local_rank, found.local_size):
+    if (place.local_rank, place.local_size) != (here.local_rank, here.local_size):
         raise ValueError(
             f"{place.variable}={place.local_rank} of {place.local_size} on this host contradicts "
-            f"RANK_TABLE_FILE={env.rank_table_file!r}, in which rank {found.rank} is local rank {found.local_rank} of "
-            f"{found.local_size} on {found.servers[found.rank]!r}. Start the ranks host by host in the order of the "
+            f"RANK_TABLE_FILE={env.rank_table_file!r}, in which rank {here.rank} is local rank {here.local_rank} of "
+            f"{here.local_size} on {here.servers[here.rank]!r}. Start the ranks host by host in the order of the "
             "table (srun --distribution=block, mpirun --map-by slot), or create the table of this allocation."
         )
 
@@ -225,12 +225,12 @@ def _in_pod_of_number(env: host_env.Environment, table: RankTable) -> int | None
     placed = table.placements()
     if env.rank_id is not None and env.rank_id < len(placed) and placed[env.rank_id][1].device_id == env.device_id:
         return None
-    found = [
+    ranks = [
         device.rank
         for server, device in placed
         if server.pod_name == str(env.rank_id) and device.device_id == env.device_id
     ]
-    return found[0] if len(found) == 1 else None
+    return ranks[0] if len(ranks) == 1 else None
 
 
 def _check_pod(env: host_env.Environment, table: RankTable, rank: int) -> None:

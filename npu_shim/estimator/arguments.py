@@ -22,10 +22,11 @@ def refuse_tpu_arguments(init: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(init)
     def checked(self: Estimator, *args: object, **kwargs: object) -> None:
-        found = [name for name in _TPU if name in kwargs]
-        if found:
+        refused = [name for name in _TPU if name in kwargs]
+        if refused:
             raise TypeError(
-                f"NPUEstimator has no argument {found[0]!r}, which is one of TPUEstimator. Remove {', '.join(found)}. "
+                f"NPUEstimator has no argument {refused[0]!r}, which is one of TPUEstimator. "
+                f"Remove {', '.join(refused)}. "
                 "A model_fn or input_fn that reads params['batch_size'] needs params={'batch_size': ...}."
             )
         init(self, *args, **kwargs)

@@ -139,10 +139,10 @@ class NPUOutputTensorHook(tf_api.v1.train.LoggingTensorHook):
 
     def begin(self) -> None:
         graph = tf_api.v1.get_default_graph()
-        found = {k: graph.as_graph_element(t, allow_operation=False) for k, t in self._wanted.items()}
+        tensors = {k: graph.as_graph_element(t, allow_operation=False) for k, t in self._wanted.items()}
         before = [] if self._dependencies is None else tf.nest.flatten(self._dependencies)
         with tf.control_dependencies(before):
-            self._fetches = {k: tf.identity(t) for k, t in found.items()}
+            self._fetches = {k: tf.identity(t) for k, t in tensors.items()}
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return tf_api.v1.train.SessionRunArgs(self._fetches)

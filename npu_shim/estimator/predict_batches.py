@@ -39,8 +39,8 @@ class RealRows(tf_api.SessionRunHook):
     @staticmethod
     def of_graph() -> RealRows | None:
         """Return the object that padded the input of the default graph, None if there is none."""
-        found = tf_api.v1.get_collection(_COLLECTION)
-        return found[-1] if found else None
+        collected = tf_api.v1.get_collection(_COLLECTION)
+        return collected[-1] if collected else None
 
     def padded(self, dataset: types.Dataset) -> types.Dataset:
         """Return the features of an input_fn's dataset and the number of real rows, in batches of full size.

@@ -22,14 +22,14 @@ def _key(tensor: Tensor) -> Key:
 
 def used_by(tensors: Iterable[Tensor | Operation]) -> set[Key]:
     """Return every tensor that the given tensors and operations are computed from, including themselves."""
-    found: set[Key] = set()
+    used: set[Key] = set()
     done: set[Operation] = set()
     todo: list[Tensor | Operation] = list(tensors)
     while todo:
         one = todo.pop()
         op = one
         if isinstance(one, tf.Tensor):
-            found.add(_key(one))
+            used.add(_key(one))
             op = one.op
         if op not in done:
             done.add(op)
@@ -37,7 +37,7 @@ def used_by(tensors: Iterable[Tensor | Operation]) -> set[Key]:
             # A tf.group has no value of its own. A variable was assigned before.
             if not len(op.inputs) or op.type == "ReadVariableOp":
                 todo.extend(op.control_inputs)
-    return found
+    return used
 
 
 def depends(results: Iterable[Tensor], inputs: Iterable[Tensor]) -> bool:

@@ -51,13 +51,13 @@ def log_overrun(iterations: int, start: int, steps: int | None, max_steps: int |
     """
     wanted = steps if steps is not None else max_steps - start if max_steps is not None else 0
     if wanted > 0 and wanted % iterations:
-        made = -(-wanted // iterations) * iterations
+        total = -(-wanted // iterations) * iterations
         tf_api.logging.warning(
             "npu_shim: %d training steps are not a multiple of iterations_per_loop=%d, so training makes %d steps, to "
             "global step %d. Train a multiple of %d.",
             wanted,
             iterations,
-            made,
-            start + made,
+            total,
+            start + total,
             iterations,
         )

@@ -42,17 +42,17 @@ def neighbors(
     ) -> list[np.ndarray]:
         points = places.reshape(len(places), -1, 3).astype(np.float64)
         listed = _lists(lists, int(counts[0]))
-        found = np.full([len(points), counts[0], sum(most)], -1, np.int32)
-        shifts = np.zeros([*found.shape, 3], np.float32)
+        atoms = np.full([len(points), counts[0], sum(most)], -1, np.int32)
+        shifts = np.zeros([*atoms.shape, 3], np.float32)
         for frame, own in enumerate(points):
             wraps, images = _images(own, lattice[frame].astype(np.float64), cutoff if len(lists) == 6 else None)
             for row in range(counts[0]):
                 candidates = np.arange(len(own)) if listed is None else listed[row]
                 _nearest(
                     row, own, kinds[frame], lattice[frame], wraps, images, candidates, most, cutoff,
-                    found[frame, row], shifts[frame, row],
+                    atoms[frame, row], shifts[frame, row],
                 )  # fmt: skip
-        return [found, shifts]
+        return [atoms, shifts]
 
     nlist, shifts = numpy_function(find, [coord, types, natoms, cells, mesh], [tf.int32, tf.float32])
     nlist.set_shape([coord.shape[0], None, sum(most)])
@@ -71,7 +71,7 @@ def _lists(mesh: np.ndarray, rows: int) -> list[np.ndarray] | None:
         )
     atoms, counts = mesh[_HEAD : _HEAD + rows], mesh[_HEAD + rows : _HEAD + 2 * rows]
     parts = np.split(mesh[_HEAD + 2 * rows :], np.cumsum(counts))[:rows]
-    return [part for _, part in sorted(zip(atoms.tolist(), parts), key=lambda each: each[0])]
+    return [part for _, part in sorted(zip(atoms.tolist(), parts), key=lambda pair: pair[0])]
 
 
 def _images(points: np.ndarray, lattice: np.ndarray, cutoff: float | None) -> tuple[np.ndarray, np.ndarray]:
@@ -80,7 +80,7 @@ def _images(points: np.ndarray, lattice: np.ndarray, cutoff: float | None) -> tu
         return np.zeros_like(points), np.zeros([1, 3])
     inverse = np.linalg.inv(lattice)
     reach = np.floor(cutoff * np.linalg.norm(inverse, axis=0)).astype(int) + 1
-    axes = [np.arange(-each, each + 1) for each in reach]
+    axes = [np.arange(-steps, steps + 1) for steps in reach]
     return np.floor(points @ inverse), np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3).astype(np.float64)
 
 

@@ -120,7 +120,7 @@ def _queue(name: str, number: np.ndarray, depth: int | None) -> queue.Queue[np.n
     """Return a queue; one that dequeue makes has room for a batch until batch_enqueue sets its depth."""
     key = name or str(int(number))
     with _lock:
-        found = _queues.setdefault(key, queue.Queue(depth or 0))
-        if depth is not None and found.maxsize == 0:
-            found.maxsize = depth
-        return found
+        batches = _queues.setdefault(key, queue.Queue(depth or 0))
+        if depth is not None and batches.maxsize == 0:
+            batches.maxsize = depth
+        return batches

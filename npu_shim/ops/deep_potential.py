@@ -67,8 +67,8 @@ def prod_env_mat_a_operator(
         env, derivative = _environment(rij, lives, rcut_r_smth, rcut_r)
         own = types[:, :rows]
         mean, deviation = (
-            tf.reshape(tf.gather(tf.cast(each, tf.float32), tf.maximum(own, 0)), [frames, rows, places, 4])
-            for each in (davg, dstd)
+            tf.reshape(tf.gather(tf.cast(tensor, tf.float32), tf.maximum(own, 0)), [frames, rows, places, 4])
+            for tensor in (davg, dstd)
         )
         counts = tf.cast(own >= 0, tf.float32)[:, :, None, None]
         results = (
@@ -76,7 +76,7 @@ def prod_env_mat_a_operator(
             counts[..., None] * derivative / deviation[..., None],
             rij,
         )
-        flat = [tf.cast(tf.reshape(each, [frames, -1]), given.dtype) for each in results]
+        flat = [tf.cast(tf.reshape(tensor, [frames, -1]), given.dtype) for tensor in results]
         return flat[0], flat[1], flat[2], tf.reshape(nlist, [frames, -1])
 
 
@@ -121,9 +121,11 @@ def prod_virial_se_a(
     with tf.name_scope(name or "prod_virial_se_a"):
         pull, nlist, rows, atoms = _pulls(net_deriv, in_deriv, nlist, natoms)
         vectors = tf.reshape(rij, [tf.shape(pull)[0], rows, -1, 3])
-        each = tf.einsum("fijd,fije->fijde", tf.reduce_sum(pull, 3), vectors)
-        each = tf.reshape(each * tf.cast(nlist >= 0, pull.dtype)[..., None, None], tf.concat([tf.shape(nlist), [9]], 0))
-        of_atoms = _by_neighbor(each, nlist, atoms)
+        virials = tf.einsum("fijd,fije->fijde", tf.reduce_sum(pull, 3), vectors)
+        virials = tf.reshape(
+            virials * tf.cast(nlist >= 0, pull.dtype)[..., None, None], tf.concat([tf.shape(nlist), [9]], 0)
+        )
+        of_atoms = _by_neighbor(virials, nlist, atoms)
         return tf.reduce_sum(of_atoms, 1), tf.reshape(of_atoms, [tf.shape(pull)[0], -1])
 
 

@@ -85,9 +85,9 @@ def deformable_offsets(
                     tf.clip_by_value(row, 0.0, height - 1.0) * width + tf.clip_by_value(column, 0.0, width - 1.0),
                     tf.int32,
                 )
-                found = tf.gather_nd(pixels, tf.expand_dims(image * (height * width) + index, -1))
+                corner = tf.gather_nd(pixels, tf.expand_dims(image * (height * width) + index, -1))
                 share = share_y * share_x * tf.cast(inside, tf.float32) * given[:, :, :, 2]
-                total += tf.cast(tf.expand_dims(share, -1), x.dtype) * found
+                total += tf.cast(tf.expand_dims(share, -1), x.dtype) * corner
         y = tf.reshape(tf.transpose(total, [0, 1, 4, 2, 5, 3, 6]), [batch, rows * kh, columns * kw, channels])
         return tf.transpose(y, _TO_NCHW) if data_format == "NCHW" else y
 

@@ -39,7 +39,7 @@ def dense_image_warp(image: Tensor, flow: Tensor, name: str | None = None) -> Te
         def at(row: Tensor, column: Tensor) -> Tensor:
             return tf.gather_nd(flat, tf.expand_dims(first + row * width + column, -1))
 
-        down, right = (tf.cast(tf.expand_dims(each, -1), image.dtype) for each in (down, right))
+        down, right = (tf.cast(tf.expand_dims(fraction, -1), image.dtype) for fraction in (down, right))
         above = at(top, left) * (1 - right) + at(top, left + 1) * right
         below = at(top + 1, left) * (1 - right) + at(top + 1, left + 1) * right
         y = above * (1 - down) + below * down

@@ -70,7 +70,7 @@ def embedding_hash_table_apply_adam_w(
         known, places, rows = numpy_function(find, [table_handle, keys], [tf.bool, tf.int64, tf.float32])
         for result, shape in ((known, [None]), (places, [None]), (rows, [None, embedding_dim])):
             result.set_shape(shape)
-        rate, decay, b1, b2, eps = (_scalar(each) for each in (lr, weight_decay, beta1, beta2, epsilon))
+        rate, decay, b1, b2, eps = (_scalar(setting) for setting in (lr, weight_decay, beta1, beta2, epsilon))
         g = tf.cast(tf.boolean_mask(grad, known), tf.float32) * (-1.0 if maximize else 1.0)
         new_m = b1 * _rows(m, places) + (1 - b1) * g
         new_v = b2 * _rows(v, places) + (1 - b2) * tf.square(g)

@@ -119,14 +119,14 @@ def embedding_hashmap_import(
 
     def load(number: int) -> list[Tensor]:
         def read(folder: bytes, names: np.ndarray, step: np.ndarray) -> list[np.ndarray]:
-            found = _read(folder, names.ravel()[number], step)
+            arrays = _read(folder, names.ravel()[number], step)
             size = embedding_dims[number]
-            if len(found["values"]) != len(found["keys"]) * size:
+            if len(arrays["values"]) != len(arrays["keys"]) * size:
                 raise ValueError(
-                    f"{_path(folder, names.ravel()[number], step)} has {len(found['keys'])} keys and "
-                    f"{len(found['values'])} values, not {size} for each key. Pass its embedding_dims."
+                    f"{_path(folder, names.ravel()[number], step)} has {len(arrays['keys'])} keys and "
+                    f"{len(arrays['values'])} values, not {size} for each key. Pass its embedding_dims."
                 )
-            return [found[part] for part in _PARTS]
+            return [arrays[part] for part in _PARTS]
 
         parts = numpy_function(read, [file_path, table_names, global_step], types)
         for part in parts:

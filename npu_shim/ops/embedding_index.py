@@ -32,10 +32,10 @@ def embedding_rank_id(
     with tf.name_scope(name or "embedding_rank_id"):
         table = tf.cast(addr_table, tf.int64)
         server, local = _place("embedding_rank_id", table, tf.cast(index, tf.int64), row_memory, mode)
-        found = tf.gather(table, server)
+        entries = tf.gather(table, server)
         parts = [
-            found[:, 0],
-            found[:, 1] + local * row_memory,
+            entries[:, 0],
+            entries[:, 1] + local * row_memory,
             tf.fill(tf.shape(local), tf.constant(row_memory, tf.int64)),
         ]
         return tf.cast(tf.stack(parts, 1), tf.uint64)
@@ -76,7 +76,7 @@ def embedding_local_index_operator(
         server, local = _place("embedding_local_index", table, tf.cast(index, tf.int64), row_memory, mode)
         order = tf.argsort(server, stable=True)
         nums = tf.math.unsorted_segment_sum(tf.ones_like(server), server, tf.shape(table)[0])
-        return tuple(tf.cast(each, index.dtype) for each in (tf.gather(local, order), nums, tf.argsort(order)))
+        return tuple(tf.cast(tensor, index.dtype) for tensor in (tf.gather(local, order), nums, tf.argsort(order)))
 
 
 def _place(operator: str, table: Tensor, index: Tensor, row_memory: int, mode: str) -> tuple[Tensor, Tensor]:

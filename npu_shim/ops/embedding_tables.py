@@ -195,17 +195,17 @@ def embedding_hashtable_lookup_or_insert(
 
     def look_up(handle: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         table = table_of(handle)
-        found = np.empty([wanted.size, embedding_dim], np.float32)
+        rows = np.empty([wanted.size, embedding_dim], np.float32)
         with lock:
             for number, key in enumerate(wanted.ravel().tolist()):
                 admitted = table.count(key) >= filter_freq or filter_mode == "no_filter"
                 if admitted and not (filter_key_flag and key == filter_key):
-                    found[number] = table.value(key)
+                    rows[number] = table.value(key)
                 elif default_key_or_value:
-                    found[number] = table.value(default_key)
+                    rows[number] = table.value(default_key)
                 else:
-                    found[number] = default_value
-        return found
+                    rows[number] = default_value
+        return rows
 
     values = numpy_function(look_up, [table_handle, keys], tf.float32)
     values.set_shape([None, embedding_dim])

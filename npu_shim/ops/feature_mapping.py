@@ -34,8 +34,8 @@ def host_feature_mapping(feature_id: Tensor, threshold: int = 1, table_name: str
     def find(features: np.ndarray) -> np.ndarray:
         with _lock:
             table = _tables.setdefault(table_name, {})
-            found = [table.setdefault(each, len(table)) for each in features.ravel().tolist()]
-        return np.array(found, np.int64).reshape(features.shape)
+            numbers = [table.setdefault(feature, len(table)) for feature in features.ravel().tolist()]
+        return np.array(numbers, np.int64).reshape(features.shape)
 
     with tf.name_scope("feature_mapping"):
         features = tf.convert_to_tensor(feature_id, tf.int64)

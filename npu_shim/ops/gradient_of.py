@@ -20,8 +20,8 @@ def gradients_of(function: Callable[..., Tensor], inputs: Sequence[Tensor], dy: 
     Returns:
         A tensor for each input, of its shape and type.
     """
-    tensors = [tf.convert_to_tensor(each) for each in inputs]
+    tensors = [tf.convert_to_tensor(tensor) for tensor in inputs]
     with tf.GradientTape() as tape:
         tape.watch(tensors)
         y = function(*tensors)
-    return [tf.convert_to_tensor(each) for each in tape.gradient(y, tensors, dy)]
+    return [tf.convert_to_tensor(tensor) for tensor in tape.gradient(y, tensors, dy)]

@@ -151,8 +151,8 @@ def _pixels(image: Tensor, rows: Tensor, columns: Tensor, border_value: int) -> 
     inside &= columns < tf.cast(shape[1], tf.float32)
     row = tf.clip_by_value(tf.cast(rows, tf.int32), 0, shape[0] - 1)
     column = tf.clip_by_value(tf.cast(columns, tf.int32), 0, shape[1] - 1)
-    found = tf.gather_nd(image, tf.stack([row, column], -1))
-    return tf.compat.v2.where(inside[..., None], found, tf.fill(tf.shape(found), tf.cast(border_value, tf.float32)))
+    values = tf.gather_nd(image, tf.stack([row, column], -1))
+    return tf.compat.v2.where(inside[..., None], values, tf.fill(tf.shape(values), tf.cast(border_value, tf.float32)))
 
 
 def _nearest(size: Tensor, source: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ def getshape(x: Tensor, name: str | None = None) -> Tensor:
 def get_shape(x: Sequence[Tensor] | Tensor, name: str | None = None) -> Tensor:
     """Return the shapes of tensors, one after the other, as an int32 vector."""
     tensors = x if isinstance(x, (list, tuple)) else [x]
-    return tf.concat([tf.shape(each) for each in tensors], 0, name=name or "get_shape")
+    return tf.concat([tf.shape(tensor) for tensor in tensors], 0, name=name or "get_shape")
 
 
 def decode_image(

@@ -64,16 +64,16 @@ class LruCache:
         """
         ids = tf.convert_to_tensor(ids)
         with tf.name_scope("cache_remote_index_to_local"):
-            found = numpy_function(self._find, [ids], ids.dtype)
-            found.set_shape(ids.shape)
-            return found
+            places = numpy_function(self._find, [ids], ids.dtype)
+            places.set_shape(ids.shape)
+            return places
 
     def cache_all_index_to_local(self) -> Tensor:
         """Return the places of all ids in the cache, the least recently used one first."""
         with tf.name_scope("cache_all_index_to_local"):
-            found = numpy_function(self._all, [], self._dtype)
-            found.set_shape([None])
-            return found
+            places = numpy_function(self._all, [], self._dtype)
+            places.set_shape([None])
+            return places
 
     def _add(self, ids: np.ndarray) -> list[np.ndarray]:
         wanted = list(dict.fromkeys(ids.ravel().tolist()))
@@ -82,26 +82,26 @@ class LruCache:
         came: list[tuple[int, int]] = []
         went: list[tuple[int, int]] = []
         with self._lock:
-            for each in wanted:
-                if each in self._places:
-                    self._places.move_to_end(each)
-            for each in wanted:
-                if each in self._places:
+            for key in wanted:
+                if key in self._places:
+                    self._places.move_to_end(key)
+            for key in wanted:
+                if key in self._places:
                     continue
                 place = len(self._places)
                 if place == self._size:
                     old, place = self._places.popitem(last=False)
                     went.append((old, place))
-                self._places[each] = place
-                came.append((each, place))
+                self._places[key] = place
+                came.append((key, place))
         return [np.array([pair[part] for pair in pairs], ids.dtype) for pairs in (came, went) for part in (0, 1)]
 
     def _find(self, ids: np.ndarray) -> np.ndarray:
         with self._lock:
-            unknown = [each for each in ids.ravel().tolist() if each not in self._places]
+            unknown = [key for key in ids.ravel().tolist() if key not in self._places]
             if unknown:
                 raise ValueError(f"LruCache: id {unknown[0]} is not in the cache. Call cache_add first.")
-            return np.array([self._places[each] for each in ids.ravel().tolist()], ids.dtype).reshape(ids.shape)
+            return np.array([self._places[key] for key in ids.ravel().tolist()], ids.dtype).reshape(ids.shape)
 
     def _all(self) -> np.ndarray:
         with self._lock:

@@ -87,7 +87,7 @@ def lru_cache_v2(
             ]
         with _after(*done):
             values = [data.read_value(), cache.read_value(), tag.read_value()]
-            return [tf.identity(each) for each in (*values, offsets, missing, number)]
+            return [tf.identity(tensor) for tensor in (*values, offsets, missing, number)]
 
 
 def _exchange(
@@ -132,4 +132,4 @@ def _is_power(number: int) -> bool:
 
 
 def _after(*tensors: Tensor | None) -> ContextManager[None]:
-    return tf.control_dependencies([each for each in tensors if each is not None])
+    return tf.control_dependencies([tensor for tensor in tensors if tensor is not None])

@@ -21,8 +21,8 @@ def non_zero(x: Tensor, transpose: bool = False, output_type: DType = tf.int64, 
     """
     x = tf.convert_to_tensor(x)
     with tf.name_scope(name or "non_zero"):
-        found = tf.cast(tf.compat.v2.where(tf.not_equal(x, tf.zeros_like(x))), output_type)
-        return tf.transpose(found) if transpose else found
+        indices = tf.cast(tf.compat.v2.where(tf.not_equal(x, tf.zeros_like(x))), output_type)
+        return tf.transpose(indices) if transpose else indices
 
 
 def non_zero_with_value(
@@ -41,10 +41,10 @@ def non_zero_with_value(
     x = tf.convert_to_tensor(x)
     with tf.name_scope(name or "non_zero_with_value"):
         size = tf.size(x)
-        found = non_zero(x, False, output_type)
-        count = tf.shape(found)[0]
-        index = tf.pad(found, [[0, size - count], [0, 0]])
-        value = tf.pad(tf.gather_nd(x, found), [[0, size - count]])
+        indices = non_zero(x, False, output_type)
+        count = tf.shape(indices)[0]
+        index = tf.pad(indices, [[0, size - count], [0, 0]])
+        value = tf.pad(tf.gather_nd(x, indices), [[0, size - count]])
         index = tf.transpose(index) if transpose else index
         total = x.shape.num_elements()
         value.set_shape([total])

@@ -37,8 +37,8 @@ class Overflow:
 
     def take_flag(self) -> bool:
         """Return the flag and clear it."""
-        found, self.flag = self.flag, False
-        return found
+        flag, self.flag = self.flag, False
+        return flag
 
 
 OVERFLOW = Overflow()

@@ -46,10 +46,10 @@ def p_relu_grad(grads: Tensor, features: Tensor, weights: Tensor, name: str | No
     with tf.name_scope(name or "p_relu_grad"):
         used = _for(x, weight)
         positive = x > 0
-        each = tf.compat.v2.where(positive, tf.zeros_like(x), grads * x)
+        elementwise = tf.compat.v2.where(positive, tf.zeros_like(x), grads * x)
         _, axes = tf.raw_ops.BroadcastGradientArgs(s0=tf.shape(x), s1=tf.shape(used))
         dx = tf.compat.v2.where(positive, grads, used * grads)
-        return dx, tf.reshape(tf.reduce_sum(each, axes), tf.shape(weight))
+        return dx, tf.reshape(tf.reduce_sum(elementwise, axes), tf.shape(weight))
 
 
 def prelu(x: Tensor, weight: Tensor) -> Tensor:

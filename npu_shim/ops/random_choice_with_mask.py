@@ -30,10 +30,10 @@ def random_choice_with_mask(
     if count < 0:
         raise ValueError(f"random_choice_with_mask: count={count!r} is not allowed. It must be 0 or more.")
     with tf.name_scope(name or "random_choice_with_mask"):
-        found = tf.compat.v2.where(tf.convert_to_tensor(x))
-        keys = tf.raw_ops.RandomUniform(shape=tf.shape(found)[:1], dtype=tf.float32, seed=seed, seed2=seed2)
-        y, mask = _first(found, keys, count or tf.shape(found)[0])
-        y.set_shape([count or None, found.shape[1]])
+        places = tf.compat.v2.where(tf.convert_to_tensor(x))
+        keys = tf.raw_ops.RandomUniform(shape=tf.shape(places)[:1], dtype=tf.float32, seed=seed, seed2=seed2)
+        y, mask = _first(places, keys, count or tf.shape(places)[0])
+        y.set_shape([count or None, places.shape[1]])
         mask.set_shape([count or None])
         return y, mask
 
@@ -58,14 +58,14 @@ def stateless_random_choice_with_mask(
         y and mask, as random_choice_with_mask.
     """
     with tf.name_scope(name or "stateless_random_choice_with_mask"):
-        found = tf.compat.v2.where(tf.convert_to_tensor(x))
-        pair = tf.stack([tf.reshape(tf.cast(each, tf.int64), []) for each in (seed, offset)])
-        keys = tf.random.stateless_uniform(tf.shape(found)[:1], pair)
-        return _first(found, keys, tf.reshape(tf.cast(count, tf.int32), []))
+        places = tf.compat.v2.where(tf.convert_to_tensor(x))
+        pair = tf.stack([tf.reshape(tf.cast(number, tf.int64), []) for number in (seed, offset)])
+        keys = tf.random.stateless_uniform(tf.shape(places)[:1], pair)
+        return _first(places, keys, tf.reshape(tf.cast(count, tf.int32), []))
 
 
-def _first(found: Tensor, keys: Tensor, count: int | Tensor) -> tuple[Tensor, Tensor]:
-    chosen = tf.gather(found, tf.argsort(keys)[:count])
+def _first(places: Tensor, keys: Tensor, count: int | Tensor) -> tuple[Tensor, Tensor]:
+    chosen = tf.gather(places, tf.argsort(keys)[:count])
     number = tf.shape(chosen)[0]
     y = tf.pad(tf.cast(chosen, tf.int32), [[0, count - number], [0, 0]])
     return y, tf.range(count) < number

@@ -30,11 +30,11 @@ def over_steps(
 
     def masked(before: tuple[Tensor, ...], now: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
         number, x_t = now
-        made = step(before[:kept], x_t)
+        after = step(before[:kept], x_t)
         if seq_length is None:
-            return made
+            return after
         lives = tf.cast(tf.expand_dims(number < tf.cast(seq_length, tf.int32), 1), x_t.dtype)
-        return tuple(lives * new + (1 - lives) * old for new, old in zip(made[:kept], before)) + made[kept:]
+        return tuple(lives * new + (1 - lives) * old for new, old in zip(after[:kept], before)) + after[kept:]
 
     numbers = tf.range(tf.shape(x)[0])
     start = first + (tf.zeros_like(first[0]),) * gates

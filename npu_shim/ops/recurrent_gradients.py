@@ -239,8 +239,8 @@ def _joined(gate_order: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
 
 def _in_order(direction: str, *sequences: Tensor) -> list[Tensor]:
     """Return sequences in the order in which the forward operator went through them; or back from it."""
-    tensors = [tf.convert_to_tensor(each) for each in sequences]
-    return [tf.reverse(each, [0]) for each in tensors] if direction == "REDIRECTIONAL" else tensors
+    tensors = [tf.convert_to_tensor(sequence) for sequence in sequences]
+    return [tf.reverse(sequence, [0]) for sequence in tensors] if direction == "REDIRECTIONAL" else tensors
 
 
 def _shifted(first: Tensor, states: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ def stateless_dropout(
     """
     x = tf.convert_to_tensor(x)
     with tf.name_scope(name or "stateless_dropout"):
-        pair = tf.stack([tf.reshape(tf.cast(each, tf.int64), []) for each in (seed, offset)])
+        pair = tf.stack([tf.reshape(tf.cast(number, tf.int64), []) for number in (seed, offset)])
         rate = tf.reshape(tf.cast(p, tf.float32), [])
         kept = tf.random.stateless_uniform(noise_shape, pair) >= rate
         scaled = x / tf.cast(1 - rate, x.dtype)

@@ -38,7 +38,7 @@ def tabulate_fusion_se_a(
     with tf.name_scope(name or "tabulate_fusion_se_a"):
         em = tf.convert_to_tensor(em)
         dtype = tf.float32 if em.dtype == tf.float16 else em.dtype  # float16 does not have all numbers of intervals
-        table, info, matrix = (tf.cast(each, dtype) for each in (table, table_info, em))
+        table, info, matrix = (tf.cast(tensor, dtype) for tensor in (table, table_info, em))
         x = tf.reshape(tf.cast(em_x, dtype), tf.shape(em)[:2])
         begin, middle, end, fine, coarse, _ = tf.unstack(info, 6)
         inside = tf.clip_by_value(x, begin, end)

@@ -95,11 +95,11 @@ class NPUDistributedOptimizer(WrappingOptimizer):
     def compute_gradients(self, *args: object, **kwargs: object) -> list[GradientAndVariable]:
         """Return the wrapped optimizer's gradients, averaged over all ranks."""
         pairs = self._opt.compute_gradients(*args, **kwargs)
-        size, found = world_size(), sum(gradient is not None for gradient, _ in pairs)
-        if self._is_weight_update_sharding and found < size:
+        size, count = world_size(), sum(gradient is not None for gradient, _ in pairs)
+        if self._is_weight_update_sharding and count < size:
             raise ValueError(
                 f"is_weight_update_sharding=True needs a gradient for each of {size} ranks, and there are "
-                f"{found}. Remove the argument."
+                f"{count}. Remove the argument."
             )
         return average_gradients(pairs) if size > 1 else pairs
 

@@ -117,13 +117,13 @@ def messages(tensors: Sequence[Tensor], group: str) -> list[list[int]]:
         tensors: the gradients, in their order.
         group: name of the group.
     """
-    found: list[list[int]] = []
+    members: list[list[int]] = []
     for bucket in gradient_buckets.buckets([_size_bytes(tensor) for tensor in tensors], group):
         by_type: dict[DType, list[int]] = {}
         for index in bucket:
             by_type.setdefault(tensors[index].dtype.base_dtype, []).append(index)
-        found += by_type.values()
-    return found
+        members += by_type.values()
+    return members
 
 
 def _size_bytes(tensor: Tensor) -> int:
@@ -226,9 +226,9 @@ def mark_averaged(variables: Iterable[Variable], is_averaged: bool) -> None:
 
 def take_averaged(variables: Sequence[Variable]) -> bool:
     """Return True if the last gradients of all these variables are averages, and forget it."""
-    found = [variable for variable in variables if getattr(variable, _IS_AVERAGED, False)]
-    mark_averaged(found, False)
-    return 0 < len(found) == len(variables)
+    averaged = [variable for variable in variables if getattr(variable, _IS_AVERAGED, False)]
+    mark_averaged(averaged, False)
+    return 0 < len(averaged) == len(variables)
 
 
 def strategy_reduces() -> bool:

@@ -84,15 +84,15 @@ def _is_shared(op: Operation) -> bool:
 
 def _step_ops(train_op: Operation) -> frozenset[Operation]:
     """Return the ops that one step executes, except the shared ones."""
-    found: set[Operation] = set()
+    ops: set[Operation] = set()
     stack = [train_op]
     while stack:
         op = stack.pop()
-        if op in found or _is_shared(op):
+        if op in ops or _is_shared(op):
             continue
-        found.add(op)
+        ops.add(op)
         stack += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-    return frozenset(found)
+    return frozenset(ops)
 
 
 def _loop(train_op: Operation, copied: frozenset[Operation], in_one_thread: bool) -> tuple[Operation, Tensor]:

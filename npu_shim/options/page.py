@@ -41,7 +41,7 @@ def markdown() -> str:
 
 def paragraph(row: Option) -> str:
     """Return everything about one option, one fact per line."""
-    found = [
+    facts = [
         ("what", row.doc),
         ("type", kind(row)),
         ("allowed", row.allowed.text),
@@ -58,7 +58,7 @@ def paragraph(row: Option) -> str:
         ("use instead", row.replacement or ""),
         ("since", row.since),
     ]
-    return "\n".join([row.name] + [f"  {what}: {text}" for what, text in found if text])
+    return "\n".join([row.name] + [f"  {what}: {text}" for what, text in facts if text])
 
 
 def record(row: Option) -> dict[str, object]:
@@ -122,15 +122,15 @@ def default_text(value: object) -> str:
 
 def places(row: Option) -> list[str]:
     """Return the ways to set an option."""
-    found = []
+    ways = []
     if row.name in KEYS:
-        found.append(f'parameter_map["{row.name}"].{row.field}')
+        ways.append(f'parameter_map["{row.name}"].{row.field}')
     if row.arg is not None:
         default = "required" if row.estimator is REQUIRED else repr(row.estimator)
-        found.append(f"{row.holder or 'NPURunConfig'}({row.arg}={default})")
+        ways.append(f"{row.holder or 'NPURunConfig'}({row.arg}={default})")
     if row.tf2_path is not None:
-        found.append(f"global_options().{row.tf2_path}")
-    return found
+        ways.append(f"global_options().{row.tf2_path}")
+    return ways
 
 
 def _line(row: Option) -> str:

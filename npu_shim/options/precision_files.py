@@ -74,9 +74,9 @@ def check_dtypes(path: str) -> None:
             continue
         where = f"customize_dtypes={path!r}, line {number}"
         typed = _TYPED.match(line)
-        found = typed or _NAMED.match(line)
-        types = found and _DTYPES.match(found.group("rest").replace(" ", ""))
-        if not found or not types:
+        match = typed or _NAMED.match(line)
+        types = match and _DTYPES.match(match.group("rest").replace(" ", ""))
+        if not match or not types:
             raise ValueError(
                 f"{where}: {line!r} is not allowed: it must be NAME::InputDtype:T,...,OutputDtype:T,... "
                 "for one operator, or OpType::TYPE:InputDtype:T,...,OutputDtype:T,... for all of a type."

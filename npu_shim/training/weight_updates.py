@@ -34,13 +34,13 @@ class WeightUpdater:
     """
 
     def __init__(self, variables: Iterable[Variable] | None = None) -> None:
-        found = list(tf_api.v1.global_variables() if variables is None else variables)
-        if not found:
+        updated = list(tf_api.v1.global_variables() if variables is None else variables)
+        if not updated:
             raise ValueError("the graph has no variables to update. Make the WeightUpdater after the model")
-        with found[0].graph.as_default(), tf_api.v1.name_scope("npu_shim_weight_updates"):
-            given = [tf_api.v1.placeholder(each.dtype.base_dtype, each.shape) for each in found]
-            assigned = [tf_api.v1.assign(each, value).op for each, value in zip(found, given)]
-        self._updates = {each.op.name: update for each, *update in zip(found, given, assigned)}
+        with updated[0].graph.as_default(), tf_api.v1.name_scope("npu_shim_weight_updates"):
+            given = [tf_api.v1.placeholder(variable.dtype.base_dtype, variable.shape) for variable in updated]
+            assigned = [tf_api.v1.assign(variable, value).op for variable, value in zip(updated, given)]
+        self._updates = {variable.op.name: update for variable, *update in zip(updated, given, assigned)}
 
     def update(self, session: Session, values: Mapping[str, np.ndarray]) -> None:
         """Assign values in one run: all of them, or none if one does not fit.

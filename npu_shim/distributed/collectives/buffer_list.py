@@ -34,14 +34,14 @@ class BufferList:
             return []
         index = bisect.bisect_right(self._offsets, begin) - 1
         first = begin - self._offsets[index]
-        found = [self._arrays[index][first : first + end - begin]]
-        offset = begin + found[0].size
+        views = [self._arrays[index][first : first + end - begin]]
+        offset = begin + views[0].size
         while offset < end:
             index += 1
             array = self._arrays[index]
-            found.append(array if array.size <= end - offset else array[: end - offset])
+            views.append(array if array.size <= end - offset else array[: end - offset])
             offset += array.size
-        return found
+        return views
 
     def read(self, begin: int, end: int, target: np.ndarray) -> None:
         """Copy the elements from begin to end into an array of that length."""

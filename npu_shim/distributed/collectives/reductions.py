@@ -52,7 +52,7 @@ class Combiner:
         if self._half is None:
             self.finish(partial, inputs, out)
             return
-        for block, total in self._totals(partial, inputs, len(out)):
+        for block, total in self._reduced_blocks(partial, inputs, len(out)):
             out[block] = total
 
     def finish(self, partial: np.ndarray | None, inputs: Sequence[np.ndarray], out: np.ndarray) -> None:
@@ -60,10 +60,10 @@ class Combiner:
         if self._half is None:
             _directly(self._function, inputs if partial is None else [partial, *inputs], out)
             return
-        for block, total in self._totals(partial, inputs, len(out)):
+        for block, total in self._reduced_blocks(partial, inputs, len(out)):
             out[block] = self._half.narrow(total)
 
-    def _totals(
+    def _reduced_blocks(
         self, partial: np.ndarray | None, inputs: Sequence[np.ndarray], count: int
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield slices of the arrays, and their reduction in float32."""

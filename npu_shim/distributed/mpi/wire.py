@@ -212,10 +212,10 @@ class Wire:
         """Take in the messages that have arrived."""
         with self._lock:
             while True:
-                found = self._control.improbe()
-                if found is None:
+                message = self._control.improbe()
+                if message is None:
                     return
-                self._deliver(*found.recv())
+                self._deliver(*message.recv())
 
     def _deliver(self, kind: str, *body: Value) -> None:
         if kind == "offer":
@@ -267,7 +267,7 @@ class Wire:
             The answer of each leader; None if there is none.
         """
         with self._lock:
-            numbers = [self._next_question + each for each in range(len(members))]
+            numbers = [self._next_question + offset for offset in range(len(members))]
             self._next_question += len(members)
         for number, ranks in zip(numbers, members):
             self.post([ranks[0]], "ask", self.rank, number, group, token, list(ranks))

@@ -66,15 +66,15 @@ def gather(hosts: Sequence[Host], path: str, starter: str) -> tuple[Sequence[Hos
     else:
         mpirun = find_mpirun()
         command = mpirun_command(mpirun, [host.name for host in hosts], run([mpirun, "--version"]), script)
-    found = read_output(run(command))
-    hosts = hosts or [Host(name, None) for name in found]
-    if len(found) != len(hosts):
+    answers = read_output(run(command))
+    hosts = hosts or [Host(name, None) for name in answers]
+    if len(answers) != len(hosts):
         raise ValueError(
-            f"{counted(len(found), 'host')} answered ({', '.join(found)}), but {len(hosts)} are named "
+            f"{counted(len(answers), 'host')} answered ({', '.join(answers)}), but {len(hosts)} are named "
             f"({', '.join(host.name for host in hosts)}). Name each host once."
         )
-    by_name = all(host.name in found for host in hosts)  # else by number: a host may have other names
-    texts = {host.name: found[host.name] if by_name else text for host, text in zip(hosts, found.values())}
+    by_name = all(host.name in answers for host in hosts)  # else by number: a host may have other names
+    texts = {host.name: answers[host.name] if by_name else text for host, text in zip(hosts, answers.values())}
     return hosts, {name: text for name, text in texts.items() if text}
 
 
@@ -84,10 +84,10 @@ def expand_nodes(text: str) -> tuple[str, ...]:
     Raises:
         ValueError: it is no such list.
     """
-    found: list[str] = []
+    nodes: list[str] = []
     for part in re.split(r",(?![^\[]*\])", text):
-        found += _expand(part.strip(), text)
-    return tuple(found)
+        nodes += _expand(part.strip(), text)
+    return tuple(nodes)
 
 
 def srun_command(hosts: int, script: Sequence[str]) -> list[str]:
@@ -101,8 +101,8 @@ def find_mpirun() -> str:
     Raises:
         ValueError: there is none.
     """
-    found = os.path.join(os.path.dirname(sys.executable), "mpirun")
-    path = found if os.access(found, os.X_OK) else shutil.which("mpirun")
+    beside_python = os.path.join(os.path.dirname(sys.executable), "mpirun")
+    path = beside_python if os.access(beside_python, os.X_OK) else shutil.which("mpirun")
     if path is None:
         raise ValueError(
             "there is no mpirun, which starts processes on several hosts. Install it on each host with pip install "
@@ -177,18 +177,18 @@ def read_output(output: str) -> dict[str, str]:
     Raises:
         ValueError: it has no host, or a damaged line.
     """
-    found: list[tuple[int, str, str]] = []
+    answers: list[tuple[int, str, str]] = []
     for line in output.splitlines():
         if _MARK not in line:
             continue
         fields = line[line.index(_MARK) :].split(" ")
         try:
-            found.append((int(fields[1]), fields[2], base64.b64decode(fields[3], validate=True).decode("utf-8")))
+            answers.append((int(fields[1]), fields[2], base64.b64decode(fields[3], validate=True).decode("utf-8")))
         except (IndexError, ValueError, binascii.Error):
             raise ValueError(f"a host printed {line[:60]!r}, which is damaged. Run the command again.") from None
-    if not found:
+    if not answers:
         raise ValueError("no host printed its name. Run the command again, or pass each host's file.")
-    return {name: text for _, name, text in sorted(found)}
+    return {name: text for _, name, text in sorted(answers)}
 
 
 def _expand(part: str, text: str) -> list[str]:
@@ -197,15 +197,15 @@ def _expand(part: str, text: str) -> list[str]:
         if not part or "[" in part or "]" in part:
             raise ValueError(f"SLURM_JOB_NODELIST={text!r} is no list of nodes, such as node[01-04,7].")
         return [part]
-    found: list[str] = []
+    nodes: list[str] = []
     for one in match.group("inside").split(","):
         first, _, last = one.partition("-")
         if not first.isdigit() or not (last or first).isdigit():
             raise ValueError(f"SLURM_JOB_NODELIST={text!r} is no list of nodes, such as node[01-04,7].")
         for number in range(int(first), int(last or first) + 1):
             for rest in _expand(match.group("after"), text) if match.group("after") else [""]:
-                found.append(f"{match.group('before')}{number:0{len(first)}d}{rest}")
-    return found
+                nodes.append(f"{match.group('before')}{number:0{len(first)}d}{rest}")
+    return nodes
 
 
 def _shown(command: Sequence[str]) -> str:

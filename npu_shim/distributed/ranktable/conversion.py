@@ -69,13 +69,13 @@ def convert(table: RankTable, target: str) -> tuple[RankTable, tuple[str, ...]]:
             f"a {_form(table)} does not have. Make a new table from each host's /etc/hccl_rootinfo.json: npu-shim "
             "ranktable make --product A5 --hosts HOST:COUNT,... --rootinfo HOST=FILE."
         )
-    made = table
+    converted = table
     if dialect != table.dialect:
-        made = {SERVER_LIST: _to_server_list, LAB: _to_lab, POD: _to_pods}[dialect](table)
-    if version not in (None, made.version):
-        made = _to_version(made, version)
-    to_json(made)  # raises ValueError if the dialect cannot represent the ranks
-    return made, _dropped_keys(table, made)
+        converted = {SERVER_LIST: _to_server_list, LAB: _to_lab, POD: _to_pods}[dialect](table)
+    if version not in (None, converted.version):
+        converted = _to_version(converted, version)
+    to_json(converted)  # raises ValueError if the dialect cannot represent the ranks
+    return converted, _dropped_keys(table, converted)
 
 
 def _form(table: RankTable) -> str:
@@ -142,10 +142,10 @@ def _to_pods(table: RankTable) -> RankTable:
 
 def _by_server(table: RankTable) -> tuple[Server, ...]:
     """Return each server once, without the keys of the table's own dialect."""
-    found: dict[str, list[Device]] = {}
+    devices_by_server: dict[str, list[Device]] = {}
     for server in table.servers:
-        found.setdefault(server.server_id, []).extend(map(_without_layers, server.devices))
-    return tuple(Server(server_id, tuple(devices)) for server_id, devices in found.items())
+        devices_by_server.setdefault(server.server_id, []).extend(map(_without_layers, server.devices))
+    return tuple(Server(server_id, tuple(devices)) for server_id, devices in devices_by_server.items())
 
 
 def _without_layers(device: Device) -> Device:
@@ -156,15 +156,15 @@ def _without_layers(device: Device) -> Device:
     return Device(device.rank, device.device_id, extras=ports)
 
 
-def _dropped_keys(table: RankTable, made: RankTable) -> tuple[str, ...]:
+def _dropped_keys(table: RankTable, converted: RankTable) -> tuple[str, ...]:
     """Return the keys of a table that its converted form does not have."""
-    kept, had = _keys(to_json(made)), _keys(to_json(table))
+    kept, had = _keys(to_json(converted)), _keys(to_json(table))
     return tuple(key for key in had if key not in kept and key not in _STRUCTURE_KEYS)
 
 
 def _keys(value: object) -> dict[str, None]:
     """Return all keys of all objects, in order of appearance."""
-    found: dict[str, None] = {}
+    inner_keys: dict[str, None] = {}
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        found.update(_keys(one))
-    return {**(dict.fromkeys(value) if isinstance(value, dict) else {}), **found}
+        inner_keys.update(_keys(one))
+    return {**(dict.fromkeys(value) if isinstance(value, dict) else {}), **inner_keys}

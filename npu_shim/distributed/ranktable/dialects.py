@@ -122,7 +122,7 @@ def _group_list(data: fields.JsonObject, reading: fields.Reading, common: fields
 
 def _lab(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Reading) -> tuple[Server, ...]:
     """Read one instance per rank."""
-    found: dict[str, list[Device]] = {}
+    devices_by_server: dict[str, list[Device]] = {}
     for path, instance in instances:
         devices = fields.objects(instance, "devices", path, reading)
         if len(devices) != 1:
@@ -137,8 +137,8 @@ def _lab(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Rea
         for key in sorted(set(instance) - {"devices", "rank_id", "server_id"}):
             reading.report(f"{path}.{key}", "is not a key of an instance", "It is ignored; remove it", WARNING)
         fields.add_paths(reading, server_id, f"{path}.server_id", [(device, devices[0][0], f"{path}.rank_id")])
-        found.setdefault(server_id, []).append(device)
-    return tuple(Server(server_id, tuple(devices)) for server_id, devices in found.items())
+        devices_by_server.setdefault(server_id, []).append(device)
+    return tuple(Server(server_id, tuple(devices)) for server_id, devices in devices_by_server.items())
 
 
 def _pods(instances: Sequence[tuple[str, fields.JsonObject]], reading: fields.Reading) -> tuple[Server, ...]:

@@ -53,15 +53,15 @@ def objects(
     entry: JsonObject, key: str, path: str, reading: Reading, may_be_empty: bool = False
 ) -> list[tuple[str, JsonObject]]:
     """Return the objects of a list, each with its path."""
-    found = required_value(entry, key, path, reading)
-    if not isinstance(found, list) or not (found or may_be_empty):
-        reading.report(f"{path}.{key}", f"is {describe(found)}", "Write a list of at least one object: [{ ... }]")
+    entries = required_value(entry, key, path, reading)
+    if not isinstance(entries, list) or not (entries or may_be_empty):
+        reading.report(f"{path}.{key}", f"is {describe(entries)}", "Write a list of at least one object: [{ ... }]")
         raise Incomplete
-    for at, one in enumerate(found):
+    for at, one in enumerate(entries):
         if not isinstance(one, dict):
             reading.report(f"{path}.{key}[{at}]", f"is {describe(one)}", "Write an object: { ... }")
             raise Incomplete
-    return [(f"{path}.{key}[{at}]", one) for at, one in enumerate(found)]
+    return [(f"{path}.{key}[{at}]", one) for at, one in enumerate(entries)]
 
 
 def optional_text(entry: JsonObject, key: str, path: str, reading: Reading) -> str | None:
@@ -71,20 +71,20 @@ def optional_text(entry: JsonObject, key: str, path: str, reading: Reading) -> s
 
 def text(entry: JsonObject, key: str, path: str, reading: Reading, may_be_empty: bool = False) -> str:
     """Return a string, or an integer as a string."""
-    found = required_value(entry, key, path, reading)
-    if isinstance(found, bool) or not isinstance(found, (str, int)) or (found == "" and not may_be_empty):
-        reading.report(f"{path}.{key}", f"is {describe(found)}", 'Write a string: "..."')
+    value = required_value(entry, key, path, reading)
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or (value == "" and not may_be_empty):
+        reading.report(f"{path}.{key}", f"is {describe(value)}", 'Write a string: "..."')
         raise Incomplete
-    return str(found)
+    return str(value)
 
 
 def number(entry: JsonObject, key: str, path: str, reading: Reading) -> int:
     """Return an integer of at least 0, which may be a string."""
-    found = text(entry, key, path, reading).strip()
-    if not _DIGITS.match(found):
-        reading.report(f"{path}.{key}", f"is {found[:40]!r}", 'Write an integer of at least 0, such as "0"')
+    digits = text(entry, key, path, reading).strip()
+    if not _DIGITS.match(digits):
+        reading.report(f"{path}.{key}", f"is {digits[:40]!r}", 'Write an integer of at least 0, such as "0"')
         raise Incomplete
-    return int(found)
+    return int(digits)
 
 
 def count(

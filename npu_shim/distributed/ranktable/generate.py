@@ -102,24 +102,24 @@ def read_hccn(text: str, name: str) -> dict[int, str]:
     Raises:
         ValueError: the file has no address, or two for one device.
     """
-    found: dict[int, str] = {}
+    addresses: dict[int, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         match = _ADDRESS.match(line)
         if match is None:
             continue
         device = int(match.group(1))
-        if device in found and found[device] != match.group(2):
+        if device in addresses and addresses[device] != match.group(2):
             raise ValueError(
-                f"{name}, line {number}: address_{device} is {match.group(2)}, but {found[device]} in an earlier "
+                f"{name}, line {number}: address_{device} is {match.group(2)}, but {addresses[device]} in an earlier "
                 "line. Keep the one that hccn_tool shows."
             )
-        found[device] = match.group(2)
-    if not found:
+        addresses[device] = match.group(2)
+    if not addresses:
         raise ValueError(
             f"{name} has no line address_N=..., so the devices of this host are unknown. Set the addresses with "
             "hccn_tool, or give the number of devices: --hosts HOST:8."
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(addresses.items()))
 
 
 def generate(hosts: Sequence[Host], addresses: Mapping[str, Mapping[int, str]]) -> tuple[RankTable, tuple[str, ...]]:
@@ -165,8 +165,8 @@ def generate_rank_list(
     for at, host in enumerate(hosts):
         own = known.get(host.name)
         for number in _device_ids(host, own, "its hccl_rootinfo.json", "--rootinfo"):
-            found = own[number] if own is not None else _placeholder_device(host, at, number)
-            devices.append(replace(found, rank=len(devices)))
+            device = own[number] if own is not None else _placeholder_device(host, at, number)
+            devices.append(replace(device, rank=len(devices)))
     return RankTable(servers_of(devices), RANK_LIST, RANKS), tuple(placeholders)
 
 

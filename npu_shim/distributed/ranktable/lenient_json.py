@@ -46,36 +46,36 @@ def load(text: str) -> tuple[object, tuple[Problem, ...]]:
 
 def _without(pattern: re.Pattern[str], name: str, text: str, what: str, advice: str, problems: list[Problem]) -> str:
     """Return the text with each match replaced by spaces, and report the first one."""
-    found: list[tuple[int, str]] = []
+    matches: list[tuple[int, str]] = []
 
     def blank(match: re.Match[str]) -> str:
         if match.group(name) is None:
             return match.group()
-        found.append((match.start(name), match.group(name)))
+        matches.append((match.start(name), match.group(name)))
         return re.sub(r"[^\n]", " ", match.group())
 
     plain = pattern.sub(blank, text)
-    if found:
-        at, first = found[0]
+    if matches:
+        at, first = matches[0]
         line = text.count("\n", 0, at) + 1
         column = at - (text.rfind("\n", 0, at) + 1) + 1
         shown = f" ({_shorten(first)})" if name == "comment" else ""
-        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        more = f", and {len(matches) - 1} more" if len(matches) > 1 else ""
         problems.append(Problem(_position(line, column), f"is not JSON: it {what}{shown}{more}", advice))
     return plain
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made: dict[str, object] = {}
+    members: dict[str, object] = {}
     for key, value in pairs:
-        if key in made:
+        if key in members:
             raise _Invalid(
-                f"the key {key!r} is given twice in one object, as {_shorten(json.dumps(made[key]))} and "
+                f"the key {key!r} is given twice in one object, as {_shorten(json.dumps(members[key]))} and "
                 f"as {_shorten(json.dumps(value))}",
                 "Keep one of them",
             )
-        made[key] = value
-    return made
+        members[key] = value
+    return members
 
 
 def _constant(name: str) -> float:

@@ -156,8 +156,8 @@ class RankTableError(ValueError):
 
 def extra(extras: Extras, key: str) -> object:
     """Return the value of a key without a field in the model; None if it does not exist."""
-    found: dict[str, str] = dict(extras)
-    return json.loads(found[key]) if key in found else None
+    texts: dict[str, str] = dict(extras)
+    return json.loads(texts[key]) if key in texts else None
 
 
 def counted(number: int, one: str, many: str = "") -> str:

@@ -70,15 +70,15 @@ def _format(table: RankTable) -> str | None:
 
 
 def _version(table: RankTable, product: str) -> Iterator[Problem]:
-    found, wanted = _format(table), _VERSIONS[product]
-    if found in wanted or (found is None and product != ASCEND_A5):
+    version, wanted = _format(table), _VERSIONS[product]
+    if version in wanted or (version is None and product != ASCEND_A5):
         return
     path, has = ("$.version", f"is {table.version!r}") if table.version is not None else ("$", "has no version")
     text = f"{has}, but {product} uses {' or '.join(map(repr, wanted))}"
     if product == ASCEND_A5:
         advice = "HCCL stops with EI0014. Run npu-shim ranktable make --product A5"
     else:
-        stops = "HCCL stops with EI0014. " if found == RANKS else ""
+        stops = "HCCL stops with EI0014. " if version == RANKS else ""
         advice = f"{stops}Run npu-shim ranktable convert --to {SERVERS}"
     yield Problem(path, text, advice, WARNING)
 

@@ -98,26 +98,26 @@ def _address(entry: fields.JsonObject, path: str, reading: fields.Reading) -> Ne
 
 def servers_of(devices: Iterable[Device]) -> tuple[Server, ...]:
     """Return the devices of each server, by rank; a server is an instance of the innermost layer."""
-    found: dict[str, list[Device]] = {}
+    devices_by_server: dict[str, list[Device]] = {}
     occurrences: collections.Counter[tuple[str, int]] = collections.Counter()
     for device in sorted(devices, key=lambda device: device.rank):
         instance = device.layers[0].instance
         occurrences[instance, device.device_id] += 1
         which = occurrences[instance, device.device_id]
-        found.setdefault(instance if which == 1 else f"{instance}#{which}", []).append(device)
-    return tuple(Server(name, tuple(members)) for name, members in found.items())
+        devices_by_server.setdefault(instance if which == 1 else f"{instance}#{which}", []).append(device)
+    return tuple(Server(name, tuple(members)) for name, members in devices_by_server.items())
 
 
 def _integer(entry: fields.JsonObject, key: str, path: str, reading: fields.Reading) -> int:
-    found = fields.number(entry, key, path, reading)
+    number = fields.number(entry, key, path, reading)
     _integer_type(entry, key, path, reading)
-    return found
+    return number
 
 
 def _string(entry: fields.JsonObject, key: str, path: str, reading: fields.Reading) -> str:
-    found = fields.text(entry, key, path, reading)
+    text = fields.text(entry, key, path, reading)
     _string_type(entry, key, path, reading)
-    return found
+    return text
 
 
 def _integer_type(entry: fields.JsonObject, key: str, path: str, reading: fields.Reading) -> None:

@@ -29,8 +29,8 @@ def examine(text: str, product: str | None = None) -> tuple[RankTable | None, tu
     if data is None and syntax:
         return None, syntax
     reading = read_data(data)
-    found = (*reading.problems, *validate(reading, product))
-    return None if errors(found) else reading.table, (*syntax, *found)
+    problems = (*reading.problems, *validate(reading, product))
+    return None if errors(problems) else reading.table, (*syntax, *problems)
 
 
 def parse(text: str, name: str = "rank table") -> RankTable:
@@ -58,8 +58,8 @@ def read(path: str) -> RankTable:
         OSError: the file cannot be read.
         RankTableError: it has no valid rank table.
     """
-    found = os.stat(path)
-    return _read(path, found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev)
+    status = os.stat(path)
+    return _read(path, status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev)
 
 
 @functools.lru_cache(maxsize=4)

@@ -38,13 +38,13 @@ def read_rootinfo(text: str, name: str) -> RootInfo:
     data, syntax = lenient_json.load(text)
     reading = fields.Reading(problems=list(syntax))
     try:
-        found = None if data is None and syntax else _content(data, reading)
+        info = None if data is None and syntax else _content(data, reading)
     except fields.Incomplete:
-        found = None  # the problem has been reported
+        info = None  # the problem has been reported
     wrong = errors(reading.problems)
-    if found is None or wrong:
+    if info is None or wrong:
         raise RankTableError(name, wrong)
-    return found
+    return info
 
 
 def read_root_devices(text: str, name: str) -> dict[int, Device]:
@@ -64,11 +64,11 @@ def _content(data: object, reading: fields.Reading) -> RootInfo:
 
 
 def _devices(data: fields.JsonObject, reading: fields.Reading) -> dict[int, Device]:
-    found: dict[int, Device] = {}
+    devices: dict[int, Device] = {}
     for at, (path, entry) in enumerate(fields.objects(data, "rank_list", "$", reading)):
         device = rank_list.read_device(entry, path, reading, rank=at)
-        if device.device_id in found:
+        if device.device_id in devices:
             text = f"device {device.device_id} is given twice"
             reading.report(f"{path}.device_id", text, "Name each device of the host once")
-        found[device.device_id] = device
-    return found
+        devices[device.device_id] = device
+    return devices

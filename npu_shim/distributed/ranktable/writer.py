@@ -46,10 +46,10 @@ def to_json(table: RankTable) -> JsonObject:
     Raises:
         ValueError: the dialect is ``pod``, and the ranks do not follow the order of the file.
     """
-    made: JsonObject = {} if table.version is None else {"version": table.version}
-    made["status"] = table.status
+    data: JsonObject = {} if table.version is None else {"version": table.version}
+    data["status"] = table.status
     if table.dialect == SERVER_LIST:
-        made.update(
+        data.update(
             server_count=str(len(table.servers)),
             server_list=[
                 {
@@ -61,15 +61,15 @@ def to_json(table: RankTable) -> JsonObject:
             ],
         )
         if table.super_pods:
-            made["super_pod_list"] = [
+            data["super_pod_list"] = [
                 {"super_pod_id": pod.super_pod_id, "server_list": [{"server_id": one} for one in pod.server_ids]}
                 for pod in table.super_pods
             ]
     elif table.dialect == RANK_LIST:
-        made.update(rank_count=table.size, rank_list=[_rank(device) for _, device in table.placements()])
+        data.update(rank_count=table.size, rank_list=[_rank(device) for _, device in table.placements()])
     else:
-        made.update(group_count="1", group_list=[_lab(table) if table.dialect == LAB else _pods(table)])
-    return {**made, **_values(table.extras)}
+        data.update(group_count="1", group_list=[_lab(table) if table.dialect == LAB else _pods(table)])
+    return {**data, **_values(table.extras)}
 
 
 def _lab(table: RankTable) -> JsonObject:
@@ -94,9 +94,9 @@ def _pods(table: RankTable) -> JsonObject:
             f"the dialect {POD!r} has no rank ids and numbers the ranks in file order, but here they are "
             f"{', '.join(map(str, ranks))}. Use the dialect {SERVER_LIST!r} or {LAB!r}."
         )
-    made: JsonObject = {} if table.group_name is None else {"group_name": table.group_name}
-    made.update(device_count=str(table.size), instance_count=str(len(table.servers)), **_values(table.group_extras))
-    made["instance_list"] = [
+    group: JsonObject = {} if table.group_name is None else {"group_name": table.group_name}
+    group.update(device_count=str(table.size), instance_count=str(len(table.servers)), **_values(table.group_extras))
+    group["instance_list"] = [
         {
             **({} if server.pod_name is None else {"pod_name": server.pod_name}),
             "server_id": server.server_id,
@@ -105,32 +105,32 @@ def _pods(table: RankTable) -> JsonObject:
         }
         for server in table.servers
     ]
-    return made
+    return group
 
 
 def _device(device: Device) -> JsonObject:
-    made: JsonObject = {"device_id": str(device.device_id)}
+    entry: JsonObject = {"device_id": str(device.device_id)}
     if device.super_device_id is not None:
-        made["super_device_id"] = device.super_device_id
+        entry["super_device_id"] = device.super_device_id
     if device.device_ip is not None:
-        made["device_ip"] = device.device_ip
-    return {**made, **_values(device.extras)}
+        entry["device_ip"] = device.device_ip
+    return {**entry, **_values(device.extras)}
 
 
 def _rank(device: Device) -> JsonObject:
-    made: JsonObject = {"rank_id": device.rank, "device_id": device.device_id, "local_id": device.local_id}
-    return {**made, **_values(device.extras), "level_list": [_layer(layer) for layer in device.layers]}
+    entry: JsonObject = {"rank_id": device.rank, "device_id": device.device_id, "local_id": device.local_id}
+    return {**entry, **_values(device.extras), "level_list": [_layer(layer) for layer in device.layers]}
 
 
 def _layer(layer: NetLayer) -> JsonObject:
-    made: JsonObject = {"net_layer": layer.number, "net_instance_id": layer.instance}
+    entry: JsonObject = {"net_layer": layer.number, "net_instance_id": layer.instance}
     if layer.net_type is not None:
-        made["net_type"] = layer.net_type
+        entry["net_type"] = layer.net_type
     addresses = [
         {"addr_type": one.kind, "addr": one.address, "ports": list(one.ports), **_values(one.extras)}
         for one in layer.addresses
     ]
-    return {**made, **_values(layer.extras), "rank_addr_list": addresses}
+    return {**entry, **_values(layer.extras), "rank_addr_list": addresses}
 
 
 def _values(extras: Extras) -> JsonObject:

@@ -38,11 +38,11 @@ def clean_up(directory: str) -> None:
 
     It holds the lock of rank 0 meanwhile, so that no new run of the job can start.
     """
-    found = sorted({lock_path(directory, 0)} | set(glob.glob(os.path.join(glob.escape(directory), "rank_*"))))
+    lock_files = sorted({lock_path(directory, 0)} | set(glob.glob(os.path.join(glob.escape(directory), "rank_*"))))
     acquired: dict[str, int] = {}
     try:
-        for path in found:
-            fd = _acquire(path, _RETRY_FOR_S if path == found[0] else 0)
+        for path in lock_files:
+            fd = _acquire(path, _RETRY_FOR_S if path == lock_files[0] else 0)
             if fd is None:
                 return
             acquired[path] = fd
@@ -50,7 +50,7 @@ def clean_up(directory: str) -> None:
             unlink(path)
     finally:
         for path, fd in acquired.items():
-            rank_lock.release_stale(fd, path, remove=len(acquired) == len(found) or os.fstat(fd).st_size == 0)
+            rank_lock.release_stale(fd, path, remove=len(acquired) == len(lock_files) or os.fstat(fd).st_size == 0)
     try:
         os.rmdir(directory)
     except OSError:  # a rank has joined again, or cleans up as well

@@ -83,11 +83,11 @@ def find_holder(path: str) -> Holder | None:
     try:
         if not _is_locked(fd):
             return None
-        found = _RECORD.match(os.pread(fd, 4096, 0))
-        if found is None:
+        record = _RECORD.match(os.pread(fd, 4096, 0))
+        if record is None:
             return None
-        name = found.group(3)
-        return Holder(int(found.group(1), 16), int(found.group(2)), None if name is None else name.decode())
+        name = record.group(3)
+        return Holder(int(record.group(1), 16), int(record.group(2)), None if name is None else name.decode())
     finally:
         os.close(fd)
 
@@ -126,10 +126,10 @@ def _acquire(path: str) -> int:
                 return fd
             os.close(fd)  # removed between open and lock
             continue
-        found = _RECORD.match(os.pread(fd, 4096, 0))
+        record = _RECORD.match(os.pread(fd, 4096, 0))
         os.close(fd)
         if time.monotonic() > give_up:
-            raise RankTaken(f"process {int(found.group(2)) if found else '?'} holds {path}")
+            raise RankTaken(f"process {int(record.group(2)) if record else '?'} holds {path}")
         time.sleep(_RETRY_S)
 
 

@@ -86,7 +86,7 @@ class Scheduler:
             self._fail(error, pending)
             raise
         finally:
-            self._finish(pending)
+            self._release_entry(pending)
 
     # ---- announcing
 
@@ -109,7 +109,7 @@ class Scheduler:
         self.announcements.announce(pending)
         return pending
 
-    def _finish(self, pending: PendingCollective) -> None:
+    def _release_entry(self, pending: PendingCollective) -> None:
         self.announcements.withdraw(pending)
         with self._lock:
             del self._pending[pending.token]

@@ -94,13 +94,13 @@ class Segment:
         """Create a segment; reserve() allocates its memory."""
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         os.ftruncate(fd, layout.total_bytes)
-        made = cls(fd, layout)
-        made._unreserved = fd
+        segment = cls(fd, layout)
+        segment._unreserved = fd
         for word, value in ((_VERSION, VERSION), (_SIZE, layout.size), (_CHUNK, layout.chunk_bytes)):
-            made.words[word] = value
+            segment.words[word] = value
         fence()
-        made.words[_MAGIC] = MAGIC
-        return made
+        segment.words[_MAGIC] = MAGIC
+        return segment
 
     @classmethod
     def open(cls, path: str) -> Segment:

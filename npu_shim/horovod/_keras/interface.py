@@ -78,10 +78,10 @@ def PartialDistributedOptimizer(
         local_layers: a Keras layer, or several.
         **kwargs: as for DistributedOptimizer.
     """
-    made = DistributedOptimizer(optimizer, *args, **kwargs)
+    distributed = DistributedOptimizer(optimizer, *args, **kwargs)
     for variable in local_variables(local_layers):
-        made.register_local_var(variable)
-    return made
+        distributed.register_local_var(variable)
+    return distributed
 
 
 def load_model(
@@ -106,7 +106,9 @@ def load_model(
     def wrapped(cls: type) -> Callable[..., Optimizer]:
         return lambda **kwargs: DistributedOptimizer(cls(**kwargs), compression=compression)
 
-    known = [each for each in _subclasses(parent) if not getattr(each, "is_horovod", False)]
+    known = [
+        optimizer_class for optimizer_class in _subclasses(parent) if not getattr(optimizer_class, "is_horovod", False)
+    ]
     objects: dict[str, object] = {}
     for cls in known:
         objects[cls.__name__] = objects[cls.__name__.lower()] = wrapped(cls)
@@ -118,4 +120,4 @@ def load_model(
 def _subclasses(cls: type) -> list[type]:
     """Return the classes that inherit from a class, and these in turn."""
     direct: list[type] = cls.__subclasses__()
-    return direct + [each for sub in direct for each in _subclasses(sub)]
+    return direct + [descendant for sub in direct for descendant in _subclasses(sub)]

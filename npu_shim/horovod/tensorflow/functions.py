@@ -33,7 +33,7 @@ def broadcast_variables(
     Returns:
         In a graph an op that does it; otherwise None.
     """
-    values = broadcast_([_variable(each) for each in variables], root_rank, process_set=process_set)
+    values = broadcast_([_variable(variable) for variable in variables], root_rank, process_set=process_set)
     return None if _executing_eagerly() else tf.group(*values)
 
 

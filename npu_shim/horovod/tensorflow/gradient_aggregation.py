@@ -56,14 +56,14 @@ class LocalGradientAggregation:
 
         def reduced() -> list[Tensor]:
             whole = self._reducer.reduce(sums, [variables[index] for index in present])
-            return [each / tf.cast(self._passes if self._average else 1, each.dtype) for each in whole]
+            return [total / tf.cast(self._passes if self._average else 1, total.dtype) for total in whole]
 
-        results: Result = tf.cond(last, reduced, lambda: [tf.identity(each) for each in sums])
+        results: Result = tf.cond(last, reduced, lambda: [tf.identity(tensor) for tensor in sums])
         results = list(results) if isinstance(results, (list, tuple)) else [results]
         with tf.control_dependencies([] if tf.executing_eagerly() else [counted]):
-            results = [tf.identity(each) for each in results]
-        found = dict(zip(present, results))
-        return [found.get(index) for index in range(len(dense))]
+            results = [tf.identity(tensor) for tensor in results]
+        by_index = dict(zip(present, results))
+        return [by_index.get(index) for index in range(len(dense))]
 
     def apply_gradients(
         self,
@@ -81,8 +81,8 @@ class LocalGradientAggregation:
 
         def done(function: Callable[[], Operation | Tensor | None]) -> Callable[[], Tensor]:
             def run() -> Tensor:
-                made = function()
-                with tf.control_dependencies([] if made is None or tf.executing_eagerly() else [made]):
+                op = function()
+                with tf.control_dependencies([] if op is None or tf.executing_eagerly() else [op]):
                     return tf.constant(True)
 
             return run

@@ -73,8 +73,8 @@ def create_distributed_optimizer(
         "_allreduce": _allreduce,
     }
     members.update(_keras3_members(base) if hasattr(base, "apply") else _keras2_members(base))
-    made: Result = type(base.__name__, (base,), members)
-    return made.from_config(config_of(optimizer))
+    subclass: Result = type(base.__name__, (base,), members)
+    return subclass.from_config(config_of(optimizer))
 
 
 def _allreduce(self: Optimizer, gradients: Iterable[Gradient], variables: Iterable[Variable]) -> list[Gradient]:
@@ -160,6 +160,6 @@ def _new_variable(shape: TensorShape, dtype: DType, name: str) -> Variable:
     if _executing_eagerly() or tf_api.v1.get_default_graph().building_function:
         with tf.init_scope():
             return tf.Variable(tf.zeros(shape, dtype), trainable=False, name=name)
-    made = tf_api.keras_backend().variable(tf.zeros(shape, dtype), dtype.name, name)
+    variable = tf_api.keras_backend().variable(tf.zeros(shape, dtype), dtype.name, name)
     tf_api.keras_backend().get_session()  # initializes it
-    return made
+    return variable

@@ -148,7 +148,7 @@ def broadcast_(
     order = sorted(range(len(variables)), key=lambda index: variables[index].name)
     listed = [variables[index] for index in order]
     full_name = collective_name("Broadcast", name, listed, False)
-    sent = transport.broadcast([tf.convert_to_tensor(each) for each in listed], root_rank, full_name, process_set)
+    sent = transport.broadcast([tf.convert_to_tensor(source) for source in listed], root_rank, full_name, process_set)
     assigned = [variable.assign(value) for variable, value in zip(listed, sent)]
     with tf.control_dependencies([] if _executing_eagerly() else [tf.group(*assigned)]):
         values = dict(zip(order, [tf.identity(value) for value in sent]))

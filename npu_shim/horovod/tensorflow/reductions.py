@@ -187,14 +187,14 @@ def _gathered(
             "tf.convert_to_tensor(slices)."
         )
     names = (None, None) if name is None else (f"{name}_values", f"{name}_indices")
-    values = grouped_allgather([each.values for each in slices], names[0], ignore_name_scope, process_set)
-    indices = grouped_allgather([each.indices for each in slices], names[1], ignore_name_scope, process_set)
+    values = grouped_allgather([gradient.values for gradient in slices], names[0], ignore_name_scope, process_set)
+    indices = grouped_allgather([gradient.indices for gradient in slices], names[1], ignore_name_scope, process_set)
     ranks = len(process_set.ranks)
     return [
         tf.IndexedSlices(
-            rows / tf.cast(ranks, rows.dtype) if op == Average else rows, places, dense_shape=each.dense_shape
+            rows / tf.cast(ranks, rows.dtype) if op == Average else rows, places, dense_shape=gradient.dense_shape
         )
-        for each, rows, places in zip(slices, values, indices)
+        for gradient, rows, places in zip(slices, values, indices)
     ]
 
 

@@ -157,7 +157,7 @@ def _flat(structure: Structure) -> list[Tensor]:
     if isinstance(structure, dict):
         return [part for key in sorted(structure) for part in _flat(structure[key])]
     if isinstance(structure, (list, tuple)):
-        return [part for each in structure for part in _flat(each)]
+        return [part for inner in structure for part in _flat(inner)]
     return [structure]
 
 
@@ -165,13 +165,13 @@ def _packed(structure: Structure, parts: list[Tensor]) -> Structure:
     """Return parts in the form of a structure."""
     remaining = iter(parts)
 
-    def pack(each: Structure) -> Structure:
-        if isinstance(each, dict):
-            packed = {key: pack(each[key]) for key in sorted(each)}
-            return type(each)((key, packed[key]) for key in each)
-        if isinstance(each, (list, tuple)):
-            made = [pack(part) for part in each]
-            return type(each)(*made) if hasattr(each, "_fields") else list(made)
+    def pack(nested: Structure) -> Structure:
+        if isinstance(nested, dict):
+            packed = {key: pack(nested[key]) for key in sorted(nested)}
+            return type(nested)((key, packed[key]) for key in nested)
+        if isinstance(nested, (list, tuple)):
+            members = [pack(part) for part in nested]
+            return type(nested)(*members) if hasattr(nested, "_fields") else list(members)
         return next(remaining)
 
     return pack(structure)

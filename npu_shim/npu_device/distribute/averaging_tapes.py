@@ -57,8 +57,8 @@ def _weighted(gradient: Gradient, weight: Tensor) -> Gradient:
 
 def _averaging(original: Function) -> Function:
     def gradient(tape: GradientTape, target: Structure, sources: Structure, *args: object, **kwargs: object) -> Result:
-        found = original(tape, target, sources, *args, **kwargs)
-        flat = tf.nest.flatten(found)
+        gradients = original(tape, target, sources, *args, **kwargs)
+        flat = tf.nest.flatten(gradients)
         variables = [tf_keras.tensorflow_variable(source) for source in tf.nest.flatten(sources)]
         places = [
             index
@@ -73,7 +73,7 @@ def _averaging(original: Function) -> Function:
         )
         mark_averaged([variables[index] for index in places], not stays)
         if stays or not places:
-            return found
+            return gradients
         for index, average in zip(places, averaged([flat[index] for index in places])):
             flat[index] = average
         return tf.nest.pack_sequence_as(sources, flat)

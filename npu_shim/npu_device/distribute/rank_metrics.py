@@ -95,8 +95,8 @@ class RowsThatCount:
 
 def metric_variables(model: KerasModel) -> list[Variable]:
     """Return the numeric variables of the metrics that exist."""
-    found = tf_keras.metric_variables(model)
-    return [variable for variable in found if variable.dtype.is_floating or variable.dtype.is_integer]
+    variables = tf_keras.metric_variables(model)
+    return [variable for variable in variables if variable.dtype.is_floating or variable.dtype.is_integer]
 
 
 def _numbers(logs: Mapping[str, Value]) -> Numbers:

@@ -37,8 +37,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Delete graphs that the NPU dumped more than once.")
     parser.add_argument("-d", "--dir", required=True, help="folder with the dumped graphs; its subfolders are included")
     folder = parser.parse_args().dir
-    found = [os.path.join(root, name) for root, _, names in os.walk(folder) for name in names if is_dump_graph(name)]
-    remove_duplicate_files(sorted(found))
+    paths = [os.path.join(root, name) for root, _, names in os.walk(folder) for name in names if is_dump_graph(name)]
+    remove_duplicate_files(sorted(paths))
 
 
 if __name__ == "__main__":

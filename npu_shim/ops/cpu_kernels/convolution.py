@@ -129,23 +129,23 @@ def _in_parts(asked: AskedOp, plan: _Plan) -> Tensor:
 def _for_all_channels(asked: AskedOp, axes: int) -> Tensor:
     """Return the filter with zeros for the channels of other groups; itself if there is one group."""
     value, filters = asked.inputs["input"], asked.inputs["filter"]
-    channels, taken, made = tf.shape(value)[-1], tf.shape(filters)[-2], tf.shape(filters)[-1]
+    channels, taken, outputs = tf.shape(value)[-1], tf.shape(filters)[-2], tf.shape(filters)[-1]
     groups = channels // taken
     repeated = tf.tile(filters, tf.stack([*[1] * axes, groups, 1]))
-    of_input, of_output = tf.range(channels) // taken, tf.range(made) // (made // groups)
+    of_input, of_output = tf.range(channels) // taken, tf.range(outputs) // (outputs // groups)
     is_own = tf.equal(of_input[:, tf.newaxis], of_output[tf.newaxis, :])
     return tf.compat.v2.where(is_own, repeated, tf.zeros([], filters.dtype))
 
 
 def _of_groups(asked: AskedOp, plan: _Plan) -> Tensor:
     value, filters = asked.inputs["input"], asked.inputs["filter"]
-    *sizes, taken, made = filters.shape.as_list()
+    *sizes, taken, outputs = filters.shape.as_list()
     if asked.type == "Conv2D" and taken == 1:
-        filters = tf.reshape(filters, [*sizes, plan.groups, made // plan.groups])
+        filters = tf.reshape(filters, [*sizes, plan.groups, outputs // plan.groups])
         return asked.run({"input": value, "filter": filters}, _DEPTHWISE)[0]
     parts = [
-        asked.run({"input": one, "filter": each})[0]
-        for one, each in zip(tf.split(value, plan.groups, -1), tf.split(filters, plan.groups, -1))
+        asked.run({"input": one, "filter": kernel})[0]
+        for one, kernel in zip(tf.split(value, plan.groups, -1), tf.split(filters, plan.groups, -1))
     ]
     return tf.concat(parts, -1)
 
@@ -157,10 +157,10 @@ def _spaced(asked: AskedOp, plan: _Plan) -> Tensor:
         value = tf.identity(value)
         value.set_shape([None] * (axes + 2))
     value = _padded(asked, plan, value, _sizes(filters, range(axes)))
-    common = [math.gcd(*each) for each in zip(plan.strides, plan.dilations)]
+    common = [math.gcd(*pair) for pair in zip(plan.strides, plan.dilations)]
     value = _every(value, common)
-    strides = [each // by for each, by in zip(plan.strides, common)]
-    dilations = [each // by for each, by in zip(plan.dilations, common)]
+    strides = [step // by for step, by in zip(plan.strides, common)]
+    dilations = [step // by for step, by in zip(plan.dilations, common)]
     of_op = [1] * axes
     if max(dilations) == 1:
         of_op = [math.gcd(*strides)] * axes if asked.type == _DEPTHWISE else strides
@@ -181,7 +181,7 @@ def _spaced(asked: AskedOp, plan: _Plan) -> Tensor:
         output = v1.nn.with_space_to_batch(
             value, dilations, "VALID", convolved, tf.shape(filters), spatial_dims=list(range(1, axes + 1))
         )
-    return _every(output, [each // by for each, by in zip(strides, of_op)])
+    return _every(output, [step // by for step, by in zip(strides, of_op)])
 
 
 def _every(value: Tensor, steps: Sequence[int]) -> Tensor:
@@ -207,7 +207,7 @@ def _padded(asked: AskedOp, plan: _Plan, value: Tensor, kernel: Sequence[int | T
             missing = ((rows + stride - 1) // stride - 1) * stride + (size - 1) * dilation + 1 - rows
             total = max(missing, 0) if isinstance(missing, int) else tf.maximum(missing, 0)
             pairs.append((total // 2, total - total // 2))
-    if all(isinstance(each, int) and each == 0 for pair in pairs for each in pair):
+    if all(isinstance(amount, int) and amount == 0 for pair in pairs for amount in pair):
         return value
     return tf.pad(value, [(0, 0), *pairs, (0, 0)])
 

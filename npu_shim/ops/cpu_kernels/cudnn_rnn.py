@@ -62,27 +62,27 @@ class _Network(NamedTuple):
 
     def matrices(self) -> list[_Matrix]:
         """Return the matrices of all layers and directions in the order of the parameters."""
-        made = self.projected or self.units
-        found = []
+        outputs = self.projected or self.units
+        parts = []
         for layer in range(self.layers):
-            taken = made * self.directions if layer else 0 if self.is_skipped else self.inputs
+            taken = outputs * self.directions if layer else 0 if self.is_skipped else self.inputs
             one = [_Matrix(self.units, taken, self.units)] * _GATES[self.mode]
-            one += [_Matrix(self.units, made, self.units)] * _GATES[self.mode]
+            one += [_Matrix(self.units, outputs, self.units)] * _GATES[self.mode]
             one += [_Matrix(self.projected, self.units, 0)] * bool(self.projected)
-            found += one * self.directions
-        return found
+            parts += one * self.directions
+        return parts
 
     def size(self) -> int:
         """Return the number of parameters."""
-        return sum(each.rows * each.columns + each.biases for each in self.matrices())
+        return sum(matrix.rows * matrix.columns + matrix.biases for matrix in self.matrices())
 
     def split(self, parameters: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """Return the matrices and the biases in the parameters."""
         matrices = self.matrices()
-        sizes = [each.rows * each.columns for each in matrices]
-        biases = [each.biases for each in matrices if each.biases]
+        sizes = [matrix.rows * matrix.columns for matrix in matrices]
+        biases = [matrix.biases for matrix in matrices if matrix.biases]
         parts = tf.split(tf.reshape(parameters, [-1]), [*sizes, *biases])
-        weights = [tf.reshape(part, [each.rows, each.columns]) for part, each in zip(parts, matrices)]
+        weights = [tf.reshape(part, [matrix.rows, matrix.columns]) for part, matrix in zip(parts, matrices)]
         return weights, parts[len(sizes) :]
 
 
@@ -94,7 +94,7 @@ def size(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
 def parameters(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of CudnnRNNCanonicalToParams: one vector of the matrices and biases."""
     return lambda: [
-        tf.concat([tf.reshape(each, [-1]) for each in [*asked.inputs["weights"], *asked.inputs["biases"]]], 0)
+        tf.concat([tf.reshape(part, [-1]) for part in [*asked.inputs["weights"], *asked.inputs["biases"]]], 0)
     ]
 
 
@@ -112,9 +112,9 @@ def network(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of CudnnRNN, also of its second and third version."""
 
     def compute() -> list[Tensor]:
-        made, masks = _run(asked, None)
-        reserved = [tf.concat([tf.reshape(each, [-1]) for each in masks] or [tf.zeros([0], made[0].dtype)], 0)]
-        return [*made, *reserved, *[tf.zeros([0], tf.int8)] * (asked.type != "CudnnRNN")]
+        outputs, masks = _run(asked, None)
+        reserved = [tf.concat([tf.reshape(mask, [-1]) for mask in masks] or [tf.zeros([0], outputs[0].dtype)], 0)]
+        return [*outputs, *reserved, *[tf.zeros([0], tf.int8)] * (asked.type != "CudnnRNN")]
 
     return compute
 
@@ -129,8 +129,8 @@ def gradient(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
         masks = tf.stop_gradient(given["reserve_space"]) if asked.attributes["dropout"] else None
         count = 3 if asked.attributes["rnn_mode"] == "lstm" else 2
         again = asked._replace(attributes={**asked.attributes, "is_training": True})
-        found = tf_gradients.gradients(lambda: _run(again, masks)[0][:count], points, slopes[:count])
-        return [tf.zeros_like(point) if slope is None else slope for point, slope in zip(points, found)]
+        gradients = tf_gradients.gradients(lambda: _run(again, masks)[0][:count], points, slopes[:count])
+        return [tf.zeros_like(point) if slope is None else slope for point, slope in zip(points, gradients)]
 
     return compute
 
@@ -202,9 +202,9 @@ def _run(asked: AskedOp, masks: Tensor | None) -> tuple[list[Tensor], list[Tenso
             outputs.append(_in_order(output, lengths, direction))
             last.append(states)
         value = tf.concat(outputs, -1)
-    made = [by_time(value), by_time(tf.stack([each[0] for each in last]))]
-    made.append(by_time(tf.stack([each[1] for each in last])) if has_cells else tf.identity(given["input_c"]))
-    return made, drawn
+    results = [by_time(value), by_time(tf.stack([pair[0] for pair in last]))]
+    results.append(by_time(tf.stack([pair[1] for pair in last])) if has_cells else tf.identity(given["input_c"]))
+    return results, drawn
 
 
 def _static(asked: AskedOp, value: Tensor, axis: int) -> int:
@@ -233,7 +233,9 @@ def _layer(
 ) -> tuple[Tensor, list[Tensor]]:
     """Return the outputs of all steps of a layer in one direction, and its last states."""
     gates = _GATES[net.mode]
-    of_input, of_state = (tf.transpose(tf.concat(each, 0)) for each in (weights[:gates], weights[gates : 2 * gates]))
+    of_input, of_state = (
+        tf.transpose(tf.concat(matrices, 0)) for matrices in (weights[:gates], weights[gates : 2 * gates])
+    )
     offset_of_input, offset_of_state = tf.concat(biases[:gates], 0), tf.concat(biases[gates:], 0)
     projection = tf.transpose(weights[-1]) if net.projected else None
     steps, batch = tf.unstack(tf.shape(value)[:2])
@@ -244,7 +246,7 @@ def _layer(
     else:
         flat = tf.matmul(flat, of_input)
     given = tf.reshape(flat + offset_of_input, [steps, batch, gates * net.units])
-    made = tf.zeros([batch, net.projected or net.units], value.dtype)
+    first_output = tf.zeros([batch, net.projected or net.units], value.dtype)
 
     def step(before: Sequence[Tensor], now: Sequence[Tensor]) -> list[Tensor]:
         hidden, cells, _ = before
@@ -259,7 +261,7 @@ def _layer(
     if lengths is not None:
         inside = tf.transpose(tf.sequence_mask(lengths, steps))
     with tf_graph.loops_with_second_gradients():
-        all_hidden, all_cells, outputs = tf.scan(step, [given, inside], [*states, made])
+        all_hidden, all_cells, outputs = tf.scan(step, [given, inside], [*states, first_output])
     return outputs, [all_hidden[-1], all_cells[-1]]
 
 

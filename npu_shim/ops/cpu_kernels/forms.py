@@ -53,6 +53,6 @@ def _add(forms: dict[str, Form], choosers: Mapping[str, Chooser]) -> None:
 
 def _first_of(*choosers: Chooser) -> Chooser:
     def choose(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
-        return next((chosen for chosen in (each(asked) for each in choosers) if chosen is not None), None)
+        return next((chosen for chosen in (chooser(asked) for chooser in choosers) if chosen is not None), None)
 
     return choose

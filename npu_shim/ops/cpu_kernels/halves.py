@@ -58,7 +58,9 @@ def _in_float32(asked: AskedOp, halves: Mapping[str, DType]) -> list[Tensor]:
         if arg.type_attr in halves:
             value = asked.inputs[arg.name]
             is_list = isinstance(value, (list, tuple))
-            changes[arg.name] = [tf.cast(each, tf.float32) for each in value] if is_list else tf.cast(value, tf.float32)
+            changes[arg.name] = (
+                [tf.cast(tensor, tf.float32) for tensor in value] if is_list else tf.cast(value, tf.float32)
+            )
     outputs = asked.run(changes)
     return [
         tf.cast(output, halves[arg.type_attr]) if arg.type_attr in halves else output

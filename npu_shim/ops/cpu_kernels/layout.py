@@ -121,7 +121,7 @@ def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
             pairs = list(asked.attributes["explicit_paddings"])
             changes["explicit_paddings"] = flat(_list_to_last(list(zip(pairs[::2], pairs[1::2]))))
         outputs = asked.run(changes)
-        return [to_first(each, rank) if place in layout.outputs else each for place, each in enumerate(outputs)]
+        return [to_first(output, rank) if place in layout.outputs else output for place, output in enumerate(outputs)]
 
     return compute
 
@@ -129,15 +129,15 @@ def channels_last(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
 def elementwise(asked: AskedOp) -> Callable[[], Sequence[Tensor]] | None:
     """Return the form of an op of ELEMENTWISE that takes the result of a form with channels first; None for others."""
     values = flat(asked.inputs[name] for name in ELEMENTWISE[asked.type])
-    if not any(_is_moved(each) for each in values):
+    if not any(_is_moved(tensor) for tensor in values):
         return None
-    rank = max(each.shape.rank or 0 for each in values)
-    if any(each.shape.rank not in (0, rank) for each in values):
+    rank = max(tensor.shape.rank or 0 for tensor in values)
+    if any(tensor.shape.rank not in (0, rank) for tensor in values):
         return None
 
     def compute() -> list[Tensor]:
         changes = {
-            name: [to_last(each, rank) for each in value] if isinstance(value, list) else to_last(value, rank)
+            name: [to_last(tensor, rank) for tensor in value] if isinstance(value, list) else to_last(value, rank)
             for name, value in ((name, asked.inputs[name]) for name in ELEMENTWISE[asked.type])
         }
         (output,) = asked.run(changes)

@@ -55,7 +55,7 @@ def max_pool_with_argmax_second(asked: AskedOp) -> Callable[[], Sequence[Tensor]
         if asked.attributes["include_batch_in_index"]:
             return [tf.gather(tf.reshape(gradient, [-1]), places)]
         batch = tf.shape(gradient)[0]
-        found = tf.gather(tf.reshape(gradient, [batch, -1]), tf.reshape(places, [batch, -1]), batch_dims=1)
-        return [tf.reshape(found, tf.shape(places))]
+        gathered = tf.gather(tf.reshape(gradient, [batch, -1]), tf.reshape(places, [batch, -1]), batch_dims=1)
+        return [tf.reshape(gathered, tf.shape(places))]
 
     return compute

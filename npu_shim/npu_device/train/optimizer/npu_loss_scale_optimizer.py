@@ -58,10 +58,12 @@ class _LossScaleFactory(_OptimizerFactory):
             raise ValueError("dynamic=False needs initial_scale, the loss scale of every step.")
         if not dynamic and dynamic_growth_steps is not None:
             raise ValueError(f"dynamic_growth_steps={dynamic_growth_steps} needs dynamic=True. Remove it.")
-        made = _with_agreement(base)(inner_optimizer, **({} if _is_keras3(base) else {"dynamic": dynamic}), **given)
+        optimizer = _with_agreement(base)(
+            inner_optimizer, **({} if _is_keras3(base) else {"dynamic": dynamic}), **given
+        )
         if _is_keras3(base):
-            made.is_static = not dynamic
-        return made
+            optimizer.is_static = not dynamic
+        return optimizer
 
 
 class NpuLossScaleOptimizer(metaclass=_LossScaleFactory):
