@@ -80,12 +80,12 @@ def product(root: str = "/") -> str | None:
     Args:
         root: root of the file system.
     """
-    found = set()
+    products = set()
     for folder in glob.glob(os.path.join(root, "sys/bus/pci/devices/*")):
         vendor_id, device_id = (_first_line(os.path.join(folder, name)) for name in ("vendor", "device"))
         if vendor_id == _PCI_VENDOR and device_id in _PCI_PRODUCTS:
-            found.add(_PCI_PRODUCTS[device_id])
-    return found.pop() if len(found) == 1 else None
+            products.add(_PCI_PRODUCTS[device_id])
+    return products.pop() if len(products) == 1 else None
 
 
 def _first_line(path: str) -> str:
@@ -113,16 +113,16 @@ def device() -> Device:
 
 def find() -> Device:
     """Return the device without a check of the environment variables."""
-    found = look()
-    if not found.is_npu:
-        return found
+    visible = look()
+    if not visible.is_npu:
+        return visible
     failures = []
     for package in _installed():
         failure = _load_failure(package)
         if failure is None:
-            return _served(found.cards, package)
+            return _served(visible.cards, package)
         failures.append(f"{package} does not load ({failure})")
-    return Device("cpu", f"{_shown(found.cards)}, but {' and '.join(failures)}", cards=found.cards)
+    return Device("cpu", f"{_shown(visible.cards)}, but {' and '.join(failures)}", cards=visible.cards)
 
 
 def is_npu() -> bool:
@@ -142,25 +142,25 @@ def resolve() -> Device:
     Raises:
         RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK does not allow the CPU.
     """
-    found = _allowed(device())
-    if found.is_npu:
+    chosen = _allowed(device())
+    if chosen.is_npu:
         vendor(VENDOR_PACKAGE + ".estimator.npu_ops")  # loading it registers NpuOptimizer with TensorFlow
-        return found
+        return chosen
     environment = host_env.read()
     policy = environment.fallback or "warn"
     if policy == "error":
         raise RuntimeError(
-            f"There is no NPU here ({found.reason}) and NPU_SHIM_FALLBACK=error forbids the CPU. Install the vendor's "
+            f"There is no NPU here ({chosen.reason}) and NPU_SHIM_FALLBACK=error forbids the CPU. Install the vendor's "
             f"driver and {_wanted()}, or export NPU_SHIM_FALLBACK=warn (or silent) to run on the CPU."
         )
     if policy == "warn" and not environment.rank_id:  # one rank speaks for its job
-        _report_once(f"the NPU is not used: {found.reason}" if found.cards else "no NPU here")
-    return found
+        _report_once(f"the NPU is not used: {chosen.reason}" if chosen.cards else "no NPU here")
+    return chosen
 
 
-def unused_card(found: Device) -> str | None:
+def unused_card(available: Device) -> str | None:
     """Return what is wrong and what to install if the driver shows a card that no package can use, else None."""
-    if found.is_npu or not found.cards:
+    if available.is_npu or not available.cards:
         return None
     version = tensorflow_version()
     if version and not version.startswith(("1.15.", "2.6.")):
@@ -169,15 +169,15 @@ def unused_card(found: Device) -> str | None:
         fix = "Source the set_env.sh of CANN's toolkit and of its TensorFlow plugin, and compare their versions"
     else:
         fix = f"Install CANN's TensorFlow plugin (TF Adapter), which has {_wanted()}, and add its folder to PYTHONPATH"
-    return f"The card is not used: {found.reason}. {fix}; npu-shim doctor shows what is installed"
+    return f"The card is not used: {available.reason}. {fix}; npu-shim doctor shows what is installed"
 
 
-def _allowed(found: Device) -> Device:
+def _allowed(available: Device) -> Device:
     """Return the device, and raise an error if a card would stay unused by mistake."""
-    problem = unused_card(found)
+    problem = unused_card(available)
     if problem and host_env.read().fallback in (None, "error"):
         raise RuntimeError(f"{problem}. To run on the CPU on purpose, export NPU_SHIM_FALLBACK=warn.")
-    return found
+    return available
 
 
 def _installed() -> list[str]:
@@ -284,14 +284,14 @@ def vendors_or(own: _Object, module: str) -> _Object:
         own: a class or function of npu_shim.
         module: the module of the vendor that has the same name.
     """
-    found = find_vendor(module)
-    return own if found is None else getattr(found, own.__name__, own)
+    vendors = find_vendor(module)
+    return own if vendors is None else getattr(vendors, own.__name__, own)
 
 
 def has_npu_device() -> bool:
     """Return True if there is an NPU and the vendor's package for TensorFlow 2 serves it."""
-    found = _allowed(find())
-    return found.is_npu and found.package == VENDOR_PACKAGE_TF2
+    chosen = _allowed(find())
+    return chosen.is_npu and chosen.package == VENDOR_PACKAGE_TF2
 
 
 def serve_vendor(name: str, module: str = "", attribute: str = "", own: str = "") -> None:
@@ -305,12 +305,12 @@ def serve_vendor(name: str, module: str = "", attribute: str = "", own: str = ""
     """
     if not has_npu_device():
         return
-    found: Result = vendor(module or name[len("npu_shim.") :])
+    vendors: Result = vendor(module or name[len("npu_shim.") :])
     if attribute:
-        found = getattr(found, attribute)
+        vendors = getattr(vendors, attribute)
     kept = own.split()
     names = vars(sys.modules[name])
-    names.update((key, value) for key, value in vars(found).items() if key[:2] != "__" and key not in kept)
+    names.update((key, value) for key, value in vars(vendors).items() if key[:2] != "__" and key not in kept)
 
 
 def prefer_vendor(module: str) -> Callable[[_Function], _Function]:

@@ -291,12 +291,12 @@ class _Reader:
         if value is None:
             return None
         try:
-            found = json.loads(value)
+            parsed = json.loads(value)
         except ValueError as error:
             raise ValueError(
                 f"{name}={value!r} is not allowed: it is not JSON ({error}). Correct it, or unset it."
             ) from error
-        if not isinstance(found, dict):
+        if not isinstance(parsed, dict):
             raise ValueError(f"{name}={value!r} is not allowed: it must be a JSON object. Correct it, or unset it.")
         return value
 

@@ -81,10 +81,10 @@ def launcher(environ: Mapping[str, str]) -> Launcher | None:
         environ: the variables of the process.
     """
     own = {name: environ[name].strip() for name in _OWN if environ.get(name, "").strip()}
-    for found in LAUNCHERS:
-        if all(environ.get(name, "").strip() for name in (*found[:4], *found.needs)):
-            copies = {"RANK_ID": environ[found.rank].strip(), "RANK_SIZE": environ[found.size].strip()}
-            return found if not own or own == copies else None
+    for candidate in LAUNCHERS:
+        if all(environ.get(name, "").strip() for name in (*candidate[:4], *candidate.needs)):
+            copies = {"RANK_ID": environ[candidate.rank].strip(), "RANK_SIZE": environ[candidate.size].strip()}
+            return candidate if not own or own == copies else None
     return None
 
 
@@ -96,24 +96,24 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
     Raises:
         ValueError: the variables contradict each other.
     """
-    found = launcher(environ)
-    if found is None:
+    starter = launcher(environ)
+    if starter is None:
         return {}
-    rank, size, local_rank = (environ[name].strip() for name in found[:3])
-    for name in found.same:
+    rank, size, local_rank = (environ[name].strip() for name in starter[:3])
+    for name in starter.same:
         other = environ.get(name, "").strip()
         if other and other != rank:
             raise ValueError(
-                f"{found.rank}={rank} contradicts {name}={other}. Unset the variables of the launcher that did not "
+                f"{starter.rank}={rank} contradicts {name}={other}. Unset the variables of the launcher that did not "
                 "start this process, or export RANK_ID and RANK_SIZE."
             )
-    made = {"RANK_ID": rank, "RANK_SIZE": size}
+    of_rank = {"RANK_ID": rank, "RANK_SIZE": size}
     if not any(environ.get(name, "").strip() for name in ("ASCEND_DEVICE_ID", "DEVICE_ID")):
-        made["DEVICE_ID"] = local_rank
-    job = "_".join(environ[name] for name in found.job if environ.get(name))
+        of_rank["DEVICE_ID"] = local_rank
+    job = "_".join(environ[name] for name in starter.job if environ.get(name))
     if job and not environ.get("JOB_ID", "").strip():
-        made["JOB_ID"] = re.sub(r"[^A-Za-z0-9_-]", "-", job)
-    return {name: value for name, value in made.items() if not environ.get(name, "").strip()}
+        of_rank["JOB_ID"] = re.sub(r"[^A-Za-z0-9_-]", "-", job)
+    return {name: value for name, value in of_rank.items() if not environ.get(name, "").strip()}
 
 
 def check_table(environ: Mapping[str, str]) -> None:
@@ -122,16 +122,16 @@ def check_table(environ: Mapping[str, str]) -> None:
     Raises:
         ValueError: see above.
     """
-    found = launcher(environ)
-    if found is None or environ.get("RANK_TABLE_FILE", "").strip():
+    starter = launcher(environ)
+    if starter is None or environ.get("RANK_TABLE_FILE", "").strip():
         return
-    size, local_size = environ[found.size].strip(), tasks_here(environ, found)
+    size, local_size = environ[starter.size].strip(), tasks_here(environ, starter)
     if size != local_size:
-        starter = "--slurm" if found.node else "--mpi"
+        option = "--slurm" if starter.node else "--mpi"
         raise ValueError(
-            f"{found.size}={size} and {found.local_size}={environ[found.local_size].strip()}: the ranks are on several "
-            f"hosts, whose NPUs need a rank table. Create one with npu-shim ranktable make {starter}, and export "
-            "RANK_TABLE_FILE on each host."
+            f"{starter.size}={size} and {starter.local_size}={environ[starter.local_size].strip()}: the ranks are on "
+            f"several hosts, whose NPUs need a rank table. Create one with npu-shim ranktable make {option}, and "
+            "export RANK_TABLE_FILE on each host."
         )
 
 
@@ -163,29 +163,29 @@ def expand_counts(text: str) -> tuple[int, ...]:
     Raises:
         ValueError: it is no such list.
     """
-    found: list[int] = []
+    counts: list[int] = []
     for part in text.split(","):
         match = _COUNTS.match(part.strip())
         if match is None:
             raise ValueError(f"{part!r} is no number of tasks")
-        found += [int(match.group(1))] * int(match.group(2) or 1)
-    return tuple(found)
+        counts += [int(match.group(1))] * int(match.group(2) or 1)
+    return tuple(counts)
 
 
-def tasks_here(environ: Mapping[str, str], found: Launcher) -> str:
+def tasks_here(environ: Mapping[str, str], starter: Launcher) -> str:
     """Return the number of ranks on this host, as a launcher gives it.
 
     Raises:
         ValueError: the numbers of all nodes do not have the one of this node.
     """
-    if not found.node:
-        return environ[found.local_size].strip()
-    text, node = environ[found.local_size].strip(), environ[found.node].strip()
+    if not starter.node:
+        return environ[starter.local_size].strip()
+    text, node = environ[starter.local_size].strip(), environ[starter.node].strip()
     try:
         counts = expand_counts(text)
         return str(counts[int(node)])
     except (ValueError, IndexError):
         raise ValueError(
-            f"{found.local_size}={text!r} does not have the tasks of {found.node}={node!r}. Start the script with "
+            f"{starter.local_size}={text!r} does not have the tasks of {starter.node}={node!r}. Start the script with "
             "srun, or export RANK_ID and RANK_SIZE."
         ) from None

@@ -25,11 +25,11 @@ def nodes(root: str = "/") -> dict[int, frozenset[int]]:
     Args:
         root: root of the file system.
     """
-    found = {}
+    cores = {}
     for path in glob.glob(os.path.join(root, "sys/devices/system/node/node[0-9]*/cpulist")):
         with open(path, encoding="ascii") as stream:
-            found[int(re.findall(r"\d+", path)[-1])] = _numbers(stream.read().strip())
-    return found
+            cores[int(re.findall(r"\d+", path)[-1])] = _numbers(stream.read().strip())
+    return cores
 
 
 def near_devices(root: str = "/") -> dict[int, frozenset[int]]:
@@ -38,9 +38,9 @@ def near_devices(root: str = "/") -> dict[int, frozenset[int]]:
     Args:
         root: root of the file system.
     """
-    found = {int(device): _numbers(listed) for device, listed in _AFFINITY.findall(_npu_smi("-t", "topo"))}
-    if found:
-        return found
+    cores = {int(device): _numbers(listed) for device, listed in _AFFINITY.findall(_npu_smi("-t", "topo"))}
+    if cores:
+        return cores
     here = nodes(root)
     for card, device, address in _BUS.findall(_npu_smi()):
         try:
@@ -51,8 +51,8 @@ def near_devices(root: str = "/") -> dict[int, frozenset[int]]:
         except OSError:  # a container without this part of the bus
             near = None
         if near:
-            found[int(device or card)] = near
-    return found
+            cores[int(device or card)] = near
+    return cores
 
 
 def prefer_memory(node: int) -> bool:

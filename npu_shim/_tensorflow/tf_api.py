@@ -72,4 +72,4 @@ def static_shape(sizes: Tensor) -> TensorShape:
 
 def numpy_function(function: Function, inputs: Sequence[Tensor], types: Value) -> Result:
     """Add an op that calls a function of arrays, as tf.numpy_function, which takes only tensors in TensorFlow 1."""
-    return tf.numpy_function(function, [tf.convert_to_tensor(each) for each in inputs], types)
+    return tf.numpy_function(function, [tf.convert_to_tensor(value) for value in inputs], types)

@@ -38,19 +38,19 @@ def results(session: Session, fetches: Fetches, value: Callable[[Tensor], Value]
     """Return what ``session.run(fetches)`` would return, with ``value(tensor)`` in the place of each tensor."""
     with session.graph.as_default():
         mapper = _session._FetchMapper.for_fetch(fetches)
-    found = [None if isinstance(each, tf.Operation) else value(each) for each in mapper.unique_fetches()]
-    return mapper.build_results(found)
+    values = [None if isinstance(element, tf.Operation) else value(element) for element in mapper.unique_fetches()]
+    return mapper.build_results(values)
 
 
 def body(graph: Graph, name: str) -> Graph | None:
     """Return the graph of a function in the library of a graph, or None if there is no such function."""
-    found = graph._get_function(name)
-    if found is None and isinstance(getattr(graph, "outer_graph", None), tf.Graph):
+    function = graph._get_function(name)
+    if function is None and isinstance(getattr(graph, "outer_graph", None), tf.Graph):
         return body(graph.outer_graph, name)
-    traced = getattr(found, "graph", None)
+    traced = getattr(function, "graph", None)
     if traced is not None:
         return traced
-    definition = getattr(found, "definition", None)
+    definition = getattr(function, "definition", None)
     return None if definition is None else _to_graph.function_def_to_graph(definition)
 
 
@@ -96,8 +96,8 @@ def _channels_last(node: Message) -> Message:
 
 def iterator_types() -> tuple[type, ...]:
     """Return the classes of the iterators that a tf.function takes as arguments."""
-    found = [getattr(_iterator_ops, name, None) for name in ("IteratorBase", "OwnedIterator", "IteratorV2")]
-    return tuple(each for each in found if isinstance(each, type))
+    classes = [getattr(_iterator_ops, name, None) for name in ("IteratorBase", "OwnedIterator", "IteratorV2")]
+    return tuple(iterator for iterator in classes if isinstance(iterator, type))
 
 
 def components(values: Structure) -> Sequence[Tensor]:

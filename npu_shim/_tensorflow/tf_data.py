@@ -63,11 +63,11 @@ def number_of_slices(dataset: Dataset) -> int | None:
     """Return the number of elements of ``from_tensor_slices``, None if its shapes do not show it."""
     if dataset_kind(dataset) != "TensorSlice":
         return None
-    found = {
+    sizes = {
         tf.compat.dimension_value(tensor.shape[0]) for tensor in unwrap_dataset(dataset)._tensors if tensor.shape.rank
     }
-    found.discard(None)
-    return int(found.pop()) if len(found) == 1 else None
+    sizes.discard(None)
+    return int(sizes.pop()) if len(sizes) == 1 else None
 
 
 def dataset_num_shards(dataset: Dataset) -> int | None:

@@ -37,9 +37,9 @@ def optimized(graph: GraphDef, kept: Sequence[str], optimizers: Sequence[str]) -
     for function in graph.library.function:
         for name in ("api_implements", "_noinline"):
             function.attr.pop(name, None)
-    with tf.Graph().as_default() as made:
+    with tf.Graph().as_default() as imported:
         tf.import_graph_def(graph, name="")
-        meta = v1.train.export_meta_graph(graph_def=graph, graph=made)
+        meta = v1.train.export_meta_graph(graph_def=graph, graph=imported)
     meta.collection_def["train_op"].node_list.value.extend(kept)
     settings: dict[str, Value] = {"min_graph_nodes": -1, "fail_on_optimizer_errors": True}  # small graphs, too
     settings["meta_optimizer_iterations"] = rewriter_config_pb2.RewriterConfig.ONE
@@ -78,7 +78,9 @@ def traces(folder: str) -> dict[str, list[tuple[str, int]]]:
     """Return the files and lines that create a node, by its name, the innermost first, if a SavedModel has them."""
     path = pathlib.Path(folder, "debug", "saved_model_debug_info.pb")
     info = _debug_info.GraphDebugInfo.FromString(path.read_bytes() if path.is_file() else b"")
-    found = {name: trace.file_line_cols for name, trace in info.traces.items()}
+    frames = {name: trace.file_line_cols for name, trace in info.traces.items()}
     for name, number in getattr(info, "name_to_trace_id", {}).items():  # of TensorFlow 2.15 and later
-        found[name] = [info.frames_by_id[each] for each in info.traces_by_id[number].frame_id[::-1]]
-    return {name.split("@")[0]: [(info.files[each.file_index], each.line) for each in found[name]] for name in found}
+        frames[name] = [info.frames_by_id[frame_id] for frame_id in info.traces_by_id[number].frame_id[::-1]]
+    return {
+        name.split("@")[0]: [(info.files[frame.file_index], frame.line) for frame in frames[name]] for name in frames
+    }

@@ -126,6 +126,6 @@ def _note_h5(notes: Value, file: Value, name: Value, mode: Value = None, *args: 
 def path_of(value: Value) -> str | None:
     """Return a path, also from a tensor that is known; None for anything else."""
     if isinstance(value, tf.Tensor):
-        found = _tensor_util.constant_value(value)
-        value = None if found is None else found.item() if hasattr(found, "item") else found
+        constant = _tensor_util.constant_value(value)
+        value = None if constant is None else constant.item() if hasattr(constant, "item") else constant
     return os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else None

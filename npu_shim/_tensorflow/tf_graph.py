@@ -86,20 +86,20 @@ def operators() -> list[Message]:
 
 def has_cpu_kernel(op_type: str) -> bool:
     """Return True if this TensorFlow has the operator with a kernel for CPUs."""
-    found = _kernels.get_registered_kernels_for_op(op_type)
-    return any(kernel.device_type in ("CPU", "DEFAULT") for kernel in found.kernel)
+    kernels = _kernels.get_registered_kernels_for_op(op_type)
+    return any(kernel.device_type in ("CPU", "DEFAULT") for kernel in kernels.kernel)
 
 
 def ancestors(ops: Iterable[Operation]) -> list[Operation]:
     """Return ops and all ops that run before them: their inputs and control inputs, and so on."""
-    found: dict[Operation, None] = {}
+    seen: dict[Operation, None] = {}
     stack = list(ops)
     while stack:
         op = stack.pop()
-        if op not in found:
-            found[op] = None
+        if op not in seen:
+            seen[op] = None
             stack += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-    return list(found)
+    return list(seen)
 
 
 def add_rehearsal_ops(graph: Graph, number: int) -> None:
@@ -130,15 +130,15 @@ def outside_control_flow() -> bool:
 
 def control_flow_around(graph: Graph) -> str:
     """Return the types of the loops, "While...", and branches, "Cond...", around what is created in a graph now."""
-    found = []
+    types = []
     while graph is not None:
         context = graph._get_control_flow_context()
         while context is not None:
-            found.append(type(context).__name__)
+            types.append(type(context).__name__)
             context = context.outer_context
-        found.append(type(graph).__name__)
+        types.append(type(graph).__name__)
         graph = getattr(graph, "outer_graph", None)
-    return " ".join(name for name in found if name.startswith(("While", "Cond")))
+    return " ".join(name for name in types if name.startswith(("While", "Cond")))
 
 
 def outermost(graph: Graph) -> Graph | None:
@@ -219,7 +219,7 @@ def values_for_shapes(
         shapes: by the names of the placeholders.
         run: session.run without hooks.
     """
-    names = [each.op.name for each in tensors]
+    names = [tensor.op.name for tensor in tensors]
     graph_def = v1.graph_util.extract_sub_graph(tensors[0].graph.as_graph_def(), names)
     for node in graph_def.node:
         node.attr.pop("_output_shapes", None)
@@ -240,9 +240,9 @@ def values_for_shapes(
     if any(node.name in loops for node in graph_def.node):
         return None  # a value that the loop changes is needed
     with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
-        found = tf.import_graph_def(graph_def, return_elements=[each.name for each in tensors], name="")
+        fetches = tf.import_graph_def(graph_def, return_elements=[tensor.name for tensor in tensors], name="")
         try:
-            return run(session, found)
+            return run(session, fetches)
         except tf.errors.OpError:  # a value that is not fed, or of a variable, is needed
             return None
 

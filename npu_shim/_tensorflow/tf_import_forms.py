@@ -42,7 +42,7 @@ def with_forms(graph_def: GraphDef, forms: Mapping[str, Form], load: Load) -> Gr
         load: imports a GraphDef.
     """
     functions = graph_def.library.function
-    if not any(_wanted(nodes, forms) for nodes in (graph_def.node, *(each.node_def for each in functions))):
+    if not any(_wanted(nodes, forms) for nodes in (graph_def.node, *(function.node_def for function in functions))):
         return graph_def
     registered = _registered(functions)
     result = v1.GraphDef(versions=graph_def.versions)
@@ -50,16 +50,18 @@ def with_forms(graph_def: GraphDef, forms: Mapping[str, Form], load: Load) -> Gr
     with tf.Graph().as_default():
         nodes = _with_forms(_Body(graph_def.node, False), forms, _loaded(graph_def, load, forms))
         result.node.extend(nodes.all)
-        made = [nodes]
-        for each in functions:
-            definition = registered.get(each.signature.name, each)
-            if definition is each and _wanted(each.node_def, forms):
-                made.append(_with_forms(_Body(each.node_def, True), forms, _loaded_function(each, load, forms)))
-                definition = _with_nodes(each, made[-1])
+        bodies = [nodes]
+        for function in functions:
+            definition = registered.get(function.signature.name, function)
+            if definition is function and _wanted(function.node_def, forms):
+                bodies.append(
+                    _with_forms(_Body(function.node_def, True), forms, _loaded_function(function, load, forms))
+                )
+                definition = _with_nodes(function, bodies[-1])
             result.library.function.add().CopyFrom(definition)
-        for nodes in made:
+        for nodes in bodies:
             result.library.function.extend(nodes.functions)
-    return result if registered or any(nodes.renamed for nodes in made) else graph_def
+    return result if registered or any(nodes.renamed for nodes in bodies) else graph_def
 
 
 class _Body(NamedTuple):
@@ -85,11 +87,11 @@ class _Nodes(NamedTuple):
 
 def _wanted(nodes: Sequence[Message], forms: Mapping[str, Form]) -> list[str]:
     """Return the names of the nodes that may have a form."""
-    made = scopes_of_forms(nodes)
+    scopes = scopes_of_forms(nodes)
     return [
         node.name
         for node in nodes
-        if node.op in forms and _may_have(forms[node.op], node) and not node.name.startswith(made)
+        if node.op in forms and _may_have(forms[node.op], node) and not node.name.startswith(scopes)
     ]
 
 
@@ -101,16 +103,16 @@ def _may_have(form: Form, node: Message) -> bool:
 
 def _registered(functions: Iterable[Message]) -> dict[str, Message]:
     """Return the functions with these names that TensorFlow has already, and refuses to change."""
-    names = {each.signature.name for each in functions}
+    names = {function.signature.name for function in functions}
     graph, context = tf.compat.v1.get_default_graph(), _context.context()
-    found = {}
+    known = {}
     if any(graph._is_function(name) for name in names):
         library = graph.as_graph_def().library.function
-        found = {each.signature.name: each for each in library if each.signature.name in names}
+        known = {function.signature.name: function for function in library if function.signature.name in names}
     is_function = hasattr(graph, "outer_graph")  # which eager code may call
     if is_function and context._initialized and hasattr(context, "get_function_def"):  # TensorFlow 2
-        found.update((name, context.get_function_def(name)) for name in names if context.has_function(name))
-    return found
+        known.update((name, context.get_function_def(name)) for name in names if context.has_function(name))
+    return known
 
 
 def _loaded(graph_def: GraphDef, load: Load, forms: Mapping[str, Form]) -> dict[str, Operation]:
@@ -182,12 +184,12 @@ def _number(arg: Message, attributes: Mapping[str, Message]) -> int:
 
 def _form_of(node: Message, form: Form, known: Operation | None, body: _Body, result: _Nodes) -> list[Message]:
     """Return the nodes of the form of a node; none if it has no form. Add the functions that they call."""
-    given = [each for each in node.input if not each.startswith("^")]
-    control = [each for each in node.input if each.startswith("^")]
+    given = [name for name in node.input if not name.startswith("^")]
+    control = [name for name in node.input if name.startswith("^")]
     fragment = tf.Graph()
     with fragment.as_default():
         shapes = known.inputs if known is not None else [None] * len(given)
-        inputs = [_input(place, dtype, each) for place, (dtype, each) in enumerate(zip(dtypes_of_inputs(node), shapes))]
+        inputs = [_input(place, dtype, like) for place, (dtype, like) in enumerate(zip(dtypes_of_inputs(node), shapes))]
         asked = as_asked(node, inputs)
         try:
             formed = in_graph(form, node.op, _RESULT, {**asked.attributes, **asked.inputs}, list)
@@ -208,31 +210,31 @@ def _form_of(node: Message, form: Form, known: Operation | None, body: _Body, re
             return before + (given[int(name[len("input_") :])].split(":")[0] if before else given[int(name[6:])])
         if before or not body.is_function:
             return before + renamed(name) + (place and ":" + place)
-        return renamed(name) + ":" + _place_in_function(fragment.get_operation_by_name(name), int(place or 0))
+        return renamed(name) + ":" + _output_suffix(fragment.get_operation_by_name(name), int(place or 0))
 
     # Constants come from the frame of a loop that the node is in. A node without inputs is in no loop.
     source = given[0].split(":")[0] if given else ""
-    frame = ["^" + source] if any(each.name == source and each.input for each in body.nodes) else []
-    made = []
+    frame = ["^" + source] if any(other.name == source and other.input for other in body.nodes) else []
+    nodes = []
     fragment_def = fragment.as_graph_def()
-    for each in fragment_def.node:
-        if each.op == "Placeholder":
+    for part in fragment_def.node:
+        if part.op == "Placeholder":
             continue
-        is_first = not each.input or any(name.startswith("input_") for name in each.input)
-        each.name = renamed(each.name)
-        each.input[:] = [renamed_input(name) for name in each.input] or frame
+        is_first = not part.input or any(name.startswith("input_") for name in part.input)
+        part.name = renamed(part.name)
+        part.input[:] = [renamed_input(name) for name in part.input] or frame
         if is_first:  # the others wait for these, and may be in a loop
-            each.input.extend(control)
-        if "frame_name" in each.attr:
-            each.attr["frame_name"].s = tf.compat.as_bytes(node.name + "/") + each.attr["frame_name"].s
-        each.attr.pop("_class", None)  # no name of another node in it is renamed
-        each.device = node.device
-        made.append(each)
+            part.input.extend(control)
+        if "frame_name" in part.attr:
+            part.attr["frame_name"].s = tf.compat.as_bytes(node.name + "/") + part.attr["frame_name"].s
+        part.attr.pop("_class", None)  # no name of another node in it is renamed
+        part.device = node.device
+        nodes.append(part)
     result.functions.extend(fragment_def.library.function)
-    return made
+    return nodes
 
 
-def _place_in_function(op: Operation, place: int) -> str:
+def _output_suffix(op: Operation, place: int) -> str:
     """Return the name of an output of an op behind the colon, as functions have it."""
     for arg in definition_of(op.type).output_arg:
         number = _number(arg, op.node_def.attr)

@@ -99,7 +99,7 @@ def layers_inside(layer: KerasModel) -> list[KerasLayer]:
     """Return a layer or model with all layers inside it."""
     if hasattr(layer, "_flatten_layers"):
         return list(layer._flatten_layers())
-    return [layer, *(part for each in getattr(layer, "_layers", ()) for part in layers_inside(each))]  # TF 1.15
+    return [layer, *(part for child in getattr(layer, "_layers", ()) for part in layers_inside(child))]  # TF 1.15
 
 
 def batch_normalizations() -> tuple[type, ...]:
@@ -186,8 +186,8 @@ def tensorflow_variable(variable: Variable) -> Variable:
 def optimizer_classes() -> tuple[type, ...]:
     """Return the base classes of Keras' optimizers."""
     legacy = getattr(tf.keras.optimizers, "legacy", None)
-    found = {tf.keras.optimizers.Optimizer, getattr(legacy, "Optimizer", tf.keras.optimizers.Optimizer)}
-    return tuple(each for each in found if isinstance(each, type))
+    classes = {tf.keras.optimizers.Optimizer, getattr(legacy, "Optimizer", tf.keras.optimizers.Optimizer)}
+    return tuple(optimizer for optimizer in classes if isinstance(optimizer, type))
 
 
 def strategy_of(model: KerasModel) -> Strategy:

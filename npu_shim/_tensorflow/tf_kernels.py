@@ -42,9 +42,11 @@ def attributes_without(dtypes: Iterable[DType]) -> dict[str, dict[str, frozenset
     by_op: dict[str, list[dict[str, set[int]]]] = collections.defaultdict(list)
     for kernel in _kernels.get_all_registered_kernels().kernel:
         if kernel.device_type in ("CPU", "DEFAULT") and not kernel.op.startswith("_"):
-            by_op[kernel.op].append({each.name: set(each.allowed_values.list.type) for each in kernel.constraint})
-    found = {op_type: _attributes_of(op_type, kernels, dtypes) for op_type, kernels in by_op.items()}
-    return {op_type: attributes for op_type, attributes in found.items() if attributes}
+            by_op[kernel.op].append(
+                {constraint.name: set(constraint.allowed_values.list.type) for constraint in kernel.constraint}
+            )
+    attributes_of = {op_type: _attributes_of(op_type, kernels, dtypes) for op_type, kernels in by_op.items()}
+    return {op_type: attributes for op_type, attributes in attributes_of.items() if attributes}
 
 
 def _attributes_of(
@@ -59,9 +61,11 @@ def _attributes_of(
         return {}
 
     def has_kernel(attribute: Message, dtype: DType) -> bool:
-        return any(not each.get(attribute.name) or dtype.as_datatype_enum in each[attribute.name] for each in kernels)
+        return any(
+            not allowed.get(attribute.name) or dtype.as_datatype_enum in allowed[attribute.name] for allowed in kernels
+        )
 
-    found = {}
+    unsupported = {}
     of_inputs = {arg.type_attr for arg in definition.input_arg}
     for attribute in definition.attr:
         if attribute.type != "type" or not has_kernel(attribute, tf.float32):
@@ -74,8 +78,8 @@ def _attributes_of(
             and (not has_kernel(attribute, dtype) or _is_placeholder(op_type, dtype))
         }
         if missing:
-            found[attribute.name] = frozenset(missing)
-    return found if of_inputs & set(found) else {}
+            unsupported[attribute.name] = frozenset(missing)
+    return unsupported if of_inputs & set(unsupported) else {}
 
 
 def _is_placeholder(op_type: str, dtype: DType) -> bool:

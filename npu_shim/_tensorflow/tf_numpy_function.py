@@ -62,7 +62,7 @@ def background_function(
         The results, of unknown shape; without results, the op.
     """
     given = list(inputs) or [tf.constant(0)]  # a dataset has at least one component
-    made = list(types) or [tf.int32]
+    output_types = list(types) or [tf.int32]
 
     def run(*arrays: np.ndarray) -> list[np.ndarray]:
         results = function(*arrays[: len(inputs)])
@@ -70,18 +70,18 @@ def background_function(
 
     @_function.Defun(*[tensor.dtype.base_dtype for tensor in given])
     def call(*tensors: Tensor) -> list[Tensor]:
-        results = array_function(run, tensors, made)
+        results = array_function(run, tensors, output_types)
         return results if isinstance(results, list) else [results]
 
     dataset = tf.raw_ops.MapDataset(
         input_dataset=tf.raw_ops.TensorDataset(components=given, output_shapes=[tensor.shape for tensor in given]),
         other_arguments=[],
         f=call,
-        output_types=made,
-        output_shapes=[tf.TensorShape(None)] * len(made),
+        output_types=output_types,
+        output_shapes=[tf.TensorShape(None)] * len(output_types),
         use_inter_op_parallelism=False,
     )
-    results = _only_element(dataset, made)
+    results = _only_element(dataset, output_types)
     return results if types else results[0].op
 
 

@@ -280,23 +280,23 @@ def _around_helper(original: Function) -> Function:
     def helper(*args: object, **kwargs: object) -> Result:
         op_type, *name = args[_IS_1:]
         is_formed = op_type in _FORMS.in_graphs
-        made = _formed(str(op_type), dict(kwargs, name=name[0]) if name else kwargs) if is_formed else None
-        if made is None:
-            made = original(*args, **kwargs)
-        op = made[2]
+        created = _formed(str(op_type), dict(kwargs, name=name[0]) if name else kwargs) if is_formed else None
+        if created is None:
+            created = original(*args, **kwargs)
+        op = created[2]
         if _STATE.suspended or not _HOOKS or not op.outputs:
-            return made
-        outputs = list(made[3] if len(made) > 3 else op.outputs)
+            return created
+        outputs = list(created[3] if len(created) > 3 else op.outputs)
         changed = outputs
         for hook in _HOOKS:
             changed = hook.outputs(op.type, op, op.inputs, changed)
         if all(one is other for one, other in zip(outputs, changed)):
-            return made
+            return created
         if isinstance(op, tf_op_forms.FormedOp):
             changed = tf_op_forms.FormOutputs(changed)
-        if len(made) > 3:
-            return (*made[:3], changed)
-        return (*made[:2], _WithOutputs(op, changed))  # TF 1.15: the caller takes op.outputs
+        if len(created) > 3:
+            return (*created[:3], changed)
+        return (*created[:2], _WithOutputs(op, changed))  # TF 1.15: the caller takes op.outputs
 
     return helper
 
@@ -314,8 +314,8 @@ def _formed(op_type: str, keywords: Mapping[str, Value]) -> tuple[Value, ...] | 
         op = tf_op_forms.in_graph(_FORMS.of_graphs[op_type], op_type, keywords.get("name"), keywords, change)
     if op is None:
         return None
-    made = ([None] * len(op.outputs), False, op)
-    return made if _IS_1 else (*made, op.outputs)
+    created = ([None] * len(op.outputs), False, op)
+    return created if _IS_1 else (*created, op.outputs)
 
 
 class _WithOutputs:
@@ -336,7 +336,7 @@ def _around_fast_path(original: Function) -> Function:
         if _STATE.suspended or not _HOOKS:
             result = _formed_eagerly(op_type, args) if op_type in _FORMS.eager else None
             return original(context, op_type, name, *args) if result is None else result
-        inputs = [each for argument in args for each in _values_of(argument)]
+        inputs = [value for argument in args for value in _values_of(argument)]
         for hook in _HOOKS:
             inputs = hook.inputs(op_type, inputs)
         args = tuple(_replaced(args, inputs))
@@ -346,7 +346,7 @@ def _around_fast_path(original: Function) -> Function:
                 result = original(context, op_type, name, *args)
         several = isinstance(result, (list, tuple))
         outputs = list(result) if several else [result]
-        if result is None or not all(isinstance(each, tf.Tensor) for each in outputs):
+        if result is None or not all(isinstance(output, tf.Tensor) for output in outputs):
             return result
         for hook in _HOOKS:
             outputs = hook.outputs(op_type, None, inputs, outputs)
@@ -387,7 +387,7 @@ def _around_import(original: Function) -> Function:
         if _FORMS.in_graphs and hasattr(graph_def, "node"):
             number = len(graph_def.node)
             graph_def = tf_import_forms.with_forms(
-                graph_def, _FORMS.eager, lambda each, names: original(each, return_elements=names)
+                graph_def, _FORMS.eager, lambda definition, names: original(definition, return_elements=names)
             )
             add_rehearsal_ops(v1.get_default_graph(), len(graph_def.node) - number)
         if _STATE.suspended or not _HOOKS:
@@ -420,9 +420,9 @@ def _around_execute(original: Function) -> Function:
         if op_type in _FORMS.eager:
             attributes: Value = args[0] if args else kwargs["attrs"]
             with suspended():
-                made = tf_op_forms.eagerly(_FORMS.eager[op_type], op_type, [*inputs, *attributes])
-            if made is not None:
-                return tf_op_forms.FormOutputs(made)
+                results = tf_op_forms.eagerly(_FORMS.eager[op_type], op_type, [*inputs, *attributes])
+            if results is not None:
+                return tf_op_forms.FormOutputs(results)
         if _STATE.suspended or not _HOOKS:
             return original(op_name, num_outputs, inputs, *args, **kwargs)
         changed = list(inputs)
@@ -442,14 +442,14 @@ def _around_execute(original: Function) -> Function:
 
 def _values_of(argument: object) -> list[Value]:
     """Return the tensors and variables in an argument of the fast path: one, a list with some, or none."""
-    return [each for each in (argument if isinstance(argument, (list, tuple)) else [argument]) if _is_value(each)]
+    return [value for value in (argument if isinstance(argument, (list, tuple)) else [argument]) if _is_value(value)]
 
 
 def _replaced(args: Sequence[Value], values: Sequence[Value]) -> list[Value]:
     """Return the arguments of the fast path with other tensors."""
     left = iter(values)
     return [
-        [next(left) if _is_value(each) else each for each in argument]
+        [next(left) if _is_value(value) else value for value in argument]
         if isinstance(argument, (list, tuple))
         else next(left)
         if _is_value(argument)

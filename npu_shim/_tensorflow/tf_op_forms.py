@@ -58,8 +58,8 @@ class AskedOp(NamedTuple):
         names += [attr.name for attr in definition_of(op_type or self.type).attr]
         given = {name: value for name, value in {**self.attributes, **self.inputs, **changes}.items() if name in names}
         taken = {name: value for name, value in given.items() if name not in _inferred(op_type or self.type)}
-        made = getattr(tf.raw_ops, op_type or self.type)(**taken)
-        return list(made) if isinstance(made, (list, tuple)) else [made]
+        outputs = getattr(tf.raw_ops, op_type or self.type)(**taken)
+        return list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
 
 
 # Returns what computes the outputs, or None where the op itself is to be created.
@@ -79,7 +79,7 @@ class Form(NamedTuple):
 
     def is_for(self, values: Sequence[Value]) -> bool:
         """Return False for values, inputs among them, of other types."""
-        return not self.dtypes or any(_dtype(each) in self.dtypes for each in values)
+        return not self.dtypes or any(_dtype(value) in self.dtypes for value in values)
 
 
 def _dtype(value: Value) -> DType | None:
@@ -107,8 +107,8 @@ class FormOutputs(List["Tensor"]):
     """The results of a form, as the generated op functions handle them. Tapes have recorded the ops of the form."""
 
     def __getitem__(self, place: Value) -> Value:
-        found = super().__getitem__(place)
-        return FormOutputs(found) if isinstance(place, slice) else found
+        outputs = super().__getitem__(place)
+        return FormOutputs(outputs) if isinstance(place, slice) else outputs
 
 
 class FormedOp:
@@ -168,14 +168,14 @@ def in_graph(
 def _captured(graph: Graph, inputs: Sequence[Value]) -> list[Value]:
     """Return inputs with the tensors that a function takes for those from outside, as the op itself would add them."""
     is_function = hasattr(graph, "capture")
-    return [graph.capture(each) if is_function and isinstance(each, tf.Tensor) else each for each in inputs]
+    return [graph.capture(value) if is_function and isinstance(value, tf.Tensor) else value for value in inputs]
 
 
 def _bring_in(graph: Graph, inputs: Sequence[Tensor]) -> None:
     """Add the ops that bring tensors into the loop or branch of a new op, as the op itself would."""
     context = graph._get_control_flow_context()
-    for each in inputs if context is not None else ():
-        context.AddValue(each)
+    for tensor in inputs if context is not None else ():
+        context.AddValue(tensor)
 
 
 def _results(form: Form, asked: AskedOp, scope: str) -> list[Tensor]:
@@ -201,7 +201,7 @@ def _results(form: Form, asked: AskedOp, scope: str) -> list[Tensor]:
 def _node_of(asked: AskedOp) -> Message:
     """Return the node that the op would have, from a graph of its own."""
     with tf.Graph().as_default(), plain_ops():
-        inputs = [v1.placeholder(each.dtype.base_dtype, each.shape) for each in flat(asked.inputs.values())]
+        inputs = [v1.placeholder(tensor.dtype.base_dtype, tensor.shape) for tensor in flat(asked.inputs.values())]
         return asked._replace(inputs=_like(asked.inputs, inputs)).run({})[0].op.node_def
 
 
@@ -255,7 +255,7 @@ def _gradient_of_op(last: Operation, *upstream: Tensor) -> list[Tensor | None]:
     op = _Op(last)
     number = len(op.outputs)
     # TensorFlow has made zeros for the others, which the op does not have.
-    add_rehearsal_ops(v1.get_default_graph(), sum(each is not None for each in upstream[number:]))
+    add_rehearsal_ops(v1.get_default_graph(), sum(gradient is not None for gradient in upstream[number:]))
     return [None] * number + _gradient(op, upstream[:number])
 
 
@@ -282,7 +282,7 @@ def eagerly(form: Form, op_type: str, arguments: Sequence[Structure]) -> list[Te
     keywords = dict(zip(names, arguments))
     rest = arguments[len(names) :]
     keywords.update(zip(map(tf.compat.as_str, rest[::2]), rest[1::2]))
-    if any(isinstance(each, tf.Tensor) and not hasattr(each, "numpy") for each in flat(keywords.values())):
+    if any(isinstance(value, tf.Tensor) and not hasattr(value, "numpy") for value in flat(keywords.values())):
         return None  # a tensor of a graph, which the caller adds the op to
     given = _given(op_type, keywords)
     return None if given is None or form.choose(given) is None else list(_chosen(form, _as_tensors(given))())
@@ -337,7 +337,7 @@ def _attribute(node: Message, name: str) -> Value:
 
 def flat(values: Iterable[Structure]) -> list[Value]:
     """Return values, with those of lists among them one by one."""
-    return [each for value in values for each in (value if isinstance(value, (list, tuple)) else [value])]
+    return [part for value in values for part in (value if isinstance(value, (list, tuple)) else [value])]
 
 
 def _like(inputs: Mapping[str, Structure], values: Sequence[Tensor]) -> dict[str, Structure]:
@@ -379,7 +379,7 @@ def _given(op_type: str, keywords: Mapping[str, Structure]) -> AskedOp | None:
     definition = definition_of(op_type)
     attributes = dict(_defaults(op_type))
     attributes.update(
-        (each.name, keywords[each.name]) for each in definition.attr if keywords.get(each.name) is not None
+        (attr.name, keywords[attr.name]) for attr in definition.attr if keywords.get(attr.name) is not None
     )
     for name, value in attributes.items():
         if isinstance(value, bytes):
@@ -388,7 +388,7 @@ def _given(op_type: str, keywords: Mapping[str, Structure]) -> AskedOp | None:
     try:
         for arg in definition.input_arg:
             value = keywords[arg.name]
-            inputs[arg.name] = [_with_shape(each) for each in value] if arg.number_attr else _with_shape(value)
+            inputs[arg.name] = [_with_shape(part) for part in value] if arg.number_attr else _with_shape(value)
     except (KeyError, TypeError, ValueError):
         return None
     return AskedOp(op_type, inputs, attributes)
@@ -411,9 +411,9 @@ def _as_tensors(given: AskedOp) -> AskedOp:
         if not arg.type_attr:
             dtype = tf.as_dtype(arg.type)
         else:
-            known = [each.dtype for each in values if not isinstance(each, _Constant)]
+            known = [typed.dtype for typed in values if not isinstance(typed, _Constant)]
             dtype = dtypes.get(arg.type_attr) or (tf.as_dtype(known[0]).base_dtype if known else None)
-        tensors = [tensor(each, dtype) for each in values]
+        tensors = [tensor(value, dtype) for value in values]
         if arg.type_attr and tensors:
             dtypes.setdefault(arg.type_attr, tensors[0].dtype.base_dtype)
         inputs[arg.name] = tensors if arg.number_attr else tensors[0]
@@ -431,4 +431,4 @@ def _value(default: Message) -> Value:
     value = getattr(default, kind)
     if kind != "list":
         return value
-    return [each for _, values in value.ListFields() for each in values]
+    return [element for _, values in value.ListFields() for element in values]

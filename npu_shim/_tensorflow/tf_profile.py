@@ -45,20 +45,20 @@ def runs_in(metadata: Message) -> list[OpRun]:
     """Return the runs of ops in the metadata of a session's run, in microseconds since 1970."""
     stats = [node for device in metadata.step_stats.dev_stats for node in device.node_stats]
     nodes = [(node, _LABEL.match(node.timeline_label)) for node in stats if node.all_start_nanos]
-    outputs = {(node.node_name, each.slot): each.tensor_description for node, _ in nodes for each in node.output}
-    found = []
+    outputs = {(node.node_name, output.slot): output.tensor_description for node, _ in nodes for output in node.output}
+    runs = []
     for node, label in nodes:
         kind, names = label.groups() if label else ("", "")
-        taken = [each.strip().partition(":") for each in names.split(",") if each and each.strip()[:1] != "^"]
+        taken = [word.strip().partition(":") for word in names.split(",") if word and word.strip()[:1] != "^"]
         # Collectives wait in such iterators (tf_numpy_function.py). They have rows of their own.
         waits = kind == ITERATOR and "AnonymousIterator" in names
         if kind and not _CALLS.fullmatch(kind) and not waits and node.node_name != "_SOURCE":
             begin, end = node.all_start_nanos / 1e3, (node.all_start_nanos + node.all_end_rel_nanos) / 1e3
             tensors = [outputs.get((name, int(slot or 0))) for name, _, slot in taken]
-            shapes = [",".join(str(each.size) for each in tensor.shape.dim) if tensor else "" for tensor in tensors]
+            shapes = [",".join(str(dim.size) for dim in tensor.shape.dim) if tensor else "" for tensor in tensors]
             types = [types_pb2.DataType.Name(tensor.dtype)[3:] if tensor else "" for tensor in tensors]
-            found.append(OpRun(node.node_name, _plain_type(kind), begin, end, ";".join(shapes), ";".join(types)))
-    return found
+            runs.append(OpRun(node.node_name, _plain_type(kind), begin, end, ";".join(shapes), ";".join(types)))
+    return runs
 
 
 def _plain_type(kind: str) -> str:
@@ -98,9 +98,9 @@ class HostTrace:
             space = xplane_pb2.XSpace.FromString(path.read_bytes())
         planes = [plane for plane in space.planes if plane.name == "/host:CPU"]
         events = [event for plane in planes for line in plane.lines for event in _events(plane, line)]
-        spans = [(each.name[len(_OWN) :], each.begin, each.end) for each in events if each.name.startswith(_OWN)]
-        traced = [each for each in events if str(each.stats.get("tf_function_call", "")).startswith("traced")]
-        return _runs_of(events), spans, [(each.name, each.begin, each.end) for each in traced]
+        spans = [(event.name[len(_OWN) :], event.begin, event.end) for event in events if event.name.startswith(_OWN)]
+        traced = [event for event in events if str(event.stats.get("tf_function_call", "")).startswith("traced")]
+        return _runs_of(events), spans, [(event.name, event.begin, event.end) for event in traced]
 
 
 class Event(NamedTuple):
@@ -125,16 +125,16 @@ class Event(NamedTuple):
 def _events(plane: Message, line: Message) -> Iterator[Event]:
     """Yield the events of a thread in the order of their begin."""
     around: list[Event] = []
-    for event in sorted(line.events, key=lambda each: (each.offset_ps, -each.duration_ps)):
+    for event in sorted(line.events, key=lambda raw: (raw.offset_ps, -raw.duration_ps)):
         begin = line.timestamp_ns / 1e3 + event.offset_ps / 1e6
         while around and around[-1].end <= begin:
             around.pop()
-        stats = {plane.stat_metadata[each.metadata_id].name: _value(plane, each) for each in event.stats}
+        stats = {plane.stat_metadata[stat.metadata_id].name: _value(plane, stat) for stat in event.stats}
         name = plane.event_metadata[event.metadata_id].name
         step = around[-1].stats.get("id") if around and around[-1].name == "ExecutorState::Process" else None
-        made = Event(line.name, name, begin, begin + event.duration_ps / 1e6, stats, step)
-        around.append(made)
-        yield made
+        seen = Event(line.name, name, begin, begin + event.duration_ps / 1e6, stats, step)
+        around.append(seen)
+        yield seen
 
 
 def _value(plane: Message, stat: Message) -> Value:
@@ -146,19 +146,19 @@ def _runs_of(events: list[Event]) -> list[OpRun]:
     """Return the runs of ops in a trace, without those inside of datasets."""
     functions = [event for event in events if event.name.startswith("InstantiatedCapturedFunction")]
     others = {None, *(event.stats.get("id") for event in functions)}  # runs of datasets' functions
-    found = []
+    runs = []
     for event in events:
         if event.name == "IteratorGetNextOp::DoCompute":
-            found.append(OpRun(ITERATOR, ITERATOR, event.begin, event.end))
+            runs.append(OpRun(ITERATOR, ITERATOR, event.begin, event.end))
         elif event.name.startswith("EagerLocalExecute: "):
             kind = event.name.partition(" ")[2]
             if kind != ITERATOR and not kind.startswith("__"):  # the call of a tf.function
-                found.append(OpRun(kind, kind, event.begin, event.end))
+                runs.append(OpRun(kind, kind, event.begin, event.end))
         elif _OP.fullmatch(event.name) and event.step not in others and not event.thread.startswith("tf_data_"):
             name, _, kind = event.name.rpartition(":")
             if not _CALLS.fullmatch(kind) and kind != ITERATOR:
                 inputs = _SHAPE.findall(event.stats.get("shape", ""))
                 shapes = ";".join(shape.replace("?", "-1") for _, shape in inputs)
                 types = ";".join(dtype.upper() for dtype, _ in inputs)
-                found.append(OpRun(name, _plain_type(kind), event.begin, event.end, shapes, types))
-    return found
+                runs.append(OpRun(name, _plain_type(kind), event.begin, event.end, shapes, types))
+    return runs

@@ -144,7 +144,8 @@ def replace_seeds(seed_of: Callable[[Value], Value]) -> None:
     """
     roots = (tf, tf.compat.v1, tf.compat.v2)
     modules = {*roots, *(getattr(root, name) for root in roots for name in ("random", "image"))}
-    for module in {*modules, *(each.experimental for each in modules if hasattr(each, "experimental"))}:
+    modules |= {module.experimental for module in modules if hasattr(module, "experimental")}
+    for module in modules:
         for name in dir(module):
             if name.startswith("stateless_") or name in _TAKE_SEEDS:
                 setattr(module, name, _with_seed(getattr(module, name), seed_of))
@@ -165,7 +166,7 @@ def _with_seed(original: Function, seed_of: Callable[[Value], Value]) -> Functio
             return type(seed)(map(replaced, seed))
         value = tf.get_static_value(seed) if isinstance(seed, tf.Tensor) else seed
         if isinstance(value, np.ndarray):
-            return np.reshape([seed_of(each) for each in value.ravel()], value.shape)
+            return np.reshape([seed_of(number) for number in value.ravel()], value.shape)
         return seed_of(value) if isinstance(value, (int, np.number)) else seed
 
     @functools.wraps(original)
@@ -265,7 +266,7 @@ INITIALIZE = (
 
 def made_in_function(initializers: Structure) -> list[Variable]:
     """Return the variables of the argument of INITIALIZE, each with its initializer."""
-    return [each[0] if isinstance(each, tuple) else each for each in initializers]
+    return [entry[0] if isinstance(entry, tuple) else entry for entry in initializers]
 
 
 def is_enqueue(op: Operation | None) -> bool:
@@ -339,8 +340,8 @@ def ops_of_update(result: Result) -> list[Operation]:
     Below a strategy of TensorFlow 1 it is the global step.
     """
     parts = tf.nest.flatten(result)
-    ops = [getattr(each, "op", each) for each in parts if isinstance(each, (tf.Tensor, _resources._UnreadVariable))]
-    return [*(each for each in parts if isinstance(each, tf.Operation)), *ops]
+    ops = [getattr(part, "op", part) for part in parts if isinstance(part, (tf.Tensor, _resources._UnreadVariable))]
+    return [*(part for part in parts if isinstance(part, tf.Operation)), *ops]
 
 
 def global_step_of_hooks(graph: Graph) -> list[Operation]:

@@ -30,11 +30,11 @@ def fetched_elements(session: types.Session, fetches: Fetches) -> list[Operation
 
 def fed_values(session: types.Session, feed_dict: FeedDict | None) -> list[tuple[Tensor, object]]:
     """Return the tensors to which a feed_dict gives values, and the values. A sparse tensor has several."""
-    found: list[tuple[Tensor, object]] = []
+    fed: list[tuple[Tensor, object]] = []
     for key, value in session_module.nest.flatten_dict_items(feed_dict or {}).items():
         feed = next(feed for kind, _, feed, _ in session_module._REGISTERED_EXPANSIONS if isinstance(key, kind))
-        found += [(session.graph.as_graph_element(part), each) for part, each in feed(key, value)]
-    return found
+        fed += [(session.graph.as_graph_element(part), component) for part, component in feed(key, value)]
+    return fed
 
 
 def raw_session(session: types.Session) -> types.Session:

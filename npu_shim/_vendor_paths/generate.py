@@ -90,7 +90,7 @@ def _is_package(module: str) -> bool:
 
 def stale() -> list[str]:
     """Return the paths of files that differ from the table."""
-    found = []
+    paths = []
     for module in TABLE:
         path = path_of(module)
         text = None
@@ -98,8 +98,8 @@ def stale() -> list[str]:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
         if text != render(module):
-            found.append(path)
-    return found
+            paths.append(path)
+    return paths
 
 
 def main(arguments: Sequence[str]) -> int:

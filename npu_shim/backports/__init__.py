@@ -40,10 +40,10 @@ __all__ = [
 
 def _tensorflows(path: str) -> Unknown:
     """Return what TensorFlow has under a dotted name, or None."""
-    found: Unknown = tf
+    value: Unknown = tf
     for name in path.split("."):
-        found = getattr(found, name, None)
-    return found
+        value = getattr(value, name, None)
+    return value
 
 
 AdamW: Unknown = _tensorflows("keras.optimizers.AdamW") or optimizers.AdamW

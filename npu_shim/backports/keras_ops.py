@@ -28,7 +28,7 @@ def _of(x: Unknown) -> Tensor:
     if hasattr(x, "dtype"):
         return tf.convert_to_tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
     tensor = tf.convert_to_tensor(x)
-    has_type = any(hasattr(each, "dtype") for each in tf.nest.flatten(x))
+    has_type = any(hasattr(number, "dtype") for number in tf.nest.flatten(x))
     return tf.cast(tensor, _floatx()) if tensor.dtype.is_floating and not has_type else tensor
 
 
@@ -58,12 +58,12 @@ def _pair(x1: Unknown, x2: Unknown) -> tuple[Tensor, Tensor]:
     if all(have):
         types = [tf.as_dtype(x.dtype) for x in (x1, x2)]
         if types[0] != types[1]:
-            both = max(types, key=lambda each: (each.is_complex, each.is_floating, not each.is_bool, each.size))
+            both = max(types, key=lambda dtype: (dtype.is_complex, dtype.is_floating, not dtype.is_bool, dtype.size))
             x1, x2 = tf.cast(x1, both), tf.cast(x2, both)
         return x1, x2
     known, number = (x1, x2) if have[0] else (x2, x1)
     dtype = tf.as_dtype(known.dtype)
-    if dtype.is_integer and any(isinstance(each, float) for each in tf.nest.flatten(number)):
+    if dtype.is_integer and any(isinstance(part, float) for part in tf.nest.flatten(number)):
         dtype = tf.as_dtype(_floatx())
         known = tf.cast(known, dtype)
     number = tf.cast(number, dtype)
@@ -97,7 +97,7 @@ def _shape(x: Unknown) -> tuple[Value, ...]:
 
 
 def _arg(function: _Function) -> _Function:
-    def found(x: Unknown, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    def index_of(x: Unknown, axis: int | None = None, keepdims: bool = False) -> Tensor:
         x = _number(x)
         if axis is None:
             index = function(tf.reshape(x, [-1]), 0, output_type=tf.int32)
@@ -105,7 +105,7 @@ def _arg(function: _Function) -> _Function:
         index = function(x, axis, output_type=tf.int32)
         return tf.expand_dims(index, axis) if keepdims else index
 
-    return found
+    return index_of
 
 
 def _arange(start: Unknown, stop: Unknown = None, step: Unknown = None, dtype: DType | None = None) -> Tensor:

@@ -113,8 +113,8 @@ class GroupNormalization(tf.keras.layers.Layer):
         of_channels = [1] * (len(static) + 1)
         of_channels[axis : axis + 2] = grouped_sizes[axis : axis + 2]
         gamma, beta = (
-            None if each is None else tf.cast(tf.reshape(each, of_channels), inputs.dtype)
-            for each in (self.gamma, self.beta)
+            None if weight is None else tf.cast(tf.reshape(weight, of_channels), inputs.dtype)
+            for weight in (self.gamma, self.beta)
         )
         return tf.reshape(tf.nn.batch_normalization(grouped, mean, variance, beta, gamma, self.epsilon), sizes)
 

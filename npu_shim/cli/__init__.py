@@ -64,7 +64,7 @@ def _about(name: str) -> int:
 
 def verb_names() -> list[str]:
     """Return the names of all verbs."""
-    return sorted(found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_"))
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
 def verb(name: str) -> ModuleType:
@@ -72,7 +72,7 @@ def verb(name: str) -> ModuleType:
     return importlib.import_module(f"{__name__}.{name}")
 
 
-def parser(verb_name: str, description: str, usage: str | None = None) -> Parser:
+def parser_of(verb_name: str, description: str, usage: str | None = None) -> Parser:
     """Return a parser of the arguments of a verb."""
     from npu_shim.cli._parser import Parser
 

@@ -83,14 +83,14 @@ def settings(args: argparse.Namespace, deterministic: bool) -> Dumping | None:
 
 def steps(text: str) -> list[int]:
     """Return the numbers of steps in an argument, such as 0,5,10-12."""
-    found: set[int] = set()
+    chosen: set[int] = set()
     for part in text.replace("|", ",").split(","):
         first, _, last = part.strip().partition("-")
         try:
             numbers = range(int(first), int(last or first) + 1)
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text} is not allowed: give steps from 0, like 5 or 10-12") from None
-        found.update(numbers[: _MOST_STEPS + 1])  # one more is too many
-    if not found or len(found) > _MOST_STEPS:
+        chosen.update(numbers[: _MOST_STEPS + 1])  # one more is too many
+    if not chosen or len(chosen) > _MOST_STEPS:
         raise argparse.ArgumentTypeError(f"{text} is not allowed: give 1 to {_MOST_STEPS} steps, like 5 or 10-12")
-    return sorted(found)
+    return sorted(chosen)

@@ -89,7 +89,7 @@ def need_tensorflow() -> None:
 def leave(code: int) -> int:
     """Return the exit code, or end the process at once if threads of a script wait for what never comes."""
     own = threading.current_thread()
-    if any(each is not own and not each.daemon for each in threading.enumerate()):
+    if any(thread is not own and not thread.daemon for thread in threading.enumerate()):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

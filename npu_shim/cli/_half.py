@@ -34,12 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def spelled_out(arguments: Sequence[str]) -> list[str]:
     """Return arguments with a type for the first --half that has none, so that it does not take the script for one."""
-    found = list(arguments)
-    if "--half" in found:
-        place = found.index("--half")
-        if found[place + 1 : place + 2] not in [[each] for each in TYPES]:
-            found[place] = DEFAULT
-    return found
+    words = list(arguments)
+    if "--half" in words:
+        place = words.index("--half")
+        if words[place + 1 : place + 2] not in [[dtype] for dtype in TYPES]:
+            words[place] = DEFAULT
+    return words
 
 
 def problem(args: argparse.Namespace) -> str | None:

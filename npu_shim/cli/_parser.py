@@ -26,10 +26,10 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Value = None, namespace: Value = None) -> Value:
         """Parse all arguments. An unknown one is an error of this parser, also where it is that of a part of a verb."""
         self._given = [] if args is None else list(args)
-        found, rest = super().parse_known_args(args, namespace)
+        parsed, rest = super().parse_known_args(args, namespace)
         if rest:
             self.error(self._unknown(rest))
-        return found, []
+        return parsed, []
 
     def print_help(self, file: Value = None) -> None:
         """Print the help, which may be longer than its reader wants."""
@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Value) -> None:
         if action.choices is not None and value not in action.choices:
-            names = [str(each) for each in action.choices]
+            names = [str(choice) for choice in action.choices]
             raise argparse.ArgumentError(
                 action, f"invalid choice: {value!r}.{closest(str(value), names)} The choices are {', '.join(names)}."
             )
@@ -61,15 +61,15 @@ class Parser(argparse.ArgumentParser):
         if not options:
             return f"unexpected argument {rest[0]!r}. See {self.prog} --help."
         name = options[0].partition("=")[0]
-        near = closest(name, (each for each in self._option_string_actions if each.startswith("--")), "--")
+        near = closest(name, (option for option in self._option_string_actions if option.startswith("--")), "--")
         return f"unknown option {name!r}.{near or f' List the options with {self.prog} --help.'}"
 
     def _unknown_options(self, arguments: Sequence[str]) -> list[str]:
         """Return the arguments before ``--`` that have the form of an option, and are none."""
         known = self._option_string_actions
         before = arguments[: arguments.index("--")] if "--" in arguments else arguments
-        return [each for each in before if each.startswith("--") and each.partition("=")[0] not in known] or [
-            each
-            for each in before
-            if each[:1] == "-" and not each[1:2].isdigit() and each[:2] not in known and each[1:]
+        return [word for word in before if word.startswith("--") and word.partition("=")[0] not in known] or [
+            word
+            for word in before
+            if word[:1] == "-" and not word[1:2].isdigit() and word[:2] not in known and word[1:]
         ]

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-from npu_shim.cli import MIGRATE, parser, show
+from npu_shim.cli import MIGRATE, parser_of, show
 from npu_shim.cli._guard import leave, need_tensorflow
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_file, unwritable_file
@@ -45,15 +45,15 @@ def main(arguments: list[str]) -> int:
         ends without a training step in a graph.
     """
     own, rest = split(arguments)
-    made = _parser()
-    args = made.parse_args(own)
+    parser = _parser()
+    args = parser.parse_args(own)
     wrong = (
         missing_file(args.script, "Give a Python script.")
         or unwritable_file("--json", args.json)
         or unwritable_file("--html", args.html)
     )
     if wrong:
-        made.error(wrong)
+        parser.error(wrong)
     need_tensorflow()
     try:
         tool.load()
@@ -71,12 +71,12 @@ def main(arguments: list[str]) -> int:
             return fail(_COMMAND, _no_step(capture, args.script))
         from npu_shim.rehearsal.assess import assessment
 
-        found = assessment.assess(capture, settings, args.script, rest)
+        assessed = assessment.assess(capture, settings, args.script, rest)
     if args.of_rank:
         with open(os.path.join(args.of_rank, _OF_RANK.format(world().rank)), "w", encoding="utf-8") as stream:
-            json.dump(found, stream)
+            json.dump(assessed, stream)
         return _finish("", {"problems": []}, False)
-    return _finish(_report(found, args), found, args.strict)
+    return _finish(_report(assessed, args), assessed, args.strict)
 
 
 def _on_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> int:
@@ -94,41 +94,41 @@ def _on_ranks(args: argparse.Namespace, own: list[str], rest: list[str]) -> int:
         for path in paths:
             with open(path, encoding="utf-8") as stream:
                 ranks.append(json.load(stream))
-    found = of_ranks.joined(ranks)
-    return _finish(_report(found, args), found, args.strict)
+    assessed = of_ranks.joined(ranks)
+    return _finish(_report(assessed, args), assessed, args.strict)
 
 
 def _parser() -> argparse.ArgumentParser:
     from npu_shim.rehearsal.assess.products import PRODUCTS
 
-    made = parser(
+    parser = parser_of(
         "assess",
         "Runs a script until its first training step, and assesses the graph of that step: what a card "
         "runs of it, which shapes change, and how much memory and work it takes. Nothing is trained; no file stays.",
         usage="%(prog)s [options] script.py [-- ARGS]",
     )
-    made.add_argument("script", help="the script; its own arguments follow --")
-    made.add_argument(
+    parser.add_argument("script", help="the script; its own arguments follow --")
+    parser.add_argument(
         "--opp",
         metavar="FILE",
         action="append",
         help="list of an installed CANN: npu_supported_ops.json or aic-*-ops-info*.json; may be given several times",
     )
-    made.add_argument("--mixlist", metavar="FILE", help="changes of the mixed-precision lists, as for modify_mixlist")
-    made.add_argument(
+    parser.add_argument("--mixlist", metavar="FILE", help="changes of the mixed-precision lists, as for modify_mixlist")
+    parser.add_argument(
         "--product",
         metavar="NAME",
         help=f"bound the time of a step for {', '.join(PRODUCTS)}, or for TFLOPS,GB/s of a data sheet, like 320,1600",
     )
-    made.add_argument("--json", metavar="FILE", help="write the assessment as JSON; - prints it (docs/assess.md)")
-    made.add_argument("--html", metavar="FILE", help="write it as one HTML page")
-    made.add_argument("--strict", action="store_true", help="return 1 if something would not run on the card")
-    made.add_argument(
+    parser.add_argument("--json", metavar="FILE", help="write the assessment as JSON; - prints it (docs/assess.md)")
+    parser.add_argument("--html", metavar="FILE", help="write it as one HTML page")
+    parser.add_argument("--strict", action="store_true", help="return 1 if something would not run on the card")
+    parser.add_argument(
         "--ranks", type=ranks(2), default=0, metavar="N", help="run the script on N ranks and report rank 0's step"
     )
-    made.add_argument("--of-rank", metavar="FOLDER", help=argparse.SUPPRESS)
-    made.add_argument("--alias", action="store_true", help="serve npu_bridge, npu_device and horovod from npu_shim")
-    return made
+    parser.add_argument("--of-rank", metavar="FOLDER", help=argparse.SUPPRESS)
+    parser.add_argument("--alias", action="store_true", help="serve npu_bridge, npu_device and horovod from npu_shim")
+    return parser
 
 
 def _settings(args: argparse.Namespace) -> Settings:
@@ -159,16 +159,16 @@ def _no_step(capture: Capture, path: str) -> str:
     )
 
 
-def _report(found: JsonObject, args: argparse.Namespace) -> str:
+def _report(assessed: JsonObject, args: argparse.Namespace) -> str:
     from npu_shim.rehearsal.assess import page, table
 
     if args.html:
-        pathlib.Path(args.html).write_text(page.html(found), encoding="utf-8")
-    text = json.dumps(found, indent=2)
+        pathlib.Path(args.html).write_text(page.html(assessed), encoding="utf-8")
+    text = json.dumps(assessed, indent=2)
     if args.json and args.json != "-":
         pathlib.Path(args.json).write_text(text + "\n", encoding="utf-8")
-    return text if args.json == "-" else table.text(found)
+    return text if args.json == "-" else table.text(assessed)
 
 
-def _finish(text: str, found: JsonObject, strict: bool) -> int:
-    return leave(show(text, 1 if strict and found["problems"] else 0))
+def _finish(text: str, assessed: JsonObject, strict: bool) -> int:
+    return leave(show(text, 1 if strict and assessed["problems"] else 0))

@@ -11,7 +11,7 @@ import os
 import re
 
 from npu_shim._host import host_device
-from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, show
+from npu_shim.cli import NUMBERS, USAGE_ERROR, parser_of, show
 from npu_shim.cli._lines import add_quiet, fail, progress
 from npu_shim.cli._paths import missing_file, missing_folder, unwritable_folder
 from npu_shim.cli._values import above_zero, ranks, split
@@ -77,18 +77,18 @@ def main(arguments: list[str]) -> int:
         for stage in stages.STAGES:
             note(f"stage {stage.name}: {stage.title}")
         note(f"keeps all runs in {args.report}, ends at the first cause, and goes on after an interruption")
-        made = ladder.Ladder(given).walk(stages.STAGES)
-        note(f"wrote {', '.join(write_all(made, args.report, reports.WRITERS))}")
+        diagnosis = ladder.Ladder(given).walk(stages.STAGES)
+        note(f"wrote {', '.join(write_all(diagnosis, args.report, reports.WRITERS))}")
     except (UsageError, portable.RecordingError) as error:
         return fail(_COMMAND, str(error))
     except KeyboardInterrupt:
         progress(_COMMAND)("interrupted. Give the same command to go on")
         return 130
-    return show(reports.to_text(made).rstrip("\n"), _CODES.get(made["verdict"], USAGE_ERROR))
+    return show(reports.to_text(diagnosis).rstrip("\n"), _CODES.get(diagnosis["verdict"], USAGE_ERROR))
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = parser(
+    parser = parser_of(
         "diagnose",
         "Runs MIGRATED on the card and compares it with the recording of the original. If they differ, it runs it on "
         "the CPU, in another precision mode, with overflow dumps, without fusion, once more, and with dumps of all "
@@ -96,30 +96,30 @@ def _parser() -> argparse.ArgumentParser:
         "that could not run, or wrong usage; 3 no cause was found.",
         usage="%(prog)s [options] --against DIR MIGRATED [-- ARGUMENTS]",
     )
-    made.add_argument("migrated", metavar="MIGRATED", help="the migrated script; an original is converted in memory")
-    made.add_argument("--against", metavar="DIR", required=True, help="the recording of npu-shim verify --record")
-    made.add_argument(
+    parser.add_argument("migrated", metavar="MIGRATED", help="the migrated script; an original is converted in memory")
+    parser.add_argument("--against", metavar="DIR", required=True, help="the recording of npu-shim verify --record")
+    parser.add_argument(
         "-r",
         "--report",
         metavar="DIR",
         default="npu_diagnosis",
         help="folder of all runs, dumps and reports (default: npu_diagnosis)",
     )
-    made.add_argument(
+    parser.add_argument(
         "--dumps",
         metavar="CPU_DIR",
         help="what TensorFlow computes, of verify --record --dump; by default the CPU of this machine computes it",
     )
-    made.add_argument("--ranks", type=ranks(2), metavar="N", help="run the script on N ranks, and then on one")
-    made.add_argument(
+    parser.add_argument("--ranks", type=ranks(2), metavar="N", help="run the script on N ranks, and then on one")
+    parser.add_argument(
         "--tolerance",
         type=above_zero,
         metavar="X",
         help="as for npu-shim verify: relative difference at the first step",
     )
-    made.add_argument("--timeout", type=above_zero, metavar="SECONDS", help="end a run that takes longer")
-    add_quiet(made)
-    return made
+    parser.add_argument("--timeout", type=above_zero, metavar="SECONDS", help="end a run that takes longer")
+    add_quiet(parser)
+    return parser
 
 
 def _problem(args: argparse.Namespace) -> str | None:
@@ -149,8 +149,10 @@ def _about_script(script: str, rules: argparse.Namespace) -> tuple[list[tuple[st
     """Return the findings of the migration tool in the script and the files that it imports, and their source."""
     findings: list[tuple[str, str, str]] = []
     texts = []
-    for name, found in migrated_run.conversions([script], rules).convert_all():
+    for name, result in migrated_run.conversions([script], rules).convert_all():
         with open(name, encoding="utf-8", errors="replace") as stream:
             texts.append(f"{name}\n{stream.read()}")
-        findings += [(each.code, f"{os.path.relpath(name)}:{each.line}", each.message) for each in found.findings]
+        findings += [
+            (finding.code, f"{os.path.relpath(name)}:{finding.line}", finding.message) for finding in result.findings
+        ]
     return findings[:_MOST_FINDINGS], "\n".join(texts)

@@ -13,7 +13,7 @@ import collections
 import json
 from typing import Iterator
 
-from npu_shim.cli import LOOK_UP, parser, show
+from npu_shim.cli import LOOK_UP, parser_of, show
 from npu_shim.cli._diagnostics.card_check import Outcome, check_card, lines
 from npu_shim.cli._diagnostics.diagnosis import Diagnosis, diagnose
 from npu_shim.distributed.ranktable.model import counted
@@ -35,25 +35,25 @@ def main(arguments: list[str]) -> int:
     args = _parser().parse_args(arguments)
     if args.card_check:
         return _check_card(args.json)
-    found = diagnose()
-    code = 1 if found["problems"] else 0
-    return show(json.dumps(found, indent=2) if args.json else page(found), code)
+    diagnosis = diagnose()
+    code = 1 if diagnosis["problems"] else 0
+    return show(json.dumps(diagnosis, indent=2) if args.json else page(diagnosis), code)
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = parser(
+    parser = parser_of(
         "doctor",
         "Reports versions, devices, environment variables and memory, and trains one step. "
         "The exit code is 0 if training can run here, else 1. The last lines give the reasons.",
     )
-    made.add_argument("--json", action="store_true", help="print JSON")
-    made.add_argument(
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
         "--card-check",
         action="store_true",
         help="check the NPU instead, step by step: driver, access, toolkit, package, training, several NPUs; each "
         "failure comes with its cause and fix (docs/on_a_card.md)",
     )
-    return made
+    return parser
 
 
 def _check_card(as_json: bool) -> int:
@@ -68,7 +68,7 @@ def _check_card(as_json: bool) -> int:
     if not as_json:
         counts = collections.Counter(outcome.state for outcome in outcomes)
         return show(", ".join(f"{counts[state]} {state}" for state in ("passed", "failed", "not run")) + ".", code)
-    found = [
+    rows = [
         {
             "name": check.name,
             "claim": check.claim,
@@ -79,29 +79,29 @@ def _check_card(as_json: bool) -> int:
         }
         for check, state, text, advice in outcomes
     ]
-    return show(json.dumps(found, indent=2), code)
+    return show(json.dumps(rows, indent=2), code)
 
 
-def page(found: Diagnosis) -> str:
+def page(diagnosis: Diagnosis) -> str:
     """Return the diagnosis as text."""
     lines: list[str] = []
     for title, part in (
-        ("versions", _versions(found)),
-        ("device", _device(found)),
-        ("environment", _environment(found)),
-        ("host", _host(found["host"])),
+        ("versions", _versions(diagnosis)),
+        ("device", _device(diagnosis)),
+        ("environment", _environment(diagnosis)),
+        ("host", _host(diagnosis["host"])),
     ):
         lines += [title] + [f"  {name.ljust(_WIDTH)}  {text}" for name, text in part] + [""]
-    lines += [f"note: {note}" for note in found["notes"]]
-    if not found["problems"]:
+    lines += [f"note: {note}" for note in diagnosis["notes"]]
+    if not diagnosis["problems"]:
         lines.append("Training can run here.")
     else:
-        lines += ["Training cannot run here:"] + [f"  {problem}" for problem in found["problems"]]
+        lines += ["Training cannot run here:"] + [f"  {problem}" for problem in diagnosis["problems"]]
     return "\n".join(lines)
 
 
-def _versions(found: Diagnosis) -> Iterator[tuple[str, str]]:
-    versions, tensorflow = found["versions"], found["tensorflow"]
+def _versions(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    versions, tensorflow = diagnosis["versions"], diagnosis["tensorflow"]
     yield "npu_shim", f"{versions['npu_shim']} ({versions['npu_shim_path']})"
     yield "Python", f"{versions['python']} ({versions['python_path']})"
     yield "system", f"{versions['system']}, {versions['machine']}"
@@ -126,8 +126,8 @@ def _versions(found: Diagnosis) -> Iterator[tuple[str, str]]:
         yield "one step", f"trained on the {tensorflow['trained_on']} in {tensorflow['step_seconds']:g} s"
 
 
-def _device(found: Diagnosis) -> Iterator[tuple[str, str]]:
-    device, vendor = found["device"], found["vendor"]
+def _device(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    device, vendor = diagnosis["device"], diagnosis["vendor"]
     yield "here", f"{device['kind'] or 'unknown'}: {device['reason']}"
     product = f" ({vendor['product']})" if vendor["product"] else ""
     yield "cards", (", ".join(vendor["cards"]) or "none") + product
@@ -137,20 +137,20 @@ def _device(found: Diagnosis) -> Iterator[tuple[str, str]]:
         yield package["name"], _component(package if package["path"] else None)
 
 
-def _component(found: dict[str, str | None] | None) -> str:
-    return f"{found['version'] or 'unknown version'} ({found['path']})" if found else "missing"
+def _component(installed: dict[str, str | None] | None) -> str:
+    return f"{installed['version'] or 'unknown version'} ({installed['path']})" if installed else "missing"
 
 
-def _environment(found: Diagnosis) -> Iterator[tuple[str, str]]:
-    environment, table = found["environment"], found["rank_table"]
+def _environment(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    environment, table = diagnosis["environment"], diagnosis["rank_table"]
     for name, value in environment["set"].items():
         yield name, repr(value)
     if table:
         version = f", version {table['version']}" if table["version"] else ""
         ranks = table["error"] or f"{counted(table['ranks'], 'rank')} on {counted(table['servers'], 'server')}{version}"
         yield "rank table", f"{table['path']}: {ranks}"
-    if found["root_info"]:
-        node = found["root_info"]
+    if diagnosis["root_info"]:
+        node = diagnosis["root_info"]
         yield "root info", f"{node['path']}: {counted(len(node['devices']), 'device')}, version {node['version']}"
     yield "not set", ", ".join(environment["not_set"]) or "no variable that npu_shim reads"
     if environment["error"]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from npu_shim.cli import NUMBERS, USAGE_ERROR, parser, show
+from npu_shim.cli import NUMBERS, USAGE_ERROR, parser_of, show
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_folder, unwritable_folder
 from npu_shim.cli._values import above_zero, integer
@@ -27,15 +27,15 @@ def main(arguments: list[str]) -> int:
     Returns:
         0 if all pairs agree or all overflows are normal, 1 if one does not, 2 if there is nothing to compare.
     """
-    made = _parser()
-    args = made.parse_args(arguments)
+    parser = _parser()
+    args = parser.parse_args(arguments)
     for folder in [args.device, *args.graph, *([args.reference] if args.verb == "compare" else [])]:
         wrong = missing_folder(folder, "Give the dump_path of the run.")
         if wrong:
-            made.error(wrong)
+            parser.error(wrong)
     wrong = unwritable_folder("--report", args.report)
     if wrong:
-        made.error(wrong)
+        parser.error(wrong)
     try:
         return _compare(args) if args.verb == "compare" else _overflow(args)
     except ValueError as error:
@@ -43,8 +43,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = parser("dumps", "Reads dumps of the NPU: npu-shim dumps compare, npu-shim dumps overflow.")
-    verbs = made.add_subparsers(dest="verb", metavar="compare | overflow")
+    parser = parser_of("dumps", "Reads dumps of the NPU: npu-shim dumps compare, npu-shim dumps overflow.")
+    verbs = parser.add_subparsers(dest="verb", metavar="compare | overflow")
     verbs.required = True
     compare = verbs.add_parser(
         "compare",
@@ -69,12 +69,12 @@ def _parser() -> argparse.ArgumentParser:
     overflow.add_argument(
         "--loss-scale", metavar="NUMBER|FILE", help="a fixed scale, or a file with STEP,SCALE on each line"
     )
-    for each in (compare, overflow):
-        each.add_argument("-r", "--report", metavar="DIR", help="write the whole result to DIR")
-        each.add_argument(
+    for verb in (compare, overflow):
+        verb.add_argument("-r", "--report", metavar="DIR", help="write the whole result to DIR")
+        verb.add_argument(
             "--graph", action="append", default=[], metavar="DIR", help="folder with graph files of the engine"
         )
-    return made
+    return parser
 
 
 def _compare(args: argparse.Namespace) -> int:
@@ -82,11 +82,13 @@ def _compare(args: argparse.Namespace) -> int:
     from npu_shim.dumps.reports.text import to_text
     from npu_shim.rehearsal.reports import write_all
 
-    made = comparison.run(args.device, args.reference, args.graph, args.step, args.tolerance)
+    compared = comparison.run(args.device, args.reference, args.graph, args.step, args.tolerance)
     if args.report:
-        write_all(made, args.report, reports.WRITERS)
+        write_all(compared, args.report, reports.WRITERS)
     written = f"reports: {args.report}\n" if args.report else ""
-    return show((to_text(made) + written).rstrip("\n"), _DEPARTS if made["verdict"] == comparison.DEPARTS else 0)
+    return show(
+        (to_text(compared) + written).rstrip("\n"), _DEPARTS if compared["verdict"] == comparison.DEPARTS else 0
+    )
 
 
 def _overflow(args: argparse.Namespace) -> int:
@@ -95,9 +97,9 @@ def _overflow(args: argparse.Namespace) -> int:
     from npu_shim.rehearsal.reports import write_all
 
     scale = None if args.loss_scale is None else overflow.read_loss_scale(args.loss_scale)
-    found = overflow.run(args.device, args.graph, scale)
+    explained = overflow.run(args.device, args.graph, scale)
     if args.report:
-        write_all(found, args.report, WRITERS)
-    if not found["overflows"]:
-        return show(to_text(found).rstrip("\n"), USAGE_ERROR)
-    return show(to_text(found).rstrip("\n"), _DEPARTS if found["verdict"] == overflow.NOT_NORMAL else 0)
+        write_all(explained, args.report, WRITERS)
+    if not explained["overflows"]:
+        return show(to_text(explained).rstrip("\n"), USAGE_ERROR)
+    return show(to_text(explained).rstrip("\n"), _DEPARTS if explained["verdict"] == overflow.NOT_NORMAL else 0)

@@ -13,7 +13,7 @@ import os
 from typing import TYPE_CHECKING
 
 from npu_shim._host.host_env import process_environ
-from npu_shim.cli import EXPORT, parser, show
+from npu_shim.cli import EXPORT, parser_of, show
 from npu_shim.cli._guard import leave, need_tensorflow
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_file, unwritable_folder
@@ -40,9 +40,9 @@ def main(arguments: list[str]) -> int:
     Returns:
         0 if the exported model equals the source, 1 if it differs, 2 if there is no model to run.
     """
-    made = _parser()
+    parser = _parser()
     own, rest = split(arguments)
-    args = made.parse_args(own)
+    args = parser.parse_args(own)
     args.arguments = rest
     missing = args.source and not os.path.exists(args.source) and not os.path.exists(args.source + ".index")
     batches, (low, high) = args.dynamic_batch, args.range
@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
         (len(batches) == 1, "--dynamic-batch needs two sizes or more"),
     ):
         if is_wrong:
-            made.error(text)
+            parser.error(text)
     need_tensorflow()
     process_environ().setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow warns of attributes that it has set itself
     from npu_shim._tensorflow import tf_api, tf_capture
@@ -78,32 +78,34 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = parser(
+    parser = parser_of(
         "export",
         "Writes a trained model in its form for inference, one frozen graph with named inputs and outputs, and runs "
         "source and export on the same inputs. Exit code: 0 equal, 1 different, 2 not exported.",
     )
     source = "SavedModel, checkpoint with .meta or its folder, Keras file, frozen .pb; with --script only a checkpoint"
-    made.add_argument("source", nargs="?", help=source)
-    made.add_argument("--script", metavar="FILE", help="run this until it predicts; its own arguments follow --")
-    made.add_argument("--alias", action="store_true", help="serve npu_bridge, npu_device and horovod to the script")
-    made.add_argument("-o", "--out", metavar="OUT", help="folder for the exported model")
-    made.add_argument("--for", dest="target", choices=TARGETS, default=TARGETS[0], help="default: %(default)s")
-    made.add_argument("--force", action="store_true", help="overwrite files of this name in OUT")
-    made.add_argument("--list", action="store_true", help="print signatures and candidates for inputs and outputs")
+    parser.add_argument("source", nargs="?", help=source)
+    parser.add_argument("--script", metavar="FILE", help="run this until it predicts; its own arguments follow --")
+    parser.add_argument("--alias", action="store_true", help="serve npu_bridge, npu_device and horovod to the script")
+    parser.add_argument("-o", "--out", metavar="OUT", help="folder for the exported model")
+    parser.add_argument("--for", dest="target", choices=TARGETS, default=TARGETS[0], help="default: %(default)s")
+    parser.add_argument("--force", action="store_true", help="overwrite files of this name in OUT")
+    parser.add_argument("--list", action="store_true", help="print signatures and candidates for inputs and outputs")
     port = "[KEY=]TENSOR[:SHAPE]"
-    made.add_argument("--inputs", nargs="+", default=[], metavar=port, help="like images:8,224,224,3; ? for any size")
-    made.add_argument("--outputs", nargs="+", default=[], metavar="[KEY=]TENSOR", help="like prob")
-    made.add_argument("--signature", metavar="NAME", help="signature of the source (default: serving_default)")
-    made.add_argument("--tags", default="serve", help="tags of the SavedModel, with commas (default: %(default)s)")
-    made.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="constants in place of placeholders")
-    made.add_argument("--name", default="model", help="name of the files (default: %(default)s)")
-    made.add_argument("--data", metavar="FILE.npz", help="inputs of the proof, an array for each; else they are drawn")
-    made.add_argument("--range", nargs=2, type=number, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="of inputs")
-    made.add_argument(
+    parser.add_argument("--inputs", nargs="+", default=[], metavar=port, help="like images:8,224,224,3; ? for any size")
+    parser.add_argument("--outputs", nargs="+", default=[], metavar="[KEY=]TENSOR", help="like prob")
+    parser.add_argument("--signature", metavar="NAME", help="signature of the source (default: serving_default)")
+    parser.add_argument("--tags", default="serve", help="tags of the SavedModel, with commas (default: %(default)s)")
+    parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="constants in place of placeholders")
+    parser.add_argument("--name", default="model", help="name of the files (default: %(default)s)")
+    parser.add_argument(
+        "--data", metavar="FILE.npz", help="inputs of the proof, an array for each; else they are drawn"
+    )
+    parser.add_argument("--range", nargs=2, type=number, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="of inputs")
+    parser.add_argument(
         "--opset", type=integer(1), metavar="N", help="version of ONNX's operators (default: that of tf2onnx)"
     )
-    card = made.add_argument_group("--for atc, npu, serving")
+    card = parser.add_argument_group("--for atc, npu, serving")
     card.add_argument("--soc-version", metavar="NAME", help="processor of the device, as npu-smi info shows it")
     precision = "of the operators on the device (default: %(default)s)"
     card.add_argument("--precision-mode", default="force_fp16", metavar="MODE", help=precision)
@@ -111,20 +113,20 @@ def _parser() -> argparse.ArgumentParser:
     card.add_argument("--dynamic-batch", nargs="+", type=integer(1), default=[], metavar="N", help=batches)
     card.add_argument("--aipp", action="store_true", help="write a file for preprocessing of images on the device")
     card.add_argument("--opp", metavar="FILE", action="append", default=[], help="list of an installed CANN")
-    return made
+    return parser
 
 
 def _constants(texts: list[str]) -> dict[str, Value]:
     from npu_shim.exporting.graphs import ExportError
 
-    found = {}
+    constants = {}
     for text in texts:
         name, _, value = text.partition("=")
         try:
-            found[name.replace(":0", "")] = ast.literal_eval({"true": "True", "false": "False"}.get(value, value))
+            constants[name.replace(":0", "")] = ast.literal_eval({"true": "True", "false": "False"}.get(value, value))
         except (ValueError, SyntaxError):
             raise ExportError(f"--set {text} is not allowed. Write NAME=VALUE, like keep_prob=1.0 or training=False.")
-    return found
+    return constants
 
 
 def _source(args: argparse.Namespace) -> Source:
@@ -157,30 +159,30 @@ def _export(args: argparse.Namespace, source: Source, graph: Graph) -> int:
     from npu_shim.exporting.graphs import ExportError
     from npu_shim.rehearsal.files.taken_back import taken_back
 
-    asked_in, asked_out = map(ports.asked, args.inputs), [ports.asked_output(each) for each in args.outputs]
+    asked_in, asked_out = map(ports.asked, args.inputs), [ports.asked_output(text) for text in args.outputs]
     constants = {**source.constants, **_constants(args.set)}
     inputs, outputs = ports.choose(source, graph, args.signature, asked_in, asked_out, constants)
     outputs, dropped = ports.without_strings(outputs, bool(asked_out), args.target)
     try:
-        made = model.make(source, graph, inputs, outputs, constants, args.target == "onnx")
+        exported = model.make(source, graph, inputs, outputs, constants, args.target == "onnx")
     except ValueError as error:  # of TensorFlow, which infers shapes
         raise ExportError(f"the graph does not fit the inputs: {str(error).splitlines()[0]} Give other --inputs.")
-    values = proof.load(args.data, made.inputs) if args.data else proof.draw(made.inputs, *args.range)
+    values = proof.load(args.data, exported.inputs) if args.data else proof.draw(exported.inputs, *args.range)
     with taken_back() as files:
         os.makedirs(args.out, exist_ok=True)
-        written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(made, args, values)
-        expected = proof.run_graph(made.reference, made.values, made.inputs, made.outputs, values)
-        found, most = proof.compare(expected, written.outputs), proof.tolerance(made)
-        equal = all(each.largest <= most for each in found)
+        written = importlib.import_module(f"npu_shim.exporting.targets.{args.target}").write(exported, args, values)
+        expected = proof.run_graph(exported.reference, exported.values, exported.inputs, exported.outputs, values)
+        differences, most = proof.compare(expected, written.outputs), proof.tolerance(exported)
+        equal = all(difference.largest <= most for difference in differences)
         changed = [] if args.force or not equal else files.changed()
         if changed:
             there = os.path.relpath(changed[0])
             raise ExportError(f"{there} is another export. Give --force to overwrite it, or another -o or --name.")
         files.stays = equal
-    lines = [f"{source.path}: {source.kind}, {len(made.graph.node)} nodes", *_side("inputs", made.inputs)]
-    lines += [*_side("outputs", made.outputs), *(f"  {note}" for note in dropped + made.notes + written.lines)]
+    lines = [f"{source.path}: {source.kind}, {len(exported.graph.node)} nodes", *_side("inputs", exported.inputs)]
+    lines += [*_side("outputs", exported.outputs), *(f"  {note}" for note in dropped + exported.notes + written.lines)]
     lines += [f"  wrote {path}" for path in written.files if equal]
-    lines += [f"  {each.text()}" for each in found]
+    lines += [f"  {difference.text()}" for difference in differences]
     differs = f"differs from the source by more than {most:g}: no file was written"
     lines.append("equal to the source" if equal else differs)
     return show("\n".join(lines), 0 if equal else _DIFFERS)

@@ -16,7 +16,7 @@ import time
 
 from npu_shim._host import host_device, host_env
 from npu_shim._host.process_settings import to_text
-from npu_shim.cli import RANKS, _independent, _profiled, _progress, parser, show
+from npu_shim.cli import RANKS, _independent, _profiled, _progress, parser_of, show
 from npu_shim.cli._lines import add_quiet, fail, progress
 from npu_shim.cli._paths import missing_script, unwritable_folder
 from npu_shim.cli._values import MOST_RANKS, MOST_RANKS_OF_JOB, above_zero, integer, ranks
@@ -165,7 +165,7 @@ def _ranks_here(plan: list[RankProcess], assignment: JobRanks) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = parser(
+    parser = parser_of(
         "launch",
         "Start one process per rank and wait for them. Each rank gets JOB_ID, RANK_ID, RANK_SIZE, "
         "ASCEND_DEVICE_ID, DEVICE_ID and, with a rank table, RANK_TABLE_FILE in its environment, and writes its own "
@@ -177,7 +177,7 @@ def _parser() -> argparse.ArgumentParser:
         "wrong usage.",
         usage="%(prog)s (--ranks N | -H HOSTS | --ranktable FILE) [options] (script.py | -m module) ...",
     )
-    placing = made.add_argument_group("ranks, hosts and devices")
+    placing = parser.add_argument_group("ranks, hosts and devices")
     placing.add_argument(
         "--ranks",
         "-np",
@@ -222,30 +222,30 @@ def _parser() -> argparse.ArgumentParser:
     placing.add_argument(
         "--devices", type=_devices, metavar="I,J,...", help="the device of each rank, with --ranks; by default 0 to N-1"
     )
-    made.add_argument(
+    parser.add_argument(
         "--log-dir",
         metavar="DIR",
         help="folder for the logs rank_0.log and so on (server_0_rank_0.log with --rehearse), which grow with each "
         "run; by default npu_shim_logs/JOB_ID",
     )
-    made.add_argument(
+    parser.add_argument(
         "--output",
         choices=(FIRST, ALL),
         default=FIRST,
         help="the ranks whose output is shown: the first, or all, each line with the number of its rank",
     )
-    add_quiet(made)
-    made.add_argument("--job-id", metavar="ID", help="name of the job; by default JOB_ID or a new name")
+    add_quiet(parser)
+    parser.add_argument("--job-id", metavar="ID", help="name of the job; by default JOB_ID or a new name")
     text = "bind each rank to processors and memory near its device, by npu-smi or the PCI bus, else to even shares"
     placing.add_argument("--bind-cores", action="store_true", help=text)
-    made.add_argument(
+    parser.add_argument(
         "--no-preload",
         action="store_true",
         help="start each rank as a new Python; by default, ranks on the CPU are forked from a process that has "
         "imported TensorFlow",
     )
-    made.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time")
-    made.add_argument(
+    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time")
+    parser.add_argument(
         "--max-restarts",
         type=integer(0),
         default=0,
@@ -253,12 +253,12 @@ def _parser() -> argparse.ArgumentParser:
         help="restart all ranks after a failure, at most N times; a script that restores its last checkpoint continues "
         "from there",
     )
-    _progress.add_arguments(made)
-    _profiled.add_arguments(made)
-    made.add_argument("--dry-run", action="store_true", help="print the commands as shell lines, and start nothing")
-    made.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, like python -m")
-    made.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
-    return made
+    _progress.add_arguments(parser)
+    _profiled.add_arguments(parser)
+    parser.add_argument("--dry-run", action="store_true", help="print the commands as shell lines, and start nothing")
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, like python -m")
+    parser.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
+    return parser
 
 
 def _command(args: argparse.Namespace) -> list[str]:

@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Sequence
 
-from npu_shim.cli import LOOK_UP, USAGE_ERROR, parser, show
+from npu_shim.cli import LOOK_UP, USAGE_ERROR, parser_of, show
 from npu_shim.options import page
 from npu_shim.options.near import closest
 from npu_shim.options.option import Option
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
         0, or 2 if there is no such option.
     """
     args = _parser().parse_args(arguments)
-    found: list[Option] = []
+    chosen: list[Option] = []
     for name in args.name:
         rows = named(name)
         if not rows:
@@ -40,11 +40,11 @@ def main(arguments: list[str]) -> int:
                 file=sys.stderr,
             )
             return USAGE_ERROR
-        found += [row for row in rows if row not in found]
+        chosen += [row for row in rows if row not in chosen]
     if args.json:
-        return show(json.dumps([page.record(row) for row in found or page.described()], indent=2))
-    if found:
-        return show("\n\n".join(page.paragraph(row) for row in found))
+        return show(json.dumps([page.record(row) for row in chosen or page.described()], indent=2))
+    if chosen:
+        return show("\n\n".join(page.paragraph(row) for row in chosen))
     return show("\n".join(listed(page.described())))
 
 
@@ -64,11 +64,11 @@ def listed(rows: Sequence[Option]) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = parser(
+    parser = parser_of(
         "options",
         "Lists the NPU options. With a name: type, values, default, arguments, conflicting and required "
         "options, and the replacement of a deprecated option.",
     )
-    made.add_argument("name", nargs="*", help="an option, or its argument of NPURunConfig")
-    made.add_argument("--json", action="store_true", help="print everything about each option as JSON")
-    return made
+    parser.add_argument("name", nargs="*", help="an option, or its argument of NPURunConfig")
+    parser.add_argument("--json", action="store_true", help="print everything about each option as JSON")
+    return parser

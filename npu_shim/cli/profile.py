@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 
-from npu_shim.cli import NUMBERS, parser, show
+from npu_shim.cli import NUMBERS, parser_of, show
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_folder, unwritable_file
 
@@ -24,27 +24,27 @@ def main(arguments: list[str]) -> int:
     Returns:
         0, or 1 if the step of the second profile is slower, or 2 if there is nothing to read.
     """
-    made = _parser()
-    args = made.parse_args(arguments)
+    parser = _parser()
+    args = parser.parse_args(arguments)
     for folder in (args.folder, args.new, *args.graph):
         wrong = folder and missing_folder(folder, "Give the folder of a profile.")
         if wrong:
-            made.error(wrong)
+            parser.error(wrong)
     wrong = unwritable_file("--json", args.json) or unwritable_file("--html", args.html)
     if wrong:
-        made.error(wrong)
+        parser.error(wrong)
     if args.new and (args.html or args.rank_by_gain or args.product):
-        made.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
+        parser.error("--html, --rank-by-gain and --product are for one profile. Give one folder")
     from npu_shim.profiles import profile, reports, result
     from npu_shim.rehearsal.assess.products import product
     from npu_shim.rehearsal.reports import to_json
 
     try:
-        found = profile.read(args.folder, args.graph, product(args.product) if args.product else None)
+        profiled = profile.read(args.folder, args.graph, product(args.product) if args.product else None)
         if args.new:
-            shown = result.compare(found, profile.read(args.new, args.graph), (args.folder, args.new))
+            shown = result.compare(profiled, profile.read(args.new, args.graph), (args.folder, args.new))
         else:
-            shown = result.to_result(found, args.folder, args.rank_by_gain)
+            shown = result.to_result(profiled, args.folder, args.rank_by_gain)
         for path, write in ((args.json, to_json), (args.html, reports.to_html)):
             if path:
                 pathlib.Path(path).write_text(write(shown), encoding="utf-8")
@@ -56,13 +56,13 @@ def main(arguments: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     about = "Reads exports of the profiler: what a step waits for, how to fix it. Exit code 1: NEW has slower steps."
-    made = parser("profile", about)
-    made.add_argument("folder", metavar="DIR", help="folder of a profile (npu-shim run --profile DIR, msprof)")
-    made.add_argument("new", metavar="NEW", nargs="?", help="folder of a second profile, compared with the first")
-    made.add_argument("--json", metavar="FILE", help="write the whole result to FILE")
-    made.add_argument("--html", metavar="FILE", help="write a page with a timeline of a typical step to FILE")
-    made.add_argument("--rank-by-gain", action="store_true", help="rank findings by what a fix gains at most")
-    made.add_argument("--product", metavar="NAME", help="ascend910, atlas-a3 or TFLOPS,GB/s: bounds as in assess")
+    parser = parser_of("profile", about)
+    parser.add_argument("folder", metavar="DIR", help="folder of a profile (npu-shim run --profile DIR, msprof)")
+    parser.add_argument("new", metavar="NEW", nargs="?", help="folder of a second profile, compared with the first")
+    parser.add_argument("--json", metavar="FILE", help="write the whole result to FILE")
+    parser.add_argument("--html", metavar="FILE", help="write a page with a timeline of a typical step to FILE")
+    parser.add_argument("--rank-by-gain", action="store_true", help="rank findings by what a fix gains at most")
+    parser.add_argument("--product", metavar="NAME", help="ascend910, atlas-a3 or TFLOPS,GB/s: bounds as in assess")
     lines = "folder that knows the lines of ops: graph files, a profile of the CPU, or the JSON of npu-shim assess"
-    made.add_argument("--graph", action="append", default=[], metavar="DIR", help=lines)
-    return made
+    parser.add_argument("--graph", action="append", default=[], metavar="DIR", help=lines)
+    return parser

@@ -14,7 +14,7 @@ from typing import Callable, Mapping, Sequence
 
 from npu_shim._host import host_env
 from npu_shim._host.host_device import ASCEND_A5
-from npu_shim.cli import RANKS, USAGE_ERROR, parser, show
+from npu_shim.cli import RANKS, USAGE_ERROR, parser_of, show
 from npu_shim.cli._lines import fail, progress
 from npu_shim.cli._paths import unwritable_file
 from npu_shim.distributed.addresses import is_this_host
@@ -159,11 +159,11 @@ def _convert(args: argparse.Namespace) -> int:
     if table is None:
         raise RankTableError(args.file, errors(problems))
     target = args.to or (RANK_LIST if table.dialect == RANK_LIST else SERVER_LIST)
-    made, dropped = conversion.convert(table, target)
+    converted, dropped = conversion.convert(table, target)
     if dropped:
         kind = "dialect" if target in DIALECTS else "version"
         _report(f"dropped {', '.join(dropped)}: the {kind} {target} has no such keys.")
-    return _output(made, args)
+    return _output(converted, args)
 
 
 def _summary(table: RankTable) -> str:
@@ -184,12 +184,12 @@ def _output(table: RankTable, args: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = parser(
+    parser = parser_of(
         "ranktable",
         "Make, check, show or convert rank tables. Exit codes: 0 done; 1 check found a problem; 2 wrong "
         "usage or a file that cannot be read, parsed or written.",
     )
-    verbs = made.add_subparsers(dest="what", metavar="make|check|show|convert")
+    verbs = parser.add_subparsers(dest="what", metavar="make|check|show|convert")
     verbs.required = True
     make = _verb(verbs, "make", _make, "write a rank table for hosts and their devices")
     make.add_argument(
@@ -258,14 +258,14 @@ def _parser() -> argparse.ArgumentParser:
     for verb in (make, convert):
         verb.add_argument("-o", "--output", metavar="FILE", help="the file to write; by default standard output")
         verb.add_argument("--force", action="store_true", help="replace a file that differs")
-    return made
+    return parser
 
 
 def _verb(
     verbs: argparse._SubParsersAction, name: str, run: Callable[[argparse.Namespace], int], summary: str
 ) -> argparse.ArgumentParser:
-    made: argparse.ArgumentParser = verbs.add_parser(
+    parser: argparse.ArgumentParser = verbs.add_parser(
         name, help=summary, description=summary[0].upper() + summary[1:] + "."
     )
-    made.set_defaults(run=run)
-    return made
+    parser.set_defaults(run=run)
+    return parser

@@ -14,7 +14,7 @@ from importlib.util import MAGIC_NUMBER
 from typing import TYPE_CHECKING
 
 from npu_shim._host import host_env
-from npu_shim.cli import MIGRATE, _dumped, _half, _profiled, _progress, parser
+from npu_shim.cli import MIGRATE, _dumped, _half, _profiled, _progress, parser_of
 from npu_shim.cli._guard import exit_code
 from npu_shim.cli._lines import fail
 from npu_shim.cli._paths import missing_script, unwritable_folder
@@ -43,13 +43,13 @@ def main(arguments: list[str]) -> int:
         return exit_code("npu-shim run", error)
     from convert_tf2npu.api import UsageError
 
-    made = _parser()
-    args = made.parse_args(_half.spelled_out(arguments))
+    parser = _parser()
+    args = parser.parse_args(_half.spelled_out(arguments))
     if _half.DEFAULT in (args.module or args.script):  # it belongs to the script
-        args = made.parse_args(arguments)
+        args = parser.parse_args(arguments)
     target = args.module or args.script
     if not target:
-        made.error("missing script: give a script, or -m and a module")
+        parser.error("missing script: give a script, or -m and a module")
     problem = None if args.module else _not_a_script(target[0])
     problem = (
         problem
@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> int:
         or unwritable_folder("--tensorboard", args.tensorboard)
     )
     if problem:
-        made.error(problem)
+        parser.error(problem)
     precision = _half.settings(args)
     if precision is not None:
         _half.start(precision)
@@ -112,49 +112,49 @@ def _watch(folder: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     from convert_tf2npu.api import add_rule_arguments
 
-    made = parser(
+    parser = parser_of(
         "run",
         "Runs a script as if convert_tf2npu had migrated it and the modules that it imports from its own "
         "folder. No file is written. Options of npu-shim run go before the script, those of the script after it.",
         usage="%(prog)s [options] (script.py | -m module) ...",
     )
-    made.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
-    made.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
-    made.add_argument(
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
+    parser.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
+    parser.add_argument(
         "-i",
         "--input",
         metavar="DIR",
         help="folder whose modules are migrated too; "
         "default: the script's folder, or the parent of the packages around it",
     )
-    made.add_argument(
+    parser.add_argument(
         "--alias",
         action="store_true",
         help="run the script without conversion, and serve the packages npu_bridge, hccl, npu_device and horovod where "
         "they are not installed",
     )
-    amount = made.add_mutually_exclusive_group()
+    amount = parser.add_mutually_exclusive_group()
     amount.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each finding")
     amount.add_argument("-q", "--quiet", action="store_true", help="print no line about the conversion")
-    made.add_argument(
+    parser.add_argument(
         "--no-shape-watch",
         action="store_true",
         help="do not report shapes that change between steps, for which the NPU recompiles the graph",
     )
-    _progress.add_arguments(made)
-    _half.add_arguments(made)
-    made.add_argument(
+    _progress.add_arguments(parser)
+    _half.add_arguments(parser)
+    parser.add_argument(
         "--numerics",
         metavar="DIR",
         help="report the first op with Inf or NaN, loss scale and gradient norms to DIR (docs/precision.md)",
     )
-    _dumped.add_arguments(made)
-    _profiled.add_arguments(made)
-    made.add_argument(
+    _dumped.add_arguments(parser)
+    _profiled.add_arguments(parser)
+    parser.add_argument(
         "--deterministic", action="store_true", help="ask an NPU for kernels that repeat bit by bit, which are slower"
     )
-    add_rule_arguments(made)
-    return made
+    add_rule_arguments(parser)
+    return parser
 
 
 def _not_a_script(path: str) -> str | None:

@@ -11,7 +11,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from npu_shim.cli import MIGRATE, _dumped, _half, parser, show
+from npu_shim.cli import MIGRATE, _dumped, _half, parser_of, show
 from npu_shim.cli._guard import need_tensorflow
 from npu_shim.cli._lines import add_quiet, fail, progress
 from npu_shim.cli._paths import missing_file, unwritable_folder
@@ -65,23 +65,23 @@ def main(arguments: list[str]) -> int:
             for part in ("original", "migrated"):
                 shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
             plan = _plan(args, scripts_arguments, folder)
-            found = plan.verify_against(args.against, note) if args.against else plan.verify(note)
+            compared = plan.verify_against(args.against, note) if args.against else plan.verify(note)
             if args.record and args.dump and args.half:
                 _add_bands(plan)
-            code = _CODES.get(found.verdict, 2)
+            code = _CODES.get(compared.verdict, 2)
             dumping = _dumped.settings(args, args.deterministic)
             missing = dumping.missing() if dumping is not None and code != 2 else None
             if missing:
                 return fail(_COMMAND, missing)
             if args.report:
-                note(f"wrote {', '.join(write_all(found, folder, WRITERS))}")
+                note(f"wrote {', '.join(write_all(compared, folder, WRITERS))}")
             elif code == 2:
                 note(f"the output of the scripts is in {folder}")
     except (UsageError, portable.RecordingError) as error:
         return fail(_COMMAND, str(error))
     if not args.report and code != 2:
         shutil.rmtree(folder, ignore_errors=True)
-    return show(to_text(found).rstrip("\n"), code)
+    return show(to_text(compared).rstrip("\n"), code)
 
 
 def _add_bands(plan: Plan) -> None:
@@ -132,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     """Return the parser of the arguments before ``--``."""
     from convert_tf2npu.api import add_rule_arguments
 
-    made = parser(
+    parser = parser_of(
         "verify",
         "Runs ORIGINAL and MIGRATED with the same arguments, seeds and data order, records inputs, losses, "
         "gradients, learning rates, variables, logs, metrics and predictions, and compares them. Without MIGRATED the "
@@ -144,10 +144,10 @@ def _parser() -> argparse.ArgumentParser:
         "       %(prog)s [options] --record DIR ORIGINAL [MIGRATED] [-- ARGUMENTS]\n"
         "       %(prog)s [options] --against DIR MIGRATED [-- ARGUMENTS]",
     )
-    made.add_argument("original", metavar="ORIGINAL", help="the script before its migration")
-    made.add_argument("migrated", metavar="MIGRATED", nargs="?", help="the script after its migration")
-    made.add_argument("-r", "--report", metavar="DIR", help="write verify.txt, .json, .xml (JUnit) and .html to DIR")
-    recordings = made.add_argument_group("recordings")
+    parser.add_argument("original", metavar="ORIGINAL", help="the script before its migration")
+    parser.add_argument("migrated", metavar="MIGRATED", nargs="?", help="the script after its migration")
+    parser.add_argument("-r", "--report", metavar="DIR", help="write verify.txt, .json, .xml (JUnit) and .html to DIR")
+    recordings = parser.add_argument_group("recordings")
     travels = recordings.add_mutually_exclusive_group()
     travels.add_argument(
         "--record",
@@ -172,7 +172,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="with --against: begin with the variables of the recording. Other versions and devices draw others",
     )
-    numbers = made.add_argument_group("random numbers")
+    numbers = parser.add_argument_group("random numbers")
     random = numbers.add_mutually_exclusive_group()
     random.add_argument(
         "--deterministic",
@@ -187,67 +187,67 @@ def _parser() -> argparse.ArgumentParser:
         help="run N pairs with TensorFlow's own seeds instead, and compare means with a statistical band",
     )
     numbers.add_argument("--seed", type=integer(0), default=1, metavar="S", help="first seed; by default 1")
-    made.add_argument(
+    parser.add_argument(
         "--tolerance",
         type=above_zero,
         metavar="X",
         help=f"relative difference allowed for float32 at the first step; by default {TOLERANCE:g}, and {ELSEWHERE:g} "
         "against a recording of another version or device (docs/verify.md)",
     )
-    made.add_argument(
+    parser.add_argument(
         "--every",
         type=integer(1),
         default=1,
         metavar="N",
         help="after step 10, record gradients and variables at every N-th step only",
     )
-    made.add_argument(
+    parser.add_argument(
         "--steps",
         type=integer(1),
         metavar="N",
         help="end both scripts after N training steps like an early stop: finally blocks, hooks and checkpoints run",
     )
-    made.add_argument(
+    parser.add_argument(
         "--predict",
         action="store_true",
         help="compare predictions and metrics only: both scripts end where they would begin to train",
     )
-    made.add_argument(
+    parser.add_argument(
         "--ranks",
         type=ranks(2),
         metavar="N",
         help="run the migrated script on N ranks, the original on one process",
     )
-    made.add_argument(
+    parser.add_argument(
         "--original-arguments",
         metavar="TEXT",
         help="arguments of the original only, after the common ones, as in --original-arguments='--batch_size=128'",
     )
-    made.add_argument(
+    parser.add_argument(
         "--migrated-arguments", metavar="TEXT", help="arguments of the migrated script only, after the common ones"
     )
-    _half.add_arguments(made)
-    _dumped.add_arguments(made)
-    made.add_argument(
+    _half.add_arguments(parser)
+    _dumped.add_arguments(parser)
+    parser.add_argument(
         "--perturbed",
         type=integer(2),
         metavar="N",
         help="with --half or --record: the number of perturbed float32 runs from which the band follows; by default 4",
     )
-    made.add_argument(
+    parser.add_argument(
         "--strict",
         action="store_true",
         help="compare with the untouched original, also where the migration changes numbers on purpose",
     )
-    made.add_argument("--copy", action="store_true", help="run each script in its own copy of the current folder")
-    made.add_argument("--timeout", type=above_zero, metavar="SECONDS", help="end a script that takes longer")
-    add_quiet(made)
-    add_rule_arguments(made)
-    return made
+    parser.add_argument("--copy", action="store_true", help="run each script in its own copy of the current folder")
+    parser.add_argument("--timeout", type=above_zero, metavar="SECONDS", help="end a script that takes longer")
+    add_quiet(parser)
+    add_rule_arguments(parser)
+    return parser
 
 
 def _steps(text: str) -> list[int]:
-    return [integer(1)(each) for each in text.split(",")]
+    return [integer(1)(part) for part in text.split(",")]
 
 
 def _problem_of_recording(args: argparse.Namespace) -> str | None:

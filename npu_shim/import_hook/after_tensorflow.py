@@ -15,7 +15,7 @@ def after_tensorflow(act: Action) -> None:
 
     The functions import parts of npu_shim and use Keras. If one of these imports TensorFlow, they wait for its end.
     """
-    waiting = next((each for each in sys.meta_path if isinstance(each, _Waiting)), None)
+    waiting = next((finder for finder in sys.meta_path if isinstance(finder, _Waiting)), None)
     if waiting is not None:
         waiting.acts.append(act)
     elif _is_loaded():

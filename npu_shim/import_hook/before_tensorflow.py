@@ -50,12 +50,12 @@ def before_tensorflow(files: Sequence[str], path: Sequence[str]) -> Before:
     for file in files:
         if reading.read(file):
             break
-    return reading.found
+    return reading.before
 
 
 class _Reading:
     def __init__(self, path: Sequence[str]) -> None:
-        self.found = Before()
+        self.before = Before()
         self._path = path
         self._seen: set[str] = set()
 
@@ -68,14 +68,14 @@ class _Reading:
         for statement in _in_order(tree.body if tree else []):
             for module in _modules(statement, file):
                 if module.partition(".")[0] in _PACKAGES or module.startswith("tensorflow"):
-                    self.found.imports_tensorflow = True
+                    self.before.imports_tensorflow = True
                     return True
-                if any(self.read(each) for each in self._own(module, file)):
+                if any(self.read(path) for path in self._own(module, file)):
                     return True
             self._note(statement, file)
         for node in ast.walk(tree) if tree else ():  # imports inside functions, which run later
             if any(module.startswith(_PACKAGES) for module in _modules(node, file)):
-                self.found.imports_tensorflow = True
+                self.before.imports_tensorflow = True
         return False
 
     def _own(self, module: str, importer: str) -> Iterator[str]:
@@ -98,11 +98,11 @@ class _Reading:
             if name is not None and name.startswith(READ_LATER):
                 continue
             if name is None or value is None:
-                self.found.problem = self.found.problem or f"{file}:{getattr(statement, 'lineno', 0)}"
+                self.before.problem = self.before.problem or f"{file}:{getattr(statement, 'lineno', 0)}"
             else:
-                (self.found.defaults if is_default else self.found.variables).setdefault(name, value)
+                (self.before.defaults if is_default else self.before.variables).setdefault(name, value)
                 if not is_default:
-                    self.found.variables[name] = value
+                    self.before.variables[name] = value
 
 
 def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -114,7 +114,7 @@ def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         if not any(parts):
             yield statement
         for part in parts:
-            yield from _in_order([each for item in part for each in getattr(item, "body", [item])])
+            yield from _in_order([inner for item in part for inner in getattr(item, "body", [item])])
 
 
 def _modules(node: ast.AST, file: str) -> Iterator[str]:

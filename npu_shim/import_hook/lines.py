@@ -27,7 +27,7 @@ class Text:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._starts = [0] + [found.end() for found in _LINE_END.finditer(text)]
+        self._starts = [0] + [end.end() for end in _LINE_END.finditer(text)]
         self._ascii = text.isascii()
 
     def offset(self, line: int, column: int) -> int:

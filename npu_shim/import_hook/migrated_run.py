@@ -91,9 +91,9 @@ def install(
         report: prints the result in one line.
         watches_shapes: True to report shapes that change between steps.
     """
-    made = conversions(files, args, root, sys.path, report.late)
-    report.all(made.convert_all())
-    finder = hook.install(made, watches_shapes)
+    converted = conversions(files, args, root, sys.path, report.late)
+    report.all(converted.convert_all())
+    finder = hook.install(converted, watches_shapes)
     children.follow(finder)
     return finder
 
@@ -179,6 +179,7 @@ def _print(line: str) -> None:
 
 def _counts(results: Results) -> tuple[int, int, int]:
     """Return the numbers of rewrites, findings and changed files."""
-    found = [result for _, result in results]
-    rewrites, findings = sum(len(each.changes) for each in found), sum(len(each.findings) for each in found)
-    return rewrites, findings, sum(each.new is not None for each in found)
+    of_files = [result for _, result in results]
+    rewrites = sum(len(result.changes) for result in of_files)
+    findings = sum(len(result.findings) for result in of_files)
+    return rewrites, findings, sum(result.new is not None for result in of_files)

@@ -11,12 +11,12 @@ _MISSING = re.compile(r"module '(tensorflow[\w.]*)' has no attribute '(\w+)'|No 
 
 def advice(error: BaseException) -> str | None:
     """Return what to do about a name that only the other TensorFlow has; None for other errors."""
-    found = _MISSING.search(str(error)) if isinstance(error, (AttributeError, ImportError)) else None
+    missing = _MISSING.search(str(error)) if isinstance(error, (AttributeError, ImportError)) else None
     tensorflow = sys.modules.get("tensorflow")
     version = getattr(tensorflow, "__version__", "")
-    if found is None or not version:
+    if missing is None or not version:
         return None
-    module, name = found[1] or found[3], found[2] or found[4]
+    module, name = missing[1] or missing[3], missing[2] or missing[4]
     if version.startswith("1."):
         other, fix = "v2", "Use TensorFlow 2.6 or later."
     elif name == "contrib":

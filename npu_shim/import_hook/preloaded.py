@@ -95,11 +95,11 @@ class Preloaded:
             self._first()
         elif top.startswith(_FAMILY):
             importlib.import_module(TENSORFLOW)  # other finders may wait for it
-        shown = [each for each in self._modules if everything or each.partition(".")[0] == top]
-        for each in shown:
-            module = self._modules.pop(each)
-            if each != name:  # the import system adds that one
-                sys.modules[each] = module
+        shown = [module_name for module_name in self._modules if everything or module_name.partition(".")[0] == top]
+        for module_name in shown:
+            module = self._modules.pop(module_name)
+            if module_name != name:  # the import system adds that one
+                sys.modules[module_name] = module
         if not self._modules and self in sys.meta_path:
             sys.meta_path.remove(self)
 
@@ -114,10 +114,10 @@ class Preloaded:
                 return f"the script, or a module that it imports, sets {name} before it imports {top}"
         if sys.path == self._path:
             return None
-        for each in self._tops if everything else {top}:
-            hidden = hides(each, self._modules.get(each))
+        for package in self._tops if everything else {top}:
+            hidden = hides(package, self._modules.get(package))
             if hidden:
-                return f"{hidden} in the search path of the script hides the module {each}"
+                return f"{hidden} in the search path of the script hides the module {package}"
         return None
 
 
@@ -148,10 +148,10 @@ def hides(name: str, module: ModuleType | None) -> str | None:
     spec = getattr(module, "__spec__", None)
     if spec is None or not spec.has_location:
         return None
-    found = PathFinder.find_spec(name)
-    if found is None or not found.has_location or found.origin == spec.origin:
+    current = PathFinder.find_spec(name)
+    if current is None or not current.has_location or current.origin == spec.origin:
         return None
-    return found.origin
+    return current.origin
 
 
 def _stays(name: str) -> bool:

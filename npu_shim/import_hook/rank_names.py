@@ -59,7 +59,7 @@ def _words(files: Sequence[str]) -> tuple[set[str], set[str], set[str]]:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 called.add(node.func.attr)
             modules.update(_modules(node))
-            names.update(_names(node))
+            names.update(_words_of_node(node))
     return names, modules, called
 
 
@@ -74,7 +74,7 @@ def _modules(node: ast.AST) -> Iterator[str]:
         yield from (f"{node.module or ''}.{alias.name}" for alias in node.names)
 
 
-def _names(node: ast.AST) -> Iterator[str]:
+def _words_of_node(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Name):
         yield node.id
     elif isinstance(node, ast.Attribute):

@@ -25,17 +25,17 @@ def reachable_files(start: Sequence[str], files: ProjectFiles, path: Sequence[st
         Their paths, including ``start``, in the order in which they are found.
     """
     folders = [folder for folder in (os.path.abspath(entry) for entry in path) if _may_contain(folder, files)]
-    found = {key: None for key in map(files.key, start) if key}
-    waiting = list(found)
+    reached = {key: None for key in map(files.key, start) if key}
+    waiting = list(reached)
     while waiting:
         file = waiting.pop(0)
         for dots, name in _imports(file):
             for candidate in _files(dots, name.split("."), file, folders):
                 key = files.key(candidate)
-                if key and key not in found:
-                    found[key] = None
+                if key and key not in reached:
+                    reached[key] = None
                     waiting.append(key)
-    return list(found)
+    return list(reached)
 
 
 def files_of_module(module: str, path: Sequence[str]) -> list[str]:
@@ -44,10 +44,10 @@ def files_of_module(module: str, path: Sequence[str]) -> list[str]:
     Returns:
         Their paths; empty if the module is not found.
     """
-    found = list(_files(0, module.split("."), "", [os.path.abspath(entry) for entry in path]))
-    if found and os.path.basename(found[-1]) == "__init__.py":
-        found.append(os.path.join(os.path.dirname(found[-1]), "__main__.py"))
-    return found
+    executed = list(_files(0, module.split("."), "", [os.path.abspath(entry) for entry in path]))
+    if executed and os.path.basename(executed[-1]) == "__init__.py":
+        executed.append(os.path.join(os.path.dirname(executed[-1]), "__main__.py"))
+    return executed
 
 
 def _may_contain(folder: str, files: ProjectFiles) -> bool:
@@ -81,15 +81,15 @@ def _files(dots: int, parts: list[str], importer: str, folders: list[str]) -> It
             folder = os.path.dirname(folder)
         folders = [folder]
     for folder in folders:
-        found = False
+        is_here = False
         for part in parts:
             folder = os.path.join(folder, part)
             for file in (os.path.join(folder, "__init__.py"), folder + ".py"):
                 if os.path.isfile(file):
-                    found = True
+                    is_here = True
                     yield file
                     break
             if not os.path.isdir(folder):
                 break
-        if found:
+        if is_here:
             return

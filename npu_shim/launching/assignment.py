@@ -77,7 +77,7 @@ def _this_pod(servers: Sequence[Server], pod_name: str, name: str) -> int | None
 def _this_host(servers: Sequence[Server]) -> int | None:
     """Return the index of the only server with an address of this host or pod; None if there is none or several."""
     for addresses in ([server.pod_address for server in servers], [server.address for server in servers]):
-        found = [index for index, address in enumerate(addresses) if address and is_this_host(address)]
-        if len(found) == 1:
-            return found[0]
+        indices = [index for index, address in enumerate(addresses) if address and is_this_host(address)]
+        if len(indices) == 1:
+            return indices[0]
     return None

@@ -27,11 +27,11 @@ def shares(available: Sequence[int], devices: Sequence[int], root: str = "/") ->
         by_node = {core: node for node, cores in nodes.items() for core in cores}
         ordered = sorted(available, key=lambda core: (by_node.get(core, 0), core))
         return [_share(cores, nodes) for cores in share_cores(ordered, len(devices))]
-    found = []
+    shares_of_ranks = []
     for place, own in enumerate(near):
         parts = share_cores(sorted(own), near.count(own))
-        found.append(_share(parts[near[:place].count(own)], nodes))
-    return found
+        shares_of_ranks.append(_share(parts[near[:place].count(own)], nodes))
+    return shares_of_ranks
 
 
 def _share(cores: Sequence[int], nodes: dict[int, frozenset[int]]) -> Share:

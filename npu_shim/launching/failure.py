@@ -48,8 +48,8 @@ def failure_lines(output: str) -> list[str]:
 
 def lost_rank(output: str) -> int | None:
     """Return the rank whose end is the reason for which a process failed; None if the reason is another."""
-    found = _LOST_RANK.search("\n".join(failure_lines(output)))
-    return int(found.group(1)) if found else None
+    match = _LOST_RANK.search("\n".join(failure_lines(output)))
+    return int(match.group(1)) if match else None
 
 
 def reported_failure(rank: int, host: str, code: int, log: str) -> str:
@@ -70,10 +70,10 @@ def reported_code(output: str) -> int | None:
     Args:
         output: of mpirun, whose own exit code need not be that of a rank.
     """
-    found = _REPORTED.search(output)
-    if found is None:
+    match = _REPORTED.search(output)
+    if match is None:
         return None
-    code, name = found.groups()
+    code, name = match.groups()
     return int(code) if code else 128 + signal.Signals[name]
 
 
@@ -153,7 +153,7 @@ def _library(path: str) -> str | None:
     if os.path.basename(path).startswith("__autograph_generated_file"):
         return "tensorflow"
     site = _SITE.search(path)
-    found = _LIBRARIES.match(path, site.end() - 1 if site else 0)
-    if found:
-        return {"tensorflow_core": "tensorflow"}.get(found.group(1), found.group(1)) or "Python"
+    match = _LIBRARIES.match(path, site.end() - 1 if site else 0)
+    if match:
+        return {"tensorflow_core": "tensorflow"}.get(match.group(1), match.group(1)) or "Python"
     return "Python" if path.startswith(_STANDARD_LIBRARY) and not site else None

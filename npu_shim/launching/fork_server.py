@@ -108,7 +108,7 @@ class ForkServer:
         asked = ForkRequest(name, [*command], os.path.abspath(log), {**environ}, os.path.abspath(folder), [*cores])
         request = to_text(asked).encode("ascii") + b"\n"
         descriptors = [] if guardian is None else [guardian]
-        descriptor = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [each])) for each in descriptors]
+        descriptor = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd])) for fd in descriptors]
         try:
             self._link.sendall(request[self._link.sendmsg([request], descriptor) :])
         except BrokenPipeError:

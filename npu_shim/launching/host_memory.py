@@ -32,7 +32,7 @@ def memory_warning(ranks: int, available: int | None = None) -> str | None:
 def _available_bytes() -> int | None:
     try:
         with open("/proc/meminfo") as file:
-            found = _AVAILABLE.search(file.read())
+            match = _AVAILABLE.search(file.read())
     except OSError:
         return None
-    return None if found is None else int(found.group(1)) * 1024
+    return None if match is None else int(match.group(1)) * 1024

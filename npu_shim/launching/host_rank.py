@@ -135,13 +135,13 @@ def _end_later(starters: Mapping[int, str]) -> None:
 
 def _starters() -> dict[int, str]:
     """Return the daemon and the mpirun above this process, as far as they are on this host, with their start times."""
-    found: dict[int, str] = {}
+    begins: dict[int, str] = {}
     pid = os.getppid()
     while True:
         name, parent, begin = _status(pid)
         if name not in _STARTERS:
-            return found
-        found[pid] = begin
+            return begins
+        begins[pid] = begin
         pid = parent
 
 

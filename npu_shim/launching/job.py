@@ -99,18 +99,18 @@ class Job:
             return
         try:
             progress = None if self._display is None else self._display.pipe
-            made = ForkServer(self._processes[0].command[1:], self._preload, progress)
+            server = ForkServer(self._processes[0].command[1:], self._preload, progress)
         except (OSError, subprocess.SubprocessError) as error:
             self._report(f"ranks start as plain processes: {error}")
             yield None
             return
         try:
-            problem = made.wait(self._is_over)
+            problem = server.wait(self._is_over)
             if problem:
                 self._report(f"ranks start as plain processes: {problem}")
-            yield None if problem else made
+            yield None if problem else server
         finally:
-            made.close()
+            server.close()
 
     def _is_over(self) -> bool:
         """Return True if a signal or the time limit ends the job."""
@@ -152,7 +152,7 @@ class Job:
 
     def _end_early(self) -> int:
         """Report the end of a job before its ranks have started. Return the exit code."""
-        number = next((each for each in self._signals if each in ENDING_SIGNALS), None)
+        number = next((received for received in self._signals if received in ENDING_SIGNALS), None)
         how = f"timeout after {self._timeout:g} s (--timeout)" if number is None else signal.Signals(number).name
         self._report(f"{how}: the ranks have not started")
         return TIMED_OUT if number is None else 128 + number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, Mapping, Sequence
+from typing import Callable, Mapping, NamedTuple, Sequence
 
 from npu_shim._host import host_device
 from npu_shim.import_hook import reachable
@@ -28,7 +28,7 @@ def preload_environment(
     """
     if len(plan) < 2 or host_device.look().is_npu:
         return None
-    before = before_tensorflow(*files_of(target))
+    before = before_tensorflow(*start_files(target))
     if not before.imports_tensorflow:
         return None
     problem = before.problem and f"{before.problem} sets environment variables before TensorFlow is imported"
@@ -46,12 +46,19 @@ def preload_environment(
     return before.environment(common)
 
 
-def files_of(target: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the files that start, and the folders of the script's own modules."""
+class StartFiles(NamedTuple):
+    """The files that run first, packages before the script, and the folders of the script's own modules."""
+
+    files: list[str]
+    folders: list[str]
+
+
+def start_files(target: Sequence[str]) -> StartFiles:
+    """Return the files and folders of a script, or of ``-m`` and a module."""
     if target[0] == "-m":
         folder = os.getcwd()
-        return reachable.files_of_module(target[1], [folder]), [folder]
+        return StartFiles(reachable.files_of_module(target[1], [folder]), [folder])
     path = os.path.realpath(target[0])
     if os.path.isdir(path):
-        return [os.path.join(path, "__main__.py")], [path]
-    return [path], [os.path.dirname(path)]
+        return StartFiles([os.path.join(path, "__main__.py")], [path])
+    return StartFiles([path], [os.path.dirname(path)])

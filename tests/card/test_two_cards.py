@@ -19,7 +19,7 @@ CHECK = """
 import sys
 from npu_shim.cli._diagnostics.card_check import CHECKS, check_card
 
-check_card(lambda outcome: print(outcome.check.name, outcome.state, outcome.found),
+check_card(lambda outcome: print(outcome.check.name, outcome.state, outcome.text),
            tuple(check for check in CHECKS if check.name in sys.argv))
 """
 

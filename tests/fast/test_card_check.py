@@ -86,7 +86,7 @@ def test_checks_run_in_order_and_stop_behind_a_failure() -> None:
 def test_a_check_of_another_tensorflow_does_not_run(monkeypatch: Any) -> None:
     monkeypatch.setattr(card_check, "tensorflow_version", lambda: "1.15.5")
     (outcome,) = check_card(lambda outcome: None, (Check("x", "y", "z", fails, (), ("2.6",)),))
-    assert (outcome.state, outcome.found) == ("not run", "not for TensorFlow 1.15.5")
+    assert (outcome.state, outcome.text) == ("not run", "not for TensorFlow 1.15.5")
 
 
 def test_without_a_card_the_command_fails_and_says_what_to_do(capsys: Any) -> None:
@@ -125,17 +125,17 @@ def run(*names: str) -> dict[str, Outcome]:
 def test_the_checks_of_the_host_pass(host: pathlib.Path) -> None:
     found = run("cards", "access", "toolkit", "network")
     assert {outcome.state for outcome in found.values()} == {"passed"}
-    assert found["network"].found == f"2 addresses in {host / 'hccn.conf'}"
+    assert found["network"].text == f"2 addresses in {host / 'hccn.conf'}"
 
 
 def test_ascend_950_have_their_addresses_in_another_file(host: pathlib.Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(host_device, "product", lambda: "A5")
     monkeypatch.setattr(rootinfo, "ROOT_INFO", str(host / "root.json"))
-    assert "No such file" in run("cards", "network")["network"].found
+    assert "No such file" in run("cards", "network")["network"].text
     layer = {"net_layer": 0, "net_instance_id": "os", "rank_addr_list": []}
     devices = [{"device_id": number, "local_id": number, "level_list": [layer]} for number in (0, 1)]
     (host / "root.json").write_text(json.dumps({"version": "2.0", "rank_list": devices}))
-    assert run("cards", "network")["network"].found == f"2 addresses in {host / 'root.json'}"
+    assert run("cards", "network")["network"].text == f"2 addresses in {host / 'root.json'}"
 
 
 def test_the_checks_of_the_host_fail(host: pathlib.Path, monkeypatch: Any) -> None:
@@ -144,16 +144,15 @@ def test_the_checks_of_the_host_fail(host: pathlib.Path, monkeypatch: Any) -> No
     (host / "opp/built-in/framework/tensorflow/npu_supported_ops.json").unlink()
     found = run("cards", "access", "toolkit", "network")
     assert (
-        found["access"].found.startswith("this user cannot read and write")
-        and "HwHiAiUser" in found["access"].advice[0]
+        found["access"].text.startswith("this user cannot read and write") and "HwHiAiUser" in found["access"].advice[0]
     )
-    assert "has no list of operators for TensorFlow" in found["toolkit"].found
-    assert "has no address of NPU 1" in found["network"].found and "hccn_tool" in found["network"].advice[0]
+    assert "has no list of operators for TensorFlow" in found["toolkit"].text
+    assert "has no address of NPU 1" in found["network"].text and "hccn_tool" in found["network"].advice[0]
     monkeypatch.delenv("ASCEND_OPP_PATH")
     (host / "hccn.conf").unlink()
     found = run("cards", "toolkit", "network")
-    assert found["toolkit"].found == "ASCEND_OPP_PATH is not set" and "set_env.sh" in found["toolkit"].advice[0]
-    assert "No such file" in found["network"].found
+    assert found["toolkit"].text == "ASCEND_OPP_PATH is not set" and "set_env.sh" in found["toolkit"].advice[0]
+    assert "No such file" in found["network"].text
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from npu_shim import cli
 from npu_shim._host import host_device, host_env, mpirun
 from npu_shim._host.packages import install_command, version_of
 from npu_shim.cli._diagnostics import diagnosis
-from npu_shim.cli._diagnostics.environment import HIDDEN, rank_table, variables, visibility
+from npu_shim.cli._diagnostics.environment import HIDDEN, rank_table, variables, visibility_contradictions
 from npu_shim.cli._diagnostics.host import host
 from npu_shim.cli._diagnostics.node import root_info
 from npu_shim.cli._diagnostics.probe import probe
@@ -365,7 +365,7 @@ SEVERAL_SERVERS = TABLE.replace(
 )
 def test_visible_devices_against_the_rank_table(env: dict[str, str], text: Any, tmp_path: pathlib.Path) -> None:
     path = write(tmp_path, {"table.json": env.get("TABLE", TABLE)}) + "/table.json"
-    found = visibility({**env, "RANK_TABLE_FILE": path})
+    found = visibility_contradictions({**env, "RANK_TABLE_FILE": path})
     assert found == [] if text is None else len(found) == 1 and found[0].startswith(text)
 
 

@@ -208,7 +208,7 @@ def test_no_verb_imports_another(repo_root: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "from npu_shim.cli import parser, verify",
+        "from npu_shim.cli import parser_of, verify",
         "from npu_shim.cli.verify import problem",
         "def main():\n    from npu_shim.cli import verify",
     ],
@@ -383,7 +383,10 @@ def test_the_law_of_the_tool_sees(code: str) -> None:
 
 
 VAGUE = {"found", "made", "each"}
-NAMED_ROOMS = "config data distributed estimator horovod npu_device ops optimizer options training".split()
+NAMED_ROOMS = (
+    *("config", "data", "distributed", "estimator", "horovod", "npu_device", "ops", "optimizer", "options", "training"),
+    *("cli", "_tensorflow", "launching", "import_hook", "_host", "alias", "npu_init", "_vendor_paths", "backports"),
+)
 
 
 def vague_names(text: str) -> list[str]:
@@ -398,7 +401,7 @@ def test_names_say_what_they_hold(repo_root: pathlib.Path) -> None:
     folders = [tool / stage for stage in ("semantics", "project", "analysis")] + [
         library / room for room in NAMED_ROOMS
     ]
-    files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    files = [path for folder in folders for path in (sorted(folder.rglob("*.py")) or [folder.with_suffix(".py")])]
     assert len(files) > 300
     vague = {str(path): vague_names(path.read_text(encoding="utf-8")) for path in files}
     assert {name: words for name, words in vague.items() if words} == {}

@@ -91,24 +91,24 @@ def list_directory(url: str, recursive: bool = False, only_dir: bool = False) ->
         OSError: there is no such folder.
     """
     folder = local(url)
-    found = sorted(os.listdir(folder))
+    names = sorted(os.listdir(folder))
     if recursive:
-        found = [
+        names = [
             os.path.relpath(os.path.join(base, name), folder)
             for base, folders, files in os.walk(folder)
             for name in sorted(folders + files)
         ]
-    return [name for name in found if not only_dir or os.path.isdir(os.path.join(folder, name))]
+    return [name for name in names if not only_dir or os.path.isdir(os.path.join(folder, name))]
 
 
 def glob(url: str) -> list[str]:
     """Return the paths that match a pattern, as paths of OBS if it is one."""
     pattern = local(url)
-    found = sorted(_glob.glob(pattern))
+    paths = sorted(_glob.glob(pattern))
     if not is_obs(url):
-        return found
+        return paths
     root = url[: url.index("://") + 3]
-    return [root + os.path.relpath(path, local(root)) for path in found]
+    return [root + os.path.relpath(path, local(root)) for path in paths]
 
 
 def walk(url: str, topdown: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -216,8 +216,8 @@ def remove(url: str, recursive: bool = False) -> None:
 
 def stat(url: str) -> Stat:
     """Return size and time of a file or folder."""
-    found = os.stat(local(url))
-    return Stat(found.st_size, found.st_mtime_ns, is_directory(url))
+    status = os.stat(local(url))
+    return Stat(status.st_size, status.st_mtime_ns, is_directory(url))
 
 
 def get_size(url: str, recursive: bool = False) -> int:

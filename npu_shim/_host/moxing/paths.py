@@ -31,8 +31,8 @@ def local(path: str | os.PathLike[str]) -> str:
         ValueError: NPU_SHIM_OBS is not set, or the path leads out of it.
     """
     path = os.fspath(path)
-    found = _OBS.match(path)
-    if found is None:
+    match = _OBS.match(path)
+    if match is None:
         return path
     root = host_env.obs_folder()
     if root is None:
@@ -40,7 +40,7 @@ def local(path: str | os.PathLike[str]) -> str:
             f"{path!r} is a path of OBS, which cannot be read here. Copy the bucket to a folder, and export "
             "NPU_SHIM_OBS=FOLDER: obs://BUCKET/KEY is FOLDER/BUCKET/KEY then."
         )
-    key = found.group(1)
+    key = match.group(1)
     if ".." in key.split("/"):
         raise ValueError(f"{path!r} is not a path of OBS: it has the part '..'. Write the path without it.")
     return os.path.join(root, *key.split("/"))
@@ -51,8 +51,8 @@ def on_local_paths(function: Function) -> Function:
 
     def called(*args: Value, **kwargs: Value) -> Result:
         return function(
-            *(local(each) if is_obs(each) else each for each in args),
-            **{name: local(each) if is_obs(each) else each for name, each in kwargs.items()},
+            *(local(value) if is_obs(value) else value for value in args),
+            **{name: local(value) if is_obs(value) else value for name, value in kwargs.items()},
         )
 
     called.__name__ = getattr(function, "__name__", "called")

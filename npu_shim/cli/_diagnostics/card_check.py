@@ -27,8 +27,8 @@ _OP_LISTS = ("built-in/framework/tensorflow", "framework/built-in/tensorflow")
 class Failure(Exception):
     """A check failed: what was found, and what to do."""
 
-    def __init__(self, found: str, *advice: str) -> None:
-        super().__init__(found)
+    def __init__(self, text: str, *advice: str) -> None:
+        super().__init__(text)
         self.advice = advice
 
 
@@ -51,15 +51,15 @@ class Outcome(NamedTuple):
 
     check: Check
     state: str
-    found: str
+    text: str
     advice: tuple[str, ...] = ()
 
 
 def _cards() -> str:
-    found = host_device.look()
-    if not found.cards:
-        raise Failure(found.reason, *_advice(found.reason))
-    return ", ".join(found.cards)
+    device = host_device.look()
+    if not device.cards:
+        raise Failure(device.reason, *_advice(device.reason))
+    return ", ".join(device.cards)
 
 
 def _access() -> str:
@@ -84,15 +84,15 @@ def _toolkit() -> str:
 
 
 def _versions() -> str:
-    found = vendor()
-    missing = [name for name in ("driver", "toolkit") if not found[name]]
+    installed = vendor()
+    missing = [name for name in ("driver", "toolkit") if not installed[name]]
     if missing:
         raise Failure(
             f"no {' and no '.join(missing)} in the usual folders",
             "Install them, or export ASCEND_TOOLKIT_HOME as the folder of the toolkit.",
             "In a container, mount the folder of the driver.",
         )
-    return "; ".join(f"{name} {found[name]['version'] or 'of unknown version'}" for name in ("driver", "toolkit"))
+    return "; ".join(f"{name} {installed[name]['version'] or 'of unknown version'}" for name in ("driver", "toolkit"))
 
 
 def _network() -> str:
@@ -248,7 +248,7 @@ def _outcome(check: Check, states: Mapping[str, str]) -> Outcome:
 
 def lines(outcome: Outcome) -> Iterator[str]:
     """Return the outcome as lines of text: the claim, what was found, and what to do."""
-    yield f"{outcome.state.ljust(8)}{outcome.check.claim}: {outcome.found}"
+    yield f"{outcome.state.ljust(8)}{outcome.check.claim}: {outcome.text}"
     if outcome.state == "failed":
         for advice in outcome.advice or ("The symptom is not in the list of docs/on_a_card.md.",):
             yield f"        {advice}"

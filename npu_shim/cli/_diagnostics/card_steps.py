@@ -107,9 +107,11 @@ def estimator() -> str:
         return NPUEstimatorSpec(mode, loss=tf_api.tf.reduce_mean(features) * 0 + w, train_op=step)
 
     with tempfile.TemporaryDirectory() as folder:
-        made = NPUEstimator(model_fn, folder, NPURunConfig(save_checkpoints_steps=1, enable_data_pre_proc=False))
-        made.train(lambda: tf_api.tf.data.Dataset.from_tensors([1.0]).repeat(), steps=2)
-        return _near(float(made.get_variable_value("w")), 3.0, 1e-3, "w in the checkpoint of NPUEstimator")
+        npu_estimator = NPUEstimator(
+            model_fn, folder, NPURunConfig(save_checkpoints_steps=1, enable_data_pre_proc=False)
+        )
+        npu_estimator.train(lambda: tf_api.tf.data.Dataset.from_tensors([1.0]).repeat(), steps=2)
+        return _near(float(npu_estimator.get_variable_value("w")), 3.0, 1e-3, "w in the checkpoint of NPUEstimator")
 
 
 def collectives() -> str:
@@ -124,8 +126,8 @@ def collectives() -> str:
     init_resource()
     size = get_rank_size()
     with tf_api.tf.Graph().as_default(), tf_api.v1.Session(config=session_config()) as run:
-        found = run.run(hccl_ops.allreduce(tf_api.tf.constant([float(get_rank_id())]), "sum"))
-    return _near(float(found[0]), size * (size - 1) / 2, 1e-3, f"sum of {size} rank numbers")
+        total = run.run(hccl_ops.allreduce(tf_api.tf.constant([float(get_rank_id())]), "sum"))
+    return _near(float(total[0]), size * (size - 1) / 2, 1e-3, f"sum of {size} rank numbers")
 
 
 def _graph_mode() -> None:

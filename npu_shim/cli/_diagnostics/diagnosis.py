@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device, host_env
 from npu_shim._tensorflow.types import JsonObject
-from npu_shim.cli._diagnostics.environment import RankTableFacts, rank_table, variables, visibility
+from npu_shim.cli._diagnostics.environment import RankTableFacts, rank_table, variables, visibility_contradictions
 from npu_shim.cli._diagnostics.host import host
 from npu_shim.cli._diagnostics.node import root_info
 from npu_shim.cli._diagnostics.probe import probe
@@ -30,7 +30,7 @@ def diagnose() -> Diagnosis:
     """
     tensorflow, installed = dict(probe()), vendor()
     product = installed["product"]
-    found: Diagnosis = {
+    diagnosis: Diagnosis = {
         "schema": SCHEMA,
         "versions": versions(),
         "tensorflow": tensorflow,
@@ -39,55 +39,55 @@ def diagnose() -> Diagnosis:
         "environment": variables(),
         "rank_table": rank_table(product=product),
         "root_info": root_info(product),
-        "visibility": visibility(),
+        "visibility": visibility_contradictions(),
         "host": host(),
     }
-    found["problems"], found["notes"] = problems(found), notes(found)
-    return found
+    diagnosis["problems"], diagnosis["notes"] = problems(diagnosis), notes(diagnosis)
+    return diagnosis
 
 
-def problems(found: Diagnosis) -> list[str]:
+def problems(diagnosis: Diagnosis) -> list[str]:
     """Return the reasons why training cannot run."""
     reasons: list[str] = []
-    contradiction = found["environment"]["error"]
-    unused_card = found["device"].get("unused_card")
+    contradiction = diagnosis["environment"]["error"]
+    unused_card = diagnosis["device"].get("unused_card")
     if contradiction:
         reasons.append(contradiction)
-    elif found["tensorflow"]["error"] and unused_card:
+    elif diagnosis["tensorflow"]["error"] and unused_card:
         reasons.append(f"{unused_card}. To run on the CPU on purpose, export NPU_SHIM_FALLBACK=warn.")
-    elif found["tensorflow"]["error"]:
-        reasons.append(found["tensorflow"]["error"])
-    table = found["rank_table"]
-    if table and table["error"] and _reads_rank_table(found) and not contradiction:
+    elif diagnosis["tensorflow"]["error"]:
+        reasons.append(diagnosis["tensorflow"]["error"])
+    table = diagnosis["rank_table"]
+    if table and table["error"] and _reads_rank_table(diagnosis) and not contradiction:
         reasons.append(_table_text(table))
-    return reasons + (_refusals(found) if found["device"]["kind"] == "npu" else [])
+    return reasons + (_refusals(diagnosis) if diagnosis["device"]["kind"] == "npu" else [])
 
 
-def notes(found: Diagnosis) -> list[str]:
+def notes(diagnosis: Diagnosis) -> list[str]:
     """Return findings that do not prevent training but may surprise."""
     lines: list[str] = []
-    table = found["rank_table"]
-    if table and table["error"] and not _reads_rank_table(found):
+    table = diagnosis["rank_table"]
+    if table and table["error"] and not _reads_rank_table(diagnosis):
         lines.append(_table_text(table) + " One process on the CPU does not need it.")
     if table:
         lines += [f"RANK_TABLE_FILE={table['path']!r}: {warning}" for warning in table["warnings"]]
-    lines += found["visibility"]
-    if found["device"]["kind"] != "npu":
-        lines += _refusals(found)
-    tensorflow = found["tensorflow"]
+    lines += diagnosis["visibility"]
+    if diagnosis["device"]["kind"] != "npu":
+        lines += _refusals(diagnosis)
+    tensorflow = diagnosis["tensorflow"]
     if tensorflow.get("estimator") is False:
         lines.append(
             f"TensorFlow {tensorflow['tensorflow']} has no tf.estimator: NPUEstimator and NPURunConfig raise an error. "
             "Use TensorFlow 2.15 or earlier if you need them."
         )
-    if found["device"].get("unused_card") and not found["tensorflow"]["error"]:
-        lines.append(f"{found['device']['unused_card']}.")
+    if diagnosis["device"].get("unused_card") and not diagnosis["tensorflow"]["error"]:
+        lines.append(f"{diagnosis['device']['unused_card']}.")
     return lines
 
 
-def _refusals(found: Diagnosis) -> list[str]:
+def _refusals(diagnosis: Diagnosis) -> list[str]:
     """Return the files that HCCL of this machine's NPUs refuses."""
-    table, node = found["rank_table"], found["root_info"]
+    table, node = diagnosis["rank_table"], diagnosis["root_info"]
     lines = [f"RANK_TABLE_FILE={table['path']!r}: {table['refused']}."] if table and table["refused"] else []
     return lines + ([f"{node['path']}: {node['error']}"] if node and node["error"] else [])
 
@@ -102,8 +102,8 @@ def _found_device() -> dict[str, str | None]:
     return {"kind": device.kind, "reason": device.reason, "unused_card": host_device.unused_card(device)}
 
 
-def _reads_rank_table(found: Diagnosis) -> bool:
-    return found["environment"]["rank_size"] != 1 or found["device"]["kind"] == "npu"
+def _reads_rank_table(diagnosis: Diagnosis) -> bool:
+    return diagnosis["environment"]["rank_size"] != 1 or diagnosis["device"]["kind"] == "npu"
 
 
 def _table_text(table: RankTableFacts) -> str:

@@ -80,13 +80,13 @@ def variables(environ: Mapping[str, str] | None = None) -> dict[str, dict | list
     """
     if environ is None:
         environ = host_env.process_environ()
-    found = {
+    values = {
         name: _shown(name, value)
         for name, value in sorted(environ.items())
         if name in host_env.VARIABLES or name in _NAMES or name.startswith(_PREFIXES)
     }
     facts: dict[str, dict | list | int | str | None] = {
-        "set": found,
+        "set": values,
         "not_set": [name for name in host_env.VARIABLES if not environ.get(name)],
         "rank_size": None,
         "error": None,
@@ -116,24 +116,24 @@ def rank_table(environ: Mapping[str, str] | None = None, product: str | None = N
     path = environ.get("RANK_TABLE_FILE", "").strip()
     if not path:
         return None
-    found: RankTableFacts = dict.fromkeys(("path", "error", "ranks", "servers", "version", "refused"))
-    found.update(path=path, warnings=[])
+    facts: RankTableFacts = dict.fromkeys(("path", "error", "ranks", "servers", "version", "refused"))
+    facts.update(path=path, warnings=[])
     try:
         table = read(path)
-        found["ranks"], found["servers"] = table.size, len({server.server_id for server in table.servers})
-        found["version"] = table.version
+        facts["ranks"], facts["servers"] = table.size, len({server.server_id for server in table.servers})
+        facts["version"] = table.version
         refusal = None if product is None else refused(table, product)
-        found["refused"] = None if refusal is None else str(refusal)
+        facts["refused"] = None if refusal is None else str(refusal)
         problems = examine(read_text(path), product or BY_VERSION)[1]
-        found["warnings"] = [str(problem) for problem in problems if problem != refusal]
+        facts["warnings"] = [str(problem) for problem in problems if problem != refusal]
     except OSError as problem:
-        found["error"] = problem.strerror or str(problem)
+        facts["error"] = problem.strerror or str(problem)
     except RankTableError as problem:
-        found["error"] = problem.summary
-    return found
+        facts["error"] = problem.summary
+    return facts
 
 
-def visibility(environ: Mapping[str, str] | None = None) -> list[str]:
+def visibility_contradictions(environ: Mapping[str, str] | None = None) -> list[str]:
     """Return contradictions of ASCEND_RT_VISIBLE_DEVICES with ASCEND_DEVICE_ID and the rank table.
 
     Args:

@@ -27,13 +27,13 @@ def host(root: str = "/") -> dict[str, int | None]:
 
 
 def _meminfo(path: str) -> dict[str, int]:
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for line in (_text(path) or "").splitlines():
         name, _, value = line.partition(":")
         fields = value.split()
         if fields and fields[0].isdigit():
-            found[name] = int(fields[0]) * (1024 if fields[1:] == ["kB"] else 1)
-    return found
+            sizes[name] = int(fields[0]) * (1024 if fields[1:] == ["kB"] else 1)
+    return sizes
 
 
 def _limit(root: str) -> int | None:

@@ -37,11 +37,11 @@ def root_info(product: str | None, root: str = "/") -> RootInfoFacts | None:
     facts: RootInfoFacts = {"path": path, "version": None, "topology_file": None, "devices": [], "error": None}
     error = None
     try:
-        found = read_rootinfo(read_text(path), path)
-        facts.update(version=found.version, topology_file=found.topology_file, devices=sorted(found.devices))
-        topology = found.topology_file
-        if found.version != RANKS:
-            error = f"its version is {found.version!r}, but HCCL of A5 reads {RANKS!r} only (EI0016)"
+        rootinfo = read_rootinfo(read_text(path), path)
+        facts.update(version=rootinfo.version, topology_file=rootinfo.topology_file, devices=sorted(rootinfo.devices))
+        topology = rootinfo.topology_file
+        if rootinfo.version != RANKS:
+            error = f"its version is {rootinfo.version!r}, but HCCL of A5 reads {RANKS!r} only (EI0016)"
         elif topology is None or not os.path.exists(os.path.join(root, topology.lstrip("/"))):
             error = f"its topo_file_path is {topology!r}, which does not exist (EI0016)"
     except OSError as problem:
@@ -55,12 +55,12 @@ def root_info(product: str | None, root: str = "/") -> RootInfoFacts | None:
 
 def visible_devices(text: str) -> tuple[int, ...]:
     """Return the devices of a value of ASCEND_RT_VISIBLE_DEVICES: those before the first part that is not a number."""
-    found: list[int] = []
+    devices: list[int] = []
     for part in text.split(","):
         if not part.isdigit():
             break
-        found.append(int(part))
-    return tuple(found)
+        devices.append(int(part))
+    return tuple(devices)
 
 
 def visibility_problems(environ: Mapping[str, str], table: RankTable | None) -> list[str]:

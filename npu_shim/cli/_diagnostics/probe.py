@@ -55,8 +55,8 @@ def probe(
         )
     except subprocess.TimeoutExpired as expired:
         return {**_found(expired.stdout), "error": f"TensorFlow did not train a step within {timeout_s:g} seconds"}
-    found = _found(done.stdout)
-    return {**found, "error": None if done.returncode == 0 else _reason(done, found)}
+    facts = _found(done.stdout)
+    return {**facts, "error": None if done.returncode == 0 else _reason(done, facts)}
 
 
 def _found(output: bytes | None) -> JsonObject:
@@ -68,9 +68,9 @@ def _found(output: bytes | None) -> JsonObject:
     return facts
 
 
-def _reason(done: subprocess.CompletedProcess[bytes], found: JsonObject) -> str:
+def _reason(done: subprocess.CompletedProcess[bytes], facts: JsonObject) -> str:
     action = (
-        f"training a step with TensorFlow {found['tensorflow']}" if "tensorflow" in found else "importing TensorFlow"
+        f"training a step with TensorFlow {facts['tensorflow']}" if "tensorflow" in facts else "importing TensorFlow"
     )
     if done.returncode < 0:
         name = signal.Signals(-done.returncode).name
@@ -104,8 +104,10 @@ def main() -> None:
         estimator=tf_api.estimator() is not None,
         keras_sessions=tf_api.has_keras_sessions(),
     )
-    found = host_device.device()
-    _print_facts(device={"kind": found.kind, "reason": found.reason, "unused_card": host_device.unused_card(found)})
+    available = host_device.device()
+    _print_facts(
+        device={"kind": available.kind, "reason": available.reason, "unused_card": host_device.unused_card(available)}
+    )
     device = host_device.resolve()
     begin = time.time()
     value = card_steps.trained()
@@ -114,8 +116,8 @@ def main() -> None:
     _print_facts(trained_on=device.kind, step_seconds=round(time.time() - begin, 2))
 
 
-def _print_facts(**found: object) -> None:
-    print(_MARK + json.dumps(found), flush=True)
+def _print_facts(**facts: object) -> None:
+    print(_MARK + json.dumps(facts), flush=True)
 
 
 if __name__ == "__main__":

@@ -53,8 +53,8 @@ def _component(folder: str, *files: str) -> dict[str, str | None] | None:
     """Return an installed folder and the version in one of its files, None if the folder does not exist."""
     if not os.path.isdir(folder):
         return None
-    found: list[str] = [path for pattern in files for path in sorted(glob.glob(os.path.join(folder, pattern)))]
-    for path in found:
+    paths: list[str] = [path for pattern in files for path in sorted(glob.glob(os.path.join(folder, pattern)))]
+    for path in paths:
         try:
             with open(path, encoding="utf-8", errors="replace") as stream:
                 version = _VERSION.search(stream.read())

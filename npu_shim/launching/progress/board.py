@@ -31,13 +31,13 @@ def lines(ranks: Sequence[Status], width: int | None = None, height: int | None 
         shown = _most_telling(shown, height - 1)
     remarks = {status.rank: _remark(status, ranks) for status in ranks}
     rows = [_cells(status) for status in shown]
-    made = _joined(rows, [remarks[status.rank] for status in shown])
-    while width is not None and max(map(len, made), default=0) > width and len(rows[0]) > _KEPT:
+    drawn = _joined(rows, [remarks[status.rank] for status in shown])
+    while width is not None and max(map(len, drawn), default=0) > width and len(rows[0]) > _KEPT:
         rows = [cells[:-1] for cells in rows]
-        made = _joined(rows, [remarks[status.rank] for status in shown])
+        drawn = _joined(rows, [remarks[status.rank] for status in shown])
     if len(shown) < len(ranks):
-        made.append(f"and {len(ranks) - len(shown)} more ranks")
-    return made if width is None else [fit(line, width) for line in made]
+        drawn.append(f"and {len(ranks) - len(shown)} more ranks")
+    return drawn if width is None else [fit(line, width) for line in drawn]
 
 
 def slowest(ranks: Sequence[Status]) -> tuple[int, float, float] | None:
@@ -50,7 +50,7 @@ def slowest(ranks: Sequence[Status]) -> tuple[int, float, float] | None:
     times = {status.rank: status.own_step_s for status in ranks if status.own_step_s and not status.code}
     if len(times) < 2:
         return None
-    rank = max(times, key=lambda each: times[each] or 0.0)
+    rank = max(times, key=lambda candidate: times[candidate] or 0.0)
     others = statistics.mean([value or 0.0 for other, value in times.items() if other != rank])
     excess = (times[rank] or 0.0) - others
     return (rank, excess, excess / others) if excess > _BALANCED * others else None
@@ -92,8 +92,12 @@ def _cells(status: Status) -> list[str]:
 
 
 def _remark(status: Status, ranks: Sequence[Status]) -> str:
-    found = slowest(ranks)
-    excess = f"slowest by {found[1] * 1000:.3g} ms a step, {found[2]:.0%}" if found and found[0] == status.rank else ""
+    straggler = slowest(ranks)
+    excess = (
+        f"slowest by {straggler[1] * 1000:.3g} ms a step, {straggler[2]:.0%}"
+        if straggler and straggler[0] == status.rank
+        else ""
+    )
     if status.code is not None:
         return ", ".join(filter(None, [_ending(status.code, status.seconds), excess]))
     if is_idle(status):
@@ -117,8 +121,10 @@ def _ending(code: int, seconds: float) -> str:
 
 def _most_telling(ranks: list[Status], count: int) -> list[Status]:
     """Return the ranks that have ended, are idle or are the slowest, and the first ones."""
-    found = slowest(ranks)
-    order = sorted(ranks, key=lambda status: not (is_idle(status) or status.code or (found or [-1])[0] == status.rank))
+    straggler = slowest(ranks)
+    order = sorted(
+        ranks, key=lambda status: not (is_idle(status) or status.code or (straggler or [-1])[0] == status.rank)
+    )
     return sorted(order[: max(count, 0)], key=lambda status: status.rank)
 
 
