@@ -1,6 +1,6 @@
-"""Make convert_tf2npu/tf_api/support.py: the calls that the vendor's support lists warn about, by kind.
+"""Make convert_tf2npu/tf_api/support.json: the calls that the vendor's support lists warn about, by kind.
 
-    python tools/make_api_support.py LIST115.json LIST26.json > tools/convert_tf2npu/tf_api/support.py
+    python tools/make_api_support.py LIST115.json LIST26.json > tools/convert_tf2npu/tf_api/support.json
 
 The lists for TensorFlow 1.15 and 2.6 map API names to ``status`` and ``note_code``. Most names need no finding: they
 are supported, or rules rewrite them, or they have no effect. The others get one of the kinds below. If a list
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Iterable, Iterator
+from typing import Any
 
 # The note codes of the list that need a finding, and their kinds.
 _KINDS = {
@@ -218,33 +218,14 @@ def excluded_in_2(rows: dict[str, dict[str, str]]) -> list[str]:
     ]
 
 
-def module_lines(table: dict[str, str], avoid: Iterable[str], excluded: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of the module."""
-    yield '"""The calls that the vendor\'s support lists for TensorFlow 1.15 and 2.6 warn about, with a kind for each.'
-    yield ""
-    yield "Made by tools/make_api_support.py, which explains each choice; do not edit."
-    yield '"""'
-    yield "from __future__ import annotations"
-    yield ""
-    yield "from typing import Dict, FrozenSet"
-    yield ""
-    yield "SUPPORT: Dict[str, str] = {"
-    for name in sorted(table):
-        yield f"    {name!r}: {table[name]!r},"
-    yield "}"
-    for title, names in (
-        ("# The names of compat.v1 that only the list for TensorFlow 2.6 excludes.\nAVOID_IN_2", avoid),
-        ("# The names for eager code that the list for TensorFlow 2.6 excludes.\nEXCLUDED_IN_2", excluded),
-    ):
-        yield f"{title}: FrozenSet[str] = frozenset({{"
-        for name in sorted(names):
-            yield f"    {name!r},"
-        yield "})"
-    yield ""
-    yield ""
-    yield "def names_of(kind: str) -> FrozenSet[str]:"
-    yield '    """Return the names of a kind."""'
-    yield "    return frozenset(name for name, its in SUPPORT.items() if its == kind)"
+def support_tables(rows: dict[str, dict[str, str]], rows_2: dict[str, dict[str, str]]) -> dict[str, Any]:
+    """Return the tables of tf_api/support.json from the rows of the lists for TensorFlow 1.15 and 2.6."""
+    kinds = support_table(rows)
+    return {
+        "kinds": dict(sorted(kinds.items())),
+        "avoid_in_2": sorted(advised_against(rows_2, kinds)),
+        "excluded_in_2": sorted(excluded_in_2(rows_2)),
+    }
 
 
 def support_table(rows: dict[str, dict[str, str]]) -> dict[str, str]:
@@ -272,9 +253,7 @@ def main() -> int:
     if len(sys.argv) != 3:
         print("usage: python tools/make_api_support.py LIST115.json LIST26.json", file=sys.stderr)
         return 2
-    rows, rows_2 = [_rows(path) for path in sys.argv[1:]]
-    table = support_table(rows)
-    print("\n".join(module_lines(table, advised_against(rows_2, table), excluded_in_2(rows_2))))
+    print(json.dumps(support_tables(*map(_rows, sys.argv[1:])), indent=1))
     return 0
 
 

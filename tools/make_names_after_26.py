@@ -1,11 +1,11 @@
-"""Make the tables of names of TensorFlow 2 and Keras in convert_tf2npu/tf_api: names_after_26.py and keras_names.py.
+"""Make the tables of names of TensorFlow 2 and Keras in convert_tf2npu/tf_api.
 
 Each version of TensorFlow dumps its names::
 
     cd tools
     for version in 115 26 215 221; do PYTHON$version make_names_after_26.py dump > $version.json; done
-    python make_names_after_26.py table 26.json 215.json 221.json > convert_tf2npu/tf_api/names_after_26.py
-    python make_names_after_26.py keras 115.json 26.json 215.json 221.json > convert_tf2npu/tf_api/keras_names.py
+    python make_names_after_26.py table 26.json 215.json 221.json > convert_tf2npu/tf_api/names_after_26.json
+    python make_names_after_26.py keras 115.json 26.json 215.json 221.json > convert_tf2npu/tf_api/keras_names.json
 
 The first table has the public names of TensorFlow 2.15 and Keras 3 that 2.6 lacks. The third version adds the names of
 its Keras, methods left out. A name that is missing stands for all names below it. Arguments are those of functions and
@@ -21,10 +21,9 @@ import io
 import json
 import os
 import sys
-import textwrap
 import types
 import warnings
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict
 
 # Names for TensorFlow itself, and those that scripts for version 1 use.
 _OTHERS = ("compat", "raw_ops", "estimator", "lite", "tpu", "test", "__internal__", "_api", "python", "core", "tools")
@@ -108,47 +107,22 @@ def with_keras(new: Names, newest: Names) -> Names:
     return {**new, "names": [*new["names"], *keras]}
 
 
-def module_lines(old: Names, new: Names, newest: Names) -> Iterator[str]:
-    """Yield the lines of the module."""
-    versions = [each["version"] for each in (new, newest, old)]
-    yield '"""The public names of TensorFlow {}, and of Keras in {}, that {} lacks.'.format(*versions)
+def names_after_26(old: Names, new: Names, newest: Names) -> Names:
+    """Return the first table."""
     new = with_keras(new, newest)
-    yield ""
-    yield "Made by tools/make_names_after_26.py; do not edit. Names have no root. A name stands for all names below it."
-    yield '"""'
-    yield "from __future__ import annotations"
-    yield ""
-    yield "from typing import Dict, FrozenSet"
-    yield ""
-    yield "NAMES: FrozenSet[str] = frozenset('''"
-    yield from textwrap.wrap(" ".join(missing(old, new)), 118, break_long_words=False, break_on_hyphens=False)
-    yield "'''.split())"
-    yield "# The arguments that functions and constructors got later."
-    yield "ARGUMENTS: Dict[str, str] = {"
-    for name, more in sorted(added(old, new).items()):
-        yield f"    {name!r}: {more!r},"
-    yield "}"
+    return {"names": missing(old, new), "arguments": dict(sorted(added(old, new).items()))}
 
 
-def keras_lines(*tables: Names) -> Iterator[str]:
-    """Yield the lines of the module with the names of Keras."""
-    names = {name for table in tables for name in table["names"]}
-    yield f'"""The public names of modules of tf.keras in TensorFlow {", ".join(each["version"] for each in tables)}.'
-    yield ""
-    yield "Made by tools/make_names_after_26.py; do not edit."
-    yield '"""'
-    yield "from __future__ import annotations"
-    yield ""
-    yield "from typing import Dict, FrozenSet"
-    yield ""
-    yield "NAMES: Dict[str, FrozenSet[str]] = {"
-    for module in ["", *_MODULES]:
-        prefix = f"keras.{module}." if module else "keras."
-        below = (name[len(prefix) :] for name in names if name.startswith(prefix))
-        yield f"    {module!r}: frozenset('''"
-        yield from textwrap.wrap(" ".join(sorted(name for name in below if "." not in name)), 118)
-        yield "'''.split()),"
-    yield "}"
+def keras_names(*versions: Names) -> Names:
+    """Return the second table."""
+    names = {name for version in versions for name in version["names"]}
+    prefixes = {module: f"keras.{module}." if module else "keras." for module in ["", *_MODULES]}
+    return {
+        module: sorted(
+            name[len(prefix) :] for name in names if name.startswith(prefix) and "." not in name[len(prefix) :]
+        )
+        for module, prefix in prefixes.items()
+    }
 
 
 def main() -> int:
@@ -158,14 +132,14 @@ def main() -> int:
         out, sys.stdout = sys.stdout, io.StringIO()  # output of TensorFlow must not get into the table
         json.dump(dump(), out)
         return 0
-    makers: dict[str, Callable[..., Iterator[str]]] = {"table": module_lines, "keras": keras_lines}
-    lines = makers.get(" ".join(sys.argv[1:2]))
-    if lines and len(sys.argv) > 4:
-        tables = []
+    makers: dict[str, Callable[..., Names]] = {"table": names_after_26, "keras": keras_names}
+    maker = makers.get(" ".join(sys.argv[1:2]))
+    if maker and len(sys.argv) > 4:
+        versions = []
         for path in sys.argv[2:]:
             with open(path, encoding="utf-8") as stream:
-                tables.append(json.load(stream))
-        print("\n".join(lines(*tables)))
+                versions.append(json.load(stream))
+        print(json.dumps(maker(*versions), indent=1))
         return 0
     print(__doc__, file=sys.stderr)
     return 2

@@ -1,10 +1,10 @@
-"""Make convert_tf2npu/tf_api/v1_tables.py: the fate of the names of TensorFlow 1 in TensorFlow 2.
+"""Make convert_tf2npu/tf_api/v1_names.json: the fate of the names of TensorFlow 1 in TensorFlow 2.
 
 Each version of TensorFlow dumps its names. TensorFlow 1.15 is first, because the others look for its names::
 
     PYTHON115 tools/make_v1_names.py dump > 1.json
     PYTHON26  tools/make_v1_names.py dump 1.json > 26.json      (the same for 2.15 and 2.21)
-    python tools/make_v1_names.py table 1.json 26.json 215.json 221.json > tools/convert_tf2npu/tf_api/v1_tables.py
+    python tools/make_v1_names.py table 1.json 26.json 215.json 221.json > tools/convert_tf2npu/tf_api/v1_names.json
 
 Names have no root: ``nn.dropout`` is ``tf.nn.dropout`` in TensorFlow 1, and in TensorFlow 2 both ``tf.nn.dropout`` and
 ``tf.compat.v1.nn.dropout``, which are two functions.
@@ -19,10 +19,9 @@ import json
 import os
 import pkgutil
 import sys
-import textwrap
 import types
 import warnings
-from typing import Any, Dict, Iterable, Iterator
+from typing import Any, Dict, Iterator
 
 # Private packages of TensorFlow that scripts import from. The others are for TensorFlow itself and its tests.
 _IMPLEMENTATION = (
@@ -349,74 +348,20 @@ def private_gone(old: Names, new: list[Names]) -> dict[str, str]:
     return found
 
 
-# --- the module ----------------------------------------------------------------------------------------------
-def _words(name: str, comment: str, words: Iterable[str]) -> Iterator[str]:
-    yield "# " + comment
-    yield f"{name}: FrozenSet[str] = frozenset('''"
-    yield from textwrap.wrap(" ".join(words), 118, break_long_words=False, break_on_hyphens=False)
-    yield "'''.split())"
-
-
-def _pairs(name: str, comment: str, pairs: Names, kind: str) -> Iterator[str]:
-    yield "# " + comment
-    yield f"{name}: Dict[str, {kind}] = {{"
-    for key, value in sorted(pairs.items()):
-        line = f"    {key!r}: {value!r},"
-        if len(line) <= 118:
-            yield line
-            continue
-        yield f"    {key!r}:"
-        pieces = textwrap.wrap(value, 106, break_long_words=False, break_on_hyphens=False)
-        for index, piece in enumerate(pieces):
-            yield "        {!r}{}".format(
-                piece if index == len(pieces) - 1 else piece + " ", "," if index == len(pieces) - 1 else ""
-            )
-    yield "}"
-
-
-def module_lines(old: Names, new: list[Names]) -> Iterator[str]:
-    """Yield the lines of the module."""
+# --- the table -----------------------------------------------------------------------------------------------
+def table(old: Names, new: list[Names]) -> Names:
+    """Return the table; tf_api/name_tables.py explains its parts."""
     modules = set.intersection(set(old["modules"]), *(set(v["modules"]) for v in new if _has_estimator(v)))
-    versions = ", ".join(v["version"] for v in new)
-    yield f'"""The fate of the names of TensorFlow {old["version"]} in TensorFlow {versions}.'
-    yield ""
-    yield "Made by tools/make_v1_names.py; do not edit. Names have no root. A module stands for all of its names."
-    yield '"""'
-    yield "from __future__ import annotations"
-    yield ""
-    yield "from typing import Dict, FrozenSet, Tuple"
-    yield ""
-    yield from _words("MISSING", "TensorFlow 2 has them under tf.compat.v1 only.", missing(old, new))
-    yield from _words(
-        "DIFFERENT",
-        "TensorFlow 2 has them under tf.compat.v1, and another object of the same name outside of it.",
-        sorted(set(lifted(old, new)) - set(missing(old, new))),
-    )
-    yield from _words("ONLY_IN_2", "TensorFlow 2 has them, but not under tf.compat.v1.", only_in_2(old, new))
-    yield from _words("GONE", "A later version of TensorFlow removed them.", gone(old, new))
-    yield from _words(
-        "MODULES",
-        "The modules below tensorflow.compat.v1 that can be imported in all versions.",
-        sorted(modules),
-    )
-    yield from _pairs(
-        "CHANGED",
-        "The number of arguments that may stay positional, and the removed argument names.",
-        changed(old, new),
-        "Tuple[int, str]",
-    )
-    yield from _pairs(
-        "CONTRIB",
-        "Names of tf.contrib for objects that TensorFlow's core has under another name.",
-        homes(old, new),
-        "str",
-    )
-    yield from _pairs(
-        "PRIVATE",
-        "Names removed from private modules, as name=public if there is a public name.",
-        private_gone(old, new),
-        "str",
-    )
+    return {
+        "missing": missing(old, new),
+        "different": sorted(set(lifted(old, new)) - set(missing(old, new))),
+        "only_in_2": only_in_2(old, new),
+        "gone": gone(old, new),
+        "modules": sorted(modules),
+        "changed": dict(sorted(changed(old, new).items())),
+        "contrib": dict(sorted(homes(old, new).items())),
+        "private": private_gone(old, new),
+    }
 
 
 def main() -> int:
@@ -432,7 +377,7 @@ def main() -> int:
         json.dump(made, out)
         return 0
     if sys.argv[1:2] == ["table"] and len(tables) > 1:
-        print("\n".join(module_lines(tables[0], tables[1:])))
+        print(json.dumps(table(tables[0], tables[1:]), indent=1))
         return 0
     print(__doc__, file=sys.stderr)
     return 2

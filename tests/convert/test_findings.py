@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import pathlib
 import re
 import textwrap
@@ -13,7 +14,7 @@ from convert_tf2npu.engine.converter import FINDING, Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.rules.registry import Registry
 from convert_tf2npu.tf_api import npu_init_exports
-from convert_tf2npu.tf_api.support import AVOID_IN_2, EXCLUDED_IN_2, SUPPORT, names_of
+from convert_tf2npu.tf_api.name_tables import AVOID_IN_2, EXCLUDED_IN_2, SUPPORT, names_of
 
 RULE_OF_KIND = {
     "eager": "NPU210",
@@ -137,10 +138,13 @@ def test_names_that_the_list_for_tensorflow_2_excludes(
     assert bool(maker.advised_against({name: row("", note_code)}, table)) is advised_against
 
 
-def test_the_made_module_is_the_one_that_is_used(maker: Any) -> None:
-    lines = "\n".join(maker.module_lines(SUPPORT, AVOID_IN_2, EXCLUDED_IN_2)) + "\n"
-    here = pathlib.Path(npu_init_exports.__file__).parents[1] / "tf_api" / "support.py"
-    assert here.read_text(encoding="utf-8") == lines
+def test_the_tables_have_the_parts_that_the_tool_reads(maker: Any) -> None:
+    lists = {"tf.is_nan": row("unsupported_avoid")}, {"tf.scan": row("", "avoid"), "tf.compat.v1.div": row("", "avoid")}
+    made = maker.support_tables(*lists)
+    assert made == {**made, "avoid_in_2": ["tensorflow.div"], "excluded_in_2": ["tensorflow.scan"]}
+    assert made["kinds"]["tensorflow.is_nan"] == SUPPORT["tensorflow.is_nan"] == "finite"
+    text = pathlib.Path(npu_init_exports.__file__).with_name("support.json").read_text(encoding="utf-8")
+    assert set(made) == set(json.loads(text))
 
 
 # --- the words -------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.report.api_table import api_table
 from convert_tf2npu.report.support import STATUSES, TF1, TF2, status_of
-from convert_tf2npu.tf_api.support import SUPPORT
+from convert_tf2npu.tf_api.name_tables import SUPPORT
 
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 import tensorflow.compat.v1 as v1
 from convert_tf2npu.rules.compat_v1.contrib.replacements import REPLACEMENTS
-from convert_tf2npu.tf_api.v1_tables import CHANGED, DIFFERENT, GONE, MISSING, MODULES, ONLY_IN_2
+from convert_tf2npu.tf_api.name_tables import CHANGED, DIFFERENT, GONE, MISSING, MODULES, ONLY_IN_2
 from tensorflow.python.util import tf_inspect
 
 pytestmark = pytest.mark.smoke

@@ -23,7 +23,7 @@ from ..tf_api.forms_in_26 import (
     OPTIMIZER_ARGUMENTS,
     WITHOUT,
 )
-from ..tf_api.names_after_26 import ARGUMENTS, NAMES
+from ..tf_api.name_tables import ARGUMENTS_AFTER_26, NAMES_AFTER_26
 from ..tf_api.private_aliases import public
 from ..tf_api.v1_fate import rest_of
 from .device_placement import belongs_to_test
@@ -31,7 +31,7 @@ from .keras_methods import is_keras_method
 
 _ROOT = "tensorflow."
 _METHODS = {
-    kind: frozenset(name.rpartition(".")[2] for name in NAMES if name.startswith(owner + "."))
+    kind: frozenset(name.rpartition(".")[2] for name in NAMES_AFTER_26 if name.startswith(owner + "."))
     for kind, owner in ((Type.DATASET, "data.Dataset"), (Type.MODEL, "keras.Model"))
 }
 APPLY = "keras.Optimizer.apply"
@@ -204,7 +204,7 @@ def _newer_name(name: str) -> str:
     """Return the name, or a module or class of it, that TensorFlow 2.6 lacks; "" if it has them."""
     name = rest_of(name)
     above = [name[:end] for end, char in enumerate(name) if char == "."]
-    return next((part for part in [*above, name] if part in NAMES), "")
+    return next((part for part in [*above, name] if part in NAMES_AFTER_26), "")
 
 
 def _newer(call: Call, name: str, names: Names) -> str:
@@ -213,9 +213,9 @@ def _newer(call: Call, name: str, names: Names) -> str:
     if newer and not _is_private(names, call):
         return newer
     name = rest_of(name)
-    if name not in ARGUMENTS and name not in ARGUMENT_NAMES:
+    if name not in ARGUMENTS_AFTER_26 and name not in ARGUMENT_NAMES:
         return ""
-    more = {*ARGUMENTS.get(name, "").split(), *ARGUMENT_NAMES.get(name, ())}
+    more = {*ARGUMENTS_AFTER_26.get(name, "").split(), *ARGUMENT_NAMES.get(name, ())}
     return next((f"{name}.{keyword.arg}" for keyword in call.node.keywords if keyword.arg in more), "")
 
 

@@ -1,7 +1,7 @@
 """The support status of calls of TensorFlow and Horovod on the NPU.
 
 The data are the vendor's lists for TensorFlow 1.15 and 2.6 (support_list.json). The tables of the rules
-(``tf_api.support``) take precedence over the lists.
+(``tf_api.name_tables``) take precedence over the lists.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 from typing import NamedTuple
 
 from ..syntax.expressions import last_part
-from ..tf_api.support import SUPPORT
+from ..tf_api.name_tables import SUPPORT
 
 _LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "support_list.json")
 
@@ -49,7 +49,7 @@ STATUSES: dict[str, Status] = {
     "migrated": Status("after migration", "runs on the NPU after the conversion"),
     "supported": Status("supported", "runs on the NPU without changes"),
 }
-# The statuses of the kinds of tf_api.support.
+# The statuses of the kinds of tf_api.name_tables.
 _KINDS = {
     "eager": "unsupported",
     "tpu": "unsupported",

@@ -6,7 +6,7 @@ import builtins
 from typing import Iterable
 
 from ..tf_api.canonical_names import canonical
-from ..tf_api.keras_names import NAMES
+from ..tf_api.name_tables import KERAS_NAMES
 from ..tf_api.npu_init_exports import STAR
 from .model import Binding, Scope, Star
 from .module_index import ModuleIndex
@@ -57,7 +57,7 @@ def keras_star_brings(module: str, name: str) -> bool | None:
     if parts[:2] != ["tensorflow", "keras"]:
         return None
     inner = ".".join(parts[2:])
-    names = NAMES.get("layers" if inner.startswith("layers.") else inner)  # layers.core and others of Keras 2
+    names = KERAS_NAMES.get("layers" if inner.startswith("layers.") else inner)  # layers.core and others of Keras 2
     return None if names is None else name in names
 
 

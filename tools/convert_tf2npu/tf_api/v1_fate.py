@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from .v1_tables import DIFFERENT, GONE, MISSING, MODULES, ONLY_IN_2
+from .name_tables import DIFFERENT, GONE, MISSING, MODULES, ONLY_IN_2
 
 V1 = "tensorflow.compat.v1"
 LIFTED = MISSING | DIFFERENT

@@ -67,8 +67,8 @@ import ast
 from typing import Iterator, Tuple
 
 from ...rewrite.spans import Spans
+from ...tf_api.name_tables import CHANGED, PRIVATE
 from ...tf_api.v1_fate import NOWHERE, became, is_lifted, rest_of
-from ...tf_api.v1_tables import CHANGED, PRIVATE
 from ..base import Context, Finding, Message, Result
 from .contrib.advice import advice
 from .contrib.contrib_uses import below_contrib

@@ -213,7 +213,7 @@ from ...rewrite.later_conversions import conversions
 from ...semantics.model import Binding, Star
 from ...semantics.stars import keras_star_brings
 from ...syntax.source import Edit
-from ...tf_api.keras_names import NAMES
+from ...tf_api.name_tables import KERAS_NAMES
 from ..base import Change, Context, Finding, Message, Result
 
 CODE = "NPU123"
@@ -350,9 +350,9 @@ def _is_public(name: str) -> bool:
     """Return False if a module of tf.keras whose names are known has no such name in any version."""
     parts = name.split(".")
     for end in range(len(parts) - 1, -1, -1):
-        known = NAMES.get(".".join(parts[:end]))
+        known = KERAS_NAMES.get(".".join(parts[:end]))
         if known is not None:
-            return name in NAMES or parts[end] in known or not parts[end] or parts[end].startswith("__")
+            return name in KERAS_NAMES or parts[end] in known or not parts[end] or parts[end].startswith("__")
     return True
 
 

@@ -48,7 +48,7 @@ from typing import Iterator
 from ...analysis.device_placement import function_of, is_first_call, runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ...tf_api.support import names_of
+from ...tf_api.name_tables import names_of
 from ..base import Context, Finding, Result
 
 CODE = "NPU222"

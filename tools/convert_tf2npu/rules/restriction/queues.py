@@ -76,7 +76,7 @@ from ...analysis.device_placement import in_test, is_first_call
 from ...semantics.model import Call
 from ...syntax.expressions import constant, last_part
 from ...syntax.words import has_words
-from ...tf_api.support import names_of
+from ...tf_api.name_tables import names_of
 from ..base import Context, Finding, Result
 
 CODE = "NPU223"

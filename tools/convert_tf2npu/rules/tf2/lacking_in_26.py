@@ -85,7 +85,7 @@ from ...analysis.tensorflow_version import is_two, may_be_two
 from ...rewrite.later_conversions import conversions
 from ...rewrite.spans import Spans
 from ...tf_api.forms_in_26 import ARGUMENT_NAMES
-from ...tf_api.names_after_26 import ARGUMENTS
+from ...tf_api.name_tables import ARGUMENTS_AFTER_26
 from ..base import Context, Finding, Message, Result
 
 CODE = "NPU275"
@@ -147,7 +147,7 @@ def check_last(context: Context, replaced: Spans) -> Iterator[Result]:
         owner, _, last = newer.rpartition(".")
         what = (
             Message("the argument {0} of tf.{1}", last, owner)
-            if last in ARGUMENTS.get(owner, "").split() or last in ARGUMENT_NAMES.get(owner, ())
+            if last in ARGUMENTS_AFTER_26.get(owner, "").split() or last in ARGUMENT_NAMES.get(owner, ())
             else f"tf.{newer}"
         )
         fix = Message("Use {0}", instead) if instead else "Write it without this name"

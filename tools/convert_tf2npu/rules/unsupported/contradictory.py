@@ -40,7 +40,7 @@ from ...analysis.device_placement import is_first_call, runs_on_npu
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ...tf_api.support import names_of
+from ...tf_api.name_tables import names_of
 from ..base import Context, Finding, Result
 
 CODE = "NPU214"

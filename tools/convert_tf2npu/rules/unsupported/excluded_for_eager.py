@@ -67,7 +67,7 @@ from ...analysis.device_placement import in_test, is_first_call, runs_on_npu
 from ...analysis.tensorflow_version import is_eager, is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ...tf_api.support import EXCLUDED_IN_2
+from ...tf_api.name_tables import EXCLUDED_IN_2
 from ..base import Context, Finding, Message, Result
 
 CODE = "NPU282"

@@ -25,7 +25,7 @@ from typing import Iterator
 from ...analysis.device_placement import is_first_call, runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ...tf_api.support import AVOID_IN_2
+from ...tf_api.name_tables import AVOID_IN_2
 from ..base import Context, Finding, Message, Result
 
 CODE = "NPU217"

@@ -22,7 +22,7 @@ from typing import Iterator
 
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
-from ...tf_api.support import names_of
+from ...tf_api.name_tables import names_of
 from ..base import Context, Finding, Message, Result
 
 CODE = "NPU213"

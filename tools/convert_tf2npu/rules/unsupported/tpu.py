@@ -52,7 +52,7 @@ from typing import Iterator
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant, last_part
-from ...tf_api.support import names_of
+from ...tf_api.name_tables import names_of
 from ..base import Context, Finding, Result
 
 CODE = "NPU211"

@@ -34,7 +34,7 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_npu
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
-from ...tf_api.support import names_of
+from ...tf_api.name_tables import names_of
 from ..base import Context, Finding, Result
 
 CODE = "NPU215"

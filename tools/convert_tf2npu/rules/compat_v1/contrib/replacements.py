@@ -13,8 +13,8 @@ from ....semantics.model import Where
 from ....semantics.module_index import Names
 from ....syntax.expressions import last_part
 from ....tf_api.canonical_names import canonical
+from ....tf_api.name_tables import CONTRIB, MODULES
 from ....tf_api.v1_fate import rest_of
-from ....tf_api.v1_tables import CONTRIB, MODULES
 
 
 class Replacement(NamedTuple):
