@@ -9,20 +9,22 @@ from npu_shim._tensorflow import tf_api
 from npu_shim.config.session import session_config
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import ConfigProto, Message, RunConfig
+    from npu_shim._tensorflow.types import ConfigProto, Message, OptionValue, RunConfig
 
 
-def npu_config_proto(config_proto: ConfigProto | None = None) -> ConfigProto:
-    """Return ``session_config(config_proto)``, a copy of the config that runs on the NPU.
+def npu_config_proto(config_proto: ConfigProto | None = None, **options: OptionValue) -> ConfigProto:
+    """Return ``session_config(config_proto, **options)``, a copy of the config that runs on the NPU.
 
     Args:
         config_proto: a ConfigProto or None; it is not changed.
+        **options: NPU options, such as ``precision_mode="allow_mix_precision"``. The vendor's function has none.
     Returns:
         A new ConfigProto.
     Raises:
         TypeError: for another type.
+        ValueError: if an option is unknown, not allowed, or contradicts another.
     """
-    return session_config(config_proto)
+    return session_config(config_proto, **options)
 
 
 def npu_graph_options(graph_options: Message | None = None) -> Message:

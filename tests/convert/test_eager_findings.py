@@ -390,6 +390,18 @@ def test_a_table_for_the_input_pipeline() -> None:
     assert lines(STEP + 2 * table, "NPU240") == [5]  # the first one stands for all
 
 
+@pytest.mark.parametrize("config, found_in", [("", [3]), ("c = NPURunConfig(mix_compile_mode=True)\n", [])])
+@pytest.mark.parametrize(
+    "read", ["d = d.map(lambda i: table.lookup(i))\n", "def model_fn(x):\n    return table.lookup(x)\n"]
+)
+def test_a_table_of_tensorflow_1_is_read_where_the_npu_does_not_initialize_it(
+    read: str, config: str, found_in: list[int]
+) -> None:
+    text = "import tensorflow as tf\nd = tf.data.TextLineDataset(files)\n"
+    text += "table = tf.contrib.lookup.index_table_from_file('words.txt')\n"
+    assert lines(text + read + config, "NPU240") == found_in
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

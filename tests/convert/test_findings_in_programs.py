@@ -186,7 +186,7 @@ def test_the_mixed_precision_of_an_estimator_is_set_in_its_run_configuration(
 ) -> None:
     rewrite = TF + "def build(opt):\n    return tf.train.experimental.enable_mixed_precision_graph_rewrite(opt)\n"
     shown = reports({"optimization.py": rewrite}, "NPU116", tmp_path, capsys)
-    assert "pass config=npu_shim.session_config(precision_mode='allow_mix_precision') to the session" in shown[0]
+    assert "pass precision_mode='allow_mix_precision' to npu_config_proto" in shown[0]
     run = TF + "from optimization import build\ntf.estimator.Estimator(fn, config=tf.estimator.RunConfig())\n"
     shown = reports({"optimization.py": rewrite, "run.py": run}, "NPU116", tmp_path, capsys)
     assert "pass precision_mode='allow_mix_precision' to NPURunConfig" in shown[0]
@@ -227,13 +227,62 @@ def test_the_mixed_precision_of_keras_in_eager_programs() -> None:
 
 
 @pytest.mark.parametrize(
-    "session, fix", [("tf.Session()", "pass config="), ("", "write set_keras_session_npu_config(")]
+    "use, fix",
+    [
+        ("tf.Session()", "npu_config_proto"),
+        ("tf.train.Supervisor().managed_session()", "npu_config_proto"),
+        ("tf.contrib.slim.learning.train(op, 'logs')", "npu_config_proto"),
+        ("", "npu_config_proto"),
+        ("tf.keras.Sequential().fit(x, y)", "set_keras_session_npu_config(config=npu_config_proto("),
+    ],
 )
-def test_the_mixed_precision_of_a_script_with_a_session_of_its_own(session: str, fix: str) -> None:
+def test_the_advice_on_mixed_precision_names_the_configuration_that_the_tool_writes(use: str, fix: str) -> None:
     rewrite = "opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(opt)\n"
-    start = "start = tf.keras.initializers.VarianceScaling()\n"
-    ((_, message),) = found(TF + start + rewrite + session + "\n", "NPU116", "")
+    text = TF + "tf.disable_v2_behavior()\nhidden = tf.keras.layers.Dense(3)(x)\n" + rewrite + use + "\n"
+    ((_, message),) = found(text, "NPU116", "")
     assert fix in message
+    written = Converter(Settings()).convert(text.encode()).new
+    assert not use or written is None or fix.partition("(")[0].encode() in written
+
+
+ADAM = "opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(tf.train.AdamOptimizer())\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sess = tf.Session(config=config)\n" + ADAM,
+        "def build():\n    "
+        + ADAM
+        + "    return opt.minimize(loss)\ndef main():\n    op = build()\n    sess = tf.Session()\n",
+        ADAM + "sess = tf.train.MonitoredSession()\n",
+        ADAM + "with tf.train.Supervisor().managed_session(master, config) as sess:\n    pass\n",
+        ADAM.replace("())", "(), 128)") + "tf.contrib.slim.learning.train(opt.minimize(loss), 'logs')\n",
+    ],
+)
+def test_a_graph_rewrite_becomes_the_precision_mode_of_each_session(text: str) -> None:
+    written = Converter(Settings()).convert((TF + text).encode()).new.decode()
+    assert (
+        "precision_mode='allow_mix_precision')" in written
+        and "NPULossScaleOptimizer(tf.train.AdamOptimizer()" in written
+    )
+    assert found(written, "NPU116", "") == [] and Converter(Settings()).convert(written.encode()).new is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if fp16:\n    " + ADAM + "sess = tf.Session()\n",  # in some runs only
+        "def build():\n    " + ADAM + "def other():\n    sess = tf.Session()\n",  # may not run before
+        ADAM.replace("tf.train.AdamOptimizer()", "tf.keras.optimizers.Adam()") + "sess = tf.Session()\n",
+        ADAM.replace("())", "(), scale)") + "sess = tf.Session()\n",
+        ADAM + "sess = tf.Session()\ntf.estimator.Estimator(fn)\n",
+    ],
+)
+def test_a_graph_rewrite_that_may_not_hold_for_all_sessions_is_reported(text: str) -> None:
+    assert len(found(TF + "tf.disable_v2_behavior()\n" + text, "NPU116", "")) == 1
+    written = Converter(Settings()).convert((TF + text).encode()).new
+    assert written is None or b"precision_mode" not in written
 
 
 @pytest.mark.parametrize(

@@ -212,15 +212,20 @@ CASES: dict[str, tuple[str, str, str, str, Callable[[str, int, str], str]]] = {
     "mixed precision of a session": (
         "NPU116",
         "",
-        "optimizer = v1.train.experimental.enable_mixed_precision_graph_rewrite(v1.train.AdamOptimizer())\n"
+        "if MODELS:\n"
+        "    optimizer = v1.train.experimental.enable_mixed_precision_graph_rewrite(v1.train.AdamOptimizer())\n"
         "y = tf.constant(1)\n" + SHOW,
-        r"pass config=(.+) to the session",
-        lambda text, line, fix: instead(text, line, "").replace("v1.Session()", f"v1.Session(config={fix})"),
+        r"pass (.+) to npu_config_proto",
+        lambda text, line, fix: instead(text, line, "    pass").replace(
+            "v1.Session()", f"v1.Session(config=npu_config_proto({fix}))"
+        ),
     ),
     "mixed precision of Keras": (
         "NPU116",
         "",
-        "v1.keras.mixed_precision.experimental.set_policy('mixed_float16')\nmodel = MODELS['dense']()\n",
+        "v1.disable_eager_execution()\n"
+        "v1.keras.mixed_precision.experimental.set_policy('mixed_float16')\nmodel = MODELS['dense']()\n"
+        "model.compile('sgd', 'mse')\nmodel.fit(np.zeros([4, 2]), np.zeros([4, 1]), verbose=0)\n",
         r"and write (.+)",
         instead,
     ),

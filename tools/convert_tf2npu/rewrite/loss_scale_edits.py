@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from ..analysis.graph_rewrites import GRAPH_REWRITES
 from ..project.context import Context
 from ..semantics.signatures import Bound, bind
 from ..syntax.edits import Edit
 from ..syntax.expressions import constant
-from .call_edits import rename, rename_keyword, wrap
+from .call_edits import add_argument, rename, rename_keyword, wrap
 
 CONTRIB = "tensorflow.contrib.mixed_precision."
 TRAIN = "tensorflow.train.experimental."
@@ -46,17 +47,20 @@ def loss_scale_edits(context: Context, node: ast.Call, name: str) -> tuple[list[
         if bound.hidden or bound.unknown:
             return None, []
         return [rename(source, node, _manager(context, bound))], ["ExponentialUpdateLossScaleManager"]
-    return _optimizer(context, node)
+    return _optimizer(context, node, name)
 
 
-def _optimizer(context: Context, node: ast.Call) -> tuple[list[Edit] | None, list[str]]:
+def _optimizer(context: Context, node: ast.Call, name: str) -> tuple[list[Edit] | None, list[str]]:
     source = context.source
     bound = bind(node, ("opt", "loss_scale"))
     scale = bound.args.get("loss_scale")
-    if bound.hidden or bound.unknown or scale is None:
+    if bound.hidden or bound.unknown or (scale is None and name not in GRAPH_REWRITES):
         return None, []
     edits = [rename(source, node.func, "NPULossScaleOptimizer")]
     uses = ["NPULossScaleOptimizer"]
+    if scale is None:
+        added = add_argument(source, node, _manager(context, None))
+        return (None if added is None else [*edits, added]), [*uses, "ExponentialUpdateLossScaleManager"]
     if "loss_scale" in bound.keywords:
         edits.append(rename_keyword(source, node, bound.keywords["loss_scale"], "loss_scale_manager"))
     value = constant(scale)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ..analysis.graph_rewrites import replaced_graph_rewrites
 from ..files.message import Message
 from ..project.context import Context
 from ..semantics.model import Call
@@ -13,6 +14,17 @@ from ..semantics.tf_types import Type
 from ..syntax.expressions import is_none
 from .call_edits import add_argument, rename, wrap
 from .change import Change, Finding, Result
+
+PRECISION_MODE = "precision_mode='allow_mix_precision'"
+
+
+def default_config(context: Context) -> str:
+    """Return the configuration of a session that has none."""
+    return f"npu_config_proto({_mode(context)})"
+
+
+def _mode(context: Context) -> str:
+    return PRECISION_MODE if replaced_graph_rewrites(context) else ""
 
 
 def configure_session(
@@ -32,12 +44,14 @@ def configure_session(
     name = "session_config" if "session_config" in signature else "config"
     config = bound.args.get(name)
     message = Message("{0} uses the NPU session configuration", short)
+    mode, own = _mode(context), default_config(context)
     if config is not None:
         if is_none(config):
-            yield Change(call.node, message, (rename(source, config, "npu_config_proto()"),), ("npu_config_proto",))
+            yield Change(call.node, message, (rename(source, config, own),), ("npu_config_proto",))
         elif context.types.of(config, call.where) != Type.NPU_CONFIG:
+            after = f", {mode})" if mode else ")"
             yield Change(
-                call.node, message, wrap(source, config, "npu_config_proto(config_proto=", ")"), ("npu_config_proto",)
+                call.node, message, wrap(source, config, "npu_config_proto(config_proto=", after), ("npu_config_proto",)
             )
         return
     if bound.hidden:
@@ -47,6 +61,6 @@ def configure_session(
             short,
         )
         return
-    edit = add_argument(source, call.node, name + "=npu_config_proto()")
+    edit = add_argument(source, call.node, f"{name}={own}")
     if edit:
         yield Change(call.node, message, (edit,), ("npu_config_proto",))

@@ -8,9 +8,11 @@ The rule reports these calls:
 
 * The file shows only a manager or only an optimizer. Convert both together:
   ``NPULossScaleOptimizer(opt, FixedLossScaleManager(...))``.
-* ``enable_mixed_precision_graph_rewrite``, and mixed policies and ``LossScaleOptimizer`` of Keras in graph mode: the
-  NPU has its own mixed precision. Remove them and pass ``precision_mode='allow_mix_precision'`` to ``NPURunConfig``
-  or, without an Estimator, ``npu_shim.session_config(precision_mode='allow_mix_precision')`` to the session.
+* Mixed policies and ``LossScaleOptimizer`` of Keras in graph mode: the NPU has its own mixed precision. Remove them and
+  pass ``precision_mode='allow_mix_precision'`` to ``NPURunConfig``, to ``npu_config_proto`` of the session, or to that of
+  ``set_keras_session_npu_config(config=npu_config_proto(precision_mode='allow_mix_precision'))``.
+* ``enable_mixed_precision_graph_rewrite``, in the same way, unless the rule replaces it: the file makes all sessions of
+  the program, and the rewrite certainly comes before them, with an optimizer of ``tf.train`` and a scale that is known.
 * A scale that is also passed to the graph rewrite, which accepts only TensorFlow's scales. Remove the rewrite as
   above and write ``NPULossScaleOptimizer(opt, ExponentialUpdateLossScaleManager(...))``.
 
@@ -135,6 +137,31 @@ After::
     opt = NPULossScaleOptimizer(opt, FixedLossScaleManager(1024))
     other = NPULossScaleOptimizer(other, FixedLossScaleManager(128))
 
+Before::
+
+    import tensorflow as tf
+    from tensorflow.keras import layers
+
+    loss = tf.reduce_mean(tf.square(layers.Dense(1)(features)))
+    opt = tf.train.AdamOptimizer(0.01)
+    opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(opt)
+    train_op = opt.minimize(loss)
+    with tf.Session() as sess:
+        sess.run(train_op)
+
+After::
+
+    import tensorflow as tf
+    from tensorflow.keras import layers
+    from npu_shim.npu_init import *
+
+    loss = tf.reduce_mean(tf.square(layers.Dense(1)(features)))
+    opt = tf.train.AdamOptimizer(0.01)
+    opt = NPULossScaleOptimizer(opt, ExponentialUpdateLossScaleManager(init_loss_scale=2 ** 15, incr_every_n_steps=2000, decr_every_n_nan_or_inf=1, incr_ratio=2, decr_ratio=0.5))
+    train_op = opt.minimize(loss)
+    with tf.Session(config=npu_config_proto(precision_mode='allow_mix_precision')) as sess:
+        sess.run(train_op)
+
 Untouched::
 
     import tensorflow as tf
@@ -205,11 +232,13 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.eager_training import program_texts, trains_eagerly
+from ...analysis.graph_rewrites import GRAPH_REWRITES, replaced_graph_rewrites
 from ...analysis.mixed_policy import KERAS, KERAS_OPTIMIZERS, Unscaled, unscaled_optimizers
 from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import add_argument, rename, wrap
 from ...rewrite.loss_scale_edits import CONTRIB, DYNAMIC, FIXED, RENAMED, TRAIN, loss_scale_edits
 from ...rewrite.npu_imports import device_name
+from ...rewrite.session_config import PRECISION_MODE
 from ...semantics.model import Call, Where
 from ...semantics.signatures import bind
 from ...semantics.value_flow import origins
@@ -219,15 +248,8 @@ from ..base import Change, Context, Finding, Message, Result
 
 CODE = "NPU116"
 DELIBERATE = "replaces the mixed precision of Keras with that of the NPU"
-_CONFIG = "npu_shim.session_config(precision_mode='allow_mix_precision')"
+_CONFIG = f"npu_config_proto({PRECISION_MODE})"
 _OPTIMIZERS = frozenset({CONTRIB + "LossScaleOptimizer", TRAIN + "MixedPrecisionLossScaleOptimizer"})
-_REWRITES = frozenset(
-    {
-        TRAIN + "enable_mixed_precision_graph_rewrite",
-        "tensorflow.mixed_precision.enable_mixed_precision_graph_rewrite",
-        "tensorflow.mixed_precision.experimental.enable_mixed_precision_graph_rewrite",
-    }
-)
 _POLICIES = frozenset(home + name for home in KERAS for name in ("set_global_policy", "set_policy")) | {
     "tensorflow.keras.mixed_precision.set_dtype_policy",
     "tensorflow.keras.config.set_dtype_policy",
@@ -236,7 +258,8 @@ _MANAGERS = frozenset(RENAMED) - _OPTIMIZERS | {FIXED, DYNAMIC}
 _NPU = "npu_shim.npu_init.NPULossScaleOptimizer"
 _OPTIONS = "tensorflow.config.optimizer.set_experimental_options"
 _OPTION = "npu.global_options().precision_mode = 'allow_mix_precision'"
-CALLS = {_OPTIONS} | _MANAGERS | _OPTIMIZERS | _REWRITES | _POLICIES | KERAS_OPTIMIZERS | {_NPU}
+CALLS = {_OPTIONS} | _MANAGERS | _OPTIMIZERS | GRAPH_REWRITES | _POLICIES | KERAS_OPTIMIZERS | {_NPU}
+_SESSION = re.compile(rb"[sS]ession\(|Supervisor\(|(?:learning|training)\.train\(|gan_train\(")
 _ESTIMATOR = re.compile(rb"(?<!_)(?:Estimator|RunConfig)\(")
 
 
@@ -247,8 +270,11 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if shared is not None:
             yield Change(call.node, "all ranks skip a step if one of them overflows", (shared,))
         return
-    if name in _REWRITES or name == _OPTIONS:
-        if (name in _REWRITES or _is_of_options(call)) and not in_test(context, call.node):
+    if call.node in replaced_graph_rewrites(context):
+        yield from _of_optimizer(context, call, name)
+        return
+    if name in GRAPH_REWRITES or name == _OPTIONS:
+        if (name in GRAPH_REWRITES or _is_of_options(call)) and not in_test(context, call.node):
             yield Finding(
                 call.node,
                 "the NPU has its own mixed precision. Remove this call and {0}",
@@ -282,6 +308,11 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             last_part(name),
         )
         return
+    yield from _of_optimizer(context, call, name)
+
+
+def _of_optimizer(context: Context, call: Call, name: str) -> Iterator[Result]:
+    """Convert a manager or an optimizer."""
     edits, uses = loss_scale_edits(context, call.node, name)
     if edits is None:
         yield Finding(
@@ -290,7 +321,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             "FixedLossScaleManager or an ExponentialUpdateLossScaleManager",
         )
         return
-    shared = _share_overflows(context, call.node) if name in _OPTIMIZERS else None
+    shared = _share_overflows(context, call.node) if name in _OPTIMIZERS | GRAPH_REWRITES else None
     yield Change(
         call.node,
         "loss scaling replaced with that of the NPU",
@@ -352,9 +383,9 @@ def _mixed_precision(context: Context, scale: bool = False) -> str:
     texts = program_texts(context)
     if any((b"Estimator(" in raw or b"RunConfig(" in raw) and _ESTIMATOR.search(raw) for raw in texts):
         return "pass precision_mode='allow_mix_precision' to NPURunConfig"
-    if "keras" in context.source.text.lower() and not any(b"Session(" in raw for raw in texts):
+    if any(b".fit" in raw for raw in texts) and not any(_SESSION.search(raw) for raw in texts):
         return Message("write set_keras_session_npu_config(config={0})", _CONFIG)
-    return Message("pass config={0} to the session", _CONFIG)
+    return Message("pass {0} to npu_config_proto", PRECISION_MODE)
 
 
 def _is_mixed(context: Context, call: Call) -> bool:
@@ -384,7 +415,7 @@ def _is_used_by_rewrite(context: Context, scale: ast.expr | None, where: Where) 
     """
     makers = _makers(context, scale, where)
     for call in context.names.calls:
-        if context.resolve(call.node.func, call.where) in _REWRITES:
+        if context.resolve(call.node.func, call.where) in GRAPH_REWRITES:
             given = bind(call.node, ("opt", "loss_scale")).args.get("loss_scale")
             if given is not None and constant(given) is None:
                 its = _makers(context, given, call.where)

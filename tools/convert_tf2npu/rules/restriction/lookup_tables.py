@@ -1,12 +1,13 @@
-"""Lookup tables in the model.
+"""Lookup tables.
 
-A lookup table is in the memory of the host, and the NPU has no operation for it. In the input pipeline tables are
-fine. The rule reports each kind of table once for each file.
+A lookup table is in the memory of the host. The rule reports each kind of table once for each file.
 
-* Look up in the function that ``dataset.map`` calls.
-* Or, in TensorFlow 1, set ``mix_compile_mode=True`` on the session. This needs ``iterations_per_loop=1``.
-
-A table that only functions of ``dataset.map`` use is not reported.
+* In TensorFlow 1, the session initializes a table, and the NPU runs that unless an option says otherwise. The lookup in
+  ``dataset.map`` runs on the host and fails with ``Table not initialized``; in the model it has no operation. Set
+  ``mix_compile_mode=True`` on the session or in ``NPURunConfig``: then tables are initialized and read on the host. This
+  needs ``iterations_per_loop=1``. A file that names ``mix_compile_mode`` is not reported.
+* In TensorFlow 2, a table is initialized where it is made. Look up in the function that ``dataset.map`` calls; a table
+  that only such functions use is not reported.
 
 Reported::
 
@@ -16,7 +17,7 @@ Reported::
         table = tf.contrib.lookup.index_table_from_file('vocabulary.txt')
         ids = table.lookup(features['words'])
 
-Untouched::
+Reported::
 
     import tensorflow as tf
 
@@ -28,8 +29,16 @@ Untouched::
 
     import tensorflow as tf
 
+    table = tf.contrib.lookup.index_table_from_file('vocabulary.txt')
+    config = NPURunConfig(mix_compile_mode=True)
+
+Untouched::
+
+    import tensorflow as tf
+
     table = tf.lookup.StaticHashTable(initializer, 0)
-    words = tf.data.TextLineDataset(files).map(lambda line: table.lookup(line))
+    for words in tf.data.TextLineDataset(files).map(lambda line: table.lookup(line)):
+        step(words)
 """
 
 from __future__ import annotations
@@ -37,7 +46,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import is_first_call, runs_on_npu
+from ...analysis.device_placement import in_test, is_first_call, runs_on_npu
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...tf_api.name_tables import names_of
@@ -48,13 +57,23 @@ CALLS = names_of("table")
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if (
-        runs_on_npu(context, call.node)
-        and is_first_call(context, call, frozenset({name or ""}), context.names.tree)
-        and not _is_for_input(context, call)
+    kind = frozenset({name or ""})
+    if is_two(context):
+        if (
+            runs_on_npu(context, call.node)
+            and is_first_call(context, call, kind, context.names.tree)
+            and not _is_for_input(context, call)
+        ):
+            yield Finding(call.node, "lookup tables are unsupported on the NPU. Look up in dataset.map")
+    elif (
+        is_first_call(context, call, kind, context.names.tree, on_npu=False)
+        and not in_test(context, call.node)
+        and "mix_compile_mode" not in context.source.text
     ):
-        other = "" if is_two(context) else ", or set mix_compile_mode=True on the session"
-        yield Finding(call.node, "lookup tables are unsupported on the NPU. Look up in dataset.map{0}", other)
+        yield Finding(
+            call.node,
+            "the NPU initializes this lookup table, which is read on the host. Set mix_compile_mode=True on the session",
+        )
 
 
 def _is_for_input(context: Context, call: Call) -> bool:

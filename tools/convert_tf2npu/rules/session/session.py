@@ -242,7 +242,7 @@ from typing import Iterator
 from ...analysis.host_work import is_on_host
 from ...analysis.tensorflow_version import is_idle
 from ...rewrite.call_edits import add_argument, rename
-from ...rewrite.session_config import configure_session
+from ...rewrite.session_config import configure_session, default_config
 from ...semantics.model import Call
 from ...semantics.session_signatures import FUNCTIONS, METHODS_OF
 from ...semantics.signatures import bind
@@ -373,7 +373,8 @@ def _creator(context: Context, call: Call) -> Iterator[Result]:
             "session_creator=tf.train.ChiefSessionCreator(config=npu_config_proto())",
         )
         return
-    creator = f"{_without_spaces(context, function.value)}.ChiefSessionCreator(config=npu_config_proto())"
+    home, config = _without_spaces(context, function.value), default_config(context)
+    creator = f"{home}.ChiefSessionCreator(config={config})"
     edit = (
         rename(context.source, given, creator)
         if given is not None

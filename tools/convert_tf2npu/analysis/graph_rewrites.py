@@ -1,0 +1,108 @@
+"""Find the mixed precision graph rewrites that loss scaling and a precision mode of the sessions can replace."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ..project.context import Context
+from ..semantics.model import Call
+from ..semantics.session_signatures import FUNCTIONS, METHODS_OF
+from ..semantics.signatures import bind
+from ..semantics.value_flow import origins
+from ..syntax.expressions import constant, is_main_guard, last_name
+from .device_placement import function_of, in_test
+from .optimizers import MADE, is_keras, role
+from .tensorflow_version import is_two
+
+GRAPH_REWRITES = frozenset(
+    f"tensorflow.{home}enable_mixed_precision_graph_rewrite"
+    for home in ("train.experimental.", "mixed_precision.", "mixed_precision.experimental.")
+)
+# Code of other files, and of Estimators and Keras, that may make the sessions of a program.
+_MAKES_SESSIONS = re.compile(rb"[sS]ession\w*\(|Supervisor\(|(?:learning|training)\.train\(|gan_train\(|Estimator\(")
+_TRAINS_OTHERWISE = re.compile(rb"Estimator\(|RunConfig\(|\.fit(?:_generator)?\(")
+_CONDITIONAL = (ast.If, ast.IfExp, ast.Lambda, ast.For, ast.While, ast.Try, ast.BoolOp)
+
+
+def replaced_graph_rewrites(context: Context) -> frozenset[ast.Call]:
+    """Return the graph rewrites of a file that certainly hold for all sessions of its program, which it makes itself.
+
+    ``NPULossScaleOptimizer`` scales the loss in their place, and the precision mode of each session computes in
+    float16.
+    """
+    return context.once(_replaced)
+
+
+def _replaced(context: Context) -> frozenset[ast.Call]:
+    rewrites = [call for call in context.names.calls if context.called.get(call.node) in GRAPH_REWRITES]
+    if not rewrites or is_two(context):
+        return frozenset()
+    sessions = [call for call in context.names.calls if _makes_session(context, call)]
+    if not sessions or _has_other_sessions(context):
+        return frozenset()
+    known = all(_is_known(context, call) and _runs_before(context, call, sessions) for call in rewrites)
+    return frozenset(call.node for call in rewrites) if known else frozenset()
+
+
+def _makes_session(context: Context, call: Call) -> bool:
+    function = call.node.func
+    name = context.called.get(call.node)
+    return (
+        name in FUNCTIONS
+        or name == "tensorflow.train.MonitoredSession"
+        or (
+            isinstance(function, ast.Attribute)
+            and function.attr in METHODS_OF.get(context.types.of(function.value, call.where), {})
+        )
+    )
+
+
+def _has_other_sessions(context: Context) -> bool:
+    """Return True if something else than the sessions that a file makes may train its program."""
+    if _TRAINS_OTHERWISE.search(context.source.text.encode("utf-8", "replace")):
+        return True
+    project, path = context.names.project, context.names.path
+    if project is None or path not in project.paths:
+        return False
+    others = (project.with_imports(path) | project.with_importers({path})) - {path}
+    return any(_MAKES_SESSIONS.search(project.raw(other)) for other in others)
+
+
+def _is_known(context: Context, call: Call) -> bool:
+    """Return True for a rewrite of an optimizer of tf.train with the default scale or one that is written there."""
+    bound = bind(call.node, ("opt", "loss_scale"))
+    given = bound.args.get("loss_scale")
+    if bound.hidden or bound.unknown or "opt" not in bound.args or (given is not None and constant(given) is None):
+        return False
+    makers = origins(bound.args["opt"], call.where, context.names)
+    return bool(makers) and not in_test(context, call.node) and all(
+        isinstance(maker.node, ast.Call)
+        and role(maker.node, maker.where, maker.names) == MADE
+        and not is_keras(maker.node, maker.where, maker.names)
+        for maker in makers
+    )  # fmt: skip
+
+
+def _runs_before(context: Context, call: Call, sessions: list[Call]) -> bool:
+    """Return True if a rewrite runs whenever one of some sessions is made: in its function, or called by that."""
+    around = function_of(context, call.node)
+    places = {function_of(context, session.node) for session in sessions} | {context.names.tree}
+    if _is_conditional(context, call.node):
+        return False
+    if around in places:
+        return True
+    callers = [caller for caller in context.names.calls if last_name(caller.node.func) == getattr(around, "name", None)]
+    return len(callers) == 1 and not _is_conditional(context, callers[0].node) and (
+        function_of(context, callers[0].node) in places
+    )  # fmt: skip
+
+
+def _is_conditional(context: Context, node: ast.AST) -> bool:
+    """Return True if an expression runs only sometimes when its function, or the program, does."""
+    for parent in context.names.ancestors(node):
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(parent, _CONDITIONAL) and not is_main_guard(parent):
+            return True
+    return False
