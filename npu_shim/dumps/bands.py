@@ -26,17 +26,17 @@ def add(folder: str, perturbed: Sequence[str], dtype: str) -> None:
         perturbed: folders of the perturbed runs; one that is missing is left out.
         dtype: float16 or bfloat16.
     """
-    runs = [reference.read_steps(each, {}) for each in perturbed if os.path.isdir(each)]
+    runs = [reference.read_steps(path, {}) for path in perturbed if os.path.isdir(path)]
     for step, exact in reference.read_steps(folder, {}).items() if runs else ():
         for place, output in enumerate(exact.outputs):
             if output.dtype.startswith(("float", "bfloat", "complex")):
                 distances = [_distance(exact, place, run.get(step)) for run in runs]
-                mean = sum(each * each for each in distances) / len(runs)
+                mean = sum(distance * distance for distance in distances) / len(runs)
                 band = quantile(len(runs)) * math.sqrt(mean) + ROUNDOFF[dtype]
                 output.band = band if math.isfinite(band) else None
         write_index(exact.folder, exact.outputs)
-    for each in filter(os.path.isdir, perturbed):
-        shutil.rmtree(each)
+    for path in filter(os.path.isdir, perturbed):
+        shutil.rmtree(path)
 
 
 def _distance(exact: reference.Reference, place: int, run: reference.Reference | None) -> float:

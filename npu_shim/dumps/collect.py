@@ -91,7 +91,7 @@ class Dump(tf_op_creation.OpHook):
         self, op_type: str, op: Operation | None, inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> list[Value]:
         """Write the outputs of an op, now or when it runs."""
-        written = [number for number, each in enumerate(outputs) if _is_number(each)]
+        written = [number for number, value in enumerate(outputs) if _is_number(value)]
         if not written or op_type in _NO_DUMP or op_type.startswith(_FUNCTION):
             return list(outputs)
         if op is None:
@@ -102,13 +102,13 @@ class Dump(tf_op_creation.OpHook):
         with tf_op_creation.own_ops(op.graph):
             noted = array_function(self._writing(entry, written), [outputs[number] for number in written], [])
             with tf.control_dependencies([noted]):
-                return [tf.identity(each) if number in written else each for number, each in enumerate(outputs)]
+                return [tf.identity(value) if number in written else value for number, value in enumerate(outputs)]
 
     def imported(self, ops: Sequence[Operation]) -> None:
         """Take note of the ops that a session's run can fetch: those that always run, and once, but for constants."""
         depths: dict[Operation, int] = {}  # of branches and loops
         for op in ops:
-            depth = max((depths.get(each.op, 0) for each in op.inputs), default=0)
+            depth = max((depths.get(tensor.op, 0) for tensor in op.inputs), default=0)
             depths[op] = max(0, depth + (op.type in _INSIDE) - (op.type in _OUTSIDE))
             self._unseen += bool(depths[op]) or op.type in _CALLS
             if (
@@ -121,12 +121,12 @@ class Dump(tf_op_creation.OpHook):
 
     def _to_fetch(self, session: Session, fetches: Fetches) -> list[Tensor]:
         """Return the tensors of an imported graph that a run computes."""
-        fetched = [tf_recording.fetched_op(session.graph, each) for each, _ in pairs(fetches, fetches)]
+        fetched = [tf_recording.fetched_op(session.graph, fetch) for fetch, _ in pairs(fetches, fetches)]
         ops = updating.ancestors(op for op in fetched if op) & set(self._imported) if self._imported else ()
-        return [each for op in ops for each in op.outputs if _is_number(each)]
+        return [tensor for op in ops for tensor in op.outputs if _is_number(tensor)]
 
     def _entry(self, op: Operation, inputs: Sequence[Value]) -> reference.Output:
-        names = [tf_op_creation.original_name(each) for each in inputs]
+        names = [tf_op_creation.original_name(tensor) for tensor in inputs]
         return reference.Output(op.name, type=op.type, line=next(iter(lines_of(op, self._folder)), ""), inputs=names)
 
     def _writing(self, entry: reference.Output, numbers: Sequence[int]) -> Callable[..., list[np.ndarray]]:

@@ -35,9 +35,9 @@ def run(
     Raises:
         ValueError: there is no pair.
     """
-    found, problems = files.find(device)
-    is_cpu = not found and next(files.below(device, ".npy"), None) is not None
-    if not found and not is_cpu:
+    dump_files, problems = files.find(device)
+    is_cpu = not dump_files and next(files.below(device, ".npy"), None) is not None
+    if not dump_files and not is_cpu:
         text = "has no dump files, TYPE.NAME.TASK.STREAM.TIMESTAMP or NAME.OUTPUT.TIMESTAMP.npy"
         raise ValueError(f"{device} {text}. Give the folder of --dump, or the dump_path.")
     ops, graph_paths = graph_files.find([device, *graphs], problems)
@@ -46,7 +46,7 @@ def run(
     compared: list[Pair] = []
     unpaired: dict[tuple[str, str], list[str]] = {}
     first = None
-    dumped = {} if is_cpu else files.latest(found)
+    dumped = {} if is_cpu else files.latest(dump_files)
     by_step = {number: dump.read_all(members, problems) for number, members in dumped.items()}
     by_step.update(reference.as_dumps(device, problems) if is_cpu else {})
     for number, members in by_step.items():
@@ -65,13 +65,13 @@ def run(
             unpaired.setdefault((side, cause), []).append(name)
         if -1 in sides and number != -1:
             break  # the reference has one step
-    states = Counter(each.row["state"] for each in compared)
+    states = Counter(pair.row["state"] for pair in compared)
     if not states[AGREES] + states[DEPARTS]:
         raise ValueError(
             f"no output in {device} (steps {', '.join(map(str, by_step))}) has a counterpart in {other}. "
             "Give dumps and reference of one step, and --graph with the engine's graph files."
         )
-    causes = sorted(unpaired.items(), key=lambda each: each[0][0])
+    causes = sorted(unpaired.items(), key=lambda item: item[0][0])
     parts = ("side", "cause", "number", "names")
     return {
         **about("dumps compare"),
@@ -83,7 +83,7 @@ def run(
         "states": dict(states),
         "first_departure": first,
         "types": _types(compared),
-        "tensors": [each.row for each in compared],
+        "tensors": [pair.row for pair in compared],
         "unpaired": [dict(zip(parts, (*key, len(names), names[:_MOST_NAMES]))) for key, names in causes],
         "problems": [{"file": path, "problem": text} for path, text in problems.items()],
     }
@@ -91,24 +91,24 @@ def run(
 
 def _shared_draws(device: str, problems: dict[str, str]) -> set[str]:
     """Return the random ops whose numbers the device got from the host, as files have their names."""
-    found: set[str] = set()
+    names: set[str] = set()
     for path in files.below(device, reference.DRAWS):
         with files.noted(problems, path, "it has no list of random ops: {}"), open(path, encoding="utf-8") as stream:
-            found.update(map(files.flat, json.load(stream)["shared"]))
-    return found
+            names.update(map(files.flat, json.load(stream)["shared"]))
+    return names
 
 
 def _leave_random(compared: list[Pair], against: Reference, shared: set[str]) -> None:
     """Leave out what departs because it follows from random numbers, which the device draws itself."""
-    equal = {each.place for each in compared if each.row["state"] == AGREES}
+    equal = {pair.place for pair in compared if pair.row["state"] == AGREES}
     drawn: set[str] = set()
     for place, output in enumerate(against.outputs if not against.tensors else ()):
         is_random = _RANDOM.search(output.type) and place not in equal and files.flat(output.op) not in shared
         if is_random or any(taken.rpartition(":")[0] in drawn for taken in output.inputs):
             drawn.add(output.op)
-    for each in compared:
-        if each.row["state"] == DEPARTS and against.outputs[each.place].op in drawn:
-            each.row.update(
+    for pair in compared:
+        if pair.row["state"] == DEPARTS and against.outputs[pair.place].op in drawn:
+            pair.row.update(
                 state=NOT_COMPARED, cause="", why=["follows from random numbers, which the device draws itself"]
             )
 
@@ -162,34 +162,34 @@ def _finite(value: float) -> float | None:
 
 def _first(compared: list[Pair], pairing: Pairing) -> JsonObject | None:
     """Return the first output that departs, the state of its inputs, and the way to it from an input of the graph."""
-    outputs = {each.place: each for each in compared if each.slot == "output"}
-    first = next((each for each in compared if each.slot == "output" and each.row["state"] == DEPARTS), None)
+    outputs = {pair.place: pair for pair in compared if pair.slot == "output"}
+    first = next((pair for pair in compared if pair.slot == "output" and pair.row["state"] == DEPARTS), None)
     if first is None:
         return None
-    path, inputs = [first], [each for each in compared if each.operator is first.operator and each.slot == "input"]
+    path, inputs = [first], [pair for pair in compared if pair.operator is first.operator and pair.slot == "input"]
     while len(path) < _MOST_PATH:  # always along the producer that differs most
         before = [outputs[at[0]] for at in pairing.taken(path[0]) if at and at[0] in outputs]
         inputs = inputs or before
-        before = [each for each in before if each not in path]
+        before = [pair for pair in before if pair not in path]
         if not before:
             break
-        path.insert(0, max(before, key=lambda each: _figure(each.row, "relative_euclidean", -1.0)))
-    states = {each.row["state"] for each in inputs} - {NOT_COMPARED}
+        path.insert(0, max(before, key=lambda pair: _figure(pair.row, "relative_euclidean", -1.0)))
+    states = {pair.row["state"] for pair in inputs} - {NOT_COMPARED}
     of_inputs = "differ" if DEPARTS in states else "agree" if states else NOT_COMPARED
-    return {**first.row, "inputs": of_inputs, "path": [each.row for each in path]}
+    return {**first.row, "inputs": of_inputs, "path": [pair.row for pair in path]}
 
 
 def _figure(row: JsonObject, name: str, default: float) -> float:
-    found = (row["figures"] or {}).get(name)
-    return default if found is None else float(found)
+    figure = (row["figures"] or {}).get(name)
+    return default if figure is None else float(figure)
 
 
 def _types(compared: list[Pair]) -> list[JsonObject]:
     """Return how the types of operators fare, those that depart first."""
     by_type: dict[str, list[JsonObject]] = {}
-    for each in compared:
-        if each.slot == "output":
-            by_type.setdefault(each.row["type"], []).append(each.row)
+    for pair in compared:
+        if pair.slot == "output":
+            by_type.setdefault(pair.row["type"], []).append(pair.row)
     rows = []
     for name, members in by_type.items():
         rows.append(

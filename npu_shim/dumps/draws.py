@@ -73,15 +73,16 @@ class _Draw:
     def __init__(self, op: Operation, inputs: Sequence[np.ndarray | None], run: Function, in_loop: bool) -> None:
         with tf_op_creation.suspended(), tf.Graph().as_default():
             given = [
-                v1.placeholder(of.dtype) if each is None else tf.constant(each) for each, of in zip(inputs, op.inputs)
+                v1.placeholder(of.dtype) if value is None else tf.constant(value)
+                for value, of in zip(inputs, op.inputs)
             ]
             self._output = _again(op, given)
         self.name = op.name
-        self.asked = [tensor for each, tensor in zip(inputs, op.inputs) if each is None]
+        self.asked = [tensor for value, tensor in zip(inputs, op.inputs) if value is None]
         self.known: dict[Hashable, Sequence[np.ndarray] | None] = {}
         self.target: Structure = None
         self.counter: Variable = None
-        self._fed = [tensor for each, tensor in zip(inputs, given) if each is None]
+        self._fed = [tensor for value, tensor in zip(inputs, given) if value is None]
         shape = [0, *(size or 0 for size in op.outputs[0].shape.as_list())]
         self.none, self.is_lost = np.zeros(shape, op.outputs[0].dtype.as_numpy_dtype), False
         self._run = run
@@ -100,7 +101,7 @@ class _Draw:
 
     def next(self, inputs: Sequence[np.ndarray] = ()) -> np.ndarray:
         """Return the numbers for the next run, whose op has these inputs that follow from what the run is fed."""
-        if self._numbers and [each.tolist() for each in inputs] != [each.tolist() for each in self._inputs]:
+        if self._numbers and [array.tolist() for array in inputs] != [array.tolist() for array in self._inputs]:
             self._begin()  # those that are drawn have another size
             for before, number in self._past:
                 self._inputs = before
@@ -156,9 +157,9 @@ class SharedDraws(tf_op_creation.OpHook):
         methods.wrap(tf_recording.BaseSession, (tf_capture.MAKE_CALLABLE,), self._make_callable)
         methods.wrap(tf_recording.ConcreteFunction, (tf_recording.CALL_FLAT,), self._call)
         for module, name in _OF_VENDOR:
-            found = host_device.find_vendor(f"{host_device.VENDOR_PACKAGE}.{module}")
-            if found is not None:
-                setattr(found, name, dropout)
+            vendor_module = host_device.find_vendor(f"{host_device.VENDOR_PACKAGE}.{module}")
+            if vendor_module is not None:
+                setattr(vendor_module, name, dropout)
         if host_device.has_npu_device():  # which makes tf.nn.dropout of a function the vendor's
             setattr(host_device.vendor("npu_device.train.convert_dropout"), "dropout_api_convert", lambda: None)
         atexit.register(self.close)
@@ -170,15 +171,15 @@ class SharedDraws(tf_op_creation.OpHook):
         if self._of_graph or self._of_functions:
             graph = f"another graph for this run: {len(self._shared)} random ops get their numbers from the host"
         eager = f"the host draws for eager code: {', '.join(sorted(self._eager))}" if self._eager else ""
-        own = "; ".join(f"{each['op']}, {each['why']}" for each in self._left)
+        own = "; ".join(f"{row['op']}, {row['why']}" for row in self._left)
         left = f"{len(self._left)} random ops draw their own numbers, which are not those of the recording: {own}"
         for line in (graph, eager, left if self._left else ""):
             if line:
                 print(f"npu_shim: {line}", file=sys.stderr, flush=True)
         if self._folder:
             with open(os.path.join(self._folder, DRAWS), "w", encoding="utf-8") as stream:
-                found = {"schema_version": 1, "shared": [*self._shared, *sorted(self._eager)], "left": self._left}
-                json.dump(found, stream, indent=1)
+                draws = {"schema_version": 1, "shared": [*self._shared, *sorted(self._eager)], "left": self._left}
+                json.dump(draws, stream, indent=1)
 
     def on_host(self, op_type: str) -> bool:
         """Return True for random ops, which draw on the CPU what they draw in the recording."""
@@ -269,17 +270,17 @@ class SharedDraws(tf_op_creation.OpHook):
     def _make_callable(self, original: Function, session: Session, options: Message) -> Function:
         """Return what Keras in graph mode runs instead of a session; it gets the numbers as further arguments."""
         draws = self._of_run(session.graph, [*options.fetch, *options.target])
-        made: dict[Hashable, Function] = {}
+        callables: dict[Hashable, Function] = {}
 
         def call(*args: object, **keywords: object) -> Result:
             def run(values: dict[Tensor, np.ndarray]) -> Result:
                 names = tuple(target.name for target in values)
-                if names not in made:
+                if names not in callables:
                     fed = type(options)()
                     fed.CopyFrom(options)
                     fed.feed.extend(names)
-                    made[names] = original(session, fed)
-                return made[names](*args, *values.values(), **keywords)
+                    callables[names] = original(session, fed)
+                return callables[names](*args, *values.values(), **keywords)
 
             shapes = {name.partition(":")[0]: np.asarray(value).shape for name, value in zip(options.feed, args)}
             return self._fed(session, draws, shapes, run)
@@ -296,7 +297,7 @@ class SharedDraws(tf_op_creation.OpHook):
         """Return what a run of a session returns with the numbers of draws; shapes are those of what else is fed."""
         given = self._given(draws, session.graph, shapes)
         counters = [draw.counter for draw in given if draw.counter is not None]
-        self._plain_run(session, [each.initializer for each in counters])
+        self._plain_run(session, [counter.initializer for counter in counters])
         result = run({draw.target: value for draw, value in given.items()})
         self._take(given, self._plain_run(session, counters))
         return result
@@ -362,14 +363,14 @@ class SharedDraws(tf_op_creation.OpHook):
     def _leave(self, op: str, why: str) -> None:
         row = {"op": op, "why": why}
         self._left += [] if row in self._left else [row]
-        self._shared = [each for each in self._shared if each != op]
+        self._shared = [name for name in self._shared if name != op]
 
     def _of_run(self, graph: Graph, fetches: Fetches) -> list[_Draw]:
         """Return the random ops of which a run needs numbers."""
         draws, known = self._of_graph.get(graph), self._needed.setdefault(graph, {})
         if not draws:
             return []
-        ops = [tf_recording.fetched_op(graph, each) for each, _ in pairs(fetches, fetches)]
+        ops = [tf_recording.fetched_op(graph, fetch) for fetch, _ in pairs(fetches, fetches)]
         key = len(draws), frozenset(op for op in ops if op)
         if key not in known:
             above = updating.ancestors(key[1])
@@ -379,9 +380,9 @@ class SharedDraws(tf_op_creation.OpHook):
 
 def _again(op: Operation, inputs: Sequence[Tensor]) -> Tensor:
     """Return what the same op returns for inputs in the default graph."""
-    types, attributes = [each.dtype for each in op.outputs], dict(op.node_def.attr)
-    made: Tensor = v1.get_default_graph().create_op(op.type, list(inputs), types, attrs=attributes).outputs[0]
-    return made
+    types, attributes = [tensor.dtype for tensor in op.outputs], dict(op.node_def.attr)
+    output: Tensor = v1.get_default_graph().create_op(op.type, list(inputs), types, attrs=attributes).outputs[0]
+    return output
 
 
 def _in_turn(draw: _Draw, op: Operation) -> Tensor:
@@ -399,10 +400,10 @@ def _follows(op: Operation) -> bool:
 
     In eager code that is a function called with arguments. In functions and branches inside of others nothing follows.
     """
-    outside, above = getattr(op.graph, "outer_graph", None), updating.ancestors(each.op for each in op.inputs)
+    outside, above = getattr(op.graph, "outer_graph", None), updating.ancestors(tensor.op for tensor in op.inputs)
     is_inside = outside is not None and (outside.building_function or tf_graph.outermost(outside) is not None)
     return (
         not is_inside
         and op.outputs[0].shape.rank is not None
-        and not any(each.type.startswith(_DATA) for each in above)
+        and not any(producer.type.startswith(_DATA) for producer in above)
     )

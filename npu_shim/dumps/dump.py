@@ -137,13 +137,15 @@ def parse(raw: memoryview, begin: int, end: int) -> DumpData:
     Raises:
         DumpError: the bytes are no such message.
     """
-    found = _decoded(raw, begin, end, _DUMP, {})
-    outputs, inputs = (list(map(_tensor, found.get(side, []))) for side in ("outputs", "inputs"))
-    pairs = [[each.get(part, [""])[-1] for part in ("name", "value")] for each in found.get("attributes", [])]
-    return DumpData(found.get("op_name", [""])[-1], outputs, inputs, dict(pairs))
+    fields = _decoded(raw, begin, end, _DUMP, {})
+    outputs, inputs = (list(map(_tensor, fields.get(side, []))) for side in ("outputs", "inputs"))
+    pairs = [
+        [attribute.get(part, [""])[-1] for part in ("name", "value")] for attribute in fields.get("attributes", [])
+    ]
+    return DumpData(fields.get("op_name", [""])[-1], outputs, inputs, dict(pairs))
 
 
-def _decoded(raw: memoryview, place: int, end: int, table: Table, found: Fields) -> Fields:
+def _decoded(raw: memoryview, place: int, end: int, table: Table, fields: Fields) -> Fields:
     """Add the values of each known field to others, and return all."""
     while place < end:
         key, place = _varint(raw, place, end)
@@ -156,7 +158,7 @@ def _decoded(raw: memoryview, place: int, end: int, table: Table, found: Fields)
             raise DumpError(f"field {key >> 3} of its message has {number} bytes where {end - begin} are left")
         if wire == _VARINT and kind not in (int, None):
             raise DumpError("its message has a number in the place of a text or message")
-        values = found.setdefault(name, []) if name else []
+        values = fields.setdefault(name, []) if name else []
         if wire == _VARINT:
             values.append(number)
         elif kind is int:  # numbers in a row
@@ -168,8 +170,8 @@ def _decoded(raw: memoryview, place: int, end: int, table: Table, found: Fields)
         elif kind is Span:
             values.append((begin, place))
         elif kind:
-            values.append(_decoded(raw, begin, place, kind, {} if name else found))
-    return {name: values for name, values in found.items() if values}
+            values.append(_decoded(raw, begin, place, kind, {} if name else fields))
+    return {name: values for name, values in fields.items() if values}
 
 
 def _varint(raw: memoryview, place: int, end: int) -> tuple[int, int]:
@@ -183,16 +185,18 @@ def _varint(raw: memoryview, place: int, end: int) -> tuple[int, int]:
     raise DumpError("a number of its message is cut off")
 
 
-def _tensor(found: Fields) -> Tensor:
-    given: dict[str, Value] = {name: tuple(each) if "shape" in name else each[-1] for name, each in found.items()}
-    made = Tensor(**given)
-    for sizes in (made.shape, made.original_shape):
+def _tensor(fields: Fields) -> Tensor:
+    given: dict[str, Value] = {
+        name: tuple(numbers) if "shape" in name else numbers[-1] for name, numbers in fields.items()
+    }
+    tensor = Tensor(**given)
+    for sizes in (tensor.shape, tensor.original_shape):
         if len(sizes) > _MOST_DIMENSIONS or any(size >= 1 << 63 for size in sizes):
             raise DumpError(f"shape of {len(sizes)} dimensions, {list(sizes[:4])} ..., is not that of a tensor")
-    made.original_shape = made.original_shape or made.shape
-    if made.original_output >= 1 << 31:  # -1 in 32 bits
-        made.original_output = -1
-    return made
+    tensor.original_shape = tensor.original_shape or tensor.shape
+    if tensor.original_output >= 1 << 31:  # -1 in 32 bits
+        tensor.original_output = -1
+    return tensor
 
 
 def read(path: str) -> DumpData:
@@ -206,9 +210,9 @@ def read(path: str) -> DumpData:
     length = int.from_bytes(raw[:8], "little")
     if length > min(size - 8, _MOST_MESSAGE):
         raise DumpError(f"its message would have {length} bytes, the file has {size}. It is cut off, or no dump")
-    found = parse(raw, 8, 8 + length)
+    data = parse(raw, 8, 8 + length)
     place = 8 + length
-    for tensor in found.inputs + found.outputs:
+    for tensor in data.inputs + data.outputs:
         tensor.path = path
         if tensor.data[1] > tensor.data[0]:  # inside the message
             tensor.size = tensor.data[1] - tensor.data[0]
@@ -217,17 +221,17 @@ def read(path: str) -> DumpData:
         place += tensor.size
     if place > size:
         raise DumpError(f"its tensors have {place - 8 - length} bytes, {size - 8 - length} are there. It is cut off")
-    return found
+    return data
 
 
 def read_all(files: Iterable[DumpFile], problems: dict[str, str]) -> list[DumpData]:
     """Read dump files; a message without a name has that of its file, what is wrong is added to ``problems``."""
-    found = []
+    operators = []
     for file in files:
         with noted(problems, file.path):
             data = read(file.path)
-            found.append(replace(data, file=file, op_name=data.op_name or file.op_name))
-    return found
+            operators.append(replace(data, file=file, op_name=data.op_name or file.op_name))
+    return operators
 
 
 def of_array(path: str, op: str, output: int) -> Tensor:

@@ -68,11 +68,11 @@ class Dumping(dumping.Dumping):
 
         paths = [os.path.join(world().folder_in(self.folder), str(step)) for step in self.steps]
         names = [[name for name in _names(path) if name.endswith(".npy")] for path in paths]
-        empty = [str(step) for step, found in zip(self.steps, names) if not found]
+        empty = [str(step) for step, files in zip(self.steps, names) if not files]
         if empty and (len(empty) < len(names) or not self.layers):
             return f"nothing was dumped at step {', '.join(empty)}: the script ends before. Give earlier --dump-steps."
         for layer in self.layers:
-            if not any(name.startswith(f"{flat(layer)}.") for found in names for name in found):
+            if not any(name.startswith(f"{flat(layer)}.") for files in names for name in files):
                 numbers = ", ".join(map(str, self.steps))
                 return f"no op {layer!r} ran at step {numbers}. Dump without --dump-layers to see the names."
         return None
@@ -125,9 +125,9 @@ class Dumping(dumping.Dumping):
             host_env.process_environ().update(_graph_variables(os.path.join(folder, _GRAPHS)))
         options = self.options(folder)
 
-        def note(found: JsonObject) -> None:
+        def note(npu_options: JsonObject) -> None:
             if recorder is not None:
-                recorder.writer.event("note", npu_options=found)
+                recorder.writer.event("note", npu_options=npu_options)
 
         def give() -> None:
             from npu_shim.config import given_options
@@ -147,21 +147,21 @@ class Dumping(dumping.Dumping):
 
     def options(self, folder: str | None) -> dict[str, OptionValue]:
         """Return the NPU options for dumps in a folder, or for none."""
-        found: dict[str, OptionValue] = {}
+        npu_options: dict[str, OptionValue] = {}
         if folder:
-            found = {"enable_dump": not self.overflow, "enable_dump_debug": self.overflow, "dump_path": folder}
+            npu_options = {"enable_dump": not self.overflow, "enable_dump_debug": self.overflow, "dump_path": folder}
             if self.overflow:
-                found["dump_debug_mode"] = "all"
+                npu_options["dump_debug_mode"] = "all"
             else:
-                found.update(dump_step="|".join(map(str, self.steps)), dump_mode="all")
-            found["dump_layer"] = " ".join(self.layers)  # all without one, whatever the script asks for
+                npu_options.update(dump_step="|".join(map(str, self.steps)), dump_mode="all")
+            npu_options["dump_layer"] = " ".join(self.layers)  # all without one, whatever the script asks for
         if self.fusion:
-            found["fusion_switch_file"] = _all_off(folder)
+            npu_options["fusion_switch_file"] = _all_off(folder)
         if self.precision:
-            found["precision_mode"] = self.precision
+            npu_options["precision_mode"] = self.precision
         if self.deterministic:
-            found["deterministic"] = 1
-        return found
+            npu_options["deterministic"] = 1
+        return npu_options
 
 
 def _names(folder: str) -> list[str]:

@@ -41,15 +41,15 @@ def compare(device: np.ndarray, reference: np.ndarray) -> JsonObject:
         sums, highs = _over(pair, _sizes)
         number, size = sums[4], pair[0].size
         counts = dict(zip(("not_finite", "not_finite_reference", "only_here"), map(int, sums[6:])))
-        made: JsonObject = {**dict.fromkeys(FIGURES, math.nan), "deviations": (math.nan,) * 4, "isolated": 0.0}
-        made.update(counts, different=sums[5] / size, largest=highs[4], largest_reference=highs[5], beyond=0.0)
+        figures: JsonObject = {**dict.fromkeys(FIGURES, math.nan), "deviations": (math.nan,) * 4, "isolated": 0.0}
+        figures.update(counts, different=sums[5] / size, largest=highs[4], largest_reference=highs[5], beyond=0.0)
         if number:
             means, norms = sums[:2] / number, np.sqrt(sums[2:4])
             spread = np.sqrt(np.maximum(sums[2:4] / number - means**2, 0.0))
-            made["deviations"] = tuple(np.stack([means, spread], 1).reshape(-1).tolist())
+            figures["deviations"] = tuple(np.stack([means, spread], 1).reshape(-1).tolist())
             low = -highs[2:4]
-            made.update(_differences(pair, number, norms, low, highs[:2] - low))
-    return made
+            figures.update(_differences(pair, number, norms, low, highs[:2] - low))
+    return figures
 
 
 def _sizes(
@@ -78,7 +78,7 @@ def _differences(pair: Pair, number: float, norms: np.ndarray, low: np.ndarray, 
         p, q = (np.maximum(side, _FLOOR) for side in scaled)
         outside, terms = np.count_nonzero(share > 2 * HALF), p @ np.log(p / q)
         sums = [x @ y, error @ error, error.sum(), ratio.sum(dtype=float), outside, p.sum(), q.sum(), terms]
-        return sums, [each.max(initial=0.0) for each in (error, ratio, share)]
+        return sums, [errors.max(initial=0.0) for errors in (error, ratio, share)]
 
     sums, highs = _over(pair, differences)
     product, square, absolute, relative, beyond, p_sum, q_sum, logarithms = sums.tolist()

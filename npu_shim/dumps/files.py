@@ -62,29 +62,29 @@ class DumpFile:
 
 def find(folder: str) -> tuple[list[DumpFile], dict[str, str]]:
     """Return the dump files of a folder and what is wrong with other files, by path."""
-    found: list[DumpFile] = []
+    dump_files: list[DumpFile] = []
     problems: dict[str, str] = {}
     for place, paths in itertools.groupby(below(folder), os.path.dirname):
         full = mapping(place, problems)
         for path in paths:
             name = os.path.basename(path)
-            made = named(path, full.get(name, name), folder)
-            if made:
-                found.append(made)
+            file = named(path, full.get(name, name), folder)
+            if file:
+                dump_files.append(file)
             elif name.isdigit():
                 problems[path] = f"its number has no row in {MAPPING}. Copy that file along"
             elif not name.lower().endswith(OTHER) and not name.startswith("."):
                 problems[path] = "its name is not that of a dump, TYPE.NAME.TASK.STREAM.TIMESTAMP. Move it away"
-    return sorted(found, key=lambda each: (each.step, each.time, each.task)), problems
+    return sorted(dump_files, key=lambda file: (file.step, file.time, file.task)), problems
 
 
-def latest(found: list[DumpFile]) -> dict[int, list[DumpFile]]:
+def latest(dump_files: list[DumpFile]) -> dict[int, list[DumpFile]]:
     """Return the dumps of operators of the last run on the first device by step."""
-    found = [each for each in found if each.op_type != OP_DEBUG]
-    last = max((each.run[0] for each in found), default="")
-    run = min((each.run for each in found if each.run[0] == last), default=None)
-    members = [each for each in found if each.run == run]
-    return {step: list(group) for step, group in itertools.groupby(members, lambda each: each.step)}
+    dump_files = [file for file in dump_files if file.op_type != OP_DEBUG]
+    last = max((file.run[0] for file in dump_files), default="")
+    run = min((file.run for file in dump_files if file.run[0] == last), default=None)
+    members = [file for file in dump_files if file.run == run]
+    return {step: list(group) for step, group in itertools.groupby(members, lambda file: file.step)}
 
 
 def below(folder: str, endings: str | tuple[str, ...] = "") -> Iterator[str]:
@@ -96,12 +96,12 @@ def below(folder: str, endings: str | tuple[str, ...] = "") -> Iterator[str]:
 
 def mapping(folder: str, problems: dict[str, str]) -> dict[str, str]:
     """Return the rows of a folder's mapping.csv, number -> name; what is wrong with it is added to ``problems``."""
-    path, found = os.path.join(folder, MAPPING), {}
+    path, names = os.path.join(folder, MAPPING), {}
     if os.path.exists(path):
         with noted(problems, path, "it is no table of two columns: {}. Copy the file again"):
             with open(path, encoding="utf-8", newline="") as stream:
-                found = {number: name for number, name in filter(None, csv.reader(stream))}
-    return found
+                names = {number: name for number, name in filter(None, csv.reader(stream))}
+    return names
 
 
 def named(path: str, name: str, folder: str) -> DumpFile | None:

@@ -69,9 +69,9 @@ def to_original(
     same = not is_blocked and [size for size in array.shape if size != 1] == [size for size in shape if size != 1]
     if array.size == product(shape) and (same or not array.size):
         return array.reshape(shape)
-    found = f"shape {list(array.shape)} in {layout} does not fit {list(shape)} of the graph"
+    problem = f"shape {list(array.shape)} in {layout} does not fit {list(shape)} of the graph"
     is_known = is_blocked or layout in PLAIN or layout == "ND"
-    raise DumpError(found if is_known else f"layout {layout} is unknown, and {found}")
+    raise DumpError(problem if is_known else f"layout {layout} is unknown, and {problem}")
 
 
 def product(sizes: Iterable[int]) -> int:
@@ -118,19 +118,19 @@ def _whole(array: np.ndarray, layout: str, letters: str, shape: tuple[int, ...],
     for whole, letter, of_letter in zip(wholes, wanted, places):
         if not 0 <= whole - sizes.get(letter, 1) < (array.shape[of_letter[-1]] if len(of_letter) > 1 else 1):
             raise ValueError("another size")
-    made = array.transpose([place for of_letter in places for place in of_letter]).reshape(wholes)
-    return made[tuple(slice(sizes.get(letter, 1)) for letter in wanted)].reshape(shape)
+    tensor = array.transpose([place for of_letter in places for place in of_letter]).reshape(wholes)
+    return tensor[tuple(slice(sizes.get(letter, 1)) for letter in wanted)].reshape(shape)
 
 
 def _grouped(array: np.ndarray, sizes: dict[str, int], groups: int) -> np.ndarray:
     """Return weights as HWCN."""
     n, c, d, h, w = (sizes.get(letter, 1) for letter in "NCDHW")
     rows, n1, n0, c0 = array.shape
-    each = n // groups
-    if d != 1 or not array.size or not each * c or n % groups:
+    rows_of_group = n // groups
+    if d != 1 or not array.size or not rows_of_group * c or n % groups:
         raise ValueError("another size")
-    shared = min(int(np.lcm(np.lcm(c, c0) // c, np.lcm(each, _N0) // each)), groups)
+    shared = min(int(np.lcm(np.lcm(c, c0) // c, np.lcm(rows_of_group, _N0) // rows_of_group)), groups)
     c1, g = -(-shared * c // c0), -(-groups // shared)
     blocks = array.reshape(g, c1, h, w, n1 * n0, c0).transpose(0, 2, 3, 1, 5, 4).reshape(g, h, w, c1 * c0, n1 * n0)
-    parts = (blocks[k // shared, :, :, k % shared * c :, k % shared * each :] for k in range(groups))
-    return np.concatenate([part[:, :, :c, :each] for part in parts], 3)
+    parts = (blocks[k // shared, :, :, k % shared * c :, k % shared * rows_of_group :] for k in range(groups))
+    return np.concatenate([part[:, :, :c, :rows_of_group] for part in parts], 3)

@@ -61,13 +61,13 @@ def find(folders: list[str], problems: dict[str, str]) -> tuple[dict[str, GraphO
     paths = [path for path in paths if os.path.basename(path).startswith(("ge_proto", "ge_onnx"))]
     built = [path for path in paths if "Build" in os.path.basename(path)]
     ops: dict[str, GraphOp] = {}
-    found = []
+    read_paths = []
     for path in built or paths[-1:]:
         with files.noted(problems, path, "it is no graph of the engine: {}. Copy the file again"):
             for op in list(read(path)):
                 ops.setdefault(files.flat(op.name), op)
-            found.append(path)
-    return ops, found
+            read_paths.append(path)
+    return ops, read_paths
 
 
 def read(path: str) -> Iterator[GraphOp]:
@@ -83,36 +83,36 @@ def read(path: str) -> Iterator[GraphOp]:
 def _texts(lines: Iterable[bytes]) -> Iterator[list[Texts]]:
     """Return the texts of each operator, "op" of ge_proto or "node" of ge_onnx, and then of its outputs, as it ends."""
     path: list[str] = []  # of open blocks
-    found: list[Texts] = []
+    texts: list[Texts] = []
     number = level = 0
     for number, line in enumerate(map(bytes.strip, lines), 1):
         field = _FIELD.fullmatch(line)
         if line.endswith(b"{") and len(path) < _MOST_DEPTH:
             path.append(line.strip(b" :{").decode())
-            if not found and path[-1] in ("op", "node"):
-                found, level = [{}], len(path)
-            elif found and path[level:] == ["output_desc"]:
-                found.append({})
+            if not texts and path[-1] in ("op", "node"):
+                texts, level = [{}], len(path)
+            elif texts and path[level:] == ["output_desc"]:
+                texts.append({})
         elif line == b"}" and path:
             path.pop()
-            if found and len(path) < level:
-                yield found
-                found = []
+            if texts and len(path) < level:
+                yield texts
+                texts = []
         elif line and not field:
             raise ValueError(f"line {number} in {len(path)} open blocks is {line[:40]!r}")
-        elif found and field:
-            _add(found, path[level:], field[1].decode(), field[2])
+        elif texts and field:
+            _add(texts, path[level:], field[1].decode(), field[2])
     if path or not number:
         raise ValueError(f"{len(path)} blocks are open at its end, after {number} lines")
 
 
-def _add(found: list[Texts], path: list[str], key: str, value: bytes) -> None:
+def _add(texts: list[Texts], path: list[str], key: str, value: bytes) -> None:
     """Add a text of a block, whose path begins in the operator, to the fields or attributes that it belongs to."""
     if value[:1] == b'"':  # with the escapes of C, as Python has them
         value = value[1:-1].decode("unicode_escape").encode("latin-1")
-    text, of = value.decode("utf-8", "replace"), found[0]
+    text, of = value.decode("utf-8", "replace"), texts[0]
     if path[:1] == ["output_desc"]:
-        path, of = path[1:], found[-1]
+        path, of = path[1:], texts[-1]
     if path in (["attr"], ["attribute"]) and key in ("key", "name"):
         of["."], of[text] = [text], []
     elif path and path[0] in ("attr", "attribute") and key in ("s", "i", "strings"):
@@ -123,18 +123,18 @@ def _add(found: list[Texts], path: list[str], key: str, value: bytes) -> None:
 
 def _op(op: Texts, *outputs: Texts) -> GraphOp:
     inputs = [text.rpartition(":") for text in op.get(".input", [])]
-    made = GraphOp(_last(op, ".name"), _last(op, ".type", ".op_type").split(":")[-1], [])
-    made.inputs = [(name, int(index)) for name, _, index in inputs if name and index.isdigit()]
+    graph_op = GraphOp(_last(op, ".name"), _last(op, ".type", ".op_type").split(":")[-1], [])
+    graph_op.inputs = [(name, int(index)) for name, _, index in inputs if name and index.isdigit()]
     if _ORIGINALS in op:
-        made.originals = [name for name in op[_ORIGINALS] if name]
-    described = [(each, "{}") for each in outputs]  # in ge_proto
+        graph_op.originals = [name for name in op[_ORIGINALS] if name]
+    described = [(of_output, "{}") for of_output in outputs]  # in ge_proto
     number = min(_MOST_OUTPUTS, _int(_last(op, "output_desc_nums")))  # in ge_onnx
     described += [(op, f"output_desc_attr_{{}}:{place}") for place in range(number)]
     for texts, form in described:
         name, output, *layouts = map(form.format, _OF_OUTPUT)
         layout = _last(texts, *layouts, form.replace("attr_{}", "origin_layout"))
-        made.outputs.append(Output(_last(texts, name), _int(_last(texts, output)), layout))
-    return made
+        graph_op.outputs.append(Output(_last(texts, name), _int(_last(texts, output)), layout))
+    return graph_op
 
 
 def _last(texts: Texts, *keys: str) -> str:

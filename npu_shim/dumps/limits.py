@@ -42,13 +42,13 @@ def reasons(figures: JsonObject, device_type: str, band: float | None, tolerance
     distance = (band or min(_DISTANCE * unit, 0.5)) * tolerance
     isolated = max(_ISOLATED * unit, 2 * (band or 0.0)) * tolerance
     far, is_above = figures["relative_euclidean"], device_type == "float16" and largest > LARGEST_HALF
-    found = (
+    limits = (
         (figures["only_here"], f"{figures['only_here']} elements are Inf or NaN on one side"),
         (largest > 0 and not far <= distance, f"relative distance {far:.2g}, limit {distance:.2g}"),
         (is_above, f"{largest:.6g} in the reference is above {LARGEST_HALF:g}, the largest float16"),
         (here > isolated, f"an element differs by {here:.2g} of its size, limit {isolated:.2g}"),
     )
-    return [text for holds, text in found if holds]
+    return [text for holds, text in limits if holds]
 
 
 def cause(device: np.ndarray, reference: np.ndarray, figures: JsonObject, device_type: str) -> str:
@@ -59,13 +59,13 @@ def cause(device: np.ndarray, reference: np.ndarray, figures: JsonObject, device
         figures: of their difference.
         device_type: type on the device.
     """
-    beyond, found = round(figures["beyond"] * device.size), ""
+    beyond, look = round(figures["beyond"] * device.size), ""
     with np.errstate(all="ignore"):
         if device.dtype.kind != "c":
-            found = _of_range(device, reference, figures, device_type)
-            found = found or (_of_form(device, reference, figures) if 1 < device.size <= _MOST_SEARCHED else "")
-    if found or figures["beyond"] > _FEW or not beyond:
-        return found or f"spread: {figures['beyond']:.0%} of the elements differ by more than 16-bit rounding"
+            look = _of_range(device, reference, figures, device_type)
+            look = look or (_of_form(device, reference, figures) if 1 < device.size <= _MOST_SEARCHED else "")
+    if look or figures["beyond"] > _FEW or not beyond:
+        return look or f"spread: {figures['beyond']:.0%} of the elements differ by more than 16-bit rounding"
     return f"isolated: {beyond} of {device.size} elements differ, the others agree"
 
 

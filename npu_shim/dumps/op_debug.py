@@ -44,7 +44,7 @@ class Report(NamedTuple):
 
     def is_of(self, file: files.DumpFile) -> bool:
         """Return True for a dump of the operator that this reports."""
-        mine, its = ((each.task, each.stream, each.context, each.thread) for each in (self.file, file))
+        mine, its = ((of_file.task, of_file.stream, of_file.context, of_file.thread) for of_file in (self.file, file))
         return all(
             -1 == one or one == other or (place > 1 and other == -1)
             for place, (one, other) in enumerate(zip(mine, its))
@@ -65,16 +65,16 @@ def read(file: files.DumpFile) -> list[Report]:
         for output in dump.read(file.path).outputs:
             size = min(output.size, 1 << 16)
             units += _of_bytes(np.memmap(file.path, np.uint8, "r", output.data[0], (size,)).tobytes() if size else b"")
-    found = []
+    reports = []
     for unit, values in units:
         status, *numbers = values["status"], *(values.get(name, -1) for name in _FIELDS[1:])
         status = next(filter(None, status), 0) if isinstance(status, list) else status
         if not all(isinstance(number, int) for number in [*numbers, status]):
             raise ValueError(f"task, stream or status of {unit} is no number")
-        task, stream, context, thread = numbers[:2] + [-1 if each == _ANY else each for each in numbers[2:]]
+        task, stream, context, thread = numbers[:2] + [-1 if part == _ANY else part for part in numbers[2:]]
         of_operator = replace(file, task=task, stream=stream, context=context, thread=thread)
-        found += [Report(str(unit), status, of_operator)] if status else []
-    return found
+        reports += [Report(str(unit), status, of_operator)] if status else []
+    return reports
 
 
 def _of_bytes(raw: bytes) -> list[tuple[str, JsonObject]]:
@@ -94,8 +94,8 @@ def _of_bytes(raw: bytes) -> list[tuple[str, JsonObject]]:
     return [(name, {**values, "status": words[places[0] : end]})]
 
 
-def _of_json(made: JsonObject) -> list[tuple[str, JsonObject]]:
-    if "magic" not in made:
-        return list(made.items())
-    units = made["acc_list"]
-    return [(each["acc_type"], each["data"]) for each in (units if isinstance(units, list) else [units])]
+def _of_json(content: JsonObject) -> list[tuple[str, JsonObject]]:
+    if "magic" not in content:
+        return list(content.items())
+    units = content["acc_list"]
+    return [(unit["acc_type"], unit["data"]) for unit in (units if isinstance(units, list) else [units])]

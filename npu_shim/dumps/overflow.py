@@ -33,18 +33,18 @@ def run(folder: str, graphs: list[str], loss_scale: dict[int, float] | float | N
         graphs: further folders with graph files.
         loss_scale: by step, or a fixed one; None if unknown.
     """
-    found, problems = files.find(folder)
+    dump_files, problems = files.find(folder)
     ops, _ = graph_files.find([folder, *graphs], problems)
     reports: list[op_debug.Report] = []
-    debug = [file for file in found if file.op_type == files.OP_DEBUG]
+    debug = [file for file in dump_files if file.op_type == files.OP_DEBUG]
     debug.sort(key=lambda file: not file.path.endswith(".json"))  # a report counts more than the JSON made of it
     for file in {file.path.partition(".output.")[0]: file for file in debug}.values():
         with files.noted(problems, file.path):
             reports += op_debug.read(file)
-    reports.sort(key=lambda each: (each.file.step, each.file.time))
-    entries = [_entry(report, found, ops, problems) for report in reports]
+    reports.sort(key=lambda report: (report.file.step, report.file.time))
+    entries = [_entry(report, dump_files, ops, problems) for report in reports]
     _judge(entries, loss_scale)
-    verdict = NOT_NORMAL if any(each["verdict"] == NOT_NORMAL for each in entries) else NORMAL
+    verdict = NOT_NORMAL if any(entry["verdict"] == NOT_NORMAL for entry in entries) else NORMAL
     return {
         **about("dumps overflow"),
         "folder": folder,
@@ -68,23 +68,26 @@ def read_loss_scale(text: str) -> dict[int, float] | float:
             raise ValueError(
                 f"file not found: {text}. Give a number, or a file with STEP,SCALE on each line"
             ) from error
-    found: dict[int, float] = {}
+    scales: dict[int, float] = {}
     with open(text, encoding="utf-8") as stream:
         for number, line in enumerate(stream, 1):
             try:
-                found.update([(int(step), float(scale)) for step, scale in [line.replace(",", " ").split()]])
+                scales.update([(int(step), float(scale)) for step, scale in [line.replace(",", " ").split()]])
             except ValueError as error:
                 if line.strip():
                     raise ValueError(f"{text}:{number}: {line.strip()[:80]!r} is not STEP,SCALE") from error
-    return found
+    return scales
 
 
 def _entry(
-    report: op_debug.Report, found: list[files.DumpFile], ops: dict[str, graph_files.GraphOp], problems: dict[str, str]
+    report: op_debug.Report,
+    dump_files: list[files.DumpFile],
+    ops: dict[str, graph_files.GraphOp],
+    problems: dict[str, str],
 ) -> JsonObject:
     place = os.path.dirname(report.file.path)
-    beside = (file for file in found if file.op_type != files.OP_DEBUG and os.path.dirname(file.path) == place)
-    file = min(filter(report.is_of, beside), key=lambda each: each.time, default=files.DumpFile())
+    beside = (file for file in dump_files if file.op_type != files.OP_DEBUG and os.path.dirname(file.path) == place)
+    file = min(filter(report.is_of, beside), key=lambda dumped: dumped.time, default=files.DumpFile())
     data = next(iter(dump.read_all([file] if file.path else [], problems)), DumpData(file.op_name, file=file))
     data.op = ops.get(files.flat(data.op_name))
     return {
@@ -105,34 +108,34 @@ def _entry(
 
 
 def _range(tensor: Tensor) -> JsonObject:
-    made: JsonObject = {"type": dump.type_name(tensor), "shape": list(tensor.original_shape), "problem": ""}
+    row: JsonObject = {"type": dump.type_name(tensor), "shape": list(tensor.original_shape), "problem": ""}
     array = np.zeros(0)
     try:
         array = dump.values(tensor)
     except ValueError as error:
-        made["problem"] = str(error)
+        row["problem"] = str(error)
     array = np.abs(array) if array.dtype.kind == "c" else array
     finite = array[np.isfinite(array)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (None, None)
-    saturated = int((np.abs(finite) == LARGEST_HALF).sum()) if made["type"] == "float16" else 0
-    return {**made, "low": low, "high": high, "not_finite": int(array.size - finite.size), "saturated": saturated}
+    saturated = int((np.abs(finite) == LARGEST_HALF).sum()) if row["type"] == "float16" else 0
+    return {**row, "low": low, "high": high, "not_finite": int(array.size - finite.size), "saturated": saturated}
 
 
 def _judge(entries: list[JsonObject], loss_scale: dict[int, float] | float | None) -> None:
     """Add verdict, reason and loss scale to each overflow."""
-    rows = _in_a_row(sorted({each["step"] for each in entries}))
+    rows = _in_a_row(sorted({entry["step"] for entry in entries}))
     step = None
-    for each in entries:  # they are sorted
-        each["first"], step = each["step"] != step, each["step"]
+    for entry in entries:  # they are sorted
+        entry["first"], step = entry["step"] != step, entry["step"]
         is_fixed = isinstance(loss_scale, float)
         scale = loss_scale if isinstance(loss_scale, float) else (loss_scale or {}).get(step)
-        is_gradient = any(map(_GRADIENT.search, [each["operator"], each["type"], *each["originals"]]))
-        bad = [n for n, taken in enumerate(each["inputs"]) if taken["not_finite"] or taken["saturated"]]
+        is_gradient = any(map(_GRADIENT.search, [entry["operator"], entry["type"], *entry["originals"]]))
+        bad = [n for n, taken in enumerate(entry["inputs"]) if taken["not_finite"] or taken["saturated"]]
         of_input, of_gradients = f"input {min(bad, default=0)} has", "it is in the gradients: the step"
         judged = (  # the first that holds counts
-            (bad and not each["first"], NORMAL, f"{of_input} overflown before: see the first of the step"),
+            (bad and not entry["first"], NORMAL, f"{of_input} overflown before: see the first of the step"),
             (bad, NOT_NORMAL, f"{of_input} Inf, NaN or {LARGEST_HALF:g} already: look at what computes it"),
-            (not each["operator"], UNDECIDED, "there is no dump of its operator"),
+            (not entry["operator"], UNDECIDED, "there is no dump of its operator"),
             (not is_gradient, NOT_NORMAL, _FORWARD),
             (is_fixed, NOT_NORMAL, f"the loss scale is fixed at {scale or 0:g}: use a dynamic one, or a smaller one"),
             (scale and scale <= 1, NOT_NORMAL, "the loss scale has fallen to 1, and the gradients still overflow"),
@@ -144,12 +147,12 @@ def _judge(entries: list[JsonObject], loss_scale: dict[int, float] | float | Non
             (loss_scale is None, UNDECIDED, f"{of_gradients} must be skipped"),
             (True, NORMAL, f"{of_gradients} is skipped, the scale falls"),
         )
-        each["verdict"], each["reason"] = next((verdict, why) for holds, verdict, why in judged if holds)
-        each["loss_scale"] = scale
+        entry["verdict"], entry["reason"] = next((verdict, why) for holds, verdict, why in judged if holds)
+        entry["loss_scale"] = scale
 
 
 def _in_a_row(steps: list[int]) -> dict[int, int]:
     """Return for each step how many in a row overflow around it."""
-    rows = itertools.groupby(enumerate(steps), lambda each: each[1] - each[0])
+    rows = itertools.groupby(enumerate(steps), lambda numbered: numbered[1] - numbered[0])
     groups = ([step for _, step in row] for _, row in rows)
     return {step: len(group) for group in groups for step in group}

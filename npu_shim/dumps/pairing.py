@@ -68,22 +68,22 @@ class Pairing:
 
     def pairs(self) -> tuple[list[Pair], list[tuple[str, str, str]]]:
         """Return the pairs in the order of the graph, and the side, cause and name of what has none."""
-        found: list[Pair] = []
+        pairs: list[Pair] = []
         without = []
         for operator in self.operators.values():
             origins = [self.origin(operator.name, index) for index in range(len(operator.outputs))]
             outputs = _paired(operator, "output", operator.outputs, origins)
-            found += outputs
+            pairs += outputs
             if origins and not outputs:
                 without.append(("device", str(origins[0]), operator.name))
             taken: Sequence[Origin | str | None] = ()
             if operator.op:
-                taken = [self._produced(*each) for each in operator.op.inputs]
+                taken = [self._produced(*producer) for producer in operator.op.inputs]
             elif outputs and len(operator.originals or ()) < 2:  # else the order of its inputs is not known
                 taken = self.taken(outputs[0])
-            found += _paired(operator, "input", operator.inputs, taken)
-        found.sort(key=self._order)
-        return found, without + self._without_pair({pair.place for pair in found if pair.slot == "output"})
+            pairs += _paired(operator, "input", operator.inputs, taken)
+        pairs.sort(key=self._order)
+        return pairs, without + self._without_pair({pair.place for pair in pairs if pair.slot == "output"})
 
     def origin(self, name: str, index: int) -> Origin | str:
         """Return what an operator's output stands for, or why it has no pair."""
@@ -96,8 +96,8 @@ class Pairing:
             asked += [(wanted, index if output < 0 else output)] if wanted else []
         asked += [] if asked else self._returned(originals or [], index, tensor)
         asked += [(name, index)] if originals is None else []
-        for each in asked:
-            place = self.reference.place(*each)
+        for output_of in asked:
+            place = self.reference.place(*output_of)
             if place is not None:
                 return place, named.layout
         if originals == [] and not tensor.original and not named.name:
@@ -149,13 +149,13 @@ class Pairing:
     def _without_pair(self, paired: set[int]) -> list[tuple[str, str, str]]:
         dumped = {flat(name) for operator in self.operators.values() for name in operator.originals or []}
         built = {flat(name) for op in self.ops.values() for name in [op.name, *(op.originals or [])]}
-        found = []
+        unpaired = []
         for place, output in enumerate(self.reference.outputs):
             if place not in paired:
                 name = flat(output.op)
                 cause = FUSED if name in dumped else NOT_DUMPED if name in built or not self.ops else NOT_ON_DEVICE
-                found.append(("reference", cause, f"{output.op}:{output.output}"))
-        return found
+                unpaired.append(("reference", cause, f"{output.op}:{output.output}"))
+        return unpaired
 
 
 def _paired(

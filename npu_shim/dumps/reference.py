@@ -60,7 +60,7 @@ class Reference:
     def __init__(self, folder: str, outputs: Iterable[Output], indexed: bool, tensors: Iterable[Tensor] = ()) -> None:
         self.folder, self.indexed = folder, indexed
         self.outputs, self.tensors = list(outputs), list(tensors)
-        self._places = {(flat(each.op), each.output): place for place, each in enumerate(self.outputs)}
+        self._places = {(flat(output.op), output.output): place for place, output in enumerate(self.outputs)}
 
     def place(self, op: str, output: int) -> int | None:
         """Return the place of an output among all, None if there is none."""
@@ -91,22 +91,22 @@ class Reference:
 
 def steps(folder: str) -> dict[int, str]:
     """Return the folders of the steps; -1 for files that lie in the folder itself."""
-    found = {int(name): os.path.join(folder, name) for name in os.listdir(folder) if name.isdigit()}
-    found = {step: path for step, path in sorted(found.items()) if os.path.isdir(path)}
-    return found or {-1: folder}
+    folders = {int(name): os.path.join(folder, name) for name in os.listdir(folder) if name.isdigit()}
+    folders = {step: path for step, path in sorted(folders.items()) if os.path.isdir(path)}
+    return folders or {-1: folder}
 
 
 def read_steps(folder: str, problems: dict[str, str]) -> dict[int, Reference]:
     """Read all steps of a reference, or of a folder of dumps of another run, which has no files of NumPy."""
     if next(files.below(folder, (".npy",)), None):
         return {step: read(path, problems) for step, path in steps(folder).items()}
-    found = files.latest(files.find(folder)[0])
-    return {step: _of_device(folder, dump.read_all(members, problems)) for step, members in found.items()}
+    dumped = files.latest(files.find(folder)[0])
+    return {step: _of_device(folder, dump.read_all(members, problems)) for step, members in dumped.items()}
 
 
 def as_dumps(folder: str, problems: dict[str, str]) -> dict[int, list[dump.DumpData]]:
     """Return the outputs of each step of a run on the CPU as those of a device, to compare them with another run."""
-    found: dict[int, list[dump.DumpData]] = {}
+    by_step: dict[int, list[dump.DumpData]] = {}
     for step, side in read_steps(folder, problems).items():
         members: dict[str, dump.DumpData] = {}
         for output in side.outputs:
@@ -115,8 +115,8 @@ def as_dumps(folder: str, problems: dict[str, str]) -> dict[int, list[dump.DumpD
                 tensor = dump.of_array(path, output.op, output.output)
                 file = files.DumpFile(path, output.type, output.op, step=step)
                 members.setdefault(output.op, dump.DumpData(output.op, file=file)).outputs.append(tensor)
-        found[step] = list(members.values())
-    return found
+        by_step[step] = list(members.values())
+    return by_step
 
 
 def _of_device(folder: str, dumps: Iterable[dump.DumpData]) -> Reference:
@@ -136,19 +136,21 @@ def read(folder: str, problems: dict[str, str]) -> Reference:
 
 def _indexed(path: str) -> list[Output]:
     with open(path, encoding="utf-8") as stream:
-        made = json.load(stream)
-    if made["schema_version"] != 1:
-        raise ValueError(f"its schema_version is {made['schema_version']!r}, not 1")
+        index = json.load(stream)
+    if index["schema_version"] != 1:
+        raise ValueError(f"its schema_version is {index['schema_version']!r}, not 1")
     kinds: dict[str, type | tuple[type, ...]] = {
         **{name: type(value) for name, value in vars(Output()).items()},
         "band": (int, float),
     }
     outputs = []
-    for number, row in enumerate(made["outputs"]):
+    for number, row in enumerate(index["outputs"]):
         row = {key: row[key] for key in kinds if row.get(key) is not None} if isinstance(row, dict) else {}
         of_type = all(isinstance(value, kinds[key]) for key, value in row.items())
         if not (
-            of_type and {"op", "file"} <= set(row) and all(isinstance(each, str) for each in row.get("inputs", ()))
+            of_type
+            and {"op", "file"} <= set(row)
+            and all(isinstance(input_name, str) for input_name in row.get("inputs", ()))
         ):
             raise ValueError(f"output {number} has no op and file, or a field of another type")
         if os.path.basename(row["file"]) != row["file"]:
@@ -159,12 +161,12 @@ def _indexed(path: str) -> list[Output]:
 
 def _named(folder: str, problems: dict[str, str]) -> list[Output]:
     full = files.mapping(folder, problems)
-    found: dict[tuple[str, int], tuple[int, str]] = {}
+    latest: dict[tuple[str, int], tuple[int, str]] = {}
     for name in sorted(name for name in os.listdir(folder) if name.endswith(".npy")):
         match = re.fullmatch(r"(.*)\.([0-9]+)\.([0-9]+)\.npy", full.get(name, name))
         if match:
             key = match[1], int(match[2])
-            found[key] = max(found.get(key, (-1, "")), (int(match[3]), name))
+            latest[key] = max(latest.get(key, (-1, "")), (int(match[3]), name))
         else:
             problems[os.path.join(folder, name)] = "its name is not NAME.OUTPUT.TIMESTAMP.npy. Rename or move it"
-    return [Output(op, output, name) for (op, output), (_, name) in found.items()]
+    return [Output(op, output, name) for (op, output), (_, name) in latest.items()]

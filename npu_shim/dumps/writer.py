@@ -58,7 +58,7 @@ class Writer:
 
     def close(self) -> None:
         """Write the index."""
-        ordered = sorted(self._entries.values(), key=lambda each: (each[0], each[1].op, each[1].output))
+        ordered = sorted(self._entries.values(), key=lambda placed: (placed[0], placed[1].op, placed[1].output))
         write_index(self._folder, [entry for _, entry in ordered])
         if self._mapping:
             with open(os.path.join(self._folder, MAPPING), "w", encoding="utf-8") as stream:

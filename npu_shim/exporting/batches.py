@@ -38,14 +38,14 @@ def free_batch(part: GraphDef, graph: Graph, inputs: Sequence[Port], outputs: Se
             nodes[name].input[1] = shape.name
             written.append(name)
     try:
-        made = tf_capture.import_alone(part)
+        imported = tf_capture.import_alone(part)
     except ValueError as error:  # of TensorFlow, which infers shapes
         raise ExportError(_problem(old, new, str(error).splitlines()[0])) from None
     for name in written:
-        if made.get_tensor_by_name(f"{name}:0").op.inputs[0].shape.as_list()[0] != new:
+        if imported.get_tensor_by_name(f"{name}:0").op.inputs[0].shape.as_list()[0] != new:
             raise ExportError(_problem(old, new, f"{name} does not keep the batch."))
     for port in outputs:
-        if _batch(graph, port) == old and made.get_tensor_by_name(_full(port)).shape.as_list()[:1] == [old]:
+        if _batch(graph, port) == old and imported.get_tensor_by_name(_full(port)).shape.as_list()[:1] == [old]:
             raise ExportError(_problem(old, new, f"{port.tensor} keeps {old}."))
     return [f"reshapes to the batch {old} of training take any batch"] if written else []
 

@@ -43,7 +43,7 @@ def by_name(graph: GraphDef) -> dict[str, Message]:
 
 def data_inputs(node: Message) -> list[str]:
     """Return the inputs of a node without its control inputs."""
-    return [each for each in node.input if not each.startswith("^")]
+    return [name for name in node.input if not name.startswith("^")]
 
 
 def subgraph(graph: GraphDef, outputs: Iterable[str], stop: Iterable[str] = ()) -> GraphDef:
@@ -54,29 +54,31 @@ def subgraph(graph: GraphDef, outputs: Iterable[str], stop: Iterable[str] = ()) 
         outputs: names of tensors.
         stop: names of tensors that are given, so that what makes them is not needed.
     """
-    nodes, given = by_name(graph), {key for each in stop for key in (split(each), (split(each)[0], CONTROL))}
-    stack, found = [split(each) for each in outputs], set()
+    nodes, given = by_name(graph), {key for tensor in stop for key in (split(tensor), (split(tensor)[0], CONTROL))}
+    stack, needed = [split(tensor) for tensor in outputs], set()
     # without branches and loops, a control input orders updates and checks, which inference does not have
     has_branches = any(node.op in _LOOPS_AND_BRANCHES for node in graph.node)
     while stack:
         name, index = stack.pop()
-        if name not in found and (name, index) not in given:
-            found.add(name)
-            stack += [split(each) for each in nodes[name].input if has_branches or not each.startswith("^")]
-    kept = [node for node in graph.node if node.name in found]
-    made = tf_api.GraphDef(versions=graph.versions, library=graph.library, node=kept)
-    for node in made.node:
+        if name not in needed and (name, index) not in given:
+            needed.add(name)
+            stack += [split(tensor) for tensor in nodes[name].input if has_branches or not tensor.startswith("^")]
+    kept = [node for node in graph.node if node.name in needed]
+    part = tf_api.GraphDef(versions=graph.versions, library=graph.library, node=kept)
+    for node in part.node:
         node.device = ""
-        node.input[:] = [each for each in node.input if not each.startswith("^") or each[1:] in found and has_branches]
+        node.input[:] = [
+            tensor for tensor in node.input if not tensor.startswith("^") or tensor[1:] in needed and has_branches
+        ]
         for name in _ONLY_HERE:
             node.attr.pop(name, None)
-    return made
+    return part
 
 
 def rewire(graph: GraphDef, instead: Mapping[tuple[str, int], str]) -> None:
     """Give the consumers of tensors another input."""
     for node in graph.node:
-        node.input[:] = [instead.get(split(each), each) for each in node.input]
+        node.input[:] = [instead.get(split(tensor), tensor) for tensor in node.input]
 
 
 def unused(graph: GraphDef, wanted: str) -> str:

@@ -77,12 +77,12 @@ def refuse(graph: GraphDef, given: Container[str]) -> None:
 
 def _is_of_batch(graph: GraphDef, nodes: dict[str, Message], node: Message) -> bool:
     """Return True for a variance, also over the batch, of what depends on an input."""
-    for each in graphs.data_inputs(node):
-        mean = nodes[graphs.split(each)[0]]
+    for tensor in graphs.data_inputs(node):
+        mean = nodes[graphs.split(tensor)[0]]
         mean = nodes[graphs.split(mean.input[0])[0]] if mean.op == "Identity" else mean
         axes = graphs.constant_value(nodes[graphs.split(mean.input[1])[0]]) if mean.op == "Mean" else None
         if axes is not None and 0 in axes.reshape(-1).tolist():
-            return any(each.op == "Placeholder" for each in graphs.subgraph(graph, mean.input[:1]).node)
+            return any(source.op == "Placeholder" for source in graphs.subgraph(graph, mean.input[:1]).node)
     return False
 
 
@@ -104,7 +104,7 @@ def without_dead_branches(graph: GraphDef, kept: Sequence[str]) -> GraphDef:
             predicate.input.append(graphs.join(graphs.split(node.input[0])[0], graphs.CONTROL))  # of the same loop
             node.input[1], sides[node.name] = predicate.name, int(side)
     graph = graphs.subgraph(tf_export.optimized(graph, kept, ["loop"]) if sides else graph, kept)
-    used = {graphs.split(each) for node in graph.node for each in node.input}
+    used = {graphs.split(tensor) for node in graph.node for tensor in node.input}
     for node in graph.node:
         if node.name in sides and (node.name, 1 - sides[node.name]) not in used:  # 1.15 keeps the switch
             graphs.set_identity(node, node.input[0], tf.as_dtype(node.attr["T"].type).base_dtype)
@@ -135,7 +135,7 @@ def _dropout_input(nodes: dict[str, Message], node: Message, known: Sequence[dic
         return None
     inputs, x = graphs.data_inputs(node), ""
     for number in known:  # with two values of numbers that are fed, such as keep_prob
-        factors: list[Value] = [number.get(graphs.split(each)[0]) for each in inputs]
+        factors: list[Value] = [number.get(graphs.split(tensor)[0]) for tensor in inputs]
         data = [at for at, factor in enumerate(factors) if factor is None]
         if len(data) != 1 or node.op != "Mul" and (data != [1] or np.any(factors[2])):
             return None
@@ -166,7 +166,7 @@ def _dropout_input(nodes: dict[str, Message], node: Message, known: Sequence[dic
 
 def averages(graph: GraphDef) -> dict[tuple[str, int], str]:
     """Return each batch statistic, and what reads the variable that averages it: v -= (v - statistic) (1 - decay)."""
-    nodes, found = graphs.by_name(graph), {}
+    nodes, reads = graphs.by_name(graph), {}
     unbiased = {}  # zero-debiased averages: v = biased / (1 - decay^step), where biased is the average
     for node in graph.node:
         value = nodes[graphs.split(node.input[1])[0]] if node.op in ("Assign", "AssignVariableOp") else None
@@ -186,8 +186,8 @@ def averages(graph: GraphDef) -> dict[tuple[str, int], str]:
             if nodes[chain[-1][0]].op in (*graphs.NORMS, "Mean", "Squeeze", "Reshape"):  # not the variables of an EMA
                 average = str(unbiased.get(variable) or variable)
                 read = f"{average}/Read/ReadVariableOp"
-                found.update({key: read if read in nodes else average for key in chain})
-    return found
+                reads.update({key: read if read in nodes else average for key in chain})
+    return reads
 
 
 def _replace_batch_statistics(graph: GraphDef, averages: dict[tuple[str, int], str]) -> int:
@@ -197,7 +197,9 @@ def _replace_batch_statistics(graph: GraphDef, averages: dict[tuple[str, int], s
         reads = [averages.get((node.name, index)) for index in (1, 2)]
         if all(reads):
             node.input[3:5] = reads
-        if all(reads) or all(graphs.variable_of(nodes, each) for each in node.input[3:5] or [""]):  # the op averages
+        if all(reads) or all(
+            graphs.variable_of(nodes, tensor) for tensor in node.input[3:5] or [""]
+        ):  # the op averages
             node.attr["is_training"].b = False
             done.add(node.name)
     instead = {key: read for key, read in averages.items() if key[0] in nodes and nodes[key[0]].op not in graphs.NORMS}

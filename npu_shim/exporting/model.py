@@ -87,11 +87,11 @@ def make(
         frozen.library.Clear()
     inference.refuse(frozen, {split(port.tensor)[0] for port in inputs})
     kept += [port.tensor for port in inputs]
-    frozen = freezing.freeze(frozen, values, [split(each)[0] for each in kept])
+    frozen = freezing.freeze(frozen, values, [split(tensor)[0] for tensor in kept])
     frozen = _portable(subgraph(tf_export.optimized(frozen, kept, _FOLD), kept))
     notes += later_than_1_15(frozen)
-    made = tf_capture.import_alone(frozen)
-    outputs = [port._replace(shape=shape_of(made.get_tensor_by_name(port.tensor))) for port in outputs]
+    imported = tf_capture.import_alone(frozen)
+    outputs = [port._replace(shape=shape_of(imported.get_tensor_by_name(port.tensor))) for port in outputs]
     return Model(frozen, inputs, outputs, reference, {name: values[name] for name in names}, notes, source.lines)
 
 
@@ -99,9 +99,9 @@ def _as_placeholder(part: GraphDef, port: Port, own: set[str]) -> Port:
     """Make an input a placeholder with the asked shape. A placeholder keeps its name; other tensors get the key."""
     node, index = split(port.tensor)
     name = node if node in own else unused(part, port.key)
-    made = part.node.add(name=name, op="Placeholder")
-    made.attr["dtype"].type = port.dtype.as_datatype_enum
-    made.attr["shape"].shape.CopyFrom(tf.TensorShape(port.shape).as_proto())
+    placeholder = part.node.add(name=name, op="Placeholder")
+    placeholder.attr["dtype"].type = port.dtype.as_datatype_enum
+    placeholder.attr["shape"].shape.CopyFrom(tf.TensorShape(port.shape).as_proto())
     if name != node:
         rewire(part, {(node, index): name})
     return port._replace(tensor=f"{name}:0")
@@ -111,20 +111,20 @@ def _as_node(part: GraphDef, port: Port) -> Port:
     """Give an output a node of its own where it is one of several results, or of a function."""
     node, index = split(port.tensor)
     if index or by_name(part)[node].op in _CALLS:
-        made = part.node.add(name=unused(part, port.key))
-        set_identity(made, port.tensor, port.dtype)
-        node = made.name
+        identity = part.node.add(name=unused(part, port.key))
+        set_identity(identity, port.tensor, port.dtype)
+        node = identity.name
     return port._replace(tensor=f"{node}:0")
 
 
 def later_than_1_15(graph: GraphDef) -> list[str]:
     """Return a line for each type of op that TensorFlow 1.15 does not have, or not with these attributes."""
-    known, found = operators_of_1_15(), {}
+    known, later = operators_of_1_15(), {}
     for node in graph.node:
         attributes = ", ".join(sorted(set(node.attr) - known.get(node.op, set())))
         if node.op not in known or attributes:
-            found[node.op] = f"{node.op} with {attributes}" if node.op in known else node.op
-    return [f"TensorFlow 1.15 has no {what}: the graph loads in later versions only" for what in found.values()]
+            later[node.op] = f"{node.op} with {attributes}" if node.op in known else node.op
+    return [f"TensorFlow 1.15 has no {what}: the graph loads in later versions only" for what in later.values()]
 
 
 def operators_of_1_15() -> dict[str, set[str]]:

@@ -33,19 +33,19 @@ def numbers(graph: GraphDef, fed: float | None = None) -> dict[str, Value]:
         fed: the value of numbers that are fed, such as keep_prob.
     """
     nodes, before = by_name(graph), -1
-    found: dict[str, Value] = {}
-    while before != len(found):
-        before = len(found)
+    known: dict[str, Value] = {}
+    while before != len(known):
+        before = len(known)
         for node in graph.node:
-            value = None if node.name in found else _number(nodes, node, found, fed)
+            value = None if node.name in known else _number(nodes, node, known, fed)
             if value is not None:
-                found[node.name] = value
-    return found
+                known[node.name] = value
+    return known
 
 
-def _number(nodes: dict[str, Message], node: Message, found: dict[str, Value], fed: float | None) -> Value:
-    inputs = [split(each)[0] for each in data_inputs(node)]
-    values: list[Value] = [found.get(each) for each in inputs]
+def _number(nodes: dict[str, Message], node: Message, known: dict[str, Value], fed: float | None) -> Value:
+    inputs = [split(name)[0] for name in data_inputs(node)]
+    values: list[Value] = [known.get(name) for name in inputs]
     if _PASS.match(node.op) or node.op == "Merge" and _stays(nodes, node):
         return values[0]
     if node.op in ("Fill", "ZerosLike"):
@@ -62,9 +62,9 @@ def _number(nodes: dict[str, Message], node: Message, found: dict[str, Value], f
     if node.op.startswith("Placeholder"):
         return fed if "shape" in node.attr and not node.attr["shape"].shape.dim else None
     decides = float(node.op == "LogicalOr")
-    if node.op in ("LogicalAnd", "LogicalOr") and decides in [each for each in values if np.ndim(each) == 0]:
+    if node.op in ("LogicalAnd", "LogicalOr") and decides in [value for value in values if np.ndim(value) == 0]:
         return decides
-    if node.op not in _FUNCTIONS or any(each is None for each in values):
+    if node.op not in _FUNCTIONS or any(value is None for value in values):
         return None
     with np.errstate(all="ignore"):
         return _FUNCTIONS[node.op](*values)
@@ -72,7 +72,7 @@ def _number(nodes: dict[str, Message], node: Message, found: dict[str, Value], f
 
 def _stays(nodes: dict[str, Message], merge: Message) -> bool:
     """Return True for a value of a loop that each step hands on as it is."""
-    begin, back = (nodes[split(each)[0]] for each in merge.input[:2])
+    begin, back = (nodes[split(tensor)[0]] for tensor in merge.input[:2])
     while back.op in ("NextIteration", "Identity", "Switch"):
         back = nodes[split(back.input[0])[0]]
     return begin.op == "Enter" and back.name == merge.name

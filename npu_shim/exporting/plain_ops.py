@@ -58,7 +58,7 @@ def _is_layer_norm(nodes: dict[str, Message], known: dict[str, Value], node: Mes
     """Return True for a batch normalization of a batch of one whose channels are the rows, as Keras 2 has it."""
     if not graphs.is_of_training(node) or graphs.attribute(node, "data_format") != b"NCHW":
         return False
-    x, scale, offset = (nodes[graphs.split(each)[0]] for each in node.input[:3])
+    x, scale, offset = (nodes[graphs.split(tensor)[0]] for tensor in node.input[:3])
     if x.op != "Reshape" or graphs.attribute(node, "T") != tf.float32.as_datatype_enum:
         return False
     shape = nodes[graphs.split(x.input[1])[0]]
@@ -70,13 +70,13 @@ def _is_layer_norm(nodes: dict[str, Message], known: dict[str, Value], node: Mes
 def _set_result(graph: GraphDef, node: Message, function: Callable[..., Tensor], *arguments: object) -> None:
     """Make a node the result of a function of its input; its name stays."""
     x, dtype = node.input[node.op == "IdentityN"], node.attr["T"].type or node.attr["T"].list.type[0]
-    with tf.Graph().as_default() as made:
+    with tf.Graph().as_default() as function_graph:
         result = function(v1.placeholder(dtype, name="x"), *arguments)
-    for each in made.as_graph_def().node[1:]:
+    for op in function_graph.as_graph_def().node[1:]:
         new = graph.node.add()
-        new.CopyFrom(each)
-        new.name = f"{node.name}/{each.name}"
-        new.input[:] = [x if name == "x" else f"{node.name}/{name}" for name in each.input]
+        new.CopyFrom(op)
+        new.name = f"{node.name}/{op.name}"
+        new.input[:] = [x if name == "x" else f"{node.name}/{name}" for name in op.input]
         if not new.input:  # in a loop of TensorFlow 1, all inputs are of the loop
             new.input.append(graphs.join(graphs.split(x)[0], graphs.CONTROL))
     graphs.set_identity(node, f"{node.name}/{result.op.name}", result.dtype)

@@ -62,13 +62,13 @@ def asked(text: str) -> Asked:
     Raises:
         ExportError: it has another form.
     """
-    found = _SPEC.match(text)
-    sizes = found.group("shape") if found else None
+    match = _SPEC.match(text)
+    sizes = match.group("shape") if match else None
     parts = [part.strip() for part in sizes.split(",")] if sizes else []
-    if not found or any(not re.match(r"^(\d+|\?|-1)$", part) or part == "0" for part in parts):
+    if not match or any(not re.match(r"^(\d+|\?|-1)$", part) or part == "0" for part in parts):
         raise ExportError(f"{text!r} is not allowed. Write [KEY=]TENSOR[:SHAPE], like images:8,224,224,3")
     shape = None if sizes is None else [int(part) if part.isdigit() else None for part in parts]
-    return Asked(found.group("key"), found.group("tensor"), shape)
+    return Asked(match.group("key"), match.group("tensor"), shape)
 
 
 def asked_output(text: str) -> Asked:
@@ -95,12 +95,12 @@ def choose(
     """
     outputs = list(outputs)
     names_in, names_out = _signature(source, signature, bool(outputs))
-    outs = [_port(graph, each, names_out) for each in outputs or [Asked(*each) for each in names_out.items()]]
+    outs = [_port(graph, output, names_out) for output in outputs or [Asked(*output) for output in names_out.items()]]
     if not outs:
-        found = "\n".join(f"  {port.text()}" for port in candidate_outputs(graph))
-        raise ExportError(f"{source.path} has no signature. Give --outputs. Candidates:\n{found or '  none'}")
-    given = [_port(graph, each, names_in) for each in inputs]
-    rest = [_port(graph, Asked(*each), {}) for each in names_in.items()]
+        candidates = "\n".join(f"  {port.text()}" for port in candidate_outputs(graph))
+        raise ExportError(f"{source.path} has no signature. Give --outputs. Candidates:\n{candidates or '  none'}")
+    given = [_port(graph, wanted, names_in) for wanted in inputs]
+    rest = [_port(graph, Asked(*item), {}) for item in names_in.items()]
     rest = rest or candidate_inputs(source.graph, graph, [out.tensor for out in outs], given)
     taken = {port.tensor for port in given}
     needed = {node.name for node in subgraph(source.graph, [port.tensor for port in outs], taken).node} - set(constants)
@@ -187,7 +187,7 @@ def candidate_outputs(graph: Graph) -> list[Port]:
         if before & of_loss:  # a metric or a regularized loss
             of_loss.add(op.name)
             continue
-        is_distance = op.type == "Sub" and any(each.type in _DISTANCES for each in op.outputs[0].consumers())
+        is_distance = op.type == "Sub" and any(consumer.type in _DISTANCES for consumer in op.outputs[0].consumers())
         if is_distance and len(before & trained) == 1 or op.type in _LOSSES and "/moments/" not in op.name:
             of_loss.add(op.name)
             compared.update((_passed(tensor).name, _passed(tensor)) for tensor in op.inputs)
@@ -195,11 +195,11 @@ def candidate_outputs(graph: Graph) -> list[Port]:
         is_likely = op.type in _LIKELY_TYPES or _LIKELY.search(op.name.rpartition("/")[2])
         is_side = op.type in ("Switch", "Enter")  # of a branch, or in a loop
         for tensor in op.outputs[:1] if op.outputs and is_number(op.outputs[0]) and not is_side else ():
-            if is_likely or all(_NO_RESULT.match(each.name) for each in tensor.consumers()):
+            if is_likely or all(_NO_RESULT.match(consumer.name) for consumer in tensor.consumers()):
                 results[op.name] = op
-    found = [op for name, op in compared.items() if name in from_input & trained]
-    found += sorted(results.values(), key=lambda op: not _LIKELY.search(op.name))
-    unique = {op.name: op for op in found}
+    likely = [op for name, op in compared.items() if name in from_input & trained]
+    likely += sorted(results.values(), key=lambda op: not _LIKELY.search(op.name))
+    unique = {op.name: op for op in likely}
     return [_port(graph, Asked(None, f"{name}:0"), {}) for name in list(unique)[:_MOST_LISTED]]
 
 

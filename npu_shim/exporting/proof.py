@@ -40,7 +40,7 @@ class Difference(NamedTuple):
 
 def draw(inputs: list[Port], low: float, high: float, seed: int = 0) -> Values:
     """Return inputs drawn by shape and range; integers are at least 0 and below ``high``, or 2."""
-    random, found = np.random.RandomState(seed), {}
+    random, arrays = np.random.RandomState(seed), {}
     for port in inputs:
         if port.shape is None:
             raise ExportError(f"{port.key} has no known rank. Give its shape with --inputs {port.key}:SHAPE.")
@@ -49,8 +49,8 @@ def draw(inputs: list[Port], low: float, high: float, seed: int = 0) -> Values:
             raise ExportError(f"{port.key} is a string, and no values can be drawn. Give --data FILE.npz.")
         bounds = (0, 2) if port.dtype == tf.bool else (max(0, int(low)), max(2, int(high)))
         value = random.uniform(low, high, shape) if port.dtype.is_floating else random.randint(*bounds, shape)
-        found[port.key] = np.asarray(value).astype(port.dtype.as_numpy_dtype)
-    return found
+        arrays[port.key] = np.asarray(value).astype(port.dtype.as_numpy_dtype)
+    return arrays
 
 
 def load(path: str, inputs: list[Port]) -> Values:
@@ -60,7 +60,7 @@ def load(path: str, inputs: list[Port]) -> Values:
             there = dict(stream)
     except (OSError, ValueError) as error:
         raise ExportError(f"{path}: {error}. Give a file that numpy.savez wrote.")
-    found = {}
+    arrays = {}
     for port in inputs:
         name = port.key if port.key in there else split(port.tensor)[0]
         if name not in there:
@@ -68,8 +68,8 @@ def load(path: str, inputs: list[Port]) -> Values:
         value = there[name].astype(port.dtype.as_numpy_dtype)
         if not tf.TensorShape(port.shape).is_compatible_with(value.shape):
             raise ExportError(f"{path}: {port.key} has the shape {value.shape}, not {port.shape}. Give that shape.")
-        found[port.key] = value
-    return found
+        arrays[port.key] = value
+    return arrays
 
 
 def run_graph(nodes: GraphDef, variables: Values, inputs: list[Port], outputs: list[Port], values: Values) -> Values:
@@ -100,13 +100,13 @@ def tolerance(model: Model) -> float:
     An op with the types of another form, such as that of an op without a kernel for bfloat16, casts its result to them.
     """
     nodes = [node for node in model.graph.node if node.op not in _STORES]
-    types = {each.type for node in nodes for name, each in node.attr.items() if name != "SrcT"}
+    types = {attribute.type for node in nodes for name, attribute in node.attr.items() if name != "SrcT"}
     return max([TOLERANCE, *(size for dtype, size in _HALF.items() if dtype.as_datatype_enum in types)])
 
 
 def compare(expected: Values, got: Values) -> list[Difference]:
     """Return the difference of each output."""
-    found = []
+    differences = []
     for key, one in expected.items():
         one, two, largest, shapes = np.asarray(one), np.asarray(got[key]), float("inf"), ""
         if one.shape != two.shape:
@@ -119,5 +119,5 @@ def compare(expected: Values, got: Values) -> list[Difference]:
                 apart = np.where((one == two) | np.isnan(one) & np.isnan(two), 0.0, np.abs(one - two))
             scale = np.abs(one[np.isfinite(one)]).max(initial=0.0) or 1.0
             largest = float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0) / scale)
-        found.append(Difference(key, largest, shapes))
-    return found
+        differences.append(Difference(key, largest, shapes))
+    return differences

@@ -83,7 +83,9 @@ class _Predicting(Capture):
 
     def _takes(self, graph: Graph, ops: list[Operation], feeds: Feeds) -> bool:
         tensors = [tensor for op in ops for tensor in op.outputs]
-        return trains(needed_ops(ops)) or any(each.dtype.is_floating and _predicts(each, feeds) for each in tensors)
+        return trains(needed_ops(ops)) or any(
+            tensor.dtype.is_floating and _predicts(tensor, feeds) for tensor in tensors
+        )
 
     def _record_run(
         self,
@@ -103,10 +105,10 @@ class _Predicting(Capture):
         signatures, constants = {}, {}
         if not trains(needed_ops(ops)):  # else they are those of training
             fetched = tf_session.fetched_elements(session, fetches)
-            results = [each for each in fetched if isinstance(each, tf.Tensor) and _predicts(each, feeds)]
+            results = [result for result in fetched if isinstance(result, tf.Tensor) and _predicts(result, feeds)]
             given = {tensor: value for tensor, value in feeds if np.ndim(value)}
             constants = {tensor.op.name: value for tensor, value in feeds if not np.ndim(value)}
-            inputs, outputs = ({key_of(each.name): each.name for each in side} for side in (given, results))
+            inputs, outputs = ({key_of(tensor.name): tensor.name for tensor in side} for side in (given, results))
             signatures[sources.DEFAULT] = inputs, outputs
         kind, lines = f"graph at {self._line()}", functools.partial(_lines, graph, self._folder)
         self._stop(sources.Source, kind, definition, read, signatures, constants, lines)
@@ -119,7 +121,7 @@ class _Predicting(Capture):
     def _model_call(self, original: Function) -> Function:
         def call(model: KerasModel, inputs: Structure = None, *args: object, **kwargs: object) -> Result:
             flat = tf.nest.flatten(inputs)
-            is_symbolic = any(tf_keras.is_keras_tensor(each) for each in flat)
+            is_symbolic = any(tf_keras.is_keras_tensor(tensor) for tensor in flat)
             if self._depth or is_symbolic or not isinstance(model, tf.keras.Model) or not flat:
                 return original(model, inputs, *args, **kwargs)
             self._depth += 1
@@ -151,7 +153,7 @@ class _Predicting(Capture):
 
 def _predicts(tensor: Tensor, feeds: Feeds) -> bool:
     """Return True for a result of variables and inputs."""
-    ops, fed = needed_ops([tensor.op]), {each.op for each, _ in feeds}
+    ops, fed = needed_ops([tensor.op]), {fed_tensor.op for fed_tensor, _ in feeds}
     of_both = any(op.type in VARIABLES for op in ops) and any(op.type in FED or op in fed for op in ops)
     return of_both and is_number(tensor)
 
@@ -168,8 +170,8 @@ def _read(session: Session, names: list[str], run: Function) -> sources.Read:
 def _lines(graph: Graph, folder: str, name: str) -> list[str]:
     """Return the lines of a node, or of that in whose place it is."""
     ops = {op.name: op for op in graph.get_operations()}
-    found = [ops[each] for each in itertools.accumulate(name.split("/"), "{}/{}".format) if each in ops]
-    return lines_of(found[-1], folder) if found else []
+    callers = [ops[prefix] for prefix in itertools.accumulate(name.split("/"), "{}/{}".format) if prefix in ops]
+    return lines_of(callers[-1], folder) if callers else []
 
 
 def _signatures(called: KerasModel, inputs: Structure) -> dict[str, tuple[KerasModel, Structure]]:
@@ -177,30 +179,32 @@ def _signatures(called: KerasModel, inputs: Structure) -> dict[str, tuple[KerasM
 
     The called one is the default if it has all others inside. A GAN has several, of which a person chooses.
     """
-    models = [each for each in gc.get_objects() if issubclass(type(each), tf.keras.Model)]
-    alive = [each for each in models if each.built and each.weights]
-    chains = [each for each in alive if isinstance(each, tf.keras.Sequential)]  # with a model of their own in Keras 3
+    models = [model for model in gc.get_objects() if issubclass(type(model), tf.keras.Model)]
+    alive = [model for model in models if model.built and model.weights]
+    chains = [
+        model for model in alive if isinstance(model, tf.keras.Sequential)
+    ]  # with a model of their own in Keras 3
     others = [
-        each
-        for each in alive
-        if each is not called
-        and getattr(each, "inputs", None)
-        and (each in chains or not any(_has(each, chain) and _has(chain, each) for chain in chains))
+        model
+        for model in alive
+        if model is not called
+        and getattr(model, "inputs", None)
+        and (model in chains or not any(_has(model, chain) and _has(chain, model) for chain in chains))
     ]
-    name = sources.DEFAULT if all(_has(called, each) for each in others) else called.name
-    others.sort(key=lambda each: (sum(_has(other, each) for other in alive), each.name))  # parts of others last
-    return {name: (called, inputs), **{each.name: (each, each.inputs) for each in others if each.name != name}}
+    name = sources.DEFAULT if all(_has(called, model) for model in others) else called.name
+    others.sort(key=lambda model: (sum(_has(other, model) for other in alive), model.name))  # parts of others last
+    return {name: (called, inputs), **{model.name: (model, model.inputs) for model in others if model.name != name}}
 
 
 def _has(model: KerasModel, part: KerasModel) -> bool:
-    return {id(each) for each in part.weights} <= {id(each) for each in model.weights}
+    return {id(weight) for weight in part.weights} <= {id(weight) for weight in model.weights}
 
 
 def _keras_source(
     path: str, kind: str, models: dict[str, tuple[KerasModel, Structure]], checkpoint: str | None
 ) -> Source:
     if checkpoint:
-        models = {name: each for name, each in models.items() if sources.restores(each[0], checkpoint)}
+        models = {name: called for name, called in models.items() if sources.restores(called[0], checkpoint)}
         if not models:
             raise ExportError(f"{checkpoint} has no weights for the {kind}. Give the checkpoint of this model.")
     return sources.keras_source(path, kind, models)

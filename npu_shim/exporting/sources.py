@@ -84,9 +84,9 @@ def _parsed(path: str, kind: Value) -> Message:
 
 def _signatures(meta: Message) -> dict[str, tuple[Names, Names]]:
     return {
-        name: (_names(each.inputs), _names(each.outputs))
-        for name, each in sorted(meta.signature_def.items())
-        if each.outputs and name != "__saved_model_init_op"
+        name: (_names(signature.inputs), _names(signature.outputs))
+        for name, signature in sorted(meta.signature_def.items())
+        if signature.outputs and name != "__saved_model_init_op"
     }
 
 
@@ -113,19 +113,19 @@ def checkpoint_reader(graph: GraphDef, prefix: str) -> Read:
     nodes, keys = by_name(graph), {}
     for node in [node for node in graph.node if node.op == "SaveV2"]:
         _, names, slices, *tensors = data_inputs(node)
-        spelled = [constant_value(nodes[split(each)[0]]).reshape(-1) for each in (names, slices)]
+        spelled = [constant_value(nodes[split(constant)[0]]).reshape(-1) for constant in (names, slices)]
         for tensor, name, part in zip(tensors, *spelled):
             keys[variable_of(nodes, tensor)] = name.decode(), part
 
     def read(names: list[str]) -> dict[str, np.ndarray]:
-        types, found = tf.train.load_checkpoint(prefix).get_variable_to_dtype_map(), {}
+        types, restored = tf.train.load_checkpoint(prefix).get_variable_to_dtype_map(), {}
         with tf.Graph().as_default(), v1.Session() as session:
             for name in names:
                 key, part = keys.get(name, (name, ""))
                 if key in types:
                     given = {"tensor_names": [key], "shape_and_slices": [part], "dtypes": [types[key]]}
-                    [found[name]] = tf.raw_ops.RestoreV2(prefix=prefix, **given)
-            return dict(session.run(found))
+                    [restored[name]] = tf.raw_ops.RestoreV2(prefix=prefix, **given)
+            return dict(session.run(restored))
 
     return read
 
@@ -136,9 +136,9 @@ def checkpoint_reader(graph: GraphDef, prefix: str) -> Read:
 def _saved_model(path: str, tags: str, shown: str | None = None, kind: str = "SavedModel") -> Source:
     saved = _parsed(os.path.join(path, "saved_model.pb"), tf_export.SavedModel)
     wanted = set(tags.split(","))
-    metas = [each for each in saved.meta_graphs if set(each.meta_info_def.tags) == wanted]
+    metas = [meta_graph for meta_graph in saved.meta_graphs if set(meta_graph.meta_info_def.tags) == wanted]
     if not metas:
-        there = "; ".join(",".join(each.meta_info_def.tags) for each in saved.meta_graphs)
+        there = "; ".join(",".join(meta_graph.meta_info_def.tags) for meta_graph in saved.meta_graphs)
         raise ExportError(f"{path} has no graph with the tags {tags}. Give --tags with one of: {there}.")
     if any(node.op == "SaveV2" for node in metas[0].graph_def.node):
         prefix = os.path.join(path, "variables", "variables")
@@ -157,7 +157,7 @@ def _lines(traces: dict[str, list[tuple[str, int]]], shown: str) -> Callable[[st
 
     def lines(name: str) -> list[str]:
         names = [name.split("/", calls)[-1] for calls in range(name.count("/") + 1)]  # it begins with inlined calls
-        frames = next((traces[each] for each in names if each in traces), [])
+        frames = next((traces[candidate] for candidate in names if candidate in traces), [])
         own = [frame for frame in frames if not is_library(frame[0]) and "-packages" not in frame[0]]
         return [f"{relative(path, folder)}:{line}" for path, line in own]
 
@@ -202,23 +202,23 @@ def keras_source(path: str, kind: str, models: dict[str, tuple[KerasModel, Struc
         path, kind: for messages.
         models: by the names of their signatures, with what they are called with, a structure with shapes and types.
     """
-    functions = {name: _predicting(*each) for name, each in models.items()}
-    weights = [each for model, _ in models.values() for each in model.variables]
-    variables = [each if isinstance(each, tf.Variable) else each.value for each in weights]
+    functions = {name: _predicting(*called) for name, called in models.items()}
+    weights = [variable for model, _ in models.values() for variable in model.variables]
+    variables = [variable if isinstance(variable, tf.Variable) else variable.value for variable in weights]
     return function_source(path, kind, functions, variables)
 
 
 def _predicting(model: KerasModel, inputs: Structure) -> TracedFunction:
     flat, several = tf.nest.flatten(inputs), isinstance(inputs, (list, tuple, dict)) and len(inputs) > 1
-    keys = [(getattr(each, "name", None) or f"input_{number}").split(":")[0] for number, each in enumerate(flat)]
-    specs = [tf.TensorSpec(each.shape, each.dtype, key) for key, each in zip(keys, flat)]
+    keys = [(getattr(tensor, "name", None) or f"input_{number}").split(":")[0] for number, tensor in enumerate(flat)]
+    specs = [tf.TensorSpec(tensor.shape, tensor.dtype, key) for key, tensor in zip(keys, flat)]
     outputs = list(getattr(model, "output_names", None) or [])
 
     def predict(*tensors: Tensor) -> Result:
         given = tf.nest.pack_sequence_as(inputs, tensors) if several else tensors[0]
-        made = tf.nest.flatten(model(given, training=False))
-        names = outputs if len(outputs) == len(made) else [f"output_{number}" for number in range(len(made))]
-        return dict(zip(names, made))
+        results = tf.nest.flatten(model(given, training=False))
+        names = outputs if len(outputs) == len(results) else [f"output_{number}" for number in range(len(results))]
+        return dict(zip(names, results))
 
     return tf.function(predict, input_signature=specs)
 
@@ -232,8 +232,8 @@ def function_source(
     with tempfile.TemporaryDirectory(prefix="npu_shim_export_") as folder:
         options = tf.saved_model.SaveOptions(save_debug_info=True)
         tf.saved_model.save(saved, folder, functions, options)
-        made = _saved_model(folder, "serve", path, kind)
-    return made._replace(signatures={name: made.signatures[name] for name in functions})  # in their order
+        source = _saved_model(folder, "serve", path, kind)
+    return source._replace(signatures={name: source.signatures[name] for name in functions})  # in their order
 
 
 def restores(model: KerasModel, path: str) -> bool:

@@ -114,12 +114,12 @@ class CpuProfiler(Profiler, tf_op_creation.OpHook):
             tables: rows of what the host did, and of the lines of ops.
         """
         stamp = time.strftime("%Y%m%d%H%M%S")
-        made = os.path.join(self._folder, f"PROF_000001_{stamp}_CPU", "mindstudio_profiler_output")
-        os.makedirs(made)
-        own = sorted((run for run in runs if ends[0] <= run.begin < ends[-1]), key=lambda each: each.begin)
-        ops = ((0, *each[:2], each.task, each.begin, each.end - each.begin, each.shapes, each.types) for each in own)
+        place = os.path.join(self._folder, f"PROF_000001_{stamp}_CPU", "mindstudio_profiler_output")
+        os.makedirs(place)
+        own = sorted((run for run in runs if ends[0] <= run.begin < ends[-1]), key=lambda run: run.begin)
+        ops = ((0, *run[:2], run.task, run.begin, run.end - run.begin, run.shapes, run.types) for run in own)
         for (name, heads), rows in zip(_HEADS.items(), (_steps(self._began or 0, ends, own), ops, *tables)):
-            with open(os.path.join(made, f"{name}_{stamp}.csv"), "w", newline="", encoding="utf-8") as stream:
+            with open(os.path.join(place, f"{name}_{stamp}.csv"), "w", newline="", encoding="utf-8") as stream:
                 writer = csv.writer(stream)
                 writer.writerow(heads.split(","))
                 writer.writerows([f"{cell:.3f}" if isinstance(cell, float) else cell for cell in row] for row in rows)

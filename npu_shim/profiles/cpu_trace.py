@@ -87,8 +87,8 @@ class SessionTrace:
     def stop(self) -> tuple[list[tf_profile.OpRun], list[tf_profile.Span], list[tf_profile.Span]]:
         """Stop. Return the runs of ops, the spans, and the tracings of tf.functions."""
         self._is_on = False
-        found = [(tf_profile.runs_in(metadata), lost) for metadata, lost in self._metadata]
-        runs = [each._replace(begin=each.begin - lost, end=each.end - lost) for runs, lost in found for each in runs]
+        of_sessions = [(tf_profile.runs_in(metadata), lost) for metadata, lost in self._metadata]
+        runs = [run._replace(begin=run.begin - lost, end=run.end - lost) for runs, lost in of_sessions for run in runs]
         return runs, self._spans, []
 
 

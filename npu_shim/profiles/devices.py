@@ -98,7 +98,7 @@ class Device:
         self.length = edges[:, -1] - edges[:, 0]
         self.slow = self.length > SLOW * np.median(self.length)
         self.phases = np.diff(edges, axis=1)
-        rank = np.array([kinds.CATEGORIES.index(each) for each in self.category], np.int8)[self.code]
+        rank = np.array([kinds.CATEGORIES.index(category) for category in self.category], np.int8)[self.code]
         covered = [np.zeros_like(self.phases)]
         for place in range(len(kinds.CATEGORIES)):
             covered.append(self._covered(rank <= place, edges) if (rank == place).any() else covered[-1])
@@ -114,13 +114,13 @@ class Device:
         self.calls = np.bincount(self.code[inside], minlength=number) / len(self.length)
         took = np.bincount(self.code[inside], (self.end - self.start)[inside], number)
         self.ms = took / len(self.length) / 1e6
-        self.kind = np.array([kinds.kind(each) for each in self.signatures], object)
-        self.on_cpu = any(each.core.upper() == "CPU" for each in self.signatures)
+        self.kind = np.array([kinds.kind(signature) for signature in self.signatures], object)
+        self.on_cpu = any(signature.core.upper() == "CPU" for signature in self.signatures)
 
     def by_type(self, types: Sequence[str]) -> np.ndarray:
         """Return the nanoseconds of each step in ops of each of the types, which are sorted."""
         spent, inside = np.zeros((len(types), len(self.length))), self.step >= 0
-        of_type = np.searchsorted(types, [each.type for each in self.signatures])[self.code]
+        of_type = np.searchsorted(types, [signature.type for signature in self.signatures])[self.code]
         np.add.at(spent, (of_type[inside], self.step[inside]), (self.end - self.start)[inside])
         return spent
 
@@ -140,16 +140,16 @@ class Device:
 
     def groups(self, places: Iterable[int], cost: np.ndarray, keys: Sequence[str] = OP) -> list[list[int]]:
         """Return places of signatures, together those with equal cells, those that cost most first."""
-        found: dict[tuple[str, ...], list[int]] = {}
+        groups: dict[tuple[str, ...], list[int]] = {}
         for place in places:
             if self.calls[place] > 0:
-                found.setdefault(tuple(getattr(self.signatures[place], key) for key in keys), []).append(int(place))
-        return [places for _, places in sorted(found.items(), key=lambda each: (-cost[each[1]].sum(), each[0]))]
+                groups.setdefault(tuple(getattr(self.signatures[place], key) for key in keys), []).append(int(place))
+        return [places for _, places in sorted(groups.items(), key=lambda group: (-cost[group[1]].sum(), group[0]))]
 
     def row(self, places: list[int], why: str) -> Row:
         """Return the evidence of one op with some signatures."""
-        each, calls, ms = self.signatures[places[0]], self.calls[places].sum(), self.ms[places].sum()
-        return Row(each.name, each.type, self.line(places[0]), float(calls), float(ms), why)
+        signature, calls, ms = self.signatures[places[0]], self.calls[places].sum(), self.ms[places].sum()
+        return Row(signature.name, signature.type, self.line(places[0]), float(calls), float(ms), why)
 
     def line(self, place: int) -> str:
         """Return the line of an op, empty if it is not known."""
@@ -158,17 +158,17 @@ class Device:
 
     def rows(self, places: Iterable[int], why: Callable[[int], str]) -> list[Row]:
         """Return the evidence of the ops that cost most; runs of one op with other shapes are one row."""
-        return [self.row(each, why(each[0])) for each in self.groups(places, self.ms)[:MOST_ROWS]]
+        return [self.row(group, why(group[0])) for group in self.groups(places, self.ms)[:MOST_ROWS]]
 
     def functions(self, kind: str) -> list[Row]:
         """Return the functions of the host that belong to a kind of bottleneck, with their time in a step."""
-        pattern, found = kinds.KINDS[kind].get("functions", "(?!)"), []
-        for each in self.profile.rows["api_statistic"]:
-            name, level = each["name"], each.get("level", "")
-            if each["source"] == self.source and re.search(pattern, f"{level} {name}", re.I):
-                calls = number(each["count"]) / len(self.length)
-                found.append(Row(name, level, "", calls, self.total(np.array(each["total"])), "on the host"))
-        return sorted(found, key=lambda row: (-row.ms, row.what))[:MOST_ROWS]
+        pattern, rows = kinds.KINDS[kind].get("functions", "(?!)"), []
+        for api in self.profile.rows["api_statistic"]:
+            name, level = api["name"], api.get("level", "")
+            if api["source"] == self.source and re.search(pattern, f"{level} {name}", re.I):
+                calls = number(api["count"]) / len(self.length)
+                rows.append(Row(name, level, "", calls, self.total(np.array(api["total"])), "on the host"))
+        return sorted(rows, key=lambda row: (-row.ms, row.what))[:MOST_ROWS]
 
     def _covered(self, kept: np.ndarray, edges: np.ndarray) -> np.ndarray:
         """Return how much of the intervals between edges the runs that are kept cover.

@@ -26,9 +26,9 @@ _SUMS = re.compile(r"Total Op Info|.*-(top|middle|bottom)\d*@")  # and single op
 _MOST_BYTES = 1 << 28  # of a timeline that is read for its links alone
 
 
-def read_database(file: forms.ProfileFile, made: Profile) -> None:
+def read_database(file: forms.ProfileFile, profile: Profile) -> None:
     """Read the runs, links and steps in a data base of CANN 8 and 9, or of a plugin of PyTorch or MindSpore."""
-    runs, form = made.runs[file.source], forms.TABLES["database"]
+    runs, form = profile.runs[file.source], forms.TABLES["database"]
     address = f"file:{urllib.parse.quote(file.path)}?mode=ro&immutable=1"
     with contextlib.closing(sqlite3.connect(address, uri=True)) as base:
         base.execute("ATTACH ':memory:' AS empty")  # has the tables that the data base has not
@@ -45,38 +45,38 @@ def read_database(file: forms.ProfileFile, made: Profile) -> None:
             runs.marks = np.array(base.execute(form["steps"]).fetchall(), np.int64).reshape(-1, 2)
 
 
-def read_timeline(file: forms.ProfileFile, made: Profile) -> None:
+def read_timeline(file: forms.ProfileFile, profile: Profile) -> None:
     """Read the runs and links in a timeline in the format of Chrome's trace viewer."""
-    runs = made.runs[file.source]
+    runs = profile.runs[file.source]
     path, are_links_wanted = pathlib.Path(file.path), kinds.COMMUNICATION in runs.category and not runs.links
     if not runs.wanted and not (are_links_wanted and path.stat().st_size < _MOST_BYTES):
         return
     events = json.loads(path.read_bytes())
     events = events["traceEvents"] if isinstance(events, dict) else events
-    names = {each.get("pid"): str(each["args"]["name"]) for each in events if each.get("name") == "process_name"}
+    names = {event.get("pid"): str(event["args"]["name"]) for event in events if event.get("name") == "process_name"}
     process = {pid: name for pid, name in names.items() if _HARDWARE.match(name)}
     rows: list[tuple[Value, ...]] = []
-    for each in (each for each in events if each.get("ph") == "X" and each.get("pid") in process):
-        with noted(made.problems, file.path, "events are broken and were skipped, the last one for {!r}"):
-            arguments = each["args"]
-            start, took = (forms.shifted(str(each[name]), 3) for name in ("ts", "dur"))
+    for event in (event for event in events if event.get("ph") == "X" and event.get("pid") in process):
+        with noted(profile.problems, file.path, "events are broken and were skipped, the last one for {!r}"):
+            arguments = event["args"]
+            start, took = (forms.shifted(str(event[name]), 3) for name in ("ts", "dur"))
             runs.link([*map(arguments.get, ("src rank", "dst rank", "transport type", "size(Byte)"))], took)
             # no part of a collective with an event
             if arguments.get("src rank") is None and "notify_id" not in arguments:
-                device, name = arguments.get("Device Id", arguments.get("device id", "0")), str(each.get("name", ""))
+                device, name = arguments.get("Device Id", arguments.get("device id", "0")), str(event.get("name", ""))
                 plain = name.rpartition("/")[2].rstrip("0123456789_") or name
-                core = "COMMUNICATION" if _COLLECTIVES.search(process[each["pid"]]) else arguments.get("Task Type", "")
+                core = "COMMUNICATION" if _COLLECTIVES.search(process[event["pid"]]) else arguments.get("Task Type", "")
                 made_of = kinds.Signature(str(device), "", name, str(arguments.get("OP Type", plain)), str(core))
                 rows.append((made_of, start, took))
     runs.add_rows(rows)
 
 
-def read_messages(file: forms.ProfileFile, made: Profile) -> None:
+def read_messages(file: forms.ProfileFile, profile: Profile) -> None:
     """Read how long ranks wait for another, in communication.json of one rank or of all, or the traffic of links.
 
     The traffic in communication_matrix.json counts if no other file has it.
     """
-    runs = made.runs[file.source]
+    runs = profile.runs[file.source]
     is_known = bool(runs.links)
     for keys, cells in _leaves(json.loads(pathlib.Path(file.path).read_bytes())):
         if _SUMS.match(keys[2]):
@@ -84,7 +84,7 @@ def read_messages(file: forms.ProfileFile, made: Profile) -> None:
         if "Transport Type" not in cells:
             step = next((key for key in keys if key.startswith("step")), "")
             whose = (*keys, forms.rank(file.source, file.device))[3]
-            made.waits[step, keys[2]][whose] = float(cells["Communication Time Info"]["Synchronization Time(ms)"])
+            profile.waits[step, keys[2]][whose] = float(cells["Communication Time Info"]["Synchronization Time(ms)"])
         elif not is_known:
             size, took = (1e6 * float(cells[f"Transit {name}"]) for name in ("Size(MB)", "Time(ms)"))
             runs.link([*map(int, keys[3].split("-")), cells["Transport Type"], size], took)

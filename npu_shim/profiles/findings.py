@@ -42,10 +42,13 @@ def search(profile: Profile, device: Device) -> list[Finding]:
     """Return the bottlenecks of a device, those that cost most first."""
     idle = {name: device.waits[name].sum(axis=1) for name in (GAPS, kinds.HOST)}
     waits, links = _waits(profile), list(_links(profile, device))
-    elsewhere = sum(each.ms for each in links) + sum(ms for (rank, _), ms in waits.items() if rank == device.name)
-    made = [*_recompiles(device, idle), *_ranks(profile, device, waits), *links, *_messages(device, elsewhere)]
-    made += [*_by_kind(device, idle), *_gaps(device, idle), *_matrix(device)]
-    return sorted((each for each in made if each.ms >= LEAST * device.takes), key=lambda each: (-each.ms, each.id))
+    elsewhere = sum(link.ms for link in links) + sum(ms for (rank, _), ms in waits.items() if rank == device.name)
+    all_findings = [*_recompiles(device, idle), *_ranks(profile, device, waits), *links, *_messages(device, elsewhere)]
+    all_findings += [*_by_kind(device, idle), *_gaps(device, idle), *_matrix(device)]
+    return sorted(
+        (finding for finding in all_findings if finding.ms >= LEAST * device.takes),
+        key=lambda finding: (-finding.ms, finding.id),
+    )
 
 
 def _by_kind(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
@@ -61,13 +64,13 @@ def _by_kind(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
         yield Finding(name, spent, rows, min(device.bound(places), spent) if kinds.KINDS[name].get("replaced") else 0.0)
 
 
-def reason(each: kinds.Signature) -> str:
+def reason(signature: kinds.Signature) -> str:
     """Return why an op belongs to its kind: its types, and on the AI CPU what to use instead."""
-    if kinds.category(each) != kinds.AI_CPU:
-        return each.core if each.types in ("", "N/A") else each.types
-    types = sorted(set(re.findall(r"\w*(?:INT64|STRING|COMPLEX|DOUBLE)\w*", each.types.upper())))
+    if kinds.category(signature) != kinds.AI_CPU:
+        return signature.core if signature.types in ("", "N/A") else signature.types
+    types = sorted(set(re.findall(r"\w*(?:INT64|STRING|COMPLEX|DOUBLE)\w*", signature.types.upper())))
     why = f"on the AI CPU for its type {', '.join(types)}" if types else "no kernel of the AI Core"
-    return f"{why}; use {kinds.instead(each)}" if kinds.instead(each) else why
+    return f"{why}; use {kinds.instead(signature)}" if kinds.instead(signature) else why
 
 
 def _loop(device: Device, host: float) -> list[Row]:
@@ -90,8 +93,8 @@ def _gaps(device: Device, idle: dict[str, np.ndarray]) -> Iterator[Finding]:
     small = computes & (device.ms < _SMALL_MS[device.on_cpu] * device.calls)
     if 2 * device.calls[small].sum() > device.calls[computes].sum():
         groups = device.groups(np.flatnonzero(small), device.calls, ("type",))[:MOST_ROWS]
-        means = [1000 * device.ms[each].sum() / device.calls[each].sum() for each in groups]
-        rows = [device.row(each, f"{mean:.1f} us a run") for each, mean in zip(groups, means)]
+        means = [1000 * device.ms[group].sum() / device.calls[group].sum() for group in groups]
+        rows = [device.row(group, f"{mean:.1f} us a run") for group, mean in zip(groups, means)]
         yield Finding("small-ops", gaps + float(device.ms[small].sum()), rows)
     else:
         ops = float(device.calls.sum())
@@ -124,25 +127,27 @@ def _waits(profile: Profile) -> dict[tuple[str, str], float]:
 
     A rank waits for the one that waits the least.
     """
-    found: dict[tuple[str, str], float] = collections.defaultdict(float)
+    waits: dict[tuple[str, str], float] = collections.defaultdict(float)
     steps = len({step for step, _ in profile.waits})
     for ranks in profile.waits.values():
         awaited = min(ranks, key=ranks.__getitem__)
         for rank in set(ranks) - {awaited}:
-            found[rank, awaited] += (ranks[rank] - ranks[awaited]) / steps
-    return found
+            waits[rank, awaited] += (ranks[rank] - ranks[awaited]) / steps
+    return waits
 
 
 def _ranks(profile: Profile, slowest: Device, waits: dict[tuple[str, str], float]) -> Iterator[Finding]:
     """Yield what ranks wait for a slower one: by their own work, and in their collectives."""
     devices, rows, ms = profile.devices, [], 0.0
-    own = {each: each.takes - each.alone for each in devices}
+    own = {device: device.takes - device.alone for device in devices}
     if len(devices) > 1 and own[slowest] >= _SLOW_RANK * float(np.median(list(own.values()))):
-        waiting = {each: max(each.alone - slowest.alone, 0.0) for each in devices}
+        waiting = {device: max(device.alone - slowest.alone, 0.0) for device in devices}
         ms = sum(waiting.values()) / (len(devices) - 1)
-        for each in sorted(devices, key=lambda each: (waiting[each] > 0, -waiting[each], each.name))[:MOST_ROWS]:
-            why = f"{own[each]:.3f} ms of its own work, waits {waiting[each]:.3f} ms"
-            rows.append(Row(f"rank {each.name}", "", "", 1.0, each.alone, why))
+        for device in sorted(devices, key=lambda device: (waiting[device] > 0, -waiting[device], device.name))[
+            :MOST_ROWS
+        ]:
+            why = f"{own[device]:.3f} ms of its own work, waits {waiting[device]:.3f} ms"
+            rows.append(Row(f"rank {device.name}", "", "", 1.0, device.alone, why))
     if waits:
         ms = max(ms, sum(waits.values()) / (len({rank for pair in waits for rank in pair}) - 1))
     for (rank, awaited), wait in sorted(waits.items(), key=lambda item: (-item[1], item[0]))[:MOST_ROWS]:
@@ -181,25 +186,25 @@ def _matrix(device: Device) -> Iterator[Finding]:
     """Yield what products and convolutions lose by a low use of the matrix unit, by its likely reason."""
     lost: dict[str, dict[int, float]] = collections.defaultdict(dict)
     for place in np.flatnonzero((device.calls > 0) & (device.kind == "")):
-        each, ms = device.signatures[place], device.ms[place]
-        if kinds.is_matrix(each) and each.core.upper() != "CPU":
+        signature, ms = device.signatures[place], device.ms[place]
+        if kinds.is_matrix(signature) and signature.core.upper() != "CPU":
             used, bound = float(device.ratios[0][place]), device.bound([place])
             used = bound / ms if bound and not np.isfinite(used) else used
             if used < _LOW:
-                lost[_why_low(each)][place] = ms * (1 - used / _FULL)
+                lost[_why_low(signature)][place] = ms * (1 - used / _FULL)
     for name, members in lost.items():
         yield Finding(name, sum(members.values()), device.rows(members, lambda place: _use(device, place)))
 
 
 def _use(device: Device, place: int) -> str:
-    each, used = device.signatures[place], float(device.ratios[0][place])
+    signature, used = device.signatures[place], float(device.ratios[0][place])
     known = f"{100 * used:.0f} % of the matrix unit, " if np.isfinite(used) else ""
-    return f"{known}{each.types} {each.shapes.strip(chr(34))}"
+    return f"{known}{signature.types} {signature.shapes.strip(chr(34))}"
 
 
-def _why_low(each: kinds.Signature) -> str:
-    shapes = kinds.shapes(each.shapes)[:2]
-    if re.search(r"(^|;)(DT_)?FLOAT(32)?(;|$)", each.types, re.I):
+def _why_low(signature: kinds.Signature) -> str:
+    shapes = kinds.shapes(signature.shapes)[:2]
+    if re.search(r"(^|;)(DT_)?FLOAT(32)?(;|$)", signature.types, re.I):
         return "matrix-float32"
     if any(size % _TILE and size > 1 for shape in shapes for size in shape[-2:]):
         return "matrix-sizes"

@@ -47,7 +47,7 @@ class ProfileFile(NamedTuple):
 
 def find(folder: str) -> list[ProfileFile]:
     """Return the files of a folder, of each table that of the last export."""
-    found: dict[tuple[str, str, str], ProfileFile] = {}
+    last_files: dict[tuple[str, str, str], ProfileFile] = {}
     for path in below(folder):  # in the order of their times
         place, name = os.path.split(path)
         match = _FILE.fullmatch(name)
@@ -58,8 +58,8 @@ def find(folder: str) -> list[ProfileFile]:
             of_folder = re.findall(r"(?:^|/)device_([0-9]+)(?![^/])", inside)
             of_name = [] if time else re.findall(r"^_(\d+)_\d+(?:_\d+)?$", numbers)  # device, model: CANN 5 and 6
             device = [*of_folder[-1:], *of_name, ""][0]
-            found[place, kind, numbers] = ProfileFile(path, kind, _INSIDE.sub("", inside), device)
-    return list(found.values())
+            last_files[place, kind, numbers] = ProfileFile(path, kind, _INSIDE.sub("", inside), device)
+    return list(last_files.values())
 
 
 def rank(source: str, device: str) -> str:
@@ -75,14 +75,14 @@ def places(heads: Sequence[str], kind: str) -> dict[str, list[int]]:
     """
     plain = [_UNIT.sub("", head.strip().lower()) for head in heads]
     columns: dict[str, list[str]] = TABLES[kind]["columns"]
-    found = {
+    places_of = {
         column: [place for name in names for place, head in enumerate(plain) if head == name]
         for column, names in columns.items()
     }
-    missing = [columns[column][0] for column in TABLES[kind]["needs"] if not found[column]]
+    missing = [columns[column][0] for column in TABLES[kind]["needs"] if not places_of[column]]
     if missing:
         raise ValueError(f"its first line has no column {', '.join(map(repr, missing))}")
-    return {column: of_column for column, of_column in found.items() if of_column}
+    return {column: of_column for column, of_column in places_of.items() if of_column}
 
 
 def digits(head: str, cell: str) -> int:
@@ -98,10 +98,10 @@ def digits(head: str, cell: str) -> int:
 def number(text: str, otherwise: float = 0.0) -> float:
     """Return the finite number that a cell has; another value if it has none."""
     try:
-        made = float(text)
+        value = float(text)
     except ValueError:
         return otherwise
-    return made if math.isfinite(made) else otherwise
+    return value if math.isfinite(value) else otherwise
 
 
 def shifted(text: str, digits: int, below: int = 1 << 62) -> int:
@@ -110,10 +110,10 @@ def shifted(text: str, digits: int, below: int = 1 << 62) -> int:
     Raises:
         ValueError, ArithmeticError: it is no time.
     """
-    made = Decimal(text).scaleb(digits)
-    if not 0 <= made < below:
+    value = Decimal(text).scaleb(digits)
+    if not 0 <= value < below:
         raise ValueError(f"{text} is no time")
-    return int(made + Decimal("0.5"))
+    return int(value + Decimal("0.5"))
 
 
 def time(head: str, cell: str) -> int:

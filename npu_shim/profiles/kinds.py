@@ -28,7 +28,7 @@ CATEGORIES = (COMPUTE, AI_CPU, COMMUNICATION, TRANSFER, HOST, INPUT)
 # instead of the ops that fit the first
 _KINDS = json.loads(pkgutil.get_data(__name__, "kinds.json") or b"")
 KINDS: dict[str, JsonObject] = _KINDS["bottlenecks"]
-_OPS = [{**row, "kind": name} for name, made in KINDS.items() for row in made.get("ops", ())]
+_OPS = [{**row, "kind": name} for name, bottleneck in KINDS.items() for row in bottleneck.get("ops", ())]
 _BYTES = {"FLOAT": 4, "DOUBLE": 8, "BOOL": 1, "HALF": 2}
 
 
@@ -47,24 +47,24 @@ class Signature(NamedTuple):
     out_formats: str = ""
 
 
-def category(each: Signature) -> str:
+def category(signature: Signature) -> str:
     """Return who is busy with an op: one of CATEGORIES, or OTHER for tasks that wait or mark something."""
-    return _first(_KINDS["categories"], type=each.type, core=each.core)["is"]
+    return _first(_KINDS["categories"], type=signature.type, core=signature.core)["is"]
 
 
-def kind(each: Signature) -> str:
+def kind(signature: Signature) -> str:
     """Return the kind of bottleneck that the time of an op belongs to, the first of KINDS that fits, "" for none."""
-    return "" if category(each) in (COMMUNICATION, OTHER) else _of(each, _OPS).get("kind", "")
+    return "" if category(signature) in (COMMUNICATION, OTHER) else _of(signature, _OPS).get("kind", "")
 
 
-def instead(each: Signature) -> str:
+def instead(signature: Signature) -> str:
     """Return what to use instead of an op on the AI CPU, empty if nothing is known."""
-    return _of(each, KINDS["ai-cpu"]["instead"]).get("use", "")
+    return _of(signature, KINDS["ai-cpu"]["instead"]).get("use", "")
 
 
-def _of(each: Signature, rows: list[dict[str, str]]) -> dict[str, str]:
-    types = f"{each.types};{each.out_types}"
-    return _first(rows, category=category(each), name=each.name.lower(), type=each.type, types=types)
+def _of(signature: Signature, rows: list[dict[str, str]]) -> dict[str, str]:
+    types = f"{signature.types};{signature.out_types}"
+    return _first(rows, category=category(signature), name=signature.name.lower(), type=signature.type, types=types)
 
 
 def _first(rows: list[dict[str, str]], **cells: str) -> dict[str, str]:
@@ -74,9 +74,9 @@ def _first(rows: list[dict[str, str]], **cells: str) -> dict[str, str]:
     )
 
 
-def is_matrix(each: Signature) -> bool:
+def is_matrix(signature: Signature) -> bool:
     """Return True for an op of the matrix unit."""
-    return bool(re.fullmatch(_KINDS["matrix"], each.type)) and category(each) == COMPUTE
+    return bool(re.fullmatch(_KINDS["matrix"], signature.type)) and category(signature) == COMPUTE
 
 
 def shapes(text: str) -> list[list[int]]:
@@ -92,27 +92,27 @@ def size_of(name: str) -> float:
     return int(bits.group(1)) / 8 if bits else _BYTES.get(plain, 0)
 
 
-def moved(each: Signature) -> float:
+def moved(signature: Signature) -> float:
     """Return the bytes that an op reads and writes at least; 0 if its shapes are not known."""
-    tensors = [*zip(shapes(each.shapes), each.types.split(";"))]
-    tensors += zip(shapes(each.out_shapes), each.out_types.split(";"))
+    tensors = [*zip(shapes(signature.shapes), signature.types.split(";"))]
+    tensors += zip(shapes(signature.out_shapes), signature.out_types.split(";"))
     return sum(product(shape) * size_of(name) for shape, name in tensors if shape)
 
 
-def matrix_flops(each: Signature) -> float:
+def matrix_flops(signature: Signature) -> float:
     """Return the operations of a product or convolution; 0 for another op, and if its shapes are not known."""
-    first, second, made = [*shapes(each.shapes), []][:2] + shapes(each.out_shapes)[:1]
-    if not is_matrix(each) or not (first and second and made):
+    first, second, result = [*shapes(signature.shapes), []][:2] + shapes(signature.out_shapes)[:1]
+    if not is_matrix(signature) or not (first and second and result):
         return 0.0
-    if "conv" in each.type.lower():
-        layout = each.out_formats.split(";")[0]
-        if "Backprop" in each.type or sorted(layout) != sorted("NHWCD"[: len(made)]):
+    if "conv" in signature.type.lower():
+        layout = signature.out_formats.split(";")[0]
+        if "Backprop" in signature.type or sorted(layout) != sorted("NHWCD"[: len(result)]):
             return 0.0
-        return 2.0 * product(made) // made[layout.index("C")] * product(second)
-    batch = product(made[:-2]) if len(made) > 2 and len(second) > 2 else 1
-    return 2.0 * product(made) * math.sqrt(product(first) * product(second) / (product(made) * batch))
+        return 2.0 * product(result) // result[layout.index("C")] * product(second)
+    batch = product(result[:-2]) if len(result) > 2 and len(second) > 2 else 1
+    return 2.0 * product(result) * math.sqrt(product(first) * product(second) / (product(result) * batch))
 
 
-def bound(each: Signature, device: Product) -> float:
+def bound(signature: Signature, device: Product) -> float:
     """Return the nanoseconds that a run of an op takes at least, by its operations and its bytes."""
-    return 1e9 * max(matrix_flops(each) / device.flops, moved(each) / device.bandwidth)
+    return 1e9 * max(matrix_flops(signature) / device.flops, moved(signature) / device.bandwidth)

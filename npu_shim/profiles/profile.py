@@ -37,74 +37,82 @@ def read(folder: str, graphs: Sequence[str] = (), product: Product | None = None
     Raises:
         ValueError: there is nothing to read.
     """
-    made = Profile(forms.find(folder), product)
-    read_from = [*made.files, *(each for graph in graphs for each in forms.find(graph) if each.kind in _LINES)]
+    profile = Profile(forms.find(folder), product)
+    read_from = [*profile.files, *(file for graph in graphs for file in forms.find(graph) if file.kind in _LINES)]
     for kind in forms.TABLES:
-        for runs in filter(None, made.runs.values()):
+        for runs in filter(None, profile.runs.values()):
             # The best export has the runs. Only task_time has copies between host and device, beside op_summary.
             runs.wanted = (kinds.TRANSFER,) if kind == "task_time" else ()
-        for file in (each for each in read_from if each.kind == kind):
-            with noted(made.problems, file.path, _PROBLEM.format(kind)):
-                _READERS[kind](file, made)
-    made.devices = [device for source in sorted(made.runs) if made.runs[source] for device in _devices(source, made)]
-    _leave_earlier_runs(made)
-    made.lines = _lines(folder, graphs, made)
-    if not (made.devices or made.rows["op_statistic"] or made.rows["communication_statistic"]):
+        for file in (file for file in read_from if file.kind == kind):
+            with noted(profile.problems, file.path, _PROBLEM.format(kind)):
+                _READERS[kind](file, profile)
+    profile.devices = [
+        device for source in sorted(profile.runs) if profile.runs[source] for device in _devices(source, profile)
+    ]
+    _leave_earlier_runs(profile)
+    profile.lines = _lines(folder, graphs, profile)
+    if not (profile.devices or profile.rows["op_statistic"] or profile.rows["communication_statistic"]):
         collected = any(name.startswith("PROF_") for _, folders, _ in os.walk(folder) for name in folders)
         fix = f"Run msprof --export=on --output={folder}" if collected else "Give the DIR of npu-shim run --profile DIR"
         none = f"has no op_summary*.csv, msprof*.db or msprof*.json. {fix}"
-        wrong = [f"has no table that can be read. {path}: {problem}" for path, problem in made.problems.items()]
+        wrong = [f"has no table that can be read. {path}: {problem}" for path, problem in profile.problems.items()]
         raise ValueError(f"{folder} {[*wrong, none][0]}")
-    return made
+    return profile
 
 
-def _devices(source: str, made: Profile) -> Iterator[Device]:
+def _devices(source: str, profile: Profile) -> Iterator[Device]:
     """Yield the devices of a source with their steps."""
-    runs = made.runs[source]
-    rows = [row for row in made.rows["step_trace"] if row["source"] == source]
-    windows = [row for row in made.rows["profiled_steps"] if row["source"] == os.path.dirname(source)]
-    numbers = sorted({each.device for each in runs.signatures}, key=lambda text: (len(text), text))
+    runs = profile.runs[source]
+    rows = [row for row in profile.rows["step_trace"] if row["source"] == source]
+    windows = [row for row in profile.rows["profiled_steps"] if row["source"] == os.path.dirname(source)]
+    numbers = sorted({signature.device for signature in runs.signatures}, key=lambda text: (len(text), text))
     traced = {number: steps.traced(row for row in rows if row["device"] in (number, "")) for number in numbers}
-    communicate = {each.device for each, busy in zip(runs.signatures, runs.category) if busy == kinds.COMMUNICATION}
+    communicate = {
+        signature.device for signature, busy in zip(runs.signatures, runs.category) if busy == kinds.COMMUNICATION
+    }
     runs.wanted = (kinds.COMMUNICATION,)
     for number in set(numbers) - communicate:
         cells = kinds.Signature(number, name="gradients", type="AllReduce", core="COMMUNICATION")
         runs.add_rows((cells, *span) for span in traced[number][1])
     joined = runs.joined()
-    of_device = np.array([each.device for each in runs.signatures])
+    of_device = np.array([signature.device for signature in runs.signatures])
     for number in numbers:
         own = (of_device == number)[joined[0]]
         if own.any():
             columns = joined if own.all() else [column[own] for column in joined]
-            found = traced[number][0] or steps.find(columns, runs)
-            yield Device(made, source, f"{source} {number}".strip() or "0", columns, steps.chosen(found, windows))
+            own_steps = traced[number][0] or steps.find(columns, runs)
+            yield Device(
+                profile, source, f"{source} {number}".strip() or "0", columns, steps.chosen(own_steps, windows)
+            )
 
 
-def _leave_earlier_runs(made: Profile) -> None:
+def _leave_earlier_runs(profile: Profile) -> None:
     """Leave out earlier runs of the same rank, and call devices by their ranks alone where these differ."""
-    ranks = {each: forms.rank(each.source, each.name.rpartition(" ")[2]) for each in made.devices}
-    for each, rank in list(ranks.items()):
-        if any(ranks[other] == rank and each.end.max() < other.start[0] for other in ranks):
-            made.problems[each.source] = "it is an earlier run and was left out. Give its folder alone to read it"
-            made.runs[each.source].links.clear()
-            del ranks[each]
+    ranks = {device: forms.rank(device.source, device.name.rpartition(" ")[2]) for device in profile.devices}
+    for device, rank in list(ranks.items()):
+        if any(ranks[other] == rank and device.end.max() < other.start[0] for other in ranks):
+            profile.problems[device.source] = "it is an earlier run and was left out. Give its folder alone to read it"
+            profile.runs[device.source].links.clear()
+            del ranks[device]
     if len(set(ranks.values())) == len(ranks):
-        for each, rank in ranks.items():
-            each.name = rank
-    made.devices = list(ranks)
+        for device, rank in ranks.items():
+            device.name = rank
+    profile.devices = list(ranks)
 
 
-def _lines(folder: str, graphs: Sequence[str], made: Profile) -> tuple[dict[str, str], dict[str, str]]:
+def _lines(folder: str, graphs: Sequence[str], profile: Profile) -> tuple[dict[str, str], dict[str, str]]:
     """Return the lines by the names of ops, and by their types where only these are known.
 
     Args:
         folder: of the profile.
         graphs: further folders: graph files, a profile of the CPU, the JSON of ``npu-shim assess``.
-        made: has the tables of both, and receives what is wrong with files.
+        profile: has the tables of both, and receives what is wrong with files.
     """
-    names = {row["name"]: row["line"] for row in made.rows["lines"]}
-    originals = {op.name: op.originals or [] for op in graph_files.find([folder, *graphs], made.problems)[0].values()}
-    originals.update((row["name"], re.split(r"\s*[,;]\s*", row["originals"])) for row in made.rows["fusion_op"])
+    names = {row["name"]: row["line"] for row in profile.rows["lines"]}
+    originals = {
+        op.name: op.originals or [] for op in graph_files.find([folder, *graphs], profile.problems)[0].values()
+    }
+    originals.update((row["name"], re.split(r"\s*[,;]\s*", row["originals"])) for row in profile.rows["fusion_op"])
     for name, members in originals.items():
         names.setdefault(name, next((names[member] for member in members if names.get(member)), ""))
     types: dict[str, str] = {}

@@ -78,11 +78,11 @@ def whole_run(folder: str) -> dict[str, OptionValue]:
 
 def _export(folder: str, job: str) -> None:
     """Let the vendor's tool write the CSV files of a profile, or print its command."""
-    found = sorted(glob.glob(os.path.join(folder, "**", "PROF_*"), recursive=True))
-    for path in found:
+    written = sorted(glob.glob(os.path.join(folder, "**", "PROF_*"), recursive=True))
+    for path in written:
         command = ["msprof", "--export=on", f"--output={path}"]
         if shutil.which(command[0]) is None or subprocess.call(command, stdout=sys.stderr):
             shown = " ".join(map(shlex.quote, command))
             report(f"msprof is not on the PATH, or has failed. On the host with CANN, run: {shown}")
     none = f"the NPU has written no profile to {folder}. Let the script train, and close its session"
-    report(f"Read the profile with: npu-shim profile {job}" if found else none)
+    report(f"Read the profile with: npu-shim profile {job}" if written else none)

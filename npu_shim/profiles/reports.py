@@ -60,8 +60,8 @@ def answers(result: JsonObject) -> list[str]:
         span = f"median {step['median_ms']:.3f}, {step['shortest_ms']:.3f} to {step['longest_ms']:.3f}"
         first = f"a step {takes}: {span}, {counted(step['number'], 'step')} by {step['source']}"
         first += f", without {counted(step['left_out'], 'step')} before them" if step["left_out"] else ""
-    found = result["findings"]
-    return [first, f"first bottleneck: {_cost(found[0])}" if found else "no bottleneck costs 3 % of it"]
+    findings = result["findings"]
+    return [first, f"first bottleneck: {_cost(findings[0])}" if findings else "no bottleneck costs 3 % of it"]
 
 
 def _cost(finding: JsonObject, colon: str = ",") -> str:
@@ -73,11 +73,11 @@ def sections(result: JsonObject) -> Iterator[Section]:
     for title, key, keys in _COMPARISON if "old" in result else _PAGE:
         if len(result[key]) > (key == "devices"):
             yield _section(_first(title, key, result), (), keys, result[key][: _MOST.get(key)])
-    for place, each in enumerate(result.get("findings", ()), 1):
-        faster = f"; a fix makes the step at most {each['gain']:.2f} times as fast" if each["gain"] else ""
-        title = f"{place}. {_cost(each, ':')} [{each['id']}]{faster}"
-        yield _section(title, [f"   {each['fix']} ({each['see']})"], _EVIDENCE, each["evidence"])
-    problems = [f"  {each['file']}: {each['problem']}." for each in result["problems"]]
+    for place, finding in enumerate(result.get("findings", ()), 1):
+        faster = f"; a fix makes the step at most {finding['gain']:.2f} times as fast" if finding["gain"] else ""
+        title = f"{place}. {_cost(finding, ':')} [{finding['id']}]{faster}"
+        yield _section(title, [f"   {finding['fix']} ({finding['see']})"], _EVIDENCE, finding["evidence"])
+    problems = [f"  {finding['file']}: {finding['problem']}." for finding in result["problems"]]
     if problems:
         yield Section(_first("files with problems", "problems", result), problems[: _MOST["problems"]])
 

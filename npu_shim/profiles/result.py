@@ -53,21 +53,21 @@ def to_result(profile: Profile, folder: str, by_gain: bool = False) -> JsonObjec
     """
     none: JsonObject = {"device": None, "step": None, **{name: [] for name in _LISTS}, "types": _totals(profile)}
     shown = _shown(profile, slowest(profile, folder), by_gain) if profile.devices else none
-    files, devices = Counter(each.kind for each in profile.files), [_device(each) for each in profile.devices]
+    files, devices = Counter(file.kind for file in profile.files), [_device(file) for file in profile.devices]
     product = profile.product.name if profile.product else None
     return page(profile, folder=folder, product=product, files=dict(files), devices=devices, **shown)
 
 
 def page(*profiles: Profile, **content: object) -> JsonObject:
     """Return a result with what all have."""
-    problems = [{"file": path, "problem": text} for each in profiles for path, text in each.problems.items()]
+    problems = [{"file": path, "problem": text} for profile in profiles for path, text in profile.problems.items()]
     return {**about("profile"), **content, "problems": problems}
 
 
 def _shown(profile: Profile, device: Device, by_gain: bool) -> JsonObject:
-    found, length = findings.search(profile, device), device.length / 1e6
+    device_findings, length = findings.search(profile, device), device.length / 1e6
     if by_gain:
-        found.sort(key=lambda each: (each.needed - each.ms, -each.ms, each.id))
+        device_findings.sort(key=lambda finding: (finding.needed - finding.ms, -finding.ms, finding.id))
     waits = {label(device, name): spent for name, spent in device.waits.items() if spent.any()}
     step = {"source": device.steps.source, "number": len(length), "left_out": device.steps.left_out}
     return {
@@ -77,7 +77,7 @@ def _shown(profile: Profile, device: Device, by_gain: bool) -> JsonObject:
         "phases": list(_phases(device, waits)),
         "ops": _ops(device, OP),
         "types": _ops(device, ("type",)),
-        "findings": [_finding(device, each) for each in found],
+        "findings": [_finding(device, finding) for finding in device_findings],
         "timeline": _timeline(device),
     }
 
@@ -88,11 +88,11 @@ def _phases(device: Device, waits: Mapping[str, np.ndarray]) -> Iterator[JsonObj
         yield {"phase": PHASES[place], **_share(device, device.phases[:, place]), "waits": of_phase}
 
 
-def _finding(device: Device, each: findings.Finding) -> JsonObject:
-    left = device.takes - (each.ms - each.needed)  # with a fix
-    texts = {key: kinds.KINDS[each.id][key] for key in ("title", "fix", "see")}
-    figures = {"ms": each.ms, "share": each.ms / device.takes, "gain": device.takes / left if left > 0 else None}
-    return {"id": each.id, **texts, **figures, "evidence": [row._asdict() for row in each.evidence]}
+def _finding(device: Device, finding: findings.Finding) -> JsonObject:
+    left = device.takes - (finding.ms - finding.needed)  # with a fix
+    texts = {key: kinds.KINDS[finding.id][key] for key in ("title", "fix", "see")}
+    figures = {"ms": finding.ms, "share": finding.ms / device.takes, "gain": device.takes / left if left > 0 else None}
+    return {"id": finding.id, **texts, **figures, "evidence": [row._asdict() for row in finding.evidence]}
 
 
 def _share(device: Device, nanoseconds: np.ndarray) -> JsonObject:
@@ -113,17 +113,17 @@ def label(device: Device, name: str) -> str:
 
 def _ops(device: Device, keys: Sequence[str]) -> list[JsonObject]:
     """Return the ops, or types of ops, those that cost most first."""
-    made = []
+    rows = []
     for places in device.groups(range(len(device.signatures)), device.ms, keys)[:_MOST]:
         most, ms = max(places, key=lambda place: device.ms[place]), float(device.ms[places].sum())
-        each = device.signatures[most]
-        names = {"name": each.name if "name" in keys else "", "type": each.type, "line": device.line(most)}
-        names.update(unit=label(device, str(device.category[most])), shapes=each.shapes.strip('"'))
+        signature = device.signatures[most]
+        names = {"name": signature.name if "name" in keys else "", "type": signature.type, "line": device.line(most)}
+        names.update(unit=label(device, str(device.category[most])), shapes=signature.shapes.strip('"'))
         figures = {"calls": float(device.calls[places].sum()), "ms": ms, "share": ms / device.takes}
         ratios = {name: _mean(ratio[places], device.ms[places]) for name, ratio in zip(_RATIOS, device.ratios)}
         bound = device.bound(places) if device.profile.product else None
-        made.append({**names, **figures, **ratios, "bound_ms": bound})
-    return made
+        rows.append({**names, **figures, **ratios, "bound_ms": bound})
+    return rows
 
 
 def _mean(ratio: np.ndarray, weight: np.ndarray) -> float | None:
@@ -171,17 +171,19 @@ def compare(old: Profile, new: Profile, folders: tuple[str, str]) -> JsonObject:
         ValueError: a profile has no runs of ops.
     """
     sides = [slowest(old, folders[0]), slowest(new, folders[1])]
-    types = sorted({each.type for side in sides for each in side.signatures})
+    types = sorted({signature.type for side in sides for signature in side.signatures})
     spent = zip(types, *(side.by_type(types) for side in sides))
-    rows = [_row(name, *of_sides) for name, *of_sides in spent if any(each.any() for each in of_sides)]
+    rows = [
+        _row(name, *of_sides) for name, *of_sides in spent if any(spent_of_side.any() for spent_of_side in of_sides)
+    ]
     rows.sort(key=lambda row: (-abs(row["new_ms"] - row["old_ms"]), row["what"]))
     idle = [(label(sides[1], name), [side.waits[name].sum(axis=1) for side in sides]) for name in WAITS]
-    waits = [_row(name, *both) for name, both in idle if any(each.any() for each in both)]
+    waits = [_row(name, *both) for name, both in idle if any(idle_of_side.any() for idle_of_side in both)]
     phases = [_row(name, *[side.phases[:, place] for side in sides]) for place, name in enumerate(PHASES)]
     before, after = (side.length for side in sides)
     step = {**_row("step", before, after), "old_steps": len(before), "new_steps": len(after)}
-    made = {"step": step, "waits": waits, "phases": phases, "types": rows[:_MOST_TYPES]}
-    return page(old, new, old=folders[0], new=folders[1], **made)
+    content = {"step": step, "waits": waits, "phases": phases, "types": rows[:_MOST_TYPES]}
+    return page(old, new, old=folders[0], new=folders[1], **content)
 
 
 def significance(old: np.ndarray, new: np.ndarray) -> float | None:

@@ -52,11 +52,13 @@ class Runs:
         """
         key = (self.wanted, device, text)
         if key not in self._numbers:
-            made = kinds.Signature(*map(str.strip, text.split(BETWEEN, len(kinds.Signature._fields) - 1)))
-            busy = kinds.category(made)
+            signature = kinds.Signature(*map(str.strip, text.split(BETWEEN, len(kinds.Signature._fields) - 1)))
+            busy = kinds.category(signature)
             self._numbers[key] = len(self.signatures) if busy in self.wanted else -1
             if busy in self.wanted:
-                self.signatures.append(made._replace(device=made.device or device, type=made.type or made.name))
+                self.signatures.append(
+                    signature._replace(device=signature.device or device, type=signature.type or signature.name)
+                )
                 self.category.append(busy)
         return self._numbers[key]
 
@@ -70,7 +72,7 @@ class Runs:
                 known.
         """
         kept = (code >= 0) & (start >= 0) & (took >= 0) & (took < END - start)
-        code, start, took, *ratios = (each[kept] for each in (code, start, took, *ratios))
+        code, start, took, *ratios = (column[kept] for column in (code, start, took, *ratios))
         self._parts.append((code, start, start + took))
         more = len(self.signatures) - self._weighted.shape[2]
         self._weighted = np.pad(self._weighted, ((0, 0), (0, 0), (0, more)), "constant")

@@ -44,7 +44,7 @@ def traced(rows: Iterable[JsonObject]) -> tuple[Steps | None, list[tuple[int, in
     there is no other.
     """
     kept = sorted((row for row in rows if row["end"][0] > 0), key=lambda row: row["end"][0])
-    found: dict[str, list[list[int]]] = {}
+    by_model: dict[str, list[list[int]]] = {}
     messages: list[tuple[int, int]] = []
     before = 0
     for number, row in enumerate(kept):
@@ -55,14 +55,14 @@ def traced(rows: Iterable[JsonObject]) -> tuple[Steps | None, list[tuple[int, in
             continue
         forward = min(max(forward, start), end) if forward else start
         backward = min(max(backward, forward), end) if backward else end
-        found.setdefault(row.get("model", ""), []).append([start, forward, backward, end])
+        by_model.setdefault(row.get("model", ""), []).append([start, forward, backward, end])
         for begin, length in zip(row["reduce_start"], row["reduce_duration"]):
             # CANN 8 and 9 subtract the end of a step's first message from its start, unsigned
             length = (1 << 64) - length if length > END else length
             messages += [(begin, length)] if 0 < begin < END and 0 < length < END else []
-    if not found:
+    if not by_model:
         return None, []
-    longest = max(found.values(), key=lambda steps: sum(step[3] - step[0] for step in steps))
+    longest = max(by_model.values(), key=lambda steps: sum(step[3] - step[0] for step in steps))
     return Steps(np.array(longest, np.int64), TRACED), sorted(messages)
 
 
@@ -92,14 +92,14 @@ def find(columns: Sequence[np.ndarray], runs: Runs) -> Steps:
 
 def _by_number(code: np.ndarray, signatures: Sequence[Signature]) -> np.ndarray | None:
     """Return the step of each run by the number in its row; None if a run has none."""
-    known, number = np.unique([each.step for each in signatures], return_inverse=True)
+    known, number = np.unique([signature.step for signature in signatures], return_inverse=True)
     used, step = np.unique(number[code], return_inverse=True)
     return step if (known[used] != "").all() else None
 
 
 def _by_name(code: np.ndarray, signatures: Sequence[Signature]) -> np.ndarray | None:
     """Return the step of each run by the ops that run once in each, -1 before the first; None without such ops."""
-    names = np.unique([each.name for each in signatures], return_inverse=True)[1][code]
+    names = np.unique([signature.name for signature in signatures], return_inverse=True)[1][code]
     counts = np.bincount(names)
     number = int(np.bincount(counts[counts >= _LEAST], minlength=1).argmax())
     if number < _LEAST or 2 * np.count_nonzero(counts == number) < np.count_nonzero(counts):

@@ -30,7 +30,7 @@ _TIMES = ("start", "duration")
 _RATIOS = ("matrix", "vector", "memory", "memory of vectors")
 
 
-def _rows(file: ProfileFile, made: Profile, make: Callable[[list[str]], _Made], after: int = 0) -> Iterator[_Made]:
+def _rows(file: ProfileFile, profile: Profile, make: Callable[[list[str]], _Made], after: int = 0) -> Iterator[_Made]:
     """Yield what is made of the rows after some. A row of which nothing can be made is named and skipped."""
     row: list[str] | None = []
     skipped = 0
@@ -44,34 +44,36 @@ def _rows(file: ProfileFile, made: Profile, make: Callable[[list[str]], _Made], 
                     yield make(row)
             except (ValueError, IndexError, csv.Error, ArithmeticError):
                 skipped += 1
-                made.problems[file.path] = f"{skipped} rows are broken and skipped, the last at line {reader.line_num}"
+                profile.problems[file.path] = (
+                    f"{skipped} rows are broken and skipped, the last at line {reader.line_num}"
+                )
 
 
-def read_rows(file: ProfileFile, made: Profile) -> None:
+def read_rows(file: ProfileFile, profile: Profile) -> None:
     """Read the rows of a table, column -> text. A column of times has a list: nanoseconds for each head of its name.
 
     Each row has the file's "source", and its "device" if it has none.
     """
-    heads = next(_rows(file, made, list), [])
-    found = forms.places(heads, file.kind)
+    heads = next(_rows(file, profile, list), [])
+    columns = forms.places(heads, file.kind)
 
     def make(row: list[str]) -> JsonObject:
-        cells: JsonObject = {name: row[of[0]].strip() for name, of in found.items()}
+        cells: JsonObject = {name: row[of[0]].strip() for name, of in columns.items()}
         for name in forms.TABLES[file.kind].get("times", ()):
-            cells[name] = [forms.time(heads[n], row[n]) for n in found.get(name, ()) if n < len(row)]
+            cells[name] = [forms.time(heads[n], row[n]) for n in columns.get(name, ()) if n < len(row)]
         return {"source": file.source, "device": file.device, **cells}
 
-    made.rows[file.kind].extend(_rows(file, made, make, 1))
+    profile.rows[file.kind].extend(_rows(file, profile, make, 1))
 
 
-def read_runs(file: ProfileFile, made: Profile) -> None:
+def read_runs(file: ProfileFile, profile: Profile) -> None:
     """Read the runs of ops in a table."""
-    rows = _rows(file, made, list)
+    rows = _rows(file, profile, list)
     heads, first = next(rows, []), next(rows, [])
-    found = {column: places[0] for column, places in forms.places(heads, file.kind).items()}
-    start, duration = found["start"], found["duration"]
+    columns = {column: places[0] for column, places in forms.places(heads, file.kind).items()}
+    start, duration = columns["start"], columns["duration"]
     digits = [forms.digits(heads[place], (first + heads)[place]) for place in (start, duration)]
-    texts, ratios = ([found.get(column, -1) for column in names] for names in (Signature._fields, _RATIOS))
+    texts, ratios = ([columns.get(column, -1) for column in names] for names in (Signature._fields, _RATIOS))
     cells = operator.itemgetter(*texts)
 
     def make(row: list[str]) -> tuple[Value, ...]:
@@ -79,22 +81,26 @@ def read_runs(file: ProfileFile, made: Profile) -> None:
         times = forms.shifted(row[start], digits[0]), forms.shifted(row[duration], digits[1])
         return (cells(row), *times, *[forms.number(row[place], np.nan) for place in ratios])
 
-    done = _in_columns(file, made, found, len(heads), digits)
+    done = _in_columns(file, profile, columns, len(heads), digits)
     if done is not None:
-        made.runs[file.source].add_rows(_rows(file, made, make, 1 + done), file.device)
+        profile.runs[file.source].add_rows(_rows(file, profile, make, 1 + done), file.device)
 
 
-def _in_columns(file: ProfileFile, made: Profile, found: dict[str, int], width: int, digits: list[int]) -> int | None:
+def _in_columns(
+    file: ProfileFile, profile: Profile, place_of: dict[str, int], width: int, digits: list[int]
+) -> int | None:
     """Add runs that pyarrow reads. Return None at the end of the file, else the number of rows that are read."""
-    done, runs = 0, made.runs[file.source]
+    done, runs = 0, profile.runs[file.source]
     try:
         import pyarrow
         from pyarrow import compute, csv as arrow
     except (ImportError, AttributeError) as error:
         if not isinstance(error, ModuleNotFoundError):
-            made.problems["pyarrow"] = f"cannot be imported: {error}. Python's csv reads tables, about 4 times slower"
+            profile.problems["pyarrow"] = (
+                f"cannot be imported: {error}. Python's csv reads tables, about 4 times slower"
+            )
         return done
-    columns = {place: column for column, place in found.items()}
+    columns = {place: column for column, place in place_of.items()}
     names = [columns.get(place, str(place)) for place in range(width)]  # heads may repeat
     types = {**dict.fromkeys(Signature._fields, pyarrow.string()), **dict.fromkeys(_RATIOS, pyarrow.float32())}
     types.update((name, pyarrow.decimal128(20 + places, places)) for name, places in zip(_TIMES, digits))
@@ -107,7 +113,7 @@ def _in_columns(file: ProfileFile, made: Profile, found: dict[str, int], width: 
             joined = compute.binary_join_element_wise(*texts, BETWEEN, null_handling="replace").dictionary_encode()
             code = np.array([runs.number(text, file.device) for text in joined.dictionary.to_pylist()], np.int32)
             times = [compute.multiply(cells[name], Decimal(10**places)) for name, places in zip(_TIMES, digits)]
-            start, took = (each.cast(pyarrow.int64()).to_numpy() for each in times)
+            start, took = (time.cast(pyarrow.int64()).to_numpy() for time in times)
             ratios = [cells[column].to_numpy(False) for column in _RATIOS]
             runs.add(code[joined.indices.to_numpy()], start, took, ratios)
             done += len(batch)

@@ -386,6 +386,7 @@ VAGUE = {"found", "made", "each"}
 NAMED_ROOMS = (
     *("config", "data", "distributed", "estimator", "horovod", "npu_device", "ops", "optimizer", "options", "training"),
     *("cli", "_tensorflow", "launching", "import_hook", "_host", "alias", "npu_init", "_vendor_paths", "backports"),
+    *("dumps", "profiles", "exporting"),
 )
 
 

@@ -98,38 +98,38 @@ class Ladder:
     def walk(self, stages: Sequence[Stage]) -> JsonObject:
         """Return what docs/diagnose.schema.json describes, which is written after each stage."""
         path = os.path.join(self.given.folder, RESULT)
-        made = _read(path)
-        if made.get("key") != self.given.key:
-            made = self._begin(stages, bool(made))
-            _write(path, made)
-        before = {row["name"] for row in made["stages"]}
-        for row in made["stages"]:
+        diagnosis = _read(path)
+        if diagnosis.get("key") != self.given.key:
+            diagnosis = self._begin(stages, bool(diagnosis))
+            _write(path, diagnosis)
+        before = {row["name"] for row in diagnosis["stages"]}
+        for row in diagnosis["stages"]:
             self.facts.update(row["facts"])
             self.given.report(f"{row['name']}: done before. {row['found']}")
         for number, stage in enumerate(stages):
-            if made["verdict"]:
+            if diagnosis["verdict"]:
                 break
             if stage.name not in before:
-                self._act(stage, stages[number:], made)
-                _write(path, made)
-        made["verdict"] = made["verdict"] or NONE
-        _write(path, made)
-        return made
+                self._act(stage, stages[number:], diagnosis)
+                _write(path, diagnosis)
+        diagnosis["verdict"] = diagnosis["verdict"] or NONE
+        _write(path, diagnosis)
+        return diagnosis
 
-    def _act(self, stage: Stage, left: Sequence[Stage], made: JsonObject) -> None:
+    def _act(self, stage: Stage, left: Sequence[Stage], diagnosis: JsonObject) -> None:
         self.stage = stage.name
         one = self.facts.get("seconds")
-        most = sum(each.runs for each in left)
+        most = sum(later.runs for later in left)
         about = f"; {most} runs of {one:.0f} s are left at most, {one * most / 60:.0f} min" if one else ""
         self.given.report(f"{stage.name}: {stage.title}{about}")
         shutil.rmtree(self.path(), ignore_errors=True)  # of a run that was interrupted
         begin = time.monotonic()
-        found = stage.act(self)
-        self.facts.update(found.facts)
-        self.given.report(f"{stage.name}: {found.text}")
-        made["verdict"], made["cause"] = found.verdict, found.cause
-        row = {"name": stage.name, "title": stage.title, "found": found.text, "facts": found.facts}
-        made["stages"].append({**row, "seconds": round(time.monotonic() - begin, 1), "folder": self.path()})
+        finding = stage.act(self)
+        self.facts.update(finding.facts)
+        self.given.report(f"{stage.name}: {finding.text}")
+        diagnosis["verdict"], diagnosis["cause"] = finding.verdict, finding.cause
+        row = {"name": stage.name, "title": stage.title, "found": finding.text, "facts": finding.facts}
+        diagnosis["stages"].append({**row, "seconds": round(time.monotonic() - begin, 1), "folder": self.path()})
 
     def _begin(self, stages: Sequence[Stage], changed: bool) -> JsonObject:
         """Remove what another script, recording or other arguments left, and return a result without stages."""
@@ -148,7 +148,7 @@ class Ladder:
             "verdict": "",
             "cause": None,
             "stages": [],
-            "findings": [dict(zip(("code", "place", "message"), each)) for each in given.findings],
+            "findings": [dict(zip(("code", "place", "message"), finding)) for finding in given.findings],
         }
 
     def path(self, *names: str) -> str:
@@ -168,9 +168,9 @@ class Ladder:
         """
         run = self._run(name, given, on_host, alone)
         settings = Settings(self.given.tolerance(run.on_host))
-        found = recorded.against(self.given.reference, run, settings, self._progress, not run.on_host)
-        write_all(found, run.folder, WRITERS)
-        return found
+        verified = recorded.against(self.given.reference, run, settings, self._progress, not run.on_host)
+        write_all(verified, run.folder, WRITERS)
+        return verified
 
     def start(
         self, name: str, given: Dumping | None = None, on_host: bool = False, steps: int | None = None
@@ -197,13 +197,13 @@ class Ladder:
 def _read(path: str) -> JsonObject:
     try:
         with open(path, encoding="utf-8") as stream:
-            found = json.load(stream)
+            content = json.load(stream)
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def _write(path: str, made: JsonObject) -> None:
+def _write(path: str, diagnosis: JsonObject) -> None:
     with open(path + ".new", "w", encoding="utf-8") as stream:
-        stream.write(to_json(made))
+        stream.write(to_json(diagnosis))
     os.replace(path + ".new", path)  # so that an interruption leaves one of the two

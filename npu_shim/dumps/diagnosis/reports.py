@@ -41,7 +41,7 @@ def _lines(result: JsonObject) -> Iterator[str]:
         yield f"  {row['folder']}"
     if result["findings"] and not cause:
         yield "findings of the migration tool in the script:"
-        yield from (f"  {each['place']}: {each['code']} {each['message']}" for each in result["findings"])
+        yield from (f"  {finding['place']}: {finding['code']} {finding['message']}" for finding in result["findings"])
 
 
 def _body(result: JsonObject) -> Iterator[str]:
@@ -54,7 +54,7 @@ def _body(result: JsonObject) -> Iterator[str]:
     columns = {"stage": "name", "looks at": "title", "seconds": "seconds", "found": "found", "folder": "folder"}
     rows = [[str(row[name]) for name in columns.values()] for row in result["stages"]]
     yield section("Stages", list(columns), rows, (2,))
-    findings = [[each[name] for name in ("code", "place", "message")] for each in result["findings"]]
+    findings = [[finding[name] for name in ("code", "place", "message")] for finding in result["findings"]]
     yield section("Findings of the migration tool", ("code", "place", "finding"), findings)
 
 

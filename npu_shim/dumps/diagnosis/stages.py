@@ -55,35 +55,35 @@ _OF_LOOKS = {  # the word that a cause of a departure begins with -> fix
 def _card(ladder: Ladder) -> Found:
     ours = read(ladder.given.reference.folder)
     draws = ours.of_kind(DRAW)
-    found, folder, is_alone = ladder.compare("run"), ladder.path("run"), False
-    if found.verdict == result.DIFFER and ladder.given.run.ranks:
+    verified, folder, is_alone = ladder.compare("run"), ladder.path("run"), False
+    if verified.verdict == result.DIFFER and ladder.given.run.ranks:
         is_alone, folder = True, ladder.path("one_rank")
         alone = ladder.compare("one_rank", alone=True)
         if alone.verdict == result.AGREE:
             title = "sharding: one rank agrees with the recording, several do not"
             fix = "Give each rank its own rows, and average gradients and metrics over the ranks."
-            return _because(ladder, title, found.problems, fix, _RANKS)
-        found = alone
-    first = found.first_departure
-    about = found.problems or ["no problem"]
+            return _because(ladder, title, verified.problems, fix, _RANKS)
+        verified = alone
+    first = verified.first_departure
+    about = verified.problems or ["no problem"]
     facts = {"folder": folder, "alone": is_alone, "options": _options(folder), "step": first.step if first else 0}
-    facts.update(name=first.name if first else "", seconds=found.migrated.seconds or 0.0)
-    if found.verdict == result.AGREE:
+    facts.update(name=first.name if first else "", seconds=verified.migrated.seconds or 0.0)
+    if verified.verdict == result.AGREE:
         how = ". Its random numbers are those of the recording: another graph than that of the script" if draws else ""
         return Found("the card agrees with the recording" + how, AGREES, None, facts)
-    if found.verdict == result.NOT_RUN:
+    if verified.verdict == result.NOT_RUN:
         return Found(about[0], NOT_RUN, None, facts)
-    if found.verdict == result.NOT_REPRODUCIBLE:
+    if verified.verdict == result.NOT_REPRODUCIBLE:
         return _because(ladder, "the original departs from itself", about, about[-1])
     if first and first.kind in (INPUT, FEED):
         return _because(ladder, "data order: the card gets other data", about, _OF_SCRIPT[INPUT][1], _DATA)
     theirs = read(folder)
-    drawn = {value.digest.tobytes() for each in theirs.of_kind(DRAW) for value in each.values}
+    drawn = {value.digest.tobytes() for draw in theirs.of_kind(DRAW) for value in draw.values}
     missing = []
-    for each in draws:
-        if not drawn.issuperset(value.digest.tobytes() for value in each.values if value.step <= theirs.steps):
-            line = ours.lines.get((DRAW, each.name), "an unknown line")
-            missing.append(f"{each.name} at {line} does not get the numbers of the recording")
+    for draw in draws:
+        if not drawn.issuperset(value.digest.tobytes() for value in draw.values if value.step <= theirs.steps):
+            line = ours.lines.get((DRAW, draw.name), "an unknown line")
+            missing.append(f"{draw.name} at {line} does not get the numbers of the recording")
     if missing:
         fix = (
             "Record again without dropout and other random ops, and give the same arguments here, as in -- --dropout=0."
@@ -93,11 +93,11 @@ def _card(ladder: Ladder) -> Found:
 
 
 def _script(ladder: Ladder) -> Found:
-    found = ladder.compare("cpu", on_host=True)
-    about, first = found.problems, found.first_departure
-    if found.verdict == result.AGREE:
+    verified = ladder.compare("cpu", on_host=True)
+    about, first = verified.problems, verified.first_departure
+    if verified.verdict == result.AGREE:
         return Found("the CPU agrees with the recording: the script is right, the card differs")
-    if found.verdict != result.DIFFER:
+    if verified.verdict != result.DIFFER:
         return Found(f"the script is not ruled out. {about[0]}")
     title, fix = _OF_SCRIPT.get(first.kind if first else "", ("the script", _ON_CPU))
     return _because(ladder, f"{title}: the CPU departs from the recording, too", about, fix, _DATA + _PRECISION)
@@ -110,8 +110,8 @@ def _precision(ladder: Ladder) -> Found:
         return Found(f"precision_mode is {mode}, which keeps float32 where operators have it")
     if ladder.given.reference.manifest.half:
         return Found(f"precision_mode is {mode}, and the recording has the band of half precision")
-    found = ladder.compare("float32", Dumping(precision=_DEFAULT_MODE))
-    if found.verdict != result.AGREE:
+    verified = ladder.compare("float32", Dumping(precision=_DEFAULT_MODE))
+    if verified.verdict != result.AGREE:
         return Found(f"with precision_mode={_DEFAULT_MODE} it differs as with {mode}")
     scale = "npu-shim verify --half on the CPU names the op; keep it in float32 with modify_mixlist."
     if not ladder.given.has_loss_scale:
@@ -126,14 +126,14 @@ def _overflow(ladder: Ladder) -> Found:
     problem = ladder.start("run", Dumping(folder, overflow=True))
     if not os.path.isdir(folder):
         return Found(f"no dumps. {problem}")
-    found = overflow.run(folder, [], None if ladder.given.has_loss_scale else 1.0)
-    write_all(found, ladder.path(), overflows.WRITERS)
-    bad = [each for each in found["overflows"] if each["verdict"] == overflow.NOT_NORMAL]
+    report = overflow.run(folder, [], None if ladder.given.has_loss_scale else 1.0)
+    write_all(report, ladder.path(), overflows.WRITERS)
+    bad = [entry for entry in report["overflows"] if entry["verdict"] == overflow.NOT_NORMAL]
     if not bad:
         return Found(
-            f"{len(found['overflows'])} overflows, none that is not normal" + (f". {problem}" if problem else "")
+            f"{len(report['overflows'])} overflows, none that is not normal" + (f". {problem}" if problem else "")
         )
-    lines = [line for line in overflows.to_text(found).splitlines() if line.startswith(" ")]
+    lines = [line for line in overflows.to_text(report).splitlines() if line.startswith(" ")]
     title = f"overflow in {bad[0]['operator'] or 'an operator'} ({bad[0]['type'] or 'not dumped'})"
     fix = bad[0]["reason"].partition(": ")[2] or "keep the operator in float32"
     return _because(ladder, title, lines[:6], fix[:1].upper() + fix[1:] + ".", _PRECISION)
@@ -144,8 +144,8 @@ def _fusion(ladder: Ladder) -> Found:
         return Found("without fusion it differs, too")
     if ladder.compare("on").verdict == result.AGREE:
         return Found("without fusion it agrees, but so does a second run with it: the difference is random")
-    found = _departures(ladder)
-    about = ["without fusion the card agrees, with it twice not", *_named(found)]
+    compared = _departures(ladder)
+    about = ["without fusion the card agrees, with it twice not", *_named(compared)]
     fix = (
         "Switch this fusion off in the file of fusion_switch_file; --fusion off switches all off. Report the operator."
     )
@@ -156,9 +156,13 @@ def _repeat(ladder: Ladder) -> Found:
     problem = ladder.start("again")
     if problem:
         return Found(f"no second run. {problem}")
-    found = compare(read(ladder.facts["folder"]), read(ladder.path("again")), ladder.given.tolerance(False))
-    several = [each for each in found.departures if each.kind != PRINT or each.name == ladder.facts["name"]]
-    first = min(several, key=lambda each: each.step, default=None)
+    repeated = compare(read(ladder.facts["folder"]), read(ladder.path("again")), ladder.given.tolerance(False))
+    several = [
+        departure
+        for departure in repeated.departures
+        if departure.kind != PRINT or departure.name == ladder.facts["name"]
+    ]
+    first = min(several, key=lambda departure: departure.step, default=None)
     if first is None or first.step > ladder.facts["step"]:
         return Found("a second run computes the same" + (f" until step {first.step}" if first else ""))
     folders = [ladder.path(name) for name in ("first", "second")]
@@ -170,12 +174,12 @@ def _repeat(ladder: Ladder) -> Found:
 
 
 def _operators(ladder: Ladder) -> Found:
-    found = _departures(ladder)
-    first = found and found["first_departure"]
+    compared = _departures(ladder)
+    first = compared and compared["first_departure"]
     if not first:
-        return Found(_named(found)[0])
+        return Found(_named(compared)[0])
     fix = next((fix for word, fix in _OF_LOOKS.items() if first["cause"].startswith(word)), _OF_LOOKS["spread"])
-    return _because(ladder, f"operator {first['operator']} ({first['type']})", _named(found), fix)
+    return _because(ladder, f"operator {first['operator']} ({first['type']})", _named(compared), fix)
 
 
 def _departures(ladder: Ladder) -> JsonObject | None:
@@ -195,21 +199,21 @@ def _dump(ladder: Ladder, name: str, folder: str, on_host: bool = False) -> str 
 
 def _compared(ladder: Ladder, card: str, other: str, tolerance: float = 1.0) -> JsonObject | None:
     try:
-        made = comparison.run(card, other, tolerance=tolerance)
+        compared = comparison.run(card, other, tolerance=tolerance)
     except (ValueError, OSError) as error:
         ladder.given.report(f"{ladder.stage}: {error}")
         return None
-    write_all(made, ladder.path(), WRITERS)
-    return made
+    write_all(compared, ladder.path(), WRITERS)
+    return compared
 
 
-def _named(found: JsonObject | None) -> list[str]:
+def _named(compared: JsonObject | None) -> list[str]:
     """Return the sentences about the first operator that departs."""
-    if found is None:
+    if compared is None:
         return ["no dumps that can be compared"]
-    if not found["first_departure"]:
+    if not compared["first_departure"]:
         return ["no operator departs beyond its limits: differences of rounding add up. Compare with verify --half"]
-    return [line.strip() for line in answers(found)]
+    return [line.strip() for line in answers(compared)]
 
 
 def _because(ladder: Ladder, title: str, evidence: Iterable[str], fix: str, codes: Sequence[str] = ()) -> Found:
@@ -220,8 +224,8 @@ def _because(ladder: Ladder, title: str, evidence: Iterable[str], fix: str, code
 
 def _options(folder: str) -> JsonObject:
     """Return the NPU options that the run got; none of ranks and of a process that never started."""
-    found: JsonObject = read(folder).notes.get("npu_options", {}) if os.path.isfile(f"{folder}/{FILE}") else {}
-    return found
+    options: JsonObject = read(folder).notes.get("npu_options", {}) if os.path.isfile(f"{folder}/{FILE}") else {}
+    return options
 
 
 STAGES = (

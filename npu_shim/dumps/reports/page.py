@@ -36,9 +36,9 @@ def _body(result: JsonObject) -> Iterator[str]:
 
 def _drawn(path: list[JsonObject]) -> Iterator[str]:
     """Yield the path as boxes, from an input of the graph down to the departure."""
-    for place, each in enumerate(path):
-        distance = (each["figures"] or {}).get("relative_euclidean")
-        detail = [each["type"], each["state"], "" if distance is None else f"distance {distance:.1e}", each["line"]]
-        style = f"border:2px solid {_COLOURS[each['state']]};border-radius:4px;padding:4px 12px;max-width:40rem"
-        text = f"{clean(each['operator'])}<br><small>{clean(', '.join(filter(None, detail)))}</small>"
+    for place, row in enumerate(path):
+        distance = (row["figures"] or {}).get("relative_euclidean")
+        detail = [row["type"], row["state"], "" if distance is None else f"distance {distance:.1e}", row["line"]]
+        style = f"border:2px solid {_COLOURS[row['state']]};border-radius:4px;padding:4px 12px;max-width:40rem"
+        text = f"{clean(row['operator'])}<br><small>{clean(', '.join(filter(None, detail)))}</small>"
         yield ("<div>&darr;</div>" if place else "") + f'<div class="path" style="{style}">{text}</div>'

@@ -22,7 +22,7 @@ def to_csv(result: JsonObject) -> str:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, _HEADS, restval="NaN")
     writer.writerow({**dict(zip(_HEADS, _HEADS)), "Type": "DataType"})  # the second column of this name
-    rows = [(each["operator"], _row(each)) for each in result["tensors"]]
+    rows = [(tensor["operator"], _row(tensor)) for tensor in result["tensors"]]
     for group in result["unpaired"]:
         names = ("NPUDump", "GroundTruth") if group["side"] == "device" else ("GroundTruth", "NPUDump")
         for name in group["names"]:
@@ -36,16 +36,18 @@ def to_csv(result: JsonObject) -> str:
     return stream.getvalue()
 
 
-def _row(each: JsonObject) -> dict[str, str]:
-    figures = each["figures"] or {}
+def _row(tensor: JsonObject) -> dict[str, str]:
+    figures = tensor["figures"] or {}
     row = {head: f"{figures[name]:.6f}" for head, name in _FIGURES.items() if figures.get(name) is not None}
-    row.update(OpType=each["type"], NPUDump=each["operator"], DataType=each["device_type"])
-    row.update(GroundTruth=each["op"].rpartition(":")[0], TensorIndex=f"{each['operator']}:{each['slot']}")
-    row.update(Shape=str(each["shape"]).replace(" ", ""), CompareFailReason="" if figures else "; ".join(each["why"]))
-    row.update({"Type": each["reference_type"]} if each["reference_type"] else {})
+    row.update(OpType=tensor["type"], NPUDump=tensor["operator"], DataType=tensor["device_type"])
+    row.update(GroundTruth=tensor["op"].rpartition(":")[0], TensorIndex=f"{tensor['operator']}:{tensor['slot']}")
+    row.update(
+        Shape=str(tensor["shape"]).replace(" ", ""), CompareFailReason="" if figures else "; ".join(tensor["why"])
+    )
+    row.update({"Type": tensor["reference_type"]} if tensor["reference_type"] else {})
     if figures and None not in figures["deviations"]:
         row["StandardDeviation"] = "({:.3f};{:.3f}),({:.3f};{:.3f})".format(*figures["deviations"])
-    if figures and each["device_type"] == "float16":
+    if figures and tensor["device_type"] == "float16":
         row["OverFlow"] = "YES" if figures["not_finite"] > 0 or figures["largest"] >= LARGEST_HALF else "NO"
     return row
 

@@ -26,50 +26,53 @@ def answers(result: JsonObject) -> list[str]:
     """Return the sentences that the report begins with."""
     states, first = result["states"], result["first_departure"]
     compared = states.get("agrees", 0) + states.get("departs", 0)
-    found = ["all outputs agree" if result["verdict"] == "agrees" else "only inputs depart, no output does"]
+    lines = ["all outputs agree" if result["verdict"] == "agrees" else "only inputs depart, no output does"]
     if first:
         of_step = f"step {first['step']}: " if first["step"] >= 0 else ""
         line = f"{first['line']}, " if first["line"] else ""
         what = f"{first['operator']} ({first['type']}), {line}inputs {first['inputs']}"
-        found = [f"{of_step}first op that departs in the order of the graph: {what}"]
-        found += [f"  {first['slot']} for {first['op']}: {'; '.join(first['why'])}", f"  {first['cause']}"]
-        found += ["  path: " + " > ".join(f"{each['operator']} ({each['state']})" for each in first["path"])]
-    found.append(f"{compared} tensors compared, {states.get('departs', 0)} depart")
+        lines = [f"{of_step}first op that departs in the order of the graph: {what}"]
+        lines += [f"  {first['slot']} for {first['op']}: {'; '.join(first['why'])}", f"  {first['cause']}"]
+        lines += ["  path: " + " > ".join(f"{row['operator']} ({row['state']})" for row in first["path"])]
+    lines.append(f"{compared} tensors compared, {states.get('departs', 0)} depart")
     if states.get("not compared"):
-        found.append(f"{states['not compared']} tensors not compared: see their rows")
-    return found
+        lines.append(f"{states['not compared']} tensors not compared: see their rows")
+    return lines
 
 
 def sections(result: JsonObject, all_rows: bool = True) -> Iterator[Section]:
     """Yield the tables of the report, at last that of the tensors: without all_rows, those that do not agree."""
-    rows = [[*(str(each[name]) for name in _TYPES[:3]), *_figures(each, *_TYPES[3:])] for each in result["types"]]
+    rows = [
+        [*(str(of_type[name]) for name in _TYPES[:3]), *_figures(of_type, *_TYPES[3:])] for of_type in result["types"]
+    ]
     yield Section("by type", (), _TYPES, rows, (1, 2, 3, 4))
     unpaired = result["unpaired"]
     if unpaired:
         most = None if all_rows else _MOST_NAMES
         rows = [
-            [each["side"], each["cause"], str(each["number"]), ", ".join(each["names"][:most])] for each in unpaired
+            [group["side"], group["cause"], str(group["number"]), ", ".join(group["names"][:most])]
+            for group in unpaired
         ]
         yield Section("without a pair", (), ("side", "cause", "number", "names"), rows, (2,))
     yield from problems(result)
     title = "all tensors" if all_rows else "tensors that do not agree"
-    rows = [_row(each) for each in result["tensors"] if all_rows or each["state"] != "agrees"]
+    rows = [_row(tensor) for tensor in result["tensors"] if all_rows or tensor["state"] != "agrees"]
     if rows:
         yield Section(title, (), _TENSORS, rows, (6, 7))
 
 
 def problems(result: JsonObject) -> Iterator[Section]:
     """Yield the table of the files that were not read, if there are any."""
-    rows = [[each["file"], each["problem"]] for each in result["problems"]]
+    rows = [[problem["file"], problem["problem"]] for problem in result["problems"]]
     if rows:
         yield Section("files that were not read", (), ("file", "problem"), rows)
 
 
-def _row(each: JsonObject) -> list[str]:
-    types = f"{each['device_type']}, {each['reference_type']}"
-    cells = (each[name] for name in ("state", "operator", "type", "slot", "op"))
-    figures = _figures(each["figures"] or {}, "relative_euclidean", "cosine")
-    return [*cells, types, *figures, each["cause"] or "; ".join(each["why"]), each["line"]]
+def _row(tensor: JsonObject) -> list[str]:
+    types = f"{tensor['device_type']}, {tensor['reference_type']}"
+    cells = (tensor[name] for name in ("state", "operator", "type", "slot", "op"))
+    figures = _figures(tensor["figures"] or {}, "relative_euclidean", "cosine")
+    return [*cells, types, *figures, tensor["cause"] or "; ".join(tensor["why"]), tensor["line"]]
 
 
 def _figures(values: JsonObject, distance: str, cosine: str) -> list[str]:

@@ -44,7 +44,7 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
 def command(model: Model, options: Namespace) -> list[str]:
     """Return the words of the command, quoted for a shell."""
     sizes = [",".join(str(-1 if size is None else size) for size in port.shape or []) for port in model.inputs]
-    shapes = [f"{split(port.tensor)[0]}:{each}" for port, each in zip(model.inputs, sizes)]
+    shapes = [f"{split(port.tensor)[0]}:{shape}" for port, shape in zip(model.inputs, sizes)]
     arguments = {
         "model": options.name + ".pb",
         "framework": "3",
@@ -66,23 +66,23 @@ def command(model: Model, options: Namespace) -> list[str]:
 
 def _unknown_shapes(model: Model) -> list[str]:
     """Return a line for each type of op with an unknown shape, since the NPU compiles it again for each new one."""
-    found: dict[str, str] = {}
+    lines: dict[str, str] = {}
     for op in tf_capture.import_alone(model.graph).get_operations():
         for tensor in op.outputs:
             is_used = tensor.consumers() or tensor.name in {port.tensor for port in model.outputs}
             if is_used and not tensor.shape.is_fully_defined():
-                found.setdefault(op.type, f"dynamic shape: {tensor.name} ({op.type}) {tensor.shape}")
-    return list(found.values())
+                lines.setdefault(op.type, f"dynamic shape: {tensor.name} ({op.type}) {tensor.shape}")
+    return list(lines.values())
 
 
 def _layout(model: Model, aipp: bool) -> str:
     """Return the layout of the inputs: that of the ops for images, ND for other inputs."""
     ranks = {len(port.shape or []) for port in model.inputs}
-    found = {attribute(node, "data_format", b"NHWC").decode() for node in model.graph.node if node.op in _LAYOUTS}
+    layouts = {attribute(node, "data_format", b"NHWC").decode() for node in model.graph.node if node.op in _LAYOUTS}
     if ranks == {5}:
-        return "NCDHW" if "NCDHW" in found else "NDHWC"
-    if ranks == {4} and len(found) == 1 or aipp:
-        return "NCHW" if "NCHW" in found else "NHWC"
+        return "NCDHW" if "NCDHW" in layouts else "NDHWC"
+    if ranks == {4} and len(layouts) == 1 or aipp:
+        return "NCHW" if "NCHW" in layouts else "NHWC"
     return "ND"
 
 
@@ -96,12 +96,12 @@ def _image(model: Model) -> dict[str, object]:
 
 def _unlisted(model: Model, lists: Lists) -> list[str]:
     """Return lines for the types of ops that the list of the device lacks."""
-    found: dict[str, list[str]] = {}
+    nodes_of: dict[str, list[str]] = {}
     for node in model.graph.node:
         if node.op not in _GIVEN and lists.status(node.op) in (operators.HOST, operators.INPUT):
-            found.setdefault(node.op, []).append(node.name)
-    made = []
-    for op, names in found.items():
+            nodes_of.setdefault(node.op, []).append(node.name)
+    lines = []
+    for op, names in nodes_of.items():
         line = next(iter(model.lines(names[0])), "")
-        made.append(f"not in {lists.source}: {op}, {len(names)} times, first {names[0]}{line and f', at {line}'}")
-    return made
+        lines.append(f"not in {lists.source}: {op}, {len(names)} times, first {names[0]}{line and f', at {line}'}")
+    return lines

@@ -30,14 +30,14 @@ def write(model: Model, options: Namespace, values: Values) -> Written:
     logging.getLogger("tf2onnx").setLevel(logging.CRITICAL)  # a failure is an exception, too
     try:
         with tf_capture.import_alone(model.graph).as_default() as graph:
-            made = tfonnx.process_tf_graph(
+            onnx_graph = tfonnx.process_tf_graph(
                 graph,
                 opset=options.opset,
                 input_names=[port.tensor for port in model.inputs],
                 output_names=[port.tensor for port in model.outputs],
                 tensors_to_rename={port.tensor: port.key for port in [*model.inputs, *model.outputs]},
             )
-            converted = optimizer.optimize_graph(made).make_model(options.name)
+            converted = optimizer.optimize_graph(onnx_graph).make_model(options.name)
         checker.check_model(converted)
     except Exception as error:  # of many kinds
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

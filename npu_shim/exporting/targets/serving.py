@@ -25,7 +25,7 @@ _PREDICT_LOG, _REQUEST, _SPEC, _INPUTS, _MODEL_NAME, _SIGNATURE_NAME, _KEY, _VAL
 def write(model: Model, options: Namespace, values: Values) -> Written:
     """Write the next version of the model below NAME, and NAME.platform.pbtxt for the server's sessions on the NPU."""
     base = pathlib.Path(options.out, options.name)
-    path = base / str(max((int(each.name) for each in base.glob("*") if each.name.isdigit()), default=0) + 1)
+    path = base / str(max((int(version.name) for version in base.glob("*") if version.name.isdigit()), default=0) + 1)
     _save(model, str(path))
     warm_up = path / _WARM_UP
     warm_up.parent.mkdir()
