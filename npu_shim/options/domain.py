@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Callable, NamedTuple
+from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import OptionValue
@@ -17,35 +17,48 @@ class Domain(NamedTuple):
     values: tuple[OptionValue, ...] = ()
 
 
-def one_of(*values: OptionValue) -> Domain:
-    """Accept one of some values."""
+def domain(form: Mapping[str, OptionValue]) -> Domain:
+    """Return the domain that an option has in options.json.
+
+    Args:
+        form: one of FORMS, with its arguments.
+    """
+    ((name, given),) = form.items()
+    return FORMS[name](*given) if isinstance(given, list) else FORMS[name](given)
+
+
+def _one_of(*values: OptionValue) -> Domain:
     return Domain("one of " + ", ".join(repr(v) for v in values), lambda v: v in values, values)
 
 
-def at_least(low: int) -> Domain:
-    """Accept a number with a lower bound."""
+def _at_least(low: int) -> Domain:
     return Domain(f"at least {low}", lambda v: v >= low)
 
 
-def between(low: int, high: int, unit: str = "") -> Domain:
-    """Accept a number between two bounds."""
+def _between(low: int, high: int, unit: str = "") -> Domain:
     return Domain(f"from {low} to {high}{' ' + unit if unit else ''}", lambda v: low <= v <= high)
 
 
-def matching(pattern: str, text: str) -> Domain:
-    """Accept a string that matches a pattern."""
+def _matching(pattern: str, text: str) -> Domain:
     return Domain(text, lambda v: re.match(pattern, v) is not None)
 
 
-def any_text(text: str = "a text") -> Domain:
-    """Accept any string."""
+def _text(text: str) -> Domain:
     return Domain(text, lambda v: True)
 
 
-def path(text: str) -> Domain:
-    """Accept the name of a file or directory, which may exist only on the machine with the NPU."""
+def _path(text: str) -> Domain:
     return Domain(text, lambda v: v != "")
 
 
+# One of some values; a number with a lower bound, or two; a string that matches a pattern, any string, or the name of a
+# file or directory, which may exist only on the machine with the NPU.
+FORMS: dict[str, Callable[..., Domain]] = {
+    "one_of": _one_of,
+    "at_least": _at_least,
+    "between": _between,
+    "matching": _matching,
+    "text": _text,
+    "path": _path,
+}
 BOOL = Domain("True or False", lambda v: True, (True, False))
-INT32_MAX = 2147483647

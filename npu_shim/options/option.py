@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, NamedTuple
+from typing import Mapping, NamedTuple
 
 from npu_shim._tensorflow.types import OptionValue
-from npu_shim.options.domain import BOOL, Domain
+from npu_shim.options.domain import BOOL, Domain, domain
 
-if TYPE_CHECKING:
-    pass
-
-Fields = Dict[str, OptionValue]  # of rows, by name
-
+ANYTHING = Domain("anything RunConfig takes", lambda v: True)
+FIELDS = {"bool": "b", "int": "i", "str": "s", "argument": None}  # of the parameter_map, by type
 REQUIRED: OptionValue = object()  # an argument without default
 SAME: OptionValue = object()  # the argument has the name of the option
 
@@ -115,30 +112,26 @@ class Option(NamedTuple):
         return self.name if self.argument is SAME else self.argument
 
 
-def flag(name: str, doc: str, default: bool | None = None, **rest: OptionValue) -> Option:
-    """Return a row of type bool."""
-    rest.setdefault("session", default)
-    rest.setdefault("estimator", default)
-    return Option(name, "b", doc, BOOL, **rest)
+def option(fields: Mapping[str, OptionValue]) -> Option:
+    """Return the row of an object of options.json.
 
+    Args:
+        fields: those of Option that differ from its defaults, and
 
-def number(name: str, doc: str, allowed: Domain, default: int | None = None, **rest: OptionValue) -> Option:
-    """Return a row of type int."""
-    rest.setdefault("session", default)
-    rest.setdefault("estimator", default)
-    return Option(name, "i", doc, allowed, **rest)
-
-
-def text(name: str, doc: str, allowed: Domain, default: str | None = None, **rest: OptionValue) -> Option:
-    """Return a row of type str."""
-    rest.setdefault("session", default)
-    rest.setdefault("estimator", default)
-    return Option(name, "s", doc, allowed, **rest)
-
-
-def argument(name: str, doc: str, default: object = None, **rest: OptionValue) -> Option:
-    """Return a row for a constructor argument that is not a key. Only config classes also exist for TF 2."""
-    rest.setdefault("tf2", SAME if "holds" in rest else None)
-    return Option(
-        name, None, doc, Domain("anything RunConfig takes", lambda v: True), estimator=default, write=NEVER, **rest
-    )
+            * type: "bool", "int" or "str", or "argument" for a constructor argument that is not a key;
+            * allowed: see domain.FORMS;
+            * default: in a session and of the argument, for those that are not given themselves;
+            * required: True for an argument without default.
+    """
+    given: dict[str, OptionValue] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
+    default = given.pop("default", None)
+    if given.pop("required", False):
+        given["estimator"] = REQUIRED
+    kind = given.pop("type")
+    base: dict[str, OptionValue] = {"session": default, "estimator": default}
+    if kind == "argument":  # of those only config classes also exist for TF 2
+        base = {"estimator": default, "write": NEVER, "tf2": SAME if "holds" in given else None}
+    allowed = domain(given["allowed"]) if "allowed" in given else BOOL if kind == "bool" else ANYTHING
+    return Option(**{**base, **given, "field": FIELDS[kind], "allowed": allowed})

@@ -1,24 +1,17 @@
-"""The table of all options, and lookups in it."""
+"""The table of all options, which options.json has, and lookups in it."""
 
 from __future__ import annotations
 
 import inspect
+import json
+import os
 
-from npu_shim.options import basic, debug, distributed, experimental, memory, precision, run_config, shapes, tf2, tuning
-from npu_shim.options.option import REQUIRED, Option
+from npu_shim.options.option import REQUIRED, Option, option
 
-TABLE: tuple[Option, ...] = (
-    basic.ROWS
-    + memory.ROWS
-    + shapes.ROWS
-    + precision.ROWS
-    + debug.ROWS
-    + tuning.ROWS
-    + distributed.ROWS
-    + experimental.ROWS
-    + run_config.ROWS
-    + tf2.ROWS
-)
+with open(os.path.join(os.path.dirname(__file__), "options.json"), encoding="utf-8") as _file:
+    _CONTENT = json.load(_file)
+TABLE: tuple[Option, ...] = tuple(map(option, _CONTENT["options"]))
+ARGUMENT_ORDER: tuple[str, ...] = tuple(_CONTENT["run_config_arguments"])
 KEYS: dict[str, Option] = {row.name: row for row in TABLE if row.field is not None and row.name != "recompute"}
 
 
@@ -32,7 +25,7 @@ def arguments_of(holder: str | None) -> dict[str, Option]:
     rows = {row.arg: row for row in TABLE if row.holder == holder and row.arg is not None}
     if holder is not None:
         return rows
-    return {name: rows[name] for name in run_config.ARGUMENT_ORDER}
+    return {name: rows[name] for name in ARGUMENT_ORDER}
 
 
 def signature_of(holder: str | None) -> inspect.Signature:

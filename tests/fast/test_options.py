@@ -9,7 +9,7 @@ import pytest
 
 from npu_shim.options import KEYS, TABLE, arguments_of, check_session_options, signature_of
 from npu_shim.options.option import REQUIRED
-from npu_shim.options.run_config import ARGUMENT_ORDER
+from npu_shim.options.table import ARGUMENT_ORDER
 
 GIVEN = [pytest.param(row, id=row.name) for row in KEYS.values()]
 
@@ -37,6 +37,16 @@ def valid(row):
     """Options that go together, among them the row's."""
     options = {row.name: example(row), **{other: example(KEYS[other]) for other in row.requires}}
     return {**options, **COMPANIONS.get(row.name, {})}
+
+
+def test_no_two_rows_set_the_same():
+    """A path of TF 2, a key, and an argument of a config class belong to one row."""
+    for names in (
+        [row.name for row in TABLE],
+        [row.tf2_path for row in TABLE if row.tf2_path],
+        [(row.holder, row.arg) for row in TABLE if row.arg],
+    ):
+        assert len(names) == len(set(names)) > 50
 
 
 @pytest.mark.parametrize("row", GIVEN)
