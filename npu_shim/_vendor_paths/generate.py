@@ -28,10 +28,10 @@ def render(module: str) -> str:
     """Return the source text of a module in the table."""
     home = module if module.startswith("npu_device.") else f"npu_bridge.{module}"
     lines = [
-        f'"""The vendor\'s {home}. Generated from npu_shim/_vendor_paths/table.py; do not edit."""',
+        f'"""The vendor\'s {home}. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""',
         "from __future__ import annotations",
     ]
-    homes = {f"npu_shim.{source}": names_of(source, names) for source, names in TABLE[module]}
+    homes = {f"npu_shim.{source}": names_of(source, names) for source, names in TABLE[module].items()}
     if module in ON_IMPORT:
         lines += ["", *_imports(homes), "", *_all(homes), "", ON_IMPORT[module]]
     elif homes:

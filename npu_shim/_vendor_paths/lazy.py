@@ -25,7 +25,7 @@ def vendor_names(module: str) -> tuple[Callable[[str], object], Callable[[], lis
         module: ``__name__`` of the module, ``npu_shim`` and the vendor's path.
     """
     below = module[len(_PACKAGE) :]
-    homes = {source: names_of(source, names) for source, names in TABLE[below]}
+    homes = {source: names_of(source, names) for source, names in TABLE[below].items()}
     own_attribute, own_dir = lazy_names(module, {_PACKAGE + source: " ".join(names) for source, names in homes.items()})
     if below.startswith(OUTSIDE_NPU_BRIDGE):
         return own_attribute, own_dir

@@ -26,7 +26,7 @@ def _own() -> set[str]:
     return {
         f"{module}.{name}"
         for module, homes in table.TABLE.items()
-        for home, names in homes
+        for home, names in homes.items()
         if home in table.ALWAYS_OWN
         for name in table.names_of(home, names)
     }

@@ -120,7 +120,7 @@ def test_a_manual_port_changes_one_word(repo_root):
 def test_every_vendor_module_has_the_names_of_the_table(module):
     imported = importlib.import_module("npu_shim." + module)
     wanted = []
-    for source, names in table.TABLE[module]:
+    for source, names in table.TABLE[module].items():
         for name in [] if source.startswith(NPU_ONLY) else names.split():
             home = importlib.import_module("npu_shim." + source)
             assert getattr(imported, name) is getattr(home, name)

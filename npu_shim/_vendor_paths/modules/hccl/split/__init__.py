@@ -1,2 +1,2 @@
-"""The vendor's npu_bridge.hccl.split. Generated from npu_shim/_vendor_paths/table.py; do not edit."""
+"""The vendor's npu_bridge.hccl.split. Generated from npu_shim/_vendor_paths/modules.json; do not edit."""
 from __future__ import annotations
