@@ -35,16 +35,18 @@ def places(results: Sequence[tuple[str, FileResult]]) -> Places:
     """
     from convert_tf2npu.api import deliberate_changes
 
-    found: Places = {}
+    places_by_code: Places = {}
     for path, result in results:
         changes = deliberate_changes(result)
         if changes:
             spans = list(_spans(path))
-            for each in changes:
-                around = [span for span in spans if span[0] <= each.line <= span[1]]
-                first, last = max(around, default=(each.line, each.line))
-                found.setdefault(each.code, []).append((os.path.relpath(os.path.realpath(path)), first, last))
-    return found
+            for change in changes:
+                around = [span for span in spans if span[0] <= change.line <= span[1]]
+                first, last = max(around, default=(change.line, change.line))
+                places_by_code.setdefault(change.code, []).append(
+                    (os.path.relpath(os.path.realpath(path)), first, last)
+                )
+    return places_by_code
 
 
 def sentences() -> dict[str, str]:
@@ -54,7 +56,7 @@ def sentences() -> dict[str, str]:
     return {code: rule.change for code, rule in deliberate_rules().items()}
 
 
-def rounded(original: Run, found: Comparison, half: str | None = None) -> Run | None:
+def rounded(original: Run, comparison: Comparison, half: str | None = None) -> Run | None:
     """Return the run of the original with the rules that only round differently, converted in memory.
 
     Args:
@@ -68,19 +70,19 @@ def rounded(original: Run, found: Comparison, half: str | None = None) -> Run | 
 
     known = {} if original.deliberate is None else original.deliberate.places
     codes = [code for code, rule in deliberate_rules().items() if rule.rounds and code in known]
-    first = found.first
+    first = comparison.first
     if not codes or first is None:
         return None
     is_of_half = half is not None and first.difference <= TOLERANCE * BY_TYPE[half]
     if not is_of_half and not any(
-        difference for before, difference in found.by_step().items() if 0 < before < first.step
+        difference for before, difference in comparison.by_step().items() if 0 < before < first.step
     ):
         return None
     codes += [LIBRARY_CODE] if original.convert else []
     return replace(original, convert=_only(codes), folder=os.path.join(original.folder, "rounded"))
 
 
-def named_rounding(run: Run, found: Comparison) -> list[Change]:
+def named_rounding(run: Run, comparison: Comparison) -> list[Change]:
     """Return the changes of such a run, if it agrees.
 
     Args:
@@ -88,7 +90,7 @@ def named_rounding(run: Run, found: Comparison) -> list[Change]:
         found: the comparison without these changes.
     """
     codes, texts = (run.convert or ("", "--select="))[1][len("--select=") :].split(","), sentences()
-    cost = f"without it the first difference is at step {found.first.step if found.first else 0}"
+    cost = f"without it the first difference is at step {comparison.first.step if comparison.first else 0}"
     places = run.deliberate.places if run.deliberate is not None else {}
     return [
         Change(code, texts[code], cost, f"{path}:{first}")
@@ -113,8 +115,8 @@ def given(original: Run, migrated: Sequence[Recording]) -> Run:
     if original.deliberate is None or not migrated:
         return original
     events = migrated[0].deliberate
-    batches = [(each["function"], each["number"]) for each in events if each["what"] == BATCH]
-    had = {each["what"] for each in events}
+    batches = [(event["function"], event["number"]) for event in events if event["what"] == BATCH]
+    had = {event["what"] for event in events}
     # With TensorFlow 1 the package keras is another library, whose training is not recorded. A script notes it at its
     # end.
     notes = migrated[0].notes
@@ -151,13 +153,13 @@ def named(recorded: Sequence[Recording], in_half: bool = False) -> list[Change]:
         in_half: True with ``--half``, which compares with float32 anyway.
     """
     codes = sentences()
-    found = [
-        Change(each["code"], codes[each["code"]], each["cost"], each["place"])
+    changes = [
+        Change(event["code"], codes[event["code"]], event["cost"], event["place"])
         for recording in recorded
-        for each in recording.deliberate
-        if each["what"] == GIVEN and not (in_half and each["code"] == POLICY_CODE)
+        for event in recording.deliberate
+        if event["what"] == GIVEN and not (in_half and event["code"] == POLICY_CODE)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(changes))
 
 
 def _spans(path: str) -> Iterator[tuple[int, int]]:
@@ -167,5 +169,5 @@ def _spans(path: str) -> Iterator[tuple[int, int]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt):
             inside = getattr(node, "body", None)
-            last = inside[0].lineno - 1 if inside else max(getattr(each, "lineno", 0) for each in ast.walk(node))
+            last = inside[0].lineno - 1 if inside else max(getattr(part, "lineno", 0) for part in ast.walk(node))
             yield node.lineno, max(node.lineno, last)

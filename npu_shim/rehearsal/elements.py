@@ -29,7 +29,7 @@ _MOST = 10
 
 
 def largest_differences(
-    found: Comparison, original: Run, migrated: Run, report: Callable[[str], None]
+    comparison: Comparison, original: Run, migrated: Run, report: Callable[[str], None]
 ) -> list[Element]:
     """Return the elements that differ most of the first tensor that departs.
 
@@ -43,10 +43,12 @@ def largest_differences(
     Raises:
         NotRepeated: if a script ends otherwise than before.
     """
-    first = found.first
+    first = comparison.first
     if first is None or first.number is None:
         return []
-    pair = next(each for each in found.compared if (each.original.kind, each.original.name) == (first.kind, first.name))
+    pair = next(
+        pair for pair in comparison.compared if (pair.original.kind, pair.original.name) == (first.kind, first.name)
+    )
     number = first.number
     a, b = pair.original.values[number], pair.migrated.values[min(number, len(pair.migrated.values) - 1)]
     if a.shape == () or a.shape != b.shape or first.kind == PRINT:
@@ -76,7 +78,7 @@ def compared(ours: np.ndarray, theirs: np.ndarray) -> list[Element]:
     largest = [int(place) for place in np.argsort(-apart, kind="stable")[:_MOST] if apart[place]]
     return [
         Element(
-            [int(each) for each in np.unravel_index(place, ours.shape)],
+            [int(coordinate) for coordinate in np.unravel_index(place, ours.shape)],
             _text(ours.reshape(-1)[place]),
             _text(theirs.reshape(-1)[place]),
         )

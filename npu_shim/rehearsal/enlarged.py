@@ -25,7 +25,7 @@ _TOO_SMALL = 0.02  # of the departure: if one run departs by less, three more ha
 
 
 def within_band(
-    found: Comparison,
+    comparison: Comparison,
     original: Run,
     ours: Recording,
     theirs: Recording,
@@ -45,10 +45,10 @@ def within_band(
     Returns:
         The comparison, with the departures beyond the band; None if rounding does not explain the first departure.
     """
-    first = found.first
+    first = comparison.first
     if first is None or first.number is None:
         return None
-    if not any(difference for step, difference in found.by_step().items() if step < first.step):
+    if not any(difference for step, difference in comparison.by_step().items() if step < first.step):
         return None
     runs: list[Comparison] = []
     for number in range(1, 1 + half_band.RUNS):
@@ -57,7 +57,8 @@ def within_band(
             return None
     banded = compare(ours, theirs, tolerance, limits=half_band.band("float32", runs))
     is_there = any(
-        (each.step, each.kind, each.name) == (first.step, first.kind, first.name) for each in banded.departures
+        (departure.step, departure.kind, departure.name) == (first.step, first.kind, first.name)
+        for departure in banded.departures
     )
     return None if is_there else banded
 
@@ -81,7 +82,7 @@ def run_perturbed(run: Run, number: int, count: int, report: Callable[[str], Non
 
 def _at(perturbed: Comparison, first: Departure) -> float:
     """Return how far a perturbed run departs at the value of a departure."""
-    for each in perturbed.compared:
-        if (each.original.kind, each.original.name) == (first.kind, first.name):
-            return max((difference for step, difference in each.differences if step <= first.step), default=0.0)
+    for pair in perturbed.compared:
+        if (pair.original.kind, pair.original.name) == (first.kind, first.name):
+            return max((difference for step, difference in pair.differences if step <= first.step), default=0.0)
     return 0.0

@@ -100,9 +100,9 @@ def _short(text: str) -> str:
 
 def _early_rank(output: str) -> str:
     """Return the fix for a rank that waits for one which makes fewer steps; an empty string for others."""
-    found, stalled = _FINISHED.search(output), _STALLED.search(output)
-    if found is not None:
-        return f"Rank {found.group(1)} finishes before another rank: give all the same number of steps. "
+    finished, stalled = _FINISHED.search(output), _STALLED.search(output)
+    if finished is not None:
+        return f"Rank {finished.group(1)} finishes before another rank: give all the same number of steps. "
     if stalled is None:
         return ""
     kind, waiting, other, place = stalled.groups()
@@ -115,13 +115,13 @@ def _early_rank(output: str) -> str:
 
 def _other_version(output: str) -> str:
     """Return the sentences about a script of the other TensorFlow; an empty string for others."""
-    found = re.search(f"^npu_shim: t({SPEAKS[1:]}.*)$", output, re.M)
-    return f"T{found.group(1)} " if found else ""
+    match = re.search(f"^npu_shim: t({SPEAKS[1:]}.*)$", output, re.M)
+    return f"T{match.group(1)} " if match else ""
 
 
 def _missing_package(output: str) -> str:
     """Return the fix for a script that imports a package which npu_shim can serve; an empty string for others."""
-    found = _MISSING.search(output)
-    if found is None:
+    missing = _MISSING.search(output)
+    if missing is None:
         return ""
-    return f"{found.group(1)} is not installed: set NPU_SHIM_ALIAS=1, and npu_shim serves it. "
+    return f"{missing.group(1)} is not installed: set NPU_SHIM_ALIAS=1, and npu_shim serves it. "

@@ -78,7 +78,7 @@ class HalfPart:
     in_steps: list[str] = field(default_factory=list)
 
 
-def half_part(precision: Precision, size: float, runs: int, found: HalfReport, rounded: Recording) -> HalfPart:
+def half_part(precision: Precision, size: float, runs: int, report: HalfReport, rounded: Recording) -> HalfPart:
     """Return the part without a band.
 
     Args:
@@ -88,7 +88,7 @@ def half_part(precision: Precision, size: float, runs: int, found: HalfReport, r
         found: what the run in half precision reports at its end.
         rounded: the recording of this run.
     """
-    overflow = found.overflow
+    overflow = report.overflow
     saturated = [Saturated(op, times) for op, times in list(overflow.saturated.items())[:_MOST_OPS]]
     return HalfPart(
         dtype=precision.dtype,
@@ -97,11 +97,11 @@ def half_part(precision: Precision, size: float, runs: int, found: HalfReport, r
         saturate=precision.saturate,
         perturbation=size,
         perturbed_runs=runs,
-        ops=found.ops,
-        steps=found.steps or rounded.steps,
+        ops=report.ops,
+        steps=report.steps or rounded.steps,
         skipped=len(rounded.skips),
         skipped_steps=[step for _, step in rounded.skips[:_MOST_STEPS]],
-        loss_scale=found.loss_scale,
+        loss_scale=report.loss_scale,
         overflow=OverflowPart(
             overflow.steps, overflow.first_step, overflow.first_op, saturated, len(overflow.saturated)
         ),

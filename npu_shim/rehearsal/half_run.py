@@ -73,9 +73,9 @@ class HalfReport:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, found: JsonObject | None) -> HalfReport | None:
+    def from_json(cls, content: JsonObject | None) -> HalfReport | None:
         """Return the report in a recording; None for a run that made none."""
-        return cls(**{**found, "overflow": Overflow(**found["overflow"])}) if found else None
+        return cls(**{**content, "overflow": Overflow(**content["overflow"])}) if content else None
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,13 @@ class Half:
     Attributes:
         precision: of the ops in 16 bits.
         perturbed: number of perturbed runs.
-        found: what the run in half precision reported where the recording was made, on a device that computes in 16
+        report: what the run in half precision reported where the recording was made, on a device that computes in 16
             bits itself; None to round in this process.
     """
 
     precision: Precision
     perturbed: int
-    found: HalfReport | None = None
+    report: HalfReport | None = None
 
     @property
     def dtype(self) -> str:
@@ -100,9 +100,10 @@ class Half:
 
     def to_json(self) -> JsonObject:
         """Return it for the manifest of a recording."""
-        return asdict(self)
+        report = self.report and self.report.to_json()
+        return {"precision": asdict(self.precision), "perturbed": self.perturbed, "found": report}
 
     @classmethod
-    def from_json(cls, found: JsonObject) -> Half:
+    def from_json(cls, content: JsonObject) -> Half:
         """Return what to_json() made."""
-        return cls(Precision(**found["precision"]), found["perturbed"], HalfReport.from_json(found["found"]))
+        return cls(Precision(**content["precision"]), content["perturbed"], HalfReport.from_json(content["found"]))

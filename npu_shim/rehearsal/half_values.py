@@ -8,20 +8,20 @@ from npu_shim.rehearsal.comparing.comparison import Comparison
 from npu_shim.rehearsal.comparing.half_band import HalfBand
 from npu_shim.rehearsal.half_result import HalfPart, LargestLoss
 from npu_shim.rehearsal.result import HalfPoint, Result
-from npu_shim.rehearsal.result_values import loss_of
+from npu_shim.rehearsal.result_values import shown_loss
 
 
-def add_bands(made: Result, half: HalfPart, compared: Comparison, bands: HalfBand) -> None:
+def add_bands(result: Result, half: HalfPart, compared: Comparison, bands: HalfBand) -> None:
     """Add the band of each step to a result: of the loss, and the largest share of a band that a value takes."""
     shares: dict[int, float] = {}
-    for each in compared.compared:
-        if not bands.has_band(each.original):
+    for pair in compared.compared:
+        if not bands.has_band(pair.original):
             continue
-        for place, (step, difference) in enumerate(each.differences):
-            limit = bands.widen(0.0, each.original, place, step)
+        for place, (step, difference) in enumerate(pair.differences):
+            limit = bands.widen(0.0, pair.original, place, step)
             if limit and difference != math.inf:
                 shares[step] = max(shares.get(step, 0.0), difference / limit)
-    shown = loss_of(compared)
+    shown = shown_loss(compared)
     loss: dict[int, tuple[float | None, float | None]] = {}
     if shown is not None and shown.differences:
         rows = [
@@ -31,16 +31,16 @@ def add_bands(made: Result, half: HalfPart, compared: Comparison, bands: HalfBan
         loss = {step: (_finite(difference), band) for difference, step, band in rows}
         far, at, band = max({row[1]: row for row in rows}.values(), key=lambda row: row[0])
         half.loss = LargestLoss(shown.original.kind, shown.original.name, at, _finite(far), band)
-    made.curve = [
+    result.curve = [
         HalfPoint(
-            each.step,
-            each.original,
-            each.migrated,
-            each.difference,
-            *loss.get(each.step, (None, None)),
-            share=shares.get(each.step),
+            point.step,
+            point.original,
+            point.migrated,
+            point.difference,
+            *loss.get(point.step, (None, None)),
+            share=shares.get(point.step),
         )
-        for each in made.curve
+        for point in result.curve
     ]
     half.largest_share = max(shares.values(), default=None)
     half.in_steps = sorted(f"{kind} {name}" for kind, name in bands.in_steps)

@@ -108,7 +108,7 @@ class Plan:
         if dumping is not None and dumping.folder:  # both sides compute the same step
             dumping = dumping.drawing(reference.seed)
             if reference.manifest.half is None:  # a band needs all steps
-                steps = min((each for each in (steps, dumping.last_step) if each is not None), default=None)
+                steps = min((number for number in (steps, dumping.last_step) if number is not None), default=None)
         return Run(
             "migrated",
             self._path(self.original),
@@ -183,10 +183,10 @@ class Plan:
         if self.migrated and not rules.distributed:  # the mode in which the tool converts what is not made for ranks
             rules = argparse.Namespace(**{**vars(rules), "distributed": "tf_strategy"})
         return [
-            f"{each.code}, {os.path.relpath(path)}:{each.line}"
+            f"{finding.code}, {os.path.relpath(path)}:{finding.line}"
             for path, result in migrated_run.conversions([self.migrated or self.original], rules).convert_all()
-            for each in result.findings
-            if each.code in _RANK_CODES
+            for finding in result.findings
+            if finding.code in _RANK_CODES
         ]
 
     def _rule_options(self) -> list[str]:

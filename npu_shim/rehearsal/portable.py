@@ -58,15 +58,15 @@ class Manifest:
 
     def to_json(self) -> JsonObject:
         """Return it for ``manifest.json``."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {setting.name: getattr(self, setting.name) for setting in fields(self)}
         parts = {name: values[name] and values[name].to_json() for name in ("deliberate", "half")}
         return {"format": FORMAT, "version": VERSION, "tool_version": values.pop("tool_version"), **values, **parts}
 
     @classmethod
-    def from_json(cls, found: JsonObject) -> Manifest:
+    def from_json(cls, content: JsonObject) -> Manifest:
         """Return what to_json() made."""
-        values = {each.name: found[each.name] for each in fields(cls) if each.name in found}
-        half, changes = found.get("half"), Changes.from_json(found.get("deliberate"))
+        values = {setting.name: content[setting.name] for setting in fields(cls) if setting.name in content}
+        half, changes = content.get("half"), Changes.from_json(content.get("deliberate"))
         return cls(**{**values, "deliberate": changes, "half": Half.from_json(half) if half else None})
 
 
@@ -156,43 +156,43 @@ def load(folder: str) -> Recorded:
     path = os.path.join(folder, MANIFEST)
     try:
         with open(path, encoding="utf-8") as file:
-            manifest = json.load(file)
+            content = json.load(file)
     except OSError as error:
         raise RecordingError(f"{of_error(error)}. Name a folder of verify --record.") from None
     except ValueError:
         raise RecordingError(f"{path} is no JSON. Record again.") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise RecordingError(f"{path} is not of a recording. Name a folder of verify --record.")
-    if manifest.get("version") != VERSION:
+    if content.get("version") != VERSION:
         raise RecordingError(
-            f"{path} has version {manifest.get('version')} of the format, and this release reads {VERSION}. Record "
+            f"{path} has version {content.get('version')} of the format, and this release reads {VERSION}. Record "
             "again with this release."
         )
-    missing = [name for name in _FIELDS if name not in manifest]
-    if missing or not isinstance(manifest["files"], dict) or FILE not in manifest["files"]:
+    missing = [name for name in _FIELDS if name not in content]
+    if missing or not isinstance(content["files"], dict) or FILE not in content["files"]:
         raise RecordingError(f"{path} lacks {', '.join(missing) or FILE}. Record again.")
-    for name, digest in manifest["files"].items():
+    for name, digest in content["files"].items():
         _check(folder, name, digest)
-    made = Manifest.from_json(manifest)
+    manifest = Manifest.from_json(content)
     return Recorded(
         "original",
-        made.script,
-        made.arguments,
+        manifest.script,
+        manifest.arguments,
         os.path.abspath(folder),
-        seed=made.seed,
-        every=made.every,
-        steps=made.steps,
-        manifest=made,
+        seed=manifest.seed,
+        every=manifest.every,
+        steps=manifest.steps,
+        manifest=manifest,
     )
 
 
 def digest_of(path: str) -> str:
     """Return the SHA-256 of a file."""
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     with open(path, "rb") as file:
         for part in iter(lambda: file.read(1 << 20), b""):
-            found.update(part)
-    return found.hexdigest()
+            sha256.update(part)
+    return sha256.hexdigest()
 
 
 def _check(folder: str, name: str, digest: str) -> None:
@@ -200,16 +200,16 @@ def _check(folder: str, name: str, digest: str) -> None:
         raise RecordingError(f"{folder} lists {name!r}, which is no file of a recording. Record again.")
     path = os.path.join(folder, name)
     try:
-        found = digest_of(path)
+        actual = digest_of(path)
     except OSError as error:
         raise RecordingError(f"{of_error(error)}. Copy the recording again.") from None
-    if found != digest:
+    if actual != digest:
         raise RecordingError(f"{path} is damaged: its SHA-256 differs from the manifest. Copy the recording again.")
 
 
 def _files(folder: str) -> Iterator[str]:
     """Yield the files of the run in a folder, of its second run and of the perturbed ones, from this folder."""
-    for each in ("", "again", *(name for name in os.listdir(folder) if name.startswith("perturbed_"))):
+    for subfolder in ("", "again", *(name for name in os.listdir(folder) if name.startswith("perturbed_"))):
         for name in _FILES:
-            if os.path.isfile(os.path.join(folder, each, name)):
-                yield os.path.join(each, name)
+            if os.path.isfile(os.path.join(folder, subfolder, name)):
+                yield os.path.join(subfolder, name)

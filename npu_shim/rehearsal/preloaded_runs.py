@@ -36,11 +36,15 @@ def _environment(runs: Sequence[Run]) -> dict[str, str] | None:
     """
     if any(run.ranks is not None for run in runs) or host_device.look().is_npu:
         return None
-    found = []
+    environments = []
     for run in runs:
         before = before_tensorflow([run.script], [os.path.dirname(os.path.realpath(run.script))])
         own = all(name.startswith(OF_TENSORFLOW) for name in (*before.variables, *before.defaults))
-        found.append(before.environment(run.environment()) if before.imports_tensorflow and own else None)
-        if before.problem or found[0] is None or found[-1] != {**found[0], "TMPDIR": run.environment()["TMPDIR"]}:
+        environments.append(before.environment(run.environment()) if before.imports_tensorflow and own else None)
+        if (
+            before.problem
+            or environments[0] is None
+            or environments[-1] != {**environments[0], "TMPDIR": run.environment()["TMPDIR"]}
+        ):
             return None
-    return found[0]
+    return environments[0]

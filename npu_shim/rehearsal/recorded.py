@@ -37,48 +37,48 @@ def record(
         portable.RecordingError: if the recording is too large.
     """
     if half is None:
-        found = verifying.verify(original, migrated, settings, report)
+        result = verifying.verify(original, migrated, settings, report)
     else:
-        found = verifying_half.verify(original, migrated, settings, half, report)
-    if not found.original.completed:
-        return found
+        result = verifying_half.verify(original, migrated, settings, half, report)
+    if not result.original.completed:
+        return result
     ours, theirs = recordings(original)[0], recordings(migrated)
     run, about = deliberate.given(original, theirs), None
     if half is not None and theirs:
         run = replace(run, half=HalfRun(half.precision, 0.0, theirs[0].skips))
-        about = replace(half, found=HalfReport.from_json(theirs[0].end.get("half")))
+        about = replace(half, report=HalfReport.from_json(theirs[0].end.get("half")))
     report(f"{run.starting} again, to compare it with itself")
     try:
         again = run_again(replace(run, whole=None, folder=os.path.join(run.folder, reproducing.AGAIN)))
         for number in range(1, 1 + perturbed) if half is None else ():
             enlarged.run_perturbed(run, number, perturbed, report)
     except NotRepeated as failure:
-        found.verdict = NOT_RUN
-        found.problems.append(str(failure))
-        return found
-    _judge(found, ours, again, settings.tolerance)
+        result.verdict = NOT_RUN
+        result.problems.append(str(failure))
+        return result
+    _judge(result, ours, again, settings.tolerance)
     assert original.whole is not None
-    portable.write(folder, run, found.original.exit_code, ours, about, original.whole.most_bytes)
+    portable.write(folder, run, result.original.exit_code, ours, about, original.whole.most_bytes)
     report(f"wrote the recording {folder}")
-    return found
+    return result
 
 
 def _band(original: portable.Recorded) -> Allowance:
     """Return what another version or device may differ by, as it rounds differently."""
     ours = read(original.folder)
     folders = sorted(os.path.dirname(name) for name in original.manifest.files if name.startswith("perturbed_"))
-    perturbed = [read(os.path.join(original.folder, each)) for each in dict.fromkeys(folders)]
-    return half_band.band("float32", [compare(ours, each, ANY) for each in perturbed]) if perturbed else Limits()
+    perturbed = [read(os.path.join(original.folder, name)) for name in dict.fromkeys(folders)]
+    return half_band.band("float32", [compare(ours, other, ANY) for other in perturbed]) if perturbed else Limits()
 
 
-def _judge(found: Result, ours: Recording, again: Recording, tolerance: float) -> None:
+def _judge(result: Result, ours: Recording, again: Recording, tolerance: float) -> None:
     """Change the verdict if the original departs from itself."""
     kinds = [kind for kind in KINDS if kind != PRINT]
     first = compare(ours, again, tolerance, kinds).first
-    if first is not None and found.verdict == AGREE:
-        found.itself = reproducing.described(first, ours, again)
-        found.verdict = NOT_REPRODUCIBLE
-        found.problems += reproducing.sentences(found.itself)
+    if first is not None and result.verdict == AGREE:
+        result.itself = reproducing.described(first, ours, again)
+        result.verdict = NOT_REPRODUCIBLE
+        result.problems += reproducing.sentences(result.itself)
 
 
 def against(original: portable.Recorded, migrated: Run, settings: Settings, report: Report, is_npu: bool) -> Result:
@@ -96,4 +96,4 @@ def against(original: portable.Recorded, migrated: Run, settings: Settings, repo
     half = original.manifest.half
     if half is None:
         return verifying.verify(original, migrated, replace(settings, limits=_band(original)), report)
-    return verifying_half.verify(original, migrated, settings, half if is_npu else replace(half, found=None), report)
+    return verifying_half.verify(original, migrated, settings, half if is_npu else replace(half, report=None), report)

@@ -46,7 +46,7 @@ def repeated(first: Departure, original: Run, report: Callable[[str], None]) -> 
     )
 
 
-def drop_prints(found: Comparison, recorded: Recording, again: Recording, tolerance: float) -> list[str]:
+def drop_prints(comparison: Comparison, recorded: Recording, again: Recording, tolerance: float) -> list[str]:
     """Drop the printed numbers by which the original departs from itself, such as times, and lines that it lacks then.
 
     Args:
@@ -57,18 +57,20 @@ def drop_prints(found: Comparison, recorded: Recording, again: Recording, tolera
         Their lines and places.
     """
     itself = comparing.compare(recorded, again, tolerance, (PRINT,))
-    names = {each.name for each in itself.departures}
+    names = {departure.name for departure in itself.departures}
     names |= {name for kind, name in recorded.streams if kind == PRINT and (kind, name) not in again.streams}
-    for each in found.compared:
-        if each.original.kind == PRINT and each.original.name in names:
-            each.differences.clear()
-            each.departures.clear()
-    dropped = [each for each in found.departures if each.kind == PRINT and each.name in names]
-    found.departures = [each for each in found.departures if each not in dropped]
-    return sorted({each.name for each in dropped})
+    for pair in comparison.compared:
+        if pair.original.kind == PRINT and pair.original.name in names:
+            pair.differences.clear()
+            pair.departures.clear()
+    dropped = [departure for departure in comparison.departures if departure.kind == PRINT and departure.name in names]
+    comparison.departures = [departure for departure in comparison.departures if departure not in dropped]
+    return sorted({departure.name for departure in dropped})
 
 
-def departure_from_itself(found: Comparison, recorded: Recording, again: Recording, tolerance: float) -> Itself | None:
+def departure_from_itself(
+    comparison: Comparison, recorded: Recording, again: Recording, tolerance: float
+) -> Itself | None:
     """Return the first value by which the original departs from itself, if that explains the comparison.
 
     It does if it departs by more than the tolerance up to the step at which the migrated script does, or by a part of
@@ -82,21 +84,23 @@ def departure_from_itself(found: Comparison, recorded: Recording, again: Recordi
         None if the original agrees with itself.
     """
     itself = comparing.compare(recorded, again, tolerance, [kind for kind in KINDS if kind != PRINT])
-    first = found.first
+    first = comparison.first
     assert first is not None
     # The last final value of a variable counts. The second run may end before it.
     itself.compared = [
-        each
-        for each in itself.compared
-        if each.original.kind != FINAL or len(each.original.values) == len(each.migrated.values)
+        pair
+        for pair in itself.compared
+        if pair.original.kind != FINAL or len(pair.original.values) == len(pair.migrated.values)
     ]
-    whole = {(each.original.kind, each.original.name) for each in itself.compared}
-    itself.departures = [each for each in itself.departures if (each.kind, each.name) in whole]
+    whole = {(pair.original.kind, pair.original.name) for pair in itself.compared}
+    itself.departures = [departure for departure in itself.departures if (departure.kind, departure.name) in whole]
     # The second run ends at the departure, so it lacks values.
-    departed = [each for each in itself.departures if each.step <= first.step and each.number is not None]
+    departed = [
+        departure for departure in itself.departures if departure.step <= first.step and departure.number is not None
+    ]
     if first.number is None:  # a value that one script lacks does not follow from what comes after it in the step
-        departed = [each for each in departed if each.key < first.key]
-    departed += [each for each in _parts(itself, first) if not departed]
+        departed = [departure for departure in departed if departure.key < first.key]
+    departed += [departure for departure in _parts(itself, first) if not departed]
     if not departed:
         return None
     return described(departed[0], recorded, again)
@@ -122,9 +126,9 @@ def sentences(itself: Itself) -> list[str]:
 
 def _parts(itself: Comparison, first: Departure) -> list[Departure]:
     """Return the same value as a departure of the original from itself, if it is a large part of the difference."""
-    for each in itself.compared:
-        if (each.original.kind, each.original.name) == (first.kind, first.name) and first.number is not None:
-            far = max((difference for step, difference in each.differences if step == first.step), default=0.0)
+    for pair in itself.compared:
+        if (pair.original.kind, pair.original.name) == (first.kind, first.name) and first.number is not None:
+            far = max((difference for step, difference in pair.differences if step == first.step), default=0.0)
             if far >= _SHARE * first.difference:
                 return [first._replace(text=f"relative difference {far:.1e}", difference=far)]
     return []
@@ -133,7 +137,7 @@ def _parts(itself: Comparison, first: Departure) -> list[Departure]:
 def may_vary(recorded: Recording, again: Recording) -> bool:
     """Return True if a script has what makes some of its runs depart from others, and not all."""
     notes = {**recorded.notes, **again.notes}
-    return any(notes.get(each) for each in ("queue_thread", "unordered_op", "racing_update"))
+    return any(notes.get(name) for name in ("queue_thread", "unordered_op", "racing_update"))
 
 
 def _cause(recorded: Recording, again: Recording, kind: str) -> str | None:

@@ -272,15 +272,19 @@ class Result:
 
     def to_json(self) -> JsonObject:
         """Return what docs/verify.schema.json describes."""
-        made = asdict(self)
-        head = {"schema_version": 1, "tool": "npu-shim verify", "tool_version": made.pop("tool_version")}
-        for part, optional in ((made["original"], "precision"), (made["migrated"], "precision"), (made, "half")):
+        content = asdict(self)
+        head = {"schema_version": 1, "tool": "npu-shim verify", "tool_version": content.pop("tool_version")}
+        for part, optional in (
+            (content["original"], "precision"),
+            (content["migrated"], "precision"),
+            (content, "half"),
+        ):
             if part[optional] is None:
                 del part[optional]
-        return {**head, **made}
+        return {**head, **content}
 
     @classmethod
-    def from_json(cls, found: JsonObject) -> Result:
+    def from_json(cls, content: JsonObject) -> Result:
         """Return the result that to_json() of this release or an earlier one made, without ``--half``."""
         lists = {
             "deliberate": Change,
@@ -292,19 +296,19 @@ class Result:
             "only_migrated": Alone,
             "bands": MeanBand,
         }
-        given = {name: value for name, value in found.items() if name not in ("schema_version", "tool")}
-        given.update({name: [make(**each) for each in given[name]] for name, make in lists.items() if name in given})
+        given = {name: value for name, value in content.items() if name not in ("schema_version", "tool")}
+        given.update({name: [make(**row) for row in given[name]] for name, make in lists.items() if name in given})
         given.update(settings=Terms(**given["settings"]))
         given.update({side: RunPart(**given[side]) for side in ("original", "migrated")})
         if given.get("losses"):
             given["losses"] = [
-                Loss(**{**each, "curve": [LossPoint(**point) for point in each["curve"]]}) for each in given["losses"]
+                Loss(**{**row, "curve": [LossPoint(**point) for point in row["curve"]]}) for row in given["losses"]
             ]
         if given.get("itself"):
             given["itself"] = Itself(**given["itself"])
         first = given.get("first_departure")
         if first:
-            tensors = [Departing(**each) for each in first["tensors"]]
-            elements = [Element(**each) for each in first.get("elements", ())]
+            tensors = [Departing(**row) for row in first["tensors"]]
+            elements = [Element(**row) for row in first.get("elements", ())]
             given["first_departure"] = FirstDeparture(**{**first, "tensors": tensors, "elements": elements})
         return cls(**given)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _MOST_TENSORS = 100  # of the first step that departs
 
 
-def add_values(made: Result, comparison: Comparison, elements: Sequence[Element] = ()) -> None:
+def add_values(result: Result, comparison: Comparison, elements: Sequence[Element] = ()) -> None:
     """Add what a comparison has to a result.
 
     Args:
@@ -42,62 +42,62 @@ def add_values(made: Result, comparison: Comparison, elements: Sequence[Element]
         elements: those of the first tensor that departs which differ most.
     """
     first = comparison.first
-    made.first_departure = _first(comparison, first, elements) if first else None
-    made.streams = [
+    result.first_departure = _first(comparison, first, elements) if first else None
+    result.streams = [
         StreamPart(
-            kind=each.original.kind,
-            name=each.original.name,
-            migrated_name=each.migrated.name,
-            dtype=each.original.dtype,
-            shape=list(each.original.values[0].shape),
-            values_original=len(each.original.values),
-            values_migrated=len(each.migrated.values),
-            largest_difference=_finite(each.largest),
-            first_departure_step=min((d.step for d in each.departures), default=None),
+            kind=pair.original.kind,
+            name=pair.original.name,
+            migrated_name=pair.migrated.name,
+            dtype=pair.original.dtype,
+            shape=list(pair.original.values[0].shape),
+            values_original=len(pair.original.values),
+            values_migrated=len(pair.migrated.values),
+            largest_difference=_finite(pair.largest),
+            first_departure_step=min((d.step for d in pair.departures), default=None),
         )
-        for each in comparison.compared
+        for pair in comparison.compared
     ]
-    made.curve = _curve(comparison)
-    made.losses = _losses(comparison)
-    made.metrics = [
-        Metric(each.original.name, number, _number(a), _number(b))
-        for each in comparison.compared
-        if each.original.kind in (RESULT, METRIC)
-        for number, (a, b) in enumerate(zip(each.original.values, each.migrated.values), 1)
+    result.curve = _curve(comparison)
+    result.losses = _losses(comparison)
+    result.metrics = [
+        Metric(pair.original.name, number, _number(a), _number(b))
+        for pair in comparison.compared
+        if pair.original.kind in (RESULT, METRIC)
+        for number, (a, b) in enumerate(zip(pair.original.values, pair.migrated.values), 1)
         if a.shape == b.shape == ()
     ]
-    made.final_variables = [
+    result.final_variables = [
         FinalVariable(
-            each.original.name,
-            list(each.original.values[-1].shape),
-            _finite(each.differences[-1][1]) if each.differences else None,
+            pair.original.name,
+            list(pair.original.values[-1].shape),
+            _finite(pair.differences[-1][1]) if pair.differences else None,
         )
-        for each in comparison.compared
-        if each.original.kind == FINAL
+        for pair in comparison.compared
+        if pair.original.kind == FINAL
     ]
-    made.undetermined_variables = comparison.undetermined
-    made.redefined = comparison.redefined
-    made.only_original = _alone(comparison.matches.only_original)
-    made.only_migrated = _alone(comparison.matches.only_migrated)
+    result.undetermined_variables = comparison.undetermined
+    result.redefined = comparison.redefined
+    result.only_original = _alone(comparison.matches.only_original)
+    result.only_migrated = _alone(comparison.matches.only_migrated)
 
 
 def mean_bands(bands: Sequence[Band]) -> list[MeanBand]:
     """Return the bands of several seeds for a result."""
     return [
         MeanBand(
-            each.kind,
-            each.name,
-            original=_finite(each.original),
-            migrated=_finite(each.migrated),
-            band=_finite(each.band),
-            inside=each.is_inside,
+            band.kind,
+            band.name,
+            original=_finite(band.original),
+            migrated=_finite(band.migrated),
+            band=_finite(band.band),
+            inside=band.is_inside,
         )
-        for each in bands
+        for band in bands
     ]
 
 
 def _first(comparison: Comparison, first: Departure, elements: Sequence[Element]) -> FirstDeparture:
-    same_step = [each for each in comparison.departures if each.step == first.step]
+    same_step = [departure for departure in comparison.departures if departure.step == first.step]
     return FirstDeparture(
         step=first.step,
         kind=first.kind,
@@ -107,45 +107,45 @@ def _first(comparison: Comparison, first: Departure, elements: Sequence[Element]
         allowed=first.allowed,
         tensors_departing_there=len(same_step),
         tensors=[
-            Departing(each.kind, each.name, each.text, _finite(each.difference), each.allowed)
-            for each in same_step[:_MOST_TENSORS]
+            Departing(departure.kind, departure.name, departure.text, _finite(departure.difference), departure.allowed)
+            for departure in same_step[:_MOST_TENSORS]
         ],
         elements=list(elements),
     )
 
 
 def _alone(streams: Sequence[Stream]) -> list[Alone]:
-    return [Alone(each.kind, each.name, len(each.values)) for each in streams]
+    return [Alone(stream.kind, stream.name, len(stream.values)) for stream in streams]
 
 
-def loss_of(comparison: Comparison) -> Compared | None:
+def shown_loss(comparison: Comparison) -> Compared | None:
     """Return what is shown as the loss: a loss, else a log, fetch or summary with this word, else any fetch."""
     several = losses_of(comparison)
     if several:
         return several[0]
     for kind, word in ((LOSS, ""), (LOG, "loss"), (FETCH, "loss"), (SUMMARY, "loss"), (FETCH, "")):
-        for each in comparison.compared:
-            if each.original.kind == kind and word in each.original.name and each.original.values[0].shape == ():
-                return each
+        for pair in comparison.compared:
+            if pair.original.kind == kind and word in pair.original.name and pair.original.values[0].shape == ():
+                return pair
     return None
 
 
 def losses_of(comparison: Comparison) -> list[Compared]:
     """Return the scalar losses that scripts differentiate by variables."""
     return [
-        each
-        for each in comparison.compared
-        if each.original.kind == LOSS
-        and each.original.name.startswith(FIRST)
-        and each.original.name != BY_INPUTS
-        and each.original.values[0].shape == ()
+        pair
+        for pair in comparison.compared
+        if pair.original.kind == LOSS
+        and pair.original.name.startswith(FIRST)
+        and pair.original.name != BY_INPUTS
+        and pair.original.values[0].shape == ()
     ]
 
 
 def _curve(comparison: Comparison) -> list[Point]:
     """Return loss and largest difference of each step."""
     differences = comparison.by_step()
-    shown = loss_of(comparison)
+    shown = shown_loss(comparison)
     points = {} if shown is None else _points(shown)
     return [
         Point(step, *points.get(step, (None, None)), difference=_finite(differences.get(step, 0.0)))
@@ -158,11 +158,11 @@ def _losses(comparison: Comparison) -> list[Loss]:
     several = losses_of(comparison)
     return [
         Loss(
-            each.original.name,
-            each.migrated.name,
-            [LossPoint(step, *values) for step, values in _points(each).items()],
+            pair.original.name,
+            pair.migrated.name,
+            [LossPoint(step, *values) for step, values in _points(pair).items()],
         )
-        for each in (several if len(several) > 1 else ())
+        for pair in (several if len(several) > 1 else ())
     ]
 
 

@@ -131,13 +131,13 @@ class Run:
 
     def settings(self) -> str:
         """Return what the process needs to know, as text."""
-        values = {each.name: getattr(self, each.name) for each in fields(Run)}
+        values = {setting.name: getattr(self, setting.name) for setting in fields(Run)}
         return to_text(Run(**{**values, "folder": os.path.abspath(self.folder), "server": None}))
 
     def command(self) -> list[str]:
         """Return program and arguments of the process."""
         files = os.path.abspath(os.path.join(self.folder, FILES))
-        arguments = [each.replace(RUN, files).replace(SEED, str(self.seed)) for each in self.arguments]
+        arguments = [argument.replace(RUN, files).replace(SEED, str(self.seed)) for argument in self.arguments]
         launch: list[str] = []
         if self.ranks is not None:
             logs = os.path.abspath(os.path.join(self.folder, "logs"))

@@ -19,20 +19,20 @@ class Section(NamedTuple):
 
 def to_lines(sections: Iterable[Section], most: int | None = None) -> Iterator[str]:
     """Yield the lines of sections, and of each table at most some rows."""
-    for each in sections:
-        yield from ("", each.title if each.title[0].isdigit() else f"{each.title}:", *each.lines)
-        rows = each.rows[:most]
-        yield from columns([each.heads, *rows], "  ") if rows else ()
-        if len(rows) < len(each.rows):
-            yield f"  ... and {len(each.rows) - len(rows)} more: see -r DIR"
+    for section in sections:
+        yield from ("", section.title if section.title[0].isdigit() else f"{section.title}:", *section.lines)
+        rows = section.rows[:most]
+        yield from columns([section.heads, *rows], "  ") if rows else ()
+        if len(rows) < len(section.rows):
+            yield f"  ... and {len(section.rows) - len(rows)} more: see -r DIR"
 
 
 def to_html(sections: Iterable[Section]) -> Iterator[str]:
     """Yield sections as HTML."""
-    for each in sections:
-        yield f"<h2>{clean(each.title[0].upper() + each.title[1:])}</h2>"
-        yield from (f"<p>{clean(line.strip())}</p>" for line in each.lines)
-        yield table(each.title, each.heads, each.rows, each.numbers) if each.rows else ""
+    for section in sections:
+        yield f"<h2>{clean(section.title[0].upper() + section.title[1:])}</h2>"
+        yield from (f"<p>{clean(line.strip())}</p>" for line in section.lines)
+        yield table(section.title, section.heads, section.rows, section.numbers) if section.rows else ""
 
 
 def columns(rows: Sequence[Sequence[str]], indent: str = "") -> Iterator[str]:

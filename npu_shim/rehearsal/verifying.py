@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, replace
-from typing import Callable, Sequence
+from typing import Callable, NamedTuple, Sequence
 
 from npu_shim.rehearsal import deliberate, enlarged, reproducing
 from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds, together
@@ -86,8 +86,7 @@ class _Verification:
         self.changes: list[Change] = []
         self.elements: list[Element] = []
         self.bands: list[seeds.Band] = []
-        self.unsteady: list[str] = []
-        self.itself: Itself | None = None
+        self.again = _OriginalAgain()
         self.compared: Comparison | None = None
         self.until: int | None = None
         self.is_rounding = False
@@ -112,8 +111,8 @@ class _Verification:
         self.compared, self.differences = _compare(ours, theirs, apart, self.settings, self.until)
         self.changes = deliberate.named(ours)
         if self.settings.seeds and not incomplete:
-            joined = [ranks.joined(second, first[0]) for first, second in done]
-            self.bands = seeds.bands([first[0] for first, _ in done], joined)
+            averaged = [ranks.averaged_over_ranks(second, first[0]) for first, second in done]
+            self.bands = seeds.bands([first[0] for first, _ in done], averaged)
             self.differences = [_outside(band) for band in self.bands if not band.is_inside]
             self.compared = None
         elif self.differences and not incomplete:
@@ -126,7 +125,7 @@ class _Verification:
             self.problems.append(nothing)
         if self.problems:
             return self._result(NOT_RUN)
-        if self.itself:
+        if self.again.departure:
             return self._result(NOT_REPRODUCIBLE)
         return self._result(DIFFER if self.differences else AGREE)
 
@@ -148,11 +147,11 @@ class _Verification:
         if not self.differences:
             return
         tolerance = self.settings.tolerance
-        self.itself, self.unsteady = _against_itself(compared, self.original, ours, tolerance, self.report)
-        if self.itself is not None:
-            self.differences = reproducing.sentences(self.itself)
+        self.again = _departure_of_original(compared, self.original, ours, tolerance, self.report)
+        if self.again.departure is not None:
+            self.differences = reproducing.sentences(self.again.departure)
             return
-        if self.unsteady:
+        if self.again.unsteady_prints:
             self.differences = _sentences(compared)
         if self.differences and _may_be_rounding(self.original, theirs):
             banded = enlarged.within_band(compared, self.original, ours, theirs[0], tolerance, self.report)
@@ -164,21 +163,21 @@ class _Verification:
             self.elements = largest_differences(compared, self.original, self.migrated, self.report)
 
     def _result(self, verdict: str) -> Result:
-        made = Result(
+        result = Result(
             verdict,
             terms(self.settings, self.original),
             self.parts[0],
             self.parts[1],
             problems=self.problems + self.differences,
             deliberate=self.changes,
-            itself=self.itself,
-            unsteady_prints=self.unsteady,
+            itself=self.again.departure,
+            unsteady_prints=list(self.again.unsteady_prints),
             enlarged_rounding=self.is_rounding,
             bands=mean_bands(self.bands),
         )
         if self.compared is not None:
-            add_values(made, self.compared, self.elements)
-        return made
+            add_values(result, self.compared, self.elements)
+        return result
 
 
 def _shorter(original: Run, migrated: Run) -> int | None:
@@ -207,21 +206,29 @@ def _may_be_rounding(original: Run, theirs: list[Recording]) -> bool:
     return type(original) is Run and len(theirs) == 1
 
 
-def _against_itself(
-    found: Comparison, original: Run, recorded: Recording, tolerance: float, report: Report
-) -> tuple[Itself | None, list[str]]:
-    """Return a departure of the original from itself, and the printed numbers that it does not repeat."""
-    first = found.first
+class _OriginalAgain(NamedTuple):
+    """The departure of an original from itself, and the printed numbers that it does not repeat."""
+
+    departure: Itself | None = None
+    unsteady_prints: Sequence[str] = ()
+
+
+def _departure_of_original(
+    comparison: Comparison, original: Run, recorded: Recording, tolerance: float, report: Report
+) -> _OriginalAgain:
+    """Run the original again, and compare it with itself."""
+    first = comparison.first
     for _ in range(_TRIES):
         if first is None or not original.can_repeat:
-            return None, []
+            break
         again = reproducing.repeated(first, original, report)
         if first.kind == PRINT:
-            return None, reproducing.drop_prints(found, recorded, again, tolerance)
-        itself = reproducing.departure_from_itself(found, recorded, again, tolerance)
-        if itself is not None or not reproducing.may_vary(recorded, again):
-            return itself, []
-    return None, []
+            prints = reproducing.drop_prints(comparison, recorded, again, tolerance)
+            return _OriginalAgain(unsteady_prints=prints)
+        departure = reproducing.departure_from_itself(comparison, recorded, again, tolerance)
+        if departure is not None or not reproducing.may_vary(recorded, again):
+            return _OriginalAgain(departure)
+    return _OriginalAgain()
 
 
 def _run(run: Run, settings: Settings, report: Report) -> tuple[list[Recording], RunPart]:
@@ -281,33 +288,36 @@ def _compare(
     """
     among, sentences = [], together.saved_twice(apart)
     if len(theirs) == 1:
-        found = comparing.compare(ours[0], theirs[0], settings.tolerance, limits=settings.limits)
+        comparison = comparing.compare(ours[0], theirs[0], settings.tolerance, limits=settings.limits)
     else:
-        found = ranks.compare_with_one(ours[0], theirs, settings.tolerance)
+        comparison = ranks.compare_with_one(ours[0], theirs, settings.tolerance)
     if len(theirs) > 1 and until is None:
         among = ranks.compare_ranks(theirs, settings.tolerance)
         sentences += together.faults(ours[0], apart, settings.places)
-        if sentences or among or found.departures:
+        if sentences or among or comparison.departures:
             sentences += together.causes(ours[0], apart, not among, settings.places)
     if until is not None:
-        found.departures = [
-            each
-            for each in found.departures
-            if each.kind != FINAL and (each.step < until or (each.step == until and each.number is not None))
+        comparison.departures = [
+            departure
+            for departure in comparison.departures
+            if departure.kind != FINAL
+            and (departure.step < until or (departure.step == until and departure.number is not None))
         ]
         # A script that ends before lacks what it did not reach.
-        found.matches = found.matches._replace(only_original=[], only_migrated=[])
-    return found, sentences + _sentences(found) + [_rank_sentence(rank, each.departures[0]) for rank, each in among]
+        comparison.matches = comparison.matches._replace(only_original=[], only_migrated=[])
+    return comparison, sentences + _sentences(comparison) + [
+        _rank_sentence(rank, other.departures[0]) for rank, other in among
+    ]
 
 
-def _sentences(found: Comparison) -> list[str]:
-    first = found.first
+def _sentences(comparison: Comparison) -> list[str]:
+    first = comparison.first
     if first is None:
         return []
     sentences = [f"The first difference is at step {first.step}: {first.kind} {first.name!r}, {first.text}."]
     if first.kind == INITIAL:
         sentences.append("Versions and devices draw other random numbers. Compare with --initial-variables.")
-    before = max((value for step, value in found.by_step().items() if step < first.step), default=0.0)
+    before = max((value for step, value in comparison.by_step().items() if step < first.step), default=0.0)
     if before:
         sentences.append(
             f"Before it, values differ by up to {before:.1e}. A ReLU or a maximum can enlarge rounding at once. If the "
@@ -317,7 +327,7 @@ def _sentences(found: Comparison) -> list[str]:
 
 
 def _versions(ours: Recording, theirs: Recording) -> list[str]:
-    one, other = [each.notes.get("tensorflow") for each in (ours, theirs)]
+    one, other = [recording.notes.get("tensorflow") for recording in (ours, theirs)]
     if one == other:
         return []
     return [f"The recording is of TensorFlow {one}, the migrated script ran with {other}. Versions may differ, too."]

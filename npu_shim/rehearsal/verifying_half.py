@@ -42,24 +42,26 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
         The result, with the verdict.
     """
     report(f"running {migrated.script} in {half.dtype}")
-    rounded = replace(migrated, half=HalfRun(half.precision) if half.found is None else None)
+    rounded = replace(migrated, half=HalfRun(half.precision) if half.report is None else None)
     part, theirs = _run(rounded, half.dtype)
     report(f"{original.starting} in float32")
     original = deliberate.given(original, [theirs] if theirs else [])
     exact = replace(original, half=HalfRun(half.precision, 0.0, theirs.skips if theirs else []))
     exact_part, ours = _run(exact, "float32")
-    found = half.found or (HalfReport.from_json(theirs.end.get("half")) if theirs else None)
-    made = Result(NOT_RUN, verifying.terms(settings, original), exact_part, part)
-    if ours is None or theirs is None or not found:
-        made.problems = [not_completed(each) for each in (exact_part, part) if not each.completed]
-        made.problems = made.problems or [f"{migrated.script} did not import TensorFlow. Give the script that trains."]
-        return made
-    pair = _Pair(exact, rounded, ours, theirs, found, half)
+    half_report = half.report or (HalfReport.from_json(theirs.end.get("half")) if theirs else None)
+    result = Result(NOT_RUN, verifying.terms(settings, original), exact_part, part)
+    if ours is None or theirs is None or not half_report:
+        result.problems = [not_completed(run) for run in (exact_part, part) if not run.completed]
+        result.problems = result.problems or [
+            f"{migrated.script} did not import TensorFlow. Give the script that trains."
+        ]
+        return result
+    pair = _Pair(exact, rounded, ours, theirs, half_report, half)
     # Without a complete run and ops in 16 bits there is nothing to compare.
-    perturbed = pair.perturbed(report) if exact_part.completed and found.ops else []
-    parts = [exact_part, part, *(each for each, _ in perturbed)]
-    made.problems = [not_completed(each) for each in parts if not each.completed] + pair.problems()
-    return pair.judge(made, [recorded for _, recorded in perturbed if recorded is not None], settings, report)
+    perturbed = pair.perturbed(report) if exact_part.completed and half_report.ops else []
+    parts = [exact_part, part, *(run for run, _ in perturbed)]
+    result.problems = [not_completed(run) for run in parts if not run.completed] + pair.problems()
+    return pair.judge(result, [recorded for _, recorded in perturbed if recorded is not None], settings, report)
 
 
 @dataclass(frozen=True)
@@ -70,70 +72,70 @@ class _Pair:
     rounded: Run
     ours: Recording
     theirs: Recording
-    found: HalfReport
+    half_report: HalfReport
     half: Half
 
     @property
     def everywhere(self) -> bool:
         """True if a perturbed run perturbs all ops in 16 bits, because none is a convolution or matrix product."""
-        return not self.found.matrix_casts
+        return not self.half_report.matrix_casts
 
     @property
     def size(self) -> float:
         """The size of the perturbation."""
-        found = self.found
+        report = self.half_report
         return half_band.perturbation(
-            self.half.dtype, found.ops, found.casts if self.everywhere else found.matrix_casts
+            self.half.dtype, report.ops, report.casts if self.everywhere else report.matrix_casts
         )
 
     def perturbed(self, report: Report) -> list[tuple[RunPart, Recording | None]]:
         """Make the perturbed runs. Return the part and the recording of each."""
-        made, original, half = [], self.exact, self.half
+        runs, original, half = [], self.exact, self.half
         for number in range(1, half.perturbed + 1):
             report(f"{original.starting} in float32, perturbed ({number} of {half.perturbed})")
             name = f"{PERTURBED}{number}"
             folder, dumping = os.path.join(original.folder, name), original.dumping and original.dumping.beside(name)
             given = HalfRun(half.precision, self.size, self.theirs.skips, original.seed + number, self.everywhere)
-            made.append(_run(replace(original, folder=folder, dumping=dumping, half=given), "float32"))
-        return made
+            runs.append(_run(replace(original, folder=folder, dumping=dumping, half=given), "float32"))
+        return runs
 
     def problems(self) -> list[str]:
         """Return sentences about runs that completed and cannot be compared."""
-        dtype, skips, found = self.half.dtype, self.theirs.skips, []
-        if not self.found.ops:
-            found.append(
+        dtype, skips, sentences = self.half.dtype, self.theirs.skips, []
+        if not self.half_report.ops:
+            sentences.append(
                 f"No float32 op of {self.rounded.script} computes in {dtype}. Check the precision mode and the lists."
             )
-        if self.ours.skips != skips and self.half.found is None:
-            found.append(
+        if self.ours.skips != skips and self.half.report is None:
+            sentences.append(
                 f"The {dtype} run skipped {len(skips)} steps after an overflow, and {self.exact.script} has no loss "
                 "scale to skip them in float32. Give the migrated script alone, to compare it with itself."
             )
         if not skips and not self.ours.streams:
-            found.append(verifying.NOTHING_RECORDED)
-        return found
+            sentences.append(verifying.NOTHING_RECORDED)
+        return sentences
 
-    def judge(self, made: Result, perturbed: list[Recording], settings: Settings, report: Report) -> Result:
+    def judge(self, result: Result, perturbed: list[Recording], settings: Settings, report: Report) -> Result:
         """Compare within the band of perturbed runs. Return the result with the verdict."""
         drop_overflows(self.theirs, [self.ours, *perturbed])
-        part = half_part(self.half.precision, self.size, self.half.perturbed, self.found, self.theirs)
+        part = half_part(self.half.precision, self.size, self.half.perturbed, self.half_report, self.theirs)
         bands, compared, elements = None, None, []
         if perturbed:
-            bands = half_band.band(self.half.dtype, [compare(self.ours, each, ANY) for each in perturbed])
+            bands = half_band.band(self.half.dtype, [compare(self.ours, other, ANY) for other in perturbed])
             compared = compare(self.ours, self.theirs, settings.tolerance, _KINDS, limits=bands)
-            if compared.first and not made.problems and not self.theirs.skips:
+            if compared.first and not result.problems and not self.theirs.skips:
                 try:
                     elements = largest_differences(compared, self.exact, self.rounded, report)
                 except NotRepeated as failure:
-                    made.problems.append(str(failure))
-            add_values(made, compared, elements)
-            add_bands(made, part, compared, bands)
-        differences = _differences(self.found, self.theirs.skips, compared)
-        made.verdict = NOT_RUN if made.problems else DIFFER if differences else AGREE
-        made.problems += differences
-        made.deliberate = deliberate.named([self.ours], in_half=True)
-        made.half = part
-        return made
+                    result.problems.append(str(failure))
+            add_values(result, compared, elements)
+            add_bands(result, part, compared, bands)
+        differences = _differences(self.half_report, self.theirs.skips, compared)
+        result.verdict = NOT_RUN if result.problems else DIFFER if differences else AGREE
+        result.problems += differences
+        result.deliberate = deliberate.named([self.ours], in_half=True)
+        result.half = part
+        return result
 
 
 def _run(run: Run, precision: str) -> tuple[RunPart, Recording | None]:
@@ -143,14 +145,14 @@ def _run(run: Run, precision: str) -> tuple[RunPart, Recording | None]:
     return run_part(run, code, recorded, precision), recorded[0] if recorded else None
 
 
-def _differences(found: HalfReport, skips: Sequence[tuple[int, int]], compared: Comparison | None) -> list[str]:
+def _differences(report: HalfReport, skips: Sequence[tuple[int, int]], compared: Comparison | None) -> list[str]:
     """Return a sentence for each difference."""
     sentences = []
-    lost = found.skipped_at_end
-    scale = found.loss_scale[-1] if found.loss_scale else math.nan
-    if skips and (lost >= _LOST or len(skips) == found.steps):
+    lost = report.skipped_at_end
+    scale = report.loss_scale[-1] if report.loss_scale else math.nan
+    if skips and (lost >= _LOST or len(skips) == report.steps):
         sentences.append(
-            f"The loss scale does not recover: the last {lost} of {found.steps} steps were skipped, and the scale "
+            f"The loss scale does not recover: the last {lost} of {report.steps} steps were skipped, and the scale "
             f"is {scale:g}. Find the op that overflows at any scale."
         )
     first = compared.first if compared else None
@@ -158,7 +160,7 @@ def _differences(found: HalfReport, skips: Sequence[tuple[int, int]], compared: 
         sentences.append(
             f"The first value beyond the band is at step {first.step}: {first.kind} {first.name!r}, {first.text}."
         )
-        overflow = found.overflow
+        overflow = report.overflow
         if overflow.first_op:
             sentences.append(
                 f"The first op with Inf or NaN is at step {overflow.first_step}: {overflow.first_op}. Keep it in "

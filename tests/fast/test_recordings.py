@@ -272,7 +272,7 @@ def test_a_seed_that_the_function_gets_from_a_clock_is_the_same_in_every_run(
     )
     space: dict[str, Any] = {"__name__": "seeds"}
     exec(compile(path.read_text(), str(path), "exec"), space)
-    seeds = [space["make"](Entropy(1, lambda *_: None).seed, given) for given in (3, 7)]
+    seeds = [space["make"](Entropy(1, lambda *_: None).repeatable_seed, given) for given in (3, 7)]
     assert (seeds[0] == seeds[1]) is is_equal and (is_equal or seeds == [3, 7])
 
 

@@ -78,7 +78,7 @@ def _graph(captured: Captured, settings: Settings) -> JsonObject:
     parts = partition(nodes, lists, mixed, int(captured.parameters.get("iterations_per_loop") or 1))
     activations = memory.peak(nodes, trips)
     where = {i: lines_of(nodes[i].source, settings.folder) for i in parts.host}
-    found: JsonObject = {
+    graph: JsonObject = {
         "name": captured.name,
         "kind": captured.kind,
         "line": captured.line,
@@ -101,5 +101,5 @@ def _graph(captured: Captured, settings: Settings) -> JsonObject:
         "roofline": None,
     }
     if settings.product is not None:
-        found["roofline"] = roofline(nodes, done, found, settings.product)
-    return found
+        graph["roofline"] = roofline(nodes, done, graph, settings.product)
+    return graph

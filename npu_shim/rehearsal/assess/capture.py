@@ -133,7 +133,7 @@ class Capture:
             options: Message | None = None,
             run_metadata: Message | None = None,
         ) -> Result:
-            ops = [_op(each) for each in tf_session.fetched_elements(session, fetches)]
+            ops = [_op(element) for element in tf_session.fetched_elements(session, fetches)]
             feeds = tf_session.fed_values(session, feed_dict)
             if not self._takes(session.graph, ops, feeds):
                 return original(session, fetches, feed_dict, options, run_metadata)
@@ -149,13 +149,13 @@ class Capture:
             def call(*args: object, **kwargs: object) -> Result:
                 find = session.graph.as_graph_element
                 fetches = [find(name) for name in options.fetch]
-                ops = [_op(each) for each in fetches] + [find(name) for name in options.target]
+                ops = [_op(fetch) for fetch in fetches] + [find(name) for name in options.target]
                 feeds = [(find(name), value) for name, value in zip(options.feed, args)]
                 if not self._takes(session.graph, ops, feeds):
                     return real(*args, **kwargs)
                 run = tf_session.BaseSession.run
                 self._record_run(session, ops, feeds, dict(feeds), fetches + ops[len(fetches) :], run)
-                return [zeros(each) for each in fetches]
+                return [zeros(fetch) for fetch in fetches]
 
             return call
 
@@ -171,7 +171,7 @@ class Capture:
         if not self.graphs and not self._trains[key]:
             self.compiled.setdefault((key, feed_shapes(feeds)), self._line())
             return False
-        is_new = all(graph is not each.graph for each in self.graphs if each.kind == TRAIN)
+        is_new = all(graph is not captured.graph for captured in self.graphs if captured.kind == TRAIN)
         if is_new and not self._trains[key] and not any(op.outputs for op in ops):
             return False  # initial values and iterators of an evaluation
         return True
@@ -271,7 +271,7 @@ class Capture:
         self._seen.add(key)
 
     def _add(self, captured: Captured) -> None:
-        names = [each.name for each in self.graphs]
+        names = [known.name for known in self.graphs]
         number = sum(1 for name in names if re.sub(r" \(\d+\)$", "", name) == captured.name)
         name = f"{captured.name} ({number + 1})" if number else captured.name
         # now, because the variables of a tf.function may go with the frames of the script
@@ -302,7 +302,7 @@ def _skip(result: str | None) -> Callable[[Function], Function]:
         def skipped(self: object, *args: object, **kwargs: object) -> Result:
             if result is None:
                 return None
-            paths = [each for each in (*args, *kwargs.values()) if isinstance(each, (str, os.PathLike))]
+            paths = [value for value in (*args, *kwargs.values()) if isinstance(value, (str, os.PathLike))]
             return os.fspath(paths[0]) if paths else ""
 
         return skipped

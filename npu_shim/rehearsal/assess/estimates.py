@@ -51,17 +51,17 @@ def _counts(nodes: Sequence[Node], places: Sequence[int]) -> list[JsonObject]:
     return [{"op": op, "count": n} for op, n in collections.Counter(nodes[i].op for i in places).most_common()]
 
 
-def roofline(nodes: Sequence[Node], done: work.Work, found: JsonObject, product: Product) -> JsonObject:
+def roofline(nodes: Sequence[Node], done: work.Work, graph: JsonObject, product: Product) -> JsonObject:
     """Return a bound on the time of a step, and the sum over operators that each read and write memory."""
-    compute = found["work"]["matrix_flops"] / product.flops
+    compute = graph["work"]["matrix_flops"] / product.flops
     inputs = sum(
         size_bytes(dtype, shape) or 0
         for node in nodes
         if node.op in ("Placeholder", "IteratorGetNext")
         for dtype, shape in zip(node.dtypes, node.shapes)
     )
-    moved = (2 * found["variables"]["bytes"] + inputs) / product.bandwidth
-    each = sum(
+    moved = (2 * graph["variables"]["bytes"] + inputs) / product.bandwidth
+    one_by_one = sum(
         max(flops / product.flops if work.MATRIX.match(node.op) else 0.0, size / product.bandwidth)
         for flops, size, node in zip(done.flops, done.bytes, nodes)
     )
@@ -70,8 +70,8 @@ def roofline(nodes: Sequence[Node], done: work.Work, found: JsonObject, product:
         "source": product.source,
         "bound_seconds": max(compute, moved),
         "bound_by": "matrix unit" if compute >= moved else "memory",
-        "operators_seconds": each,
-        "memory_share": (found["memory"]["peak"] + found["variables"]["bytes"]) / product.memory
+        "operators_seconds": one_by_one,
+        "memory_share": (graph["memory"]["peak"] + graph["variables"]["bytes"]) / product.memory
         if product.memory
         else None,
     }

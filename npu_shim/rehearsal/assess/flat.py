@@ -222,10 +222,10 @@ class _Flattening:
     def connect(self) -> None:
         """Find the nodes that compute the inputs of each node."""
         for index, (node, call) in enumerate(zip(self._nodes, self._call_of)):
-            found = [self._resolve((call, value.name)) for value in node.source.inputs]
-            node.inputs = [each for each in found if each is not None and each[0] != index]
+            sources = [self._resolve((call, value.name)) for value in node.source.inputs]
+            node.inputs = [source for source in sources if source is not None and source[0] != index]
             before = [self._ops.get((call, op.name), []) for op in node.source.control_inputs]
-            node.controls = sorted({each for ops in before for each in ops if each != index})
+            node.controls = sorted({control for ops in before for control in ops if control != index})
 
     def infer(self) -> Flat:
         """Import the nodes into a graph of their own, and take the shapes that TensorFlow infers there."""
@@ -254,30 +254,30 @@ class _Flattening:
             if index in self._placeholders:
                 node.shapes = [_merged(a, b) for a, b in zip(self._placeholders[index], node.declared)]
             elif node.definition.op != "NoOp":
-                found = graph.get_operation_by_name(node.name).outputs
-                node.shapes = [_merged(shape_of(new), old) for new, old in zip(found, node.declared)]
+                outputs = graph.get_operation_by_name(node.name).outputs
+                node.shapes = [_merged(shape_of(new), old) for new, old in zip(outputs, node.declared)]
         return Flat(self._nodes, graph)
 
 
 def _needed(targets: Iterable[Operation], given: Mapping[str, Shape]) -> set[Operation]:
     """Return the operations that run for some others. Those before a value that is given do not run."""
-    found: set[Operation] = set()
+    needed: set[Operation] = set()
     stack = list(targets)
     while stack:
         op = stack.pop()
-        if op in found:
+        if op in needed:
             continue
-        found.add(op)
+        needed.add(op)
         if op.outputs and all(output.name in given for output in op.outputs) and not op.type.startswith("IteratorGet"):
             continue
         stack += [value.op for value in op.inputs] + list(op.control_inputs)
-    return found
+    return needed
 
 
 def _arguments(graph: Graph) -> list[Tensor]:
-    found = getattr(graph, "inputs", None)
+    inputs = getattr(graph, "inputs", None)
     return (
-        [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"] if found is None else list(found)
+        [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"] if inputs is None else list(inputs)
     )
 
 
@@ -293,14 +293,14 @@ def _targets(graph: Graph) -> list[Operation]:
 
 def _unique_names(names: Sequence[str]) -> list[str]:
     seen: dict[str, int] = {}
-    found = []
+    unique = []
     for name in names:
         name = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name)
         name = name if re.match(r"[A-Za-z0-9.]", name) else "n" + name
         number = seen.get(name, 0)
         seen[name] = number + 1
-        found.append(name if not number else f"{name}__again_{number}")
-    return found
+        unique.append(name if not number else f"{name}__again_{number}")
+    return unique
 
 
 def _proto(shape: Shape) -> Message:

@@ -36,14 +36,14 @@ def fed_sizes(feeds: Feeds) -> JsonObject:
 
 def iterator_shapes(session: Session, ops: list[Operation], feed_dict: FeedDict | None, run: Function) -> JsonObject:
     """Return the shapes of the next batch of each iterator behind a run, which is read for this."""
-    found = [op for op in tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
-    found = [op for op in found if session.graph.is_fetchable(op) and op.graph is session.graph]
-    collectives = [op for op in found if is_collective(op)]
-    found = [op for op in found if op not in collectives]
+    readers = [op for op in tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
+    readers = [op for op in readers if session.graph.is_fetchable(op) and op.graph is session.graph]
+    collectives = [op for op in readers if is_collective(op)]
+    readers = [op for op in readers if op not in collectives]
     given = _collective_shapes(collectives)
     outputs = [
         output
-        for op in found
+        for op in readers
         for output in op.outputs
         if output.dtype not in (tf.variant, tf.resource) and not output.shape.is_fully_defined()
     ]
@@ -68,16 +68,16 @@ def argument_shapes(graph: Graph, args: Sequence[Value], kwargs: Mapping[str, Va
     """Return the shapes of the arguments of a tf.function, and of the next batch of each iterator among them."""
     given: dict[str, Shape] = {}
     captured = {id(inner) for _, inner in getattr(graph, "captures", ())}
-    inputs = [each for each in graph.inputs if id(each) not in captured]
+    inputs = [tensor for tensor in graph.inputs if id(tensor) not in captured]
     values = [
-        each for each in tf_capture.components((args, kwargs)) if hasattr(each, "shape") and hasattr(each, "dtype")
+        value for value in tf_capture.components((args, kwargs)) if hasattr(value, "shape") and hasattr(value, "dtype")
     ]
     if len(inputs) == len(values):
         given.update(
             (tensor.name, tuple(value.shape)) for tensor, value in zip(inputs, values) if tensor.dtype != tf.resource
         )
     iterators: list[Tensor] = [
-        each for each in tf.nest.flatten((args, kwargs)) if isinstance(each, tf_capture.iterator_types())
+        iterator for iterator in tf.nest.flatten((args, kwargs)) if isinstance(iterator, tf_capture.iterator_types())
     ]
     readers = [op for op in all_ops(graph) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
     for iterator in iterators[:1] if len(iterators) == 1 else ():

@@ -126,9 +126,9 @@ def _causes(nodes: Sequence[Node], order: Sequence[int]) -> dict[int, int]:
         inputs = [(s, k) for s, k in node.inputs if s in causes]
         opens = [s for s, k in inputs if _is_open(nodes[s].shapes[k])]
         sizes = [s for s, k in inputs if s not in opens and nodes[s].dtypes[k] in ("int32", "int64")]
-        found = sizes or opens or [s for s, _ in inputs]
-        if found:
-            causes[i] = causes[found[0]]
+        candidates = sizes or opens or [s for s, _ in inputs]
+        if candidates:
+            causes[i] = causes[candidates[0]]
         elif any(_is_open(shape) and dtype not in _NO_SHAPE for shape, dtype in zip(node.shapes, node.dtypes)):
             causes[i] = i
     return causes

@@ -27,14 +27,14 @@ def line_of_caller(folder: str) -> str:
 
 def lines_of(op: Operation, folder: str) -> list[str]:
     """Return the lines of the script that create an operation, the innermost first."""
-    found: list[str] = []
+    lines: list[str] = []
     for frame in reversed(list(op.traceback or ())):
         if script_frames.starts_script(frame[0]):
             break
         text = f"{relative(frame[0], folder)}:{frame[1]}"
-        if not script_frames.is_library(frame[0]) and text not in found:
-            found.append(text)
-    return found[:_MOST]
+        if not script_frames.is_library(frame[0]) and text not in lines:
+            lines.append(text)
+    return lines[:_MOST]
 
 
 def relative(path: str, folder: str) -> str:

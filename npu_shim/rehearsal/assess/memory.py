@@ -71,10 +71,10 @@ def peak(nodes: Sequence[Node], trips: dict[str, int]) -> Memory:
                 count[source] += readers[i, output]
                 buffer_of[i, output] = source
                 continue
-            found = _own_size(node, output, nodes, trips)
-            unknown += [i] if found is None else []
+            own_size = _own_size(node, output, nodes, trips)
+            unknown += [i] if own_size is None else []
             buffer_of[i, output] = len(size)
-            size.append(found or 0)
+            size.append(own_size or 0)
             count.append(readers[i, output])
             names.append(node.name)
             live += size[-1]
@@ -93,7 +93,7 @@ def peak(nodes: Sequence[Node], trips: dict[str, int]) -> Memory:
                 live -= size[buffer]
                 del alive[buffer]
     largest = sorted(((size[b], names[b]) for b in at_best), reverse=True)[:5]
-    return Memory(best, place, len(unknown), [(name, each) for each, name in largest if each], unknown)
+    return Memory(best, place, len(unknown), [(name, number) for number, name in largest if number], unknown)
 
 
 def _readers(nodes: Sequence[Node]) -> Counter[tuple[int, int]]:
@@ -125,8 +125,8 @@ def _own_size(node: Node, output: int, nodes: Sequence[Node], trips: dict[str, i
         return 0
     if node.op in _PUSH:
         source, index = node.inputs[-1]
-        found = size_bytes(nodes[source].dtypes[index], nodes[source].shapes[index])
-        return None if found is None else found * trips.get(node.inside, 1)
+        element_bytes = size_bytes(nodes[source].dtypes[index], nodes[source].shapes[index])
+        return None if element_bytes is None else element_bytes * trips.get(node.inside, 1)
     return size_bytes(node.dtypes[output], node.shapes[output])
 
 
@@ -139,7 +139,7 @@ def order(nodes: Sequence[Node]) -> list[int]:
         {source for source, _ in node.inputs if nodes[source].op != "NextIteration"} | set(node.controls)
         for node in nodes
     ]
-    left = [len(each) for each in before]
+    left = [len(sources) for sources in before]
     after: list[list[int]] = [[] for _ in nodes]
     for i, sources in enumerate(before):
         for source in sources:
@@ -152,11 +152,11 @@ def order(nodes: Sequence[Node]) -> list[int]:
         others.extend(i for i in ready if nodes[i].op not in _CHEAP)
 
     add([i for i in range(len(nodes)) if not left[i]])
-    found = []
+    ordered = []
     while cheap or others:
         i = cheap.popleft() if cheap else others.pop()
-        found.append(i)
+        ordered.append(i)
         for other in after[i]:
             left[other] -= 1
         add([other for other in after[i] if not left[other]])
-    return found
+    return ordered

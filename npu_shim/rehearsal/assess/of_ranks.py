@@ -13,13 +13,13 @@ def joined(ranks: Sequence[JsonObject]) -> JsonObject:
 
     A problem is added for each rank whose collectives are not those of rank 0, because the job would then never end.
     """
-    found = {**ranks[0], "ranks": len(ranks), "problems": list(ranks[0]["problems"])}
+    assessment = {**ranks[0], "ranks": len(ranks), "problems": list(ranks[0]["problems"])}
     for rank, other in enumerate(ranks):
         for ours, theirs in zip(ranks[0]["graphs"], other["graphs"]):
             if ours["collectives"] != theirs["collectives"]:
                 why = f"on rank {rank} are not those of rank 0: {_listed(theirs)} in place of {_listed(ours)}"
-                found["problems"].append({"graph": ours["name"], "what": "collectives", "why": why, "lines": []})
-    return found
+                assessment["problems"].append({"graph": ours["name"], "what": "collectives", "why": why, "lines": []})
+    return assessment
 
 
 def _listed(graph: JsonObject) -> str:

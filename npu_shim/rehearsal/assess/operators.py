@@ -94,9 +94,9 @@ def from_files(paths: Iterable[str]) -> Lists:
     entries: dict[str, JsonObject] = {}
     names_device = False
     for path in paths:
-        found = _read(path)
-        names_device = names_device or any("isGray" in entry or "isHeavy" in entry for entry in found.values())
-        for name, entry in found.items():
+        content = _read(path)
+        names_device = names_device or any("isGray" in entry or "isHeavy" in entry for entry in content.values())
+        for name, entry in content.items():
             entries.setdefault(name, {}).update(entry)
     table = built_in()
     flags = {name: str(_flag(entry)).lower() for name, entry in entries.items() if "precision_reduce" in entry}

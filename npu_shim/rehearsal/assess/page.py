@@ -21,34 +21,38 @@ if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
 
 
-def html(found: JsonObject) -> str:
+def html(assessment: JsonObject) -> str:
     """Return the page of an assessment."""
-    ranks = f"; rank 0 of {found['ranks']} ranks" if found["ranks"] > 1 else ""
-    about = f"TensorFlow {found['tensorflow']}; operators of the device: {found['operator_lists']}{ranks}"
+    ranks = f"; rank 0 of {assessment['ranks']} ranks" if assessment["ranks"] > 1 else ""
+    about = f"TensorFlow {assessment['tensorflow']}; operators of the device: {assessment['operator_lists']}{ranks}"
     return page(
-        f"Assessment of {found['script']}",
+        f"Assessment of {assessment['script']}",
         "What a card would make of the script",
-        [" ".join([found["script"], *found["arguments"]]), about],
-        [_cards(found), _problems(found["problems"]), *chain.from_iterable(map(_graph, found["graphs"]))],
-        f"npu-shim assess {found['tool_version']}. Times are bounds from data sheets, not promises.",
+        [" ".join([assessment["script"], *assessment["arguments"]]), about],
+        [
+            _cards(assessment),
+            _problems(assessment["problems"]),
+            *chain.from_iterable(map(_graph, assessment["graphs"])),
+        ],
+        f"npu-shim assess {assessment['tool_version']}. Times are bounds from data sheets, not promises.",
     )
 
 
-def _cards(found: JsonObject) -> str:
-    first = found["graphs"][0]
-    compiled = found["compiled_graphs"]
+def _cards(assessment: JsonObject) -> str:
+    first = assessment["graphs"][0]
+    compiled = assessment["compiled_graphs"]
     cards = [
-        (str(len(found["problems"])), "not on the device", "error" if found["problems"] else "change"),
+        (str(len(assessment["problems"])), "not on the device", "error" if assessment["problems"] else "change"),
         (str(compiled["before_training"] + compiled["assessed"]), "graphs compiled", ""),
         (str(len(first["partition"]["clusters"])), "device clusters", ""),
         (amount(first["variables"]["bytes"], "B", 1024), "variables", ""),
         (amount(first["memory"]["peak"], "B", 1024), "activations", ""),
         (amount(first["work"]["flops"], "FLOP"), "per step", ""),
     ]
-    made = (
+    parts = (
         f'<div class="card {kind}"><strong>{value}</strong><span>{label}</span></div>' for value, label, kind in cards
     )
-    return f'<div class="cards">{"".join(made)}</div>'
+    return f'<div class="cards">{"".join(parts)}</div>'
 
 
 def _problems(rows: Sequence[JsonObject]) -> str:
@@ -91,7 +95,7 @@ def _facts(graph: JsonObject) -> list[tuple[str, ...]]:
     done, roof, half = graph["work"], graph["roofline"], graph["precision"]
     facts = [
         ("nodes", f"{graph['nodes']:,}"),
-        ("inputs", ", ".join(f"{each['name']} {shape_text(each['shape'])}" for each in graph["inputs"])),
+        ("inputs", ", ".join(f"{given['name']} {shape_text(given['shape'])}" for given in graph["inputs"])),
         ("partition", partition_text(graph["partition"])),
         ("variables", f"{graph['variables']['count']:,}, {amount(graph['variables']['bytes'], 'B', 1024)}"),
         ("activations", memory_text(graph["memory"])),

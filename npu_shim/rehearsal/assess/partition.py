@@ -208,16 +208,16 @@ def _merge_apart(groups: dict[int, int], before: dict[int, list[int]], device: s
 def _reached(group: int, after: dict[int, set[int]]) -> set[int]:
     stack, seen = list(after[group]), set()
     while stack:
-        each = stack.pop()
-        if each not in seen:
-            seen.add(each)
-            stack += after.get(each, ())
+        other = stack.pop()
+        if other not in seen:
+            seen.add(other)
+            stack += after.get(other, ())
     return seen
 
 
 def _other_path(first: int, second: int, after: dict[int, set[int]]) -> bool:
     """Return True if a path of two edges or more leads from one group to another."""
-    stack, seen = [each for each in after[first] if each != second], set()
+    stack, seen = [other for other in after[first] if other != second], set()
     while stack:
         group = stack.pop()
         if group == second:

@@ -21,34 +21,34 @@ def reduced(nodes: Sequence[Node], lists: Lists) -> list[bool]:
         nodes: of the step.
         lists: the operators of the device and the lists of mixed precision.
     """
-    found: list[bool | None] = [None] * len(nodes)
+    is_half: list[bool | None] = [None] * len(nodes)
     for start in range(len(nodes)):
-        _resolve(start, nodes, lists, found)
-    return [bool(each) for each in found]
+        _resolve(start, nodes, lists, is_half)
+    return [bool(value) for value in is_half]
 
 
-def _resolve(start: int, nodes: Sequence[Node], lists: Lists, found: list[bool | None]) -> None:
+def _resolve(start: int, nodes: Sequence[Node], lists: Lists, is_half: list[bool | None]) -> None:
     chain = []
     i: int | None = start
-    while i is not None and found[i] is None:
+    while i is not None and is_half[i] is None:
         node = nodes[i]
         kind = lists.precision(node.op)
         is_float = "float32" in node.dtypes
         if node.op in _SOURCES or not is_float or lists.status(node.op) not in (DEVICE, UNCLEAR) or kind != "follow":
-            found[i] = kind == "reduce" and is_float and node.op not in _SOURCES
+            is_half[i] = kind == "reduce" and is_float and node.op not in _SOURCES
             break
-        found[i] = False  # for loops
+        is_half[i] = False  # for loops
         chain.append(i)
         i = _before(node, nodes)
-    value = bool(found[i]) if i is not None else False
-    for each in chain:
-        found[each] = value
+    value = bool(is_half[i]) if i is not None else False
+    for place in chain:
+        is_half[place] = value
 
 
 def _before(node: Node, nodes: Sequence[Node]) -> int | None:
     for source, output in node.inputs:
-        made = nodes[source]
-        if made.dtypes[output] == "float32" and made.op not in _SOURCES and not _is_variable(source, nodes):
+        maker = nodes[source]
+        if maker.dtypes[output] == "float32" and maker.op not in _SOURCES and not _is_variable(source, nodes):
             return source
     return None
 

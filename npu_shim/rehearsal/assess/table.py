@@ -18,9 +18,9 @@ _FIXES = {
 _FIX = "Use an operator with a static shape, or a mask"
 
 
-def text(found: JsonObject) -> str:
+def text(assessment: JsonObject) -> str:
     """Return the assessment as tables for a terminal."""
-    return "\n".join(_page(found))
+    return "\n".join(_page(assessment))
 
 
 def amount(number: float, unit: str, base: int = 1000) -> str:
@@ -78,23 +78,26 @@ def work_text(row: JsonObject, not_counted: set[str]) -> str:
     return "not counted" if row["op"] in not_counted and not row["flops"] else amount(row["flops"], "FLOP")
 
 
-def _page(found: JsonObject) -> Iterator[str]:
-    yield f"{found['script']} {' '.join(found['arguments'])}".rstrip() + f"  (TensorFlow {found['tensorflow']})"
-    yield f"Operators of the device: {found['operator_lists']}"
-    if found["ranks"] > 1:
-        yield f"Rank 0 of {found['ranks']} ranks"
-    compiled = found["compiled_graphs"]
+def _page(assessment: JsonObject) -> Iterator[str]:
+    yield (
+        f"{assessment['script']} {' '.join(assessment['arguments'])}".rstrip()
+        + f"  (TensorFlow {assessment['tensorflow']})"
+    )
+    yield f"Operators of the device: {assessment['operator_lists']}"
+    if assessment["ranks"] > 1:
+        yield f"Rank 0 of {assessment['ranks']} ranks"
+    compiled = assessment["compiled_graphs"]
     more = ", and again for each new shape" if compiled["for_each_new_shape"] else ""
     yield (
         f"Graphs that a card compiles: {compiled['before_training']} before training, {compiled['assessed']} assessed "
         f"below{more}"
     )
     yield ""
-    problems = found["problems"]
+    problems = assessment["problems"]
     yield f"Not on the device: {len(problems)}" if problems else "All operators of the training step run on the device."
     for row in problems:
         yield f"  {row['graph']}: {row['what']} {row['why']}{_at(row['lines'])}"
-    for graph in found["graphs"]:
+    for graph in assessment["graphs"]:
         yield ""
         yield from _graph(graph)
 

@@ -94,8 +94,8 @@ def _has_formula(op: str) -> bool:
 
 
 def _update(op: str) -> int | None:
-    found = re.match(r"^(Resource)?(Sparse)?Apply(\w+)$", op)
-    return _UPDATES.get(found.group(3)) if found else None
+    match = re.match(r"^(Resource)?(Sparse)?Apply(\w+)$", op)
+    return _UPDATES.get(match.group(3)) if match else None
 
 
 def _inputs(flat: Flat, node: Node) -> list[Shape]:
@@ -214,7 +214,9 @@ def _bytes(nodes: Sequence[Node], node: Node) -> int:
     if _VIEWS.match(node.op):
         return 0
     inputs = [nodes[source] for source, _ in node.inputs]
-    read = [size_bytes(each.dtypes[output], each.shapes[output]) or 0 for each, (_, output) in zip(inputs, node.inputs)]
+    read = [
+        size_bytes(maker.dtypes[output], maker.shapes[output]) or 0 for maker, (_, output) in zip(inputs, node.inputs)
+    ]
     written = sum(size_bytes(dtype, shape) or 0 for dtype, shape in zip(node.dtypes, node.shapes))
     if _GATHERS.match(node.op):  # it reads the rows that it returns
         return 2 * written + sum(read[1:2])
@@ -222,9 +224,9 @@ def _bytes(nodes: Sequence[Node], node: Node) -> int:
     if changed is None:
         return sum(read) + written
     # It reads and writes as many elements of each variable as the value has: all, or the rows of a sparse gradient.
-    is_handle = [each.dtypes[output] == "resource" for each, (_, output) in zip(inputs, node.inputs)]
+    is_handle = [maker.dtypes[output] == "resource" for maker, (_, output) in zip(inputs, node.inputs)]
     variables = sum(is_handle) or _equal_at_start(
-        [each.shapes[output] for each, (_, output) in zip(inputs, node.inputs)]
+        [maker.shapes[output] for maker, (_, output) in zip(inputs, node.inputs)]
     )
     given = read[variables:]
     each_way = 1 if changed.group("only_writes") else 2
@@ -264,6 +266,6 @@ def _value(flat: Flat, node: Node, position: int) -> int | None:
     source, output = node.inputs[position] if len(node.inputs) > position else (None, 0)
     if source is None:
         return None
-    made = flat.nodes[source]
-    value = static_value(flat.graph.get_operation_by_name(made.name).outputs[output]) if made.op != "NoOp" else None
+    maker = flat.nodes[source]
+    value = static_value(flat.graph.get_operation_by_name(maker.name).outputs[output]) if maker.op != "NoOp" else None
     return int(value) if value is not None and value.shape == () else None

@@ -17,8 +17,8 @@ def zeros(tensor: Tensor) -> Value:
     if tensor.dtype.base_dtype in (tf.string, tf.variant, tf.resource):
         empty = np.full(_sizes(tensor.shape, 0), b"", dtype=object)
         return empty if empty.shape else b""
-    found = np.zeros(_sizes(tensor.shape), tensor.dtype.base_dtype.as_numpy_dtype)
-    return found if found.shape else found[()]
+    array = np.zeros(_sizes(tensor.shape), tensor.dtype.base_dtype.as_numpy_dtype)
+    return array if array.shape else array[()]
 
 
 def eager_zeros(output: Structure) -> Structure:

@@ -121,16 +121,16 @@ class Comparison:
 
     def by_step(self) -> dict[int, float]:
         """Return the largest difference at each step, without printed numbers, among which times may be."""
-        found: dict[int, float] = {}
-        for each in (each for each in self.compared if each.original.kind != PRINT):
-            for step, difference in each.differences:
-                found[step] = max(found.get(step, 0.0), difference)
-        return dict(sorted(found.items()))
+        largest: dict[int, float] = {}
+        for pair in (pair for pair in self.compared if pair.original.kind != PRINT):
+            for step, difference in pair.differences:
+                largest[step] = max(largest.get(step, 0.0), difference)
+        return dict(sorted(largest.items()))
 
     def has_values(self) -> bool:
         """Return True if there is a value that a run computes; of printed numbers, only those with decimals are."""
         return bool(self.by_step()) or any(
-            each.original.kind == PRINT and not all(map(_is_integer, each.original.values)) for each in self.compared
+            pair.original.kind == PRINT and not all(map(_is_integer, pair.original.values)) for pair in self.compared
         )
 
 
@@ -159,7 +159,7 @@ def compare(
     rounding = Rounding(original, migrated, tolerance)
     updates = _updates(original), _updates(migrated)
     compared = [_compare(one, other, updates, rounding, tolerance, same_shapes, limits) for one, other in pairs]
-    departures = [departure for each in compared for departure in each.departures]
+    departures = [departure for pair in compared for departure in pair.departures]
     for has, lacks, streams, times in (
         ("original", "migrated", matches.only_original, updates[0]),
         ("migrated", "original", matches.only_migrated, updates[1]),
@@ -168,18 +168,18 @@ def compare(
             if stream.kind in _ESSENTIAL and stream.kind in kinds:
                 text = f"only the {has} script has it; the {lacks} one has no partner of this shape"
                 departures.append(_placed(_missing(stream, stream.values[0], text), stream.values[0], times))
-    departures.sort(key=lambda each: each.key)
+    departures.sort(key=lambda departure: departure.key)
     return Comparison(compared, matches, departures, rounding.variables(), redefined)
 
 
 def _updates(recording: Recording) -> Updates:
     """Return the times of the updates in each step; none with sessions, whose values come at the end of a run."""
-    found: dict[int, set[float]] = {}
+    times_by_step: dict[int, set[float]] = {}
     if not recording.of_kind(FEED) and not recording.of_kind(FETCH):
         for stream in recording.of_kind(RATE) + recording.of_kind(GRADIENT):
             for value in stream.values:
-                found.setdefault(value.step, set()).add(value.seconds)
-    return {step: sorted(times) for step, times in found.items()}
+                times_by_step.setdefault(value.step, set()).add(value.seconds)
+    return {step: sorted(times) for step, times in times_by_step.items()}
 
 
 def _placed(departure: Departure, value: Value, updates: Updates) -> Departure:
@@ -203,7 +203,7 @@ def _compare(
     same_shapes: bool,
     limits: Allowance,
 ) -> Compared:
-    found = Compared(one, other)
+    compared = Compared(one, other)
     largest = 0.0
     pairs = _by_step(one, other) if one.kind in _BY_STEP else list(zip(one.values, other.values))
     if one.kind == FINAL:  # of each model or session; the last one counts
@@ -214,8 +214,8 @@ def _compare(
         if a.shape != b.shape:
             if same_shapes:
                 text = f"shape {list(a.shape)} and {list(b.shape)}"
-                found.departures.append(_placed(_missing(one, a, text)._replace(number=place), a, updates[0]))
-                found.differences.append((a.step, float("inf")))
+                compared.departures.append(_placed(_missing(one, a, text)._replace(number=place), a, updates[0]))
+                compared.differences.append((a.step, float("inf")))
             continue
         largest = max(largest, a.digest[NORM], b.digest[NORM])
         is_line = one.kind == PRINT
@@ -225,18 +225,18 @@ def _compare(
         limit = limits.widen(limit, one, place, a.step)
         if difference > limit and rounding.decides(one, a, b):
             continue
-        found.differences.append((a.step, difference))
+        compared.differences.append((a.step, difference))
         if difference > limit:
             number = len(one.values) - 1 if one.kind == FINAL else place
             text = _values(a, b, is_line)
             departure = Departure(a.step, one.kind, one.name, text, difference, limit, one.order, number)
-            found.departures.append(_placed(departure, a, updates[0]))
+            compared.departures.append(_placed(departure, a, updates[0]))
     if one.kind not in (FINAL, *_BY_STEP) and len(one.values) != len(other.values):
         text = f"{len(one.values)} and {len(other.values)} values"
         longer, times = (one, updates[0]) if len(one.values) > len(other.values) else (other, updates[1])
         value = longer.values[min(len(one.values), len(other.values))]
-        found.departures.append(_placed(_missing(one, value, text), value, times))
-    return found
+        compared.departures.append(_placed(_missing(one, value, text), value, times))
+    return compared
 
 
 def _by_step(one: Stream, other: Stream) -> list[tuple[Value, Value]]:
@@ -253,7 +253,7 @@ def _without_loss_scale(pairs: list[tuple[Value, Value]]) -> list[tuple[Value, V
     Before the gradients are unscaled, a loss and its gradients may differ by the scale. What the optimizer applies is
     compared as it is.
     """
-    found = []
+    unscaled = []
     for a, b in pairs:
         ratio = b.digest[NORM] / a.digest[NORM] if a.digest[NORM] and b.digest[NORM] else 1.0
         scale = 2.0 ** round(math.log2(ratio)) if math.isfinite(ratio) and ratio else 1.0
@@ -261,8 +261,8 @@ def _without_loss_scale(pairs: list[tuple[Value, Value]]) -> list[tuple[Value, V
             digest = b.digest / scale
             digest[NOT_FINITE:HEAD] = b.digest[NOT_FINITE:HEAD]
             b = b._replace(digest=digest)
-        found.append((a, b))
-    return found
+        unscaled.append((a, b))
+    return unscaled
 
 
 def _missing(stream: Stream, value: Value, text: str) -> Departure:

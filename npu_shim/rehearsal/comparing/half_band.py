@@ -121,24 +121,24 @@ def band(dtype: str, perturbed: Sequence[Comparison]) -> HalfBand:
     """
     squares: dict[tuple[str, str], list[np.ndarray]] = {}
     for comparison in perturbed:
-        for each in comparison.compared:
-            values = np.array([difference for _, difference in each.differences])
-            squares.setdefault((each.original.kind, each.original.name), []).append(values)
-    found = {}
+        for pair in comparison.compared:
+            values = np.array([difference for _, difference in pair.differences])
+            squares.setdefault((pair.original.kind, pair.original.name), []).append(values)
+    by_stream = {}
     in_steps = set()
-    streams = {(each.original.kind, each.original.name): each.original for each in perturbed[0].compared}
+    streams = {(pair.original.kind, pair.original.name): pair.original for pair in perturbed[0].compared}
     for key, several in squares.items():
         length = min(map(len, several))
         stacked = np.stack([values[:length] for values in several]) if length else np.zeros((1, 0))
         if dtype != "float32" and _moves_in_steps(streams[key], stacked):
             in_steps.add(key)
         largest = np.maximum.accumulate(stacked, axis=1)
-        found[key] = quantile(len(perturbed)) * np.sqrt(np.mean(largest**2, axis=0))
+        by_stream[key] = quantile(len(perturbed)) * np.sqrt(np.mean(largest**2, axis=0))
     names = [name for kind, name in streams if kind == VARIABLE and dtype != "float32"]
     updated = {(VARIABLE, name) for name in names}
     updated |= {key for key in streams if key[0] == UNTRAINED and dtype != "float32"}
     updated |= {key for key in streams if key[0] == FINAL and any(f"/{name}/" in f"/{key[1]}/" for name in names)}
-    return HalfBand(found, ROUNDOFF[dtype], frozenset(in_steps), frozenset(updated))
+    return HalfBand(by_stream, ROUNDOFF[dtype], frozenset(in_steps), frozenset(updated))
 
 
 def _moves_in_steps(stream: Stream, differences: np.ndarray) -> bool:

@@ -56,7 +56,7 @@ def match(original: Recording, migrated: Recording) -> Matches:
         for condition in (_ends_like, _is_like):
             alone, left = left, []
             for stream in alone:
-                like = [each for each in by_name.values() if condition(stream, each)]
+                like = [other for other in by_name.values() if condition(stream, other)]
                 if like and (kind != INPUT or len(like) == 1):  # images and masks may be alike
                     pairs.append((stream, by_name.pop(like[0].name)))
                 else:

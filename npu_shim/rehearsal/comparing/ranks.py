@@ -25,7 +25,7 @@ _APART, _NEAR = 1e-3, 0.1  # metrics of shares: relative to their mean, and to t
 _EQUAL = (GRADIENT, RATE, VARIABLE)  # on all ranks
 
 
-def joined(ranks: list[Recording], whole: Recording) -> Recording:
+def averaged_over_ranks(ranks: list[Recording], whole: Recording) -> Recording:
     """Return the recording of rank 0 with the mean over all ranks of losses and of gradients before averaging.
 
     Replicas of a tf.distribute strategy divide their losses by the global batch size, so these and their gradients are
@@ -54,29 +54,29 @@ def _adds_losses(ranks: list[Recording], whole: Recording) -> bool:
     for key, stream in whole.streams.items():
         is_scalar = stream.kind == LOSS and stream.values and stream.values[0].shape == ()
         if is_scalar and all(key in rank.streams for rank in ranks):
-            first, *parts = (scalar_of(each.streams[key].values[0].digest) for each in (whole, *ranks))
+            first, *parts = (scalar_of(recording.streams[key].values[0].digest) for recording in (whole, *ranks))
             return bool(abs(sum(parts) - first) < abs(sum(parts) / len(parts) - first))
     return False
 
 
 def metrics_of_shares(whole: Recording, ranks: Sequence[Recording]) -> list[str]:
     """Return the metrics, by their names in rank 0, that differ between ranks and whose mean is that of one process."""
-    found = []
+    names = []
     for one, other in match(whole, ranks[0]).pairs:
         several = [rank.streams.get((METRIC, other.name)) for rank in ranks]
         if one.kind != METRIC or one.values[-1].shape or not all(several):
             continue
-        numbers = [scalar_of(each.values[-1].digest) for each in several if each]
+        numbers = [scalar_of(stream.values[-1].digest) for stream in several if stream]
         spread = max(numbers) - min(numbers)
         distance = abs(np.mean(numbers) - scalar_of(one.values[-1].digest))
         if spread > _APART * abs(np.mean(numbers)) and distance < _NEAR * spread:
-            found.append(other.name)
-    return found
+            names.append(other.name)
+    return names
 
 
 def compare_with_one(whole: Recording, ranks: list[Recording], tolerance: float) -> Comparison:
     """Compare one process on the global batch with the ranks of a job."""
-    return compare(whole, joined(ranks, whole), tolerance, KINDS, False, _LIMITS)
+    return compare(whole, averaged_over_ranks(ranks, whole), tolerance, KINDS, False, _LIMITS)
 
 
 def _mean(streams: list[Stream], factor: int) -> Stream:
@@ -100,5 +100,7 @@ def compare_ranks(ranks: list[Recording], tolerance: float) -> list[tuple[int, C
     Returns:
         Number and comparison with rank 0 of each rank that departs.
     """
-    found = [(rank, compare(ranks[0], other, tolerance, _EQUAL, False)) for rank, other in enumerate(ranks) if rank]
-    return [(rank, comparison) for rank, comparison in found if comparison.departures]
+    comparisons = [
+        (rank, compare(ranks[0], other, tolerance, _EQUAL, False)) for rank, other in enumerate(ranks) if rank
+    ]
+    return [(rank, comparison) for rank, comparison in comparisons if comparison.departures]

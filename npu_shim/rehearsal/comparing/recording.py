@@ -96,7 +96,9 @@ class Recording:
 
     def of_kind(self, kind: str) -> list[Stream]:
         """Return the streams of a kind in the order of the run."""
-        return sorted((each for each in self.streams.values() if each.kind == kind), key=lambda each: each.order)
+        return sorted(
+            (stream for stream in self.streams.values() if stream.kind == kind), key=lambda stream: stream.order
+        )
 
     @property
     def steps(self) -> int:
@@ -119,7 +121,7 @@ def read(folder: str) -> Recording:
     Raises:
         OSError: if there is none.
     """
-    found = Recording({}, {}, {}, {})
+    recording = Recording({}, {}, {}, {})
     tables: dict[int, list[Shape]] = {}
     ahead: list[Stream] = []  # with losses and gradients of tapes since the last update
     with open(os.path.join(folder, FILE), encoding="utf-8") as file:
@@ -132,48 +134,52 @@ def read(folder: str) -> Recording:
                 tables[event["table"]] = event["rows"]
             elif kind == "rows":
                 kinds = {row[0] for row in tables[event["table"]]}
-                streams = _add(found, tables[event["table"]], event)
-                ahead = [] if GRADIENT in kinds else ahead + [each for each in streams if each.kind in (LOSS, TAPE)]
+                streams = _add(recording, tables[event["table"]], event)
+                ahead = (
+                    [] if GRADIENT in kinds else ahead + [stream for stream in streams if stream.kind in (LOSS, TAPE)]
+                )
             elif kind == "skip":
-                found.skips.append((event["optimizer"], event["number"]))
+                recording.skips.append((event["optimizer"], event["number"]))
                 for stream in ahead:
                     stream.values.pop()
                 ahead = []
             elif kind == "tensor":
-                values = found.streams[event["kind"], event["name"]].values
+                values = recording.streams[event["kind"], event["name"]].values
                 whole = Whole(os.path.join(folder, TENSORS), event["dtype"], event["offset"])
                 values[-1] = values[-1]._replace(whole=whole)
             elif kind == "seed":
-                found.seeds.append((event["call"], event["value"], event["line"]))
+                recording.seeds.append((event["call"], event["value"], event["line"]))
             elif kind == "line":
-                found.lines[event["kind"], event["name"]] = event["line"]
+                recording.lines[event["kind"], event["name"]] = event["line"]
             elif kind == "saved":
-                found.saved.setdefault(event["path"], event["line"])
+                recording.saved.setdefault(event["path"], event["line"])
             elif kind == "restored":
-                found.restored.setdefault(event["path"], event["line"])
+                recording.restored.setdefault(event["path"], event["line"])
             elif kind == "deliberate":
-                found.deliberate.append(event)
+                recording.deliberate.append(event)
             elif kind == "start":
-                found.start = event
+                recording.start = event
             elif kind == "end":
-                found.end = event
+                recording.end = event
             else:
-                found.notes.update(event)
-    found.streams = {key: stream for key, stream in found.streams.items() if stream.values}
-    counted = found.of_kind(GRADIENT) or found.of_kind(VARIABLE)
-    if not counted and not found.notes.get("on_device"):
-        _count_tapes(found)
-    return found
+                recording.notes.update(event)
+    recording.streams = {key: stream for key, stream in recording.streams.items() if stream.values}
+    counted = recording.of_kind(GRADIENT) or recording.of_kind(VARIABLE)
+    if not counted and not recording.notes.get("on_device"):
+        _count_tapes(recording)
+    return recording
 
 
 def initial_variables(folder: str) -> list[tuple[str, np.ndarray]]:
     """Return name and value of the variables before the first step, in the order of the recording in a folder."""
-    found = [
+    variables = [
         (value.seconds, stream.name, value.tensor())
         for stream in read(folder).of_kind(INITIAL)
         for value in stream.values
     ]
-    return [(name, tensor) for _, name, tensor in sorted(found, key=lambda each: each[0]) if tensor is not None]
+    return [
+        (name, tensor) for _, name, tensor in sorted(variables, key=lambda variable: variable[0]) if tensor is not None
+    ]
 
 
 def drop_overflows(rounded: Recording, others: Sequence[Recording]) -> None:
@@ -190,36 +196,36 @@ def drop_overflows(rounded: Recording, others: Sequence[Recording]) -> None:
             places = [place for place, value in enumerate(stream.values) if value.digest[NOT_FINITE]][
                 : len(rounded.skips)
             ]
-            for each in (rounded, *others):
-                found = each.streams.get((kind, stream.name))
-                if found is not None:
-                    found.values = [value for place, value in enumerate(found.values) if place not in places]
-                    if not found.values:
-                        del each.streams[kind, stream.name]
+            for recording in (rounded, *others):
+                partner = recording.streams.get((kind, stream.name))
+                if partner is not None:
+                    partner.values = [value for place, value in enumerate(partner.values) if place not in places]
+                    if not partner.values:
+                        del recording.streams[kind, stream.name]
 
 
-def _add(found: Recording, rows: list[Shape], event: JsonObject) -> list[Stream]:
+def _add(recording: Recording, rows: list[Shape], event: JsonObject) -> list[Stream]:
     """Add the values of an event. Return their streams."""
     streams = []
     numbers = np.frombuffer(base64.b64decode(event["values"]), "<f8")
     start = 0
     for kind, name, dtype, shape in rows:
         end = start + width(tuple(shape))
-        stream = found.streams.get((kind, name))
+        stream = recording.streams.get((kind, name))
         if stream is None:
-            stream = found.streams[kind, name] = Stream(kind, name, dtype, len(found.streams))
+            stream = recording.streams[kind, name] = Stream(kind, name, dtype, len(recording.streams))
         stream.values.append(Value(event["step"], event["seconds"], tuple(shape), numbers[start:end]))
         streams.append(stream)
         start = end
     return streams
 
 
-def _count_tapes(found: Recording) -> None:
+def _count_tapes(recording: Recording) -> None:
     """Number the steps of a script by its gradient tapes if neither it nor an optimizer updates their variables."""
-    tapes = [stream for stream in found.streams.values() if stream.kind in (LOSS, TAPE)]
+    tapes = [stream for stream in recording.streams.values() if stream.kind in (LOSS, TAPE)]
     losses = [[value.seconds for value in stream.values] for stream in tapes if stream.kind == LOSS]
     times = max(losses, key=len, default=[])
-    for stream in found.streams.values():
+    for stream in recording.streams.values():
         for number, value in enumerate(stream.values):
             step = number + 1 if stream in tapes else int(np.searchsorted(times, value.seconds, "right"))
             stream.values[number] = value._replace(step=step)

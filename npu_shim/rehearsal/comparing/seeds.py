@@ -68,12 +68,17 @@ def bands(originals: Sequence[Recording], migrated: Sequence[Recording]) -> list
         For losses, logs, summaries and scalars that sessions fetch: the mean over the second half of the run. For
         metrics: the last value. With an Inf or a NaN in one of them, the mean and the band are NaN.
     """
-    ours, theirs = [_quantities(each) for each in originals], [_quantities(each) for each in migrated]
-    found = []
+    ours, theirs = (
+        [_quantities(recording) for recording in originals],
+        [_quantities(recording) for recording in migrated],
+    )
+    shared = []
     for key in ours[0]:
-        if all(key in each for each in ours + theirs):
-            found.append(_band(key, [each[key] for each in ours], [each[key] for each in theirs]))
-    return found
+        if all(key in quantities for quantities in ours + theirs):
+            shared.append(
+                _band(key, [quantities[key] for quantities in ours], [quantities[key] for quantities in theirs])
+            )
+    return shared
 
 
 def _band(key: tuple[str, str], ours: list[float], theirs: list[float]) -> Band:
@@ -86,12 +91,12 @@ def _band(key: tuple[str, str], ours: list[float], theirs: list[float]) -> Band:
 
 
 def _quantities(recording: Recording) -> dict[tuple[str, str], float]:
-    found = {}
+    quantities = {}
     for kind in (LOSS, FETCH, SUMMARY, LOG, RESULT, METRIC):
         for stream in recording.of_kind(kind):
             if stream.values[0].shape == () and stream.dtype.startswith("float"):
-                found[kind, stream.name] = _late(stream)
-    return found
+                quantities[kind, stream.name] = _late(stream)
+    return quantities
 
 
 def _late(stream: Stream) -> float:

@@ -76,8 +76,8 @@ def averages(recording: Recording) -> bool:
 
 def equal_draws(ranks: Sequence[Recording]) -> list[str]:
     """Return the random ops of a step of which all ranks draw the same numbers."""
-    found = _equal(ranks, DRAW)
-    return [name for name in found if found[name] and ranks[0].streams[DRAW, name].values[0].shape != (1,)]
+    is_equal = _equal(ranks, DRAW)
+    return [name for name in is_equal if is_equal[name] and ranks[0].streams[DRAW, name].values[0].shape != (1,)]
 
 
 def faults(whole: Recording, ranks: Sequence[Recording], places: Places) -> list[str]:
@@ -88,34 +88,34 @@ def faults(whole: Recording, ranks: Sequence[Recording], places: Places) -> list
         ranks: the recordings of all ranks.
         places: returns code and place of each finding of the tool about ranks in the migrated script.
     """
-    found = []
+    sentences = []
     steps = [max((step for _, step in _reduced(rank)), default=rank.steps) for rank in ranks]
-    other = next((number for number, each in enumerate(steps) if each != steps[0]), 0)
+    other = next((number for number, count in enumerate(steps) if count != steps[0]), 0)
     if other:
-        found.append(
+        sentences.append(
             f"Rank 0 makes {steps[0]} training steps, rank {other} makes {steps[other]}. Give all the same number."
         )
     if compute_alike(ranks):
         who = "Both ranks" if len(ranks) == 2 else f"All {len(ranks)} ranks"
         counts = [_rows(stream)[0].number for stream in ranks[0].of_kind(ROWS)]
         rows = f"{max(counts)} rows" if counts else "data"
-        found.append(f"{who} train on the same {rows}; {_averaging(ranks[0])}{_at(places)}.")
+        sentences.append(f"{who} train on the same {rows}; {_averaging(ranks[0])}{_at(places)}.")
     if not ranks[0].end.get("reduced"):  # after the last step
         for name in metrics_of_shares(whole, ranks):
-            found.append(
+            sentences.append(
                 f"Metric {name!r} of rank 0 is that of its share; the mean over the ranks is right. Average it."
             )
-    return found
+    return sentences
 
 
 def saved_twice(ranks: Sequence[Recording]) -> list[str]:
     """Return a sentence about each checkpoint that several ranks write."""
-    found = []
+    sentences = []
     for path, line in ranks[0].saved.items():
         also = [str(number) for number, rank in enumerate(ranks) if path in rank.saved]
         if len(also) > 1:
-            found.append(f"Ranks {' and '.join(also)} write {path} ({line}). Save on rank 0 only.")
-    return found
+            sentences.append(f"Ranks {' and '.join(also)} write {path} ({line}). Save on rank 0 only.")
+    return sentences
 
 
 def causes(whole: Recording, ranks: Sequence[Recording], are_equal: bool, places: Places) -> list[str]:
@@ -154,8 +154,8 @@ def _averaging(rank: Recording) -> str:
 
 
 def _at(places: Places) -> str:
-    found = places()
-    return f" ({'; '.join(found)})" if found else ""
+    texts = places()
+    return f" ({'; '.join(texts)})" if texts else ""
 
 
 def _about_rows(whole: Recording, ranks: Sequence[Recording], are_equal: bool) -> Iterator[str]:
@@ -165,17 +165,20 @@ def _about_rows(whole: Recording, ranks: Sequence[Recording], are_equal: bool) -
         if one.kind != INPUT or (ROWS, one.name) not in whole.streams or not all(key in rank.streams for rank in ranks):
             continue
         ours = _rows(whole.streams[ROWS, one.name])
-        each = [_rows(rank.streams[key]) for rank in ranks]
-        if all(rows[0] == each[0][0] for rows in each) or one.values[0].shape[1:] != other.values[0].shape[1:]:
+        rows_of_ranks = [_rows(rank.streams[key]) for rank in ranks]
+        if (
+            all(rows[0] == rows_of_ranks[0][0] for rows in rows_of_ranks)
+            or one.values[0].shape[1:] != other.values[0].shape[1:]
+        ):
             continue  # every rank has it, as a rate, or slices it in the step; or its rows are along another axis
-        first = _sum([rows[0] for rows in each])
+        first = _sum([rows[0] for rows in rows_of_ranks])
         if first.number != ours[0].number:
             yield (
                 f"At step 1 the ranks train on {first.number} rows together, the original on {ours[0].number}. Set the "
                 "batch sizes with --original-arguments and --migrated-arguments."
             )
         elif first != ours[0]:
-            is_order = _sum(ours) == _sum([part for rows in each for part in rows])
+            is_order = _sum(ours) == _sum([part for rows in rows_of_ranks for part in rows])
             order = " but those of the whole run are" if is_order else ""
             equal = " The ranks average their gradients and stay equal." if are_equal and averages(ranks[0]) else ""
             yield (
@@ -189,32 +192,32 @@ def _about_rows(whole: Recording, ranks: Sequence[Recording], are_equal: bool) -
 
 def _rows(stream: Stream) -> list[Rows]:
     """Return the rows of each step."""
-    found: dict[int, Rows] = {}
+    by_step: dict[int, Rows] = {}
     for value in stream.values:
         elements = few_elements(value.digest, value.shape)
         assert elements is not None
-        found[value.step] = found.get(value.step, Rows(0, 0)) + Rows(*map(int, elements))
-    return list(found.values())
+        by_step[value.step] = by_step.get(value.step, Rows(0, 0)) + Rows(*map(int, elements))
+    return list(by_step.values())
 
 
 def _sum(rows: Sequence[Rows]) -> Rows:
     total = Rows(0, 0)
-    for each in rows:
-        total += each
+    for part in rows:
+        total += part
     return total
 
 
 def _equal(ranks: Sequence[Recording], kind: str) -> dict[str, bool]:
     """Return for each stream of a kind if its values are equal on all ranks."""
-    found = {}
+    is_equal = {}
     for stream in ranks[0].of_kind(kind):
         others = [rank.streams.get((kind, stream.name)) for rank in ranks[1:]]
         mine = [(value.shape, value.digest.tobytes()) for value in stream.values]
-        found[stream.name] = all(
+        is_equal[stream.name] = all(
             other is not None and mine == [(value.shape, value.digest.tobytes()) for value in other.values]
             for other in others
         )
-    return found
+    return is_equal
 
 
 def _reduced(recording: Recording) -> list[tuple[float, int]]:

@@ -19,15 +19,15 @@ _CHANGES = (
 def drop_redefined(original: Recording, migrated: Recording) -> list[str]:
     """Drop the values that the versions of two recordings define differently. Return a text for each kind of them."""
     one, other = _version(original), _version(migrated)
-    found = []
+    texts = []
     for version, kind, pattern, text in _CHANGES:
         if one and other and (one < version) != (other < version):
             for streams in (original.streams, migrated.streams):
                 keys = [key for key in streams if key[0] == kind and re.match(pattern, key[1])]
                 for key in keys:
                     del streams[key]
-                found += [text] * bool(keys)
-    return list(dict.fromkeys(found))
+                texts += [text] * bool(keys)
+    return list(dict.fromkeys(texts))
 
 
 def _version(recording: Recording) -> tuple[int, ...]:

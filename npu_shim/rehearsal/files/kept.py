@@ -39,7 +39,7 @@ class Kept:
     def __init__(self, store: str, apart: Sequence[str] = ()) -> None:
         os.makedirs(store, exist_ok=True)
         self._store = os.path.realpath(store)
-        self._apart = (*_SYSTEM, *(os.path.realpath(each) + os.sep for each in (store, *apart, *_caches())))
+        self._apart = (*_SYSTEM, *(os.path.realpath(path) + os.sep for path in (store, *apart, *_caches())))
         self._created: set[str] = set()
         self._copies: dict[str, str] = {}  # path -> copy
         self._prefixes: dict[str, set[str]] = {}  # prefix -> the files that had it before
@@ -91,15 +91,15 @@ class Kept:
             if not os.path.isdir(os.path.dirname(full)):
                 self.folder(os.path.dirname(full))
                 return
-            before = [each for each in _with_prefix(full) if not self._is_created(each)]
+            before = [file for file in _with_prefix(full) if not self._is_created(file)]
             if full not in self._prefixes:
                 self._prefixes[full] = set(before)
                 self._note(prefix=full, before=before)
-            for each in before if is_checkpoint else ():
-                if ".data-" in each:  # TensorFlow renames a new file, but opens the index and those of other forms
-                    self.replace(each)
+            for file in before if is_checkpoint else ():
+                if ".data-" in file:  # TensorFlow renames a new file, but opens the index and those of other forms
+                    self.replace(file)
                 else:
-                    self.write(each)
+                    self.write(file)
 
     def changed(self) -> list[str]:
         """Return the files that were there before and have another content now."""
@@ -126,7 +126,7 @@ class Kept:
         above = full
         while above not in self._created:
             if os.path.dirname(above) == above:
-                return any(full.startswith(each) and full not in old for each, old in self._prefixes.items())
+                return any(full.startswith(prefix) and full not in old for prefix, old in self._prefixes.items())
             above = os.path.dirname(above)
         return True
 
@@ -150,7 +150,7 @@ class Kept:
     def _tree(self, full: str) -> None:
         for folder, folders, names in os.walk(full):
             self._note(path=folder, mode=stat.S_IMODE(os.stat(folder).st_mode))
-            for name in names + [each for each in folders if os.path.islink(os.path.join(folder, each))]:
+            for name in names + [name for name in folders if os.path.islink(os.path.join(folder, name))]:
                 self.replace(os.path.join(folder, name))
 
     def _note(self, **fields: object) -> None:
@@ -173,10 +173,10 @@ def take_back(store: str) -> None:
     before: dict[str, JsonObject] = {}  # by path, the last note of what was there before
     for note in _notes(store):
         if "prefix" in note:
-            created += [each for each in _with_prefix(note["prefix"]) if each not in note["before"]]
+            created += [path for path in _with_prefix(note["prefix"]) if path not in note["before"]]
         elif "created" in note:
             created.append(note["created"])
-        elif not (note["path"] + os.sep).startswith(tuple(each + os.sep for each in created)):
+        elif not (note["path"] + os.sep).startswith(tuple(path + os.sep for path in created)):
             before[note["path"]] = note  # else another process has created it
     for path in reversed(created):
         _remove(path)
@@ -246,11 +246,11 @@ def _same(path: str, other: str) -> bool:
 
 
 def _stamp(path: str) -> tuple[int, int, int]:
-    found = os.lstat(path)
-    return stat.S_IFMT(found.st_mode), found.st_mtime_ns, found.st_size
+    status = os.lstat(path)
+    return stat.S_IFMT(status.st_mode), status.st_mtime_ns, status.st_size
 
 
 def _caches() -> list[str]:
     environ = host_env.process_environ()
     keras, cache = environ.get("KERAS_HOME") or "~/.keras", environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return [os.path.expanduser(each) for each in (keras, cache, "~/tensorflow_datasets")]
+    return [os.path.expanduser(path) for path in (keras, cache, "~/tensorflow_datasets")]

@@ -42,7 +42,7 @@ def left_copies() -> list[str]:
 @contextlib.contextmanager
 def ending() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end the block as sys.exit() does."""
-    numbers = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
+    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
     for number in numbers:  # nohup ignores SIGHUP
         signal.signal(number, lambda number, frame: sys.exit(128 + number))
     try:
@@ -55,13 +55,13 @@ def ending() -> Iterator[None]:
 def _left(before: float) -> list[str]:
     """Return the folders of commands of this user that have ended, and that are older than a time."""
     above = tempfile.gettempdir()
-    found = []
+    left = []
     for path in [os.path.join(above, name) for name in os.listdir(above) if name.startswith(_PREFIXES)]:
         with contextlib.suppress(FileNotFoundError):  # another command removes it now
             about = os.stat(path)
             if about.st_uid == os.getuid() and about.st_mtime < before and not _is_locked(path):
-                found.append(path)
-    return found
+                left.append(path)
+    return left
 
 
 def _is_locked(folder: str) -> bool:

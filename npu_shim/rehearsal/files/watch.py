@@ -77,7 +77,7 @@ class Watch:
         self._kept.write(path)
 
     def _both(self, src: object, dst: object, **kwargs: object) -> None:
-        if not any(each is not None for each in kwargs.values()):
+        if not any(value is not None for value in kwargs.values()):
             self._kept.replace(src, creates=False)
             self._kept.replace(dst)
 

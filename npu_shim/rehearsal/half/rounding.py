@@ -77,7 +77,7 @@ class Rounding(tf_op_creation.OpHook):
         if precision == FOLLOWS and not self._follows_half(inputs):
             precision = FLOAT
         if precision != FLOAT:
-            inputs = [self._rounded_input(op_type, each) for each in inputs]
+            inputs = [self._rounded_input(op_type, value) for value in inputs]
         self._state.last = (op_type, precision)
         return list(inputs)
 
@@ -88,7 +88,7 @@ class Rounding(tf_op_creation.OpHook):
         last, precision = self._state.last
         self._state.last = ("", FLOAT)
         is_half = last == op_type and precision not in (FLOAT, INPUTS) and any(map(_is_float32, outputs))
-        found = list(outputs)
+        results = list(outputs)
         if is_half:
             self.counts[op_type] += 1
             name = f"{op_type} {op.name}" if op is not None else op_type
@@ -96,10 +96,10 @@ class Rounding(tf_op_creation.OpHook):
                 names: set[str] = getattr(op.graph, _HALF_OPS, set())
                 names.add(op.name)
                 setattr(op.graph, _HALF_OPS, names)
-            found = [self.output(each, name) if _is_float32(each) else each for each in found]
+            results = [self.output(output, name) if _is_float32(output) else output for output in results]
         if op is None:
             self._mark(op_type, inputs, outputs, is_half)
-        return found
+        return results
 
     @staticmethod
     def _mark(op_type: str, inputs: Sequence[Value], outputs: Sequence[Value], is_half: bool) -> None:
@@ -107,9 +107,9 @@ class Rounding(tf_op_creation.OpHook):
         mark: int | None = _RAW if is_half else _NOT
         if op_type in _SAME:
             mark = getattr(inputs[0], _MARK, None) if inputs else None
-        for each in outputs:
-            if mark is not None and _is_float32(each):
-                setattr(each, _MARK, mark)
+        for output in outputs:
+            if mark is not None and _is_float32(output):
+                setattr(output, _MARK, mark)
 
     def _rounded_input(self, op_type: str, value: Value) -> Value:
         if isinstance(value, tf.Variable):
@@ -165,9 +165,9 @@ class Rounding(tf_op_creation.OpHook):
 
     def _follows_half(self, inputs: Sequence[Value]) -> bool:
         """Return True if the first float32 input that is no constant, variable or input of the step is in 16 bits."""
-        for each in inputs:
-            if isinstance(each, tf.Tensor) and _is_float32(each) and not _is_source(each):
-                return _is_half(each)
+        for value in inputs:
+            if isinstance(value, tf.Tensor) and _is_float32(value) and not _is_source(value):
+                return _is_half(value)
         return False
 
 

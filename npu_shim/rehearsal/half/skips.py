@@ -67,7 +67,7 @@ class Skips:
     def _changed(self, optimizer: Optimizer, gradients: list[Gradient]) -> list[Gradient]:
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         scale = scale_of(optimizer)
-        place = next((n for n, each in enumerate(gradients) if each is not None), None)
+        place = next((n for n, gradient in enumerate(gradients) if gradient is not None), None)
         if scale is None or not scale.skips or place is None:
             return gradients
         with tf_op_creation.suspended():
@@ -86,9 +86,9 @@ class Skips:
 
         if tf.executing_eagerly():
             return tf.constant(factor()[0])
-        made: Result = array_function(factor, [tf.constant(0)], [tf.float32])
-        made[0].set_shape([])
-        return made[0]
+        outputs: Result = array_function(factor, [tf.constant(0)], [tf.float32])
+        outputs[0].set_shape([])
+        return outputs[0]
 
 
 class _Outermost:

@@ -123,22 +123,22 @@ class History:
         with self._lock:
             number = self._counts[update.optimizer] = self._counts.get(update.optimizer, 0) + 1
             ops = self._from_the_cause(self._take(), update.place)
-            made = Step(number, *update[:-1], tuple(ops[:_MOST_OPS]))
+            step = Step(number, *update[:-1], tuple(ops[:_MOST_OPS]))
             self.count += 1
-            self.skipped += made.skipped
-            self._skipped_in_a_row = self._skipped_in_a_row + 1 if made.skipped else 0
-            self.bad += made.is_bad
-            if made.is_bad and self.first is None:
+            self.skipped += step.skipped
+            self._skipped_in_a_row = self._skipped_in_a_row + 1 if step.skipped else 0
+            self.bad += step.is_bad
+            if step.is_bad and self.first is None:
                 self.first = (number, ops[0]) if ops else None
-            if not made.is_bad:
+            if not step.is_bad:
                 self.harmless.update((op.key, op) for op in ops)
-                self._compare(made)
-            if made.is_bad or number <= 10 or number % self._every == 0:
-                self.steps.append(made)
+                self._compare(step)
+            if step.is_bad or number <= 10 or number % self._every == 0:
+                self.steps.append(step)
             if len(self.steps) > _MOST_STEPS:
                 self._every *= 2
-                self.steps = [each for each in self.steps if each.step <= 10 or each.step % self._every == 0]
-            return made
+                self.steps = [kept for kept in self.steps if kept.step <= 10 or kept.step % self._every == 0]
+            return step
 
     def finish(self) -> None:
         """End the history: ops that were noted after the last update count as those of the next step."""
@@ -169,7 +169,7 @@ class History:
             )
         if self._largest_jump is not None:
             times, step = self._largest_jump
-            name = max(step.norms, key=lambda each: step.norms[each])
+            name = max(step.norms, key=lambda variable: step.norms[variable])
             ratio = f"{times:.0f}" if times < 1e6 else f"{times:.1e}"
             yield (
                 f"The gradients explode: in step {step.step} their norm is {step.norm:.3g}, {ratio} times the "

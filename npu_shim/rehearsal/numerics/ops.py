@@ -61,22 +61,22 @@ class OpWatch(tf_op_creation.OpHook):
         checked = (
             []
             if op_type in _NO_CHECK or op_type.startswith(_FUNCTION)
-            else [each for each in outputs if _is_checked(each)]
+            else [output for output in outputs if _is_checked(output)]
         )
         if not checked:
             return list(outputs)
         if op is None:
             self._check_eager(op_type, inputs, checked)
             return list(outputs)
-        others = [each for each in inputs if _is_number(each)][:_MOST_INPUTS]
+        others = [value for value in inputs if _is_number(value)][:_MOST_INPUTS]
         with tf_op_creation.own_ops(op.graph):
             noted = array_function(self._check(op, others, len(checked)), checked + others, [])
             with tf.control_dependencies([noted]):
-                return [tf.identity(each) if _is_checked(each) else each for each in outputs]
+                return [tf.identity(output) if _is_checked(output) else output for output in outputs]
 
     def _check(self, op: Operation, inputs: Sequence[Tensor], count: int) -> Callable[..., list[np.ndarray]]:
         order = next(self._order)
-        names = [tf_op_creation.original_name(each) for each in inputs]
+        names = [tf_op_creation.original_name(tensor) for tensor in inputs]
 
         def check(*arrays: np.ndarray) -> list[np.ndarray]:
             if self._is_open() and not all(map(is_finite, arrays[:count])):
@@ -88,7 +88,7 @@ class OpWatch(tf_op_creation.OpHook):
 
     def _check_eager(self, op_type: str, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         order = next(self._order)
-        arrays = [np.asarray(each) for each in outputs]
+        arrays = [np.asarray(output) for output in outputs]
         if all(map(is_finite, arrays)):
             return
         lines = tuple(
@@ -96,7 +96,7 @@ class OpWatch(tf_op_creation.OpHook):
             for frame in itertools.islice(script_frames.running(), 3)
         )
         with tf_op_creation.own_ops(None):
-            given = [np.asarray(each) for each in inputs if _is_number(each)][:_MOST_INPUTS]
+            given = [np.asarray(value) for value in inputs if _is_number(value)][:_MOST_INPUTS]
         names = [f"input {number}" for number in range(len(given))]
         self._note("", op_type, lines, arrays, names, given, order)
 
@@ -110,7 +110,7 @@ class OpWatch(tf_op_creation.OpHook):
         inputs: Sequence[np.ndarray],
         order: int,
     ) -> None:
-        given = tuple(f"{each} {contents(value)}" for each, value in zip(names, inputs))
+        given = tuple(f"{input_name} {contents(value)}" for input_name, value in zip(names, inputs))
         from_outside = not all(map(is_finite, inputs))
         self._history.bad_op(BadOp(name, op_type, lines, tuple(map(contents, outputs)), given, order, from_outside))
 
@@ -143,13 +143,13 @@ def contents(array: np.ndarray) -> str:
         if number
     ]
     inside = values[finite]
-    found = f"in [{inside.min():.4g}, {inside.max():.4g}]" if inside.size else "without a finite element"
+    span = f"in [{inside.min():.4g}, {inside.max():.4g}]" if inside.size else "without a finite element"
     if not array.size:
         return "empty"
     return (
-        f"{' and '.join(counts)} of {array.size}, the rest {found}"
+        f"{' and '.join(counts)} of {array.size}, the rest {span}"
         if counts and inside.size
-        else (f"{' and '.join(counts)} of {array.size}" if counts else found)
+        else (f"{' and '.join(counts)} of {array.size}" if counts else span)
     )
 
 

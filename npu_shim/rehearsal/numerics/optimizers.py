@@ -92,7 +92,7 @@ class OptimizerWatch(UpdateHooks):
 
     def _remember(self, loss: Tensor) -> None:
         loss = self._scaled.unscaled(
-            next((each for each in tf.nest.flatten(loss) if isinstance(each, tf.Tensor)), None)
+            next((tensor for tensor in tf.nest.flatten(loss) if isinstance(tensor, tf.Tensor)), None)
         )
         if loss is None:
             return
@@ -125,12 +125,12 @@ class OptimizerWatch(UpdateHooks):
         values = [] if scale is None else [tf.convert_to_tensor(scale.value)]
         gradients = [tf.convert_to_tensor(getattr(gradient, "values", gradient)) for gradient, _ in pairs]
         if tf.executing_eagerly():
-            arrays = [np.asarray(each) for each in values + gradients]
+            arrays = [np.asarray(tensor) for tensor in values + gradients]
             self._record(number, names, self._eager_loss, scale, arrays, place)
             return None
         graph = v1.get_default_graph()
-        found = self._losses.get(graph, lambda: None)()
-        loss = [found] if found is not None and tf_recording.is_reachable(found.op, graph) else []
+        loss_tensor = self._losses.get(graph, lambda: None)()
+        loss = [loss_tensor] if loss_tensor is not None and tf_recording.is_reachable(loss_tensor.op, graph) else []
 
         def record(*arrays: np.ndarray) -> list[np.ndarray]:
             value = float(np.mean(arrays[0], dtype=np.float64)) if loss else None

@@ -104,13 +104,13 @@ class NumericsWatch:
 
     def _note(self, update: Update) -> None:
         before = self._history.first
-        made = self._history.step(update)
-        self._events.add(made, made.step % self._every == 0 or made.step == 1)
+        step = self._history.step(update)
+        self._events.add(step, step.step % self._every == 0 or step.step == 1)
         if self._noted is not None:
-            self._noted(made)
-        found: Result = self._history.first
-        if before is None and found is not None:
-            report(f"step {found[0]}: the first op with Inf or NaN is {found[1]}.")
+            self._noted(step)
+        first: Result = self._history.first
+        if before is None and first is not None:
+            report(f"step {first[0]}: the first op with Inf or NaN is {first[1]}.")
 
 
 def watch_numerics(folder: str = "numerics", every: int = 1) -> NumericsWatch:

@@ -118,18 +118,18 @@ def compare(
     ours, theirs = _both(f, g, inputs, loss, learning_rate)
     rows, unmatched = [], []
     for stage in STAGES:
-        one = [each for each in ours if each.stage == stage]
-        other = [each for each in theirs if each.stage == stage]
+        one = [output for output in ours if output.stage == stage]
+        other = [output for output in theirs if output.stage == stage]
         pairs, alone = _pairs(one, other)
         rows += [_row(a, b, tolerance) for a, b in pairs]
-        unmatched += [(stage, each.name) for each in alone]
+        unmatched += [(stage, output.name) for output in alone]
     return OpComparison(rows, unmatched)
 
 
 def _both(
     f: Function | Graph, g: Function | Graph, inputs: Structure, loss: Loss | None, rate: float
 ) -> tuple[list[OpValue], list[OpValue]]:
-    are_graphs = [isinstance(each, tf.Graph) for each in (f, g)]
+    are_graphs = [isinstance(program, tf.Graph) for program in (f, g)]
     variables: graphs.Variables = {}
     if any(are_graphs):
         if not all(are_graphs) or loss is not None or not isinstance(inputs, Mapping):
@@ -147,12 +147,12 @@ def _both(
 
 def _pairs(ours: list[OpValue], theirs: list[OpValue]) -> tuple[list[tuple[OpValue, OpValue]], list[OpValue]]:
     """Pair outputs by name and type, and the rest by an alignment of their types and shapes."""
-    by_key = {(each.name, each.op_type, each.value.shape): each for each in theirs}
+    by_key = {(output.name, output.op_type, output.value.shape): output for output in theirs}
     partner: dict[int, OpValue] = {}
-    for place, each in enumerate(ours):
-        found = by_key.pop((each.name, each.op_type, each.value.shape), None)
-        if found is not None:
-            partner[place] = found
+    for place, output in enumerate(ours):
+        same = by_key.pop((output.name, output.op_type, output.value.shape), None)
+        if same is not None:
+            partner[place] = same
     left = [place for place in range(len(ours)) if place not in partner]
     other = list(by_key.values())
     matcher = difflib.SequenceMatcher(None, [_kind(ours[place]) for place in left], list(map(_kind, other)), False)
@@ -162,7 +162,7 @@ def _pairs(ours: list[OpValue], theirs: list[OpValue]) -> tuple[list[tuple[OpVal
             partner[left[start + offset]] = other[other_start + offset]
             used.add(other_start + offset)
     alone = [ours[place] for place in left if place not in partner]
-    alone += [each for place, each in enumerate(other) if place not in used]
+    alone += [output for place, output in enumerate(other) if place not in used]
     return [(ours[place], partner[place]) for place in sorted(partner)], alone
 
 

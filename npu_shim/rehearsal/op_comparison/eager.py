@@ -56,4 +56,4 @@ def eager_values(function: Function, arguments: Sequence[Structure], loss: Loss 
         return [fetch.tensor for fetch in fetches]
 
     values = all_values(*tf.nest.map_structure(tf.convert_to_tensor, list(arguments)))
-    return [OpValue(each.stage, each.name, each.op_type, np.asarray(value)) for each, value in zip(fetches, values)]
+    return [OpValue(fetch.stage, fetch.name, fetch.op_type, np.asarray(value)) for fetch, value in zip(fetches, values)]

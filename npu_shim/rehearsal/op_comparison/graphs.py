@@ -51,8 +51,8 @@ def function_values(
     """
     graph = tf.Graph()
     with graph.as_default():
-        flat = [np.asarray(each) for each in tf.nest.flatten(list(arguments))]
-        fed = [v1.placeholder(each.dtype, each.shape) for each in flat]
+        flat = [np.asarray(array) for array in tf.nest.flatten(list(arguments))]
+        fed = [v1.placeholder(array.dtype, array.shape) for array in flat]
         marks = [len(graph.get_operations())]
         by_variable: dict[str, list[tuple[str, Value]]] = {}
         output = function(*tf.nest.pack_sequence_as(list(arguments), fed))
@@ -94,20 +94,20 @@ def graph_values(graph: Graph, inputs: Mapping[Tensor, Value], variables: Variab
 def _needs_more(op: Operation, fed: set[Operation]) -> bool:
     """Return True if an op needs a value that is not fed, or changes a state."""
     needed = needed_for(list(op.inputs)) | {op}
-    return any(each.type == "Placeholder" and each not in fed or "Assign" in each.type for each in needed)
+    return any(other.type == "Placeholder" and other not in fed or "Assign" in other.type for other in needed)
 
 
 def _run(graph: Graph, fetches: list[Fetch], fed: FeedDict, variables: Variables) -> list[OpValue]:
     with graph.as_default(), v1.Session(graph=graph) as session:
         all_variables = v1.global_variables()
         session.run(v1.variables_initializer(all_variables))
-        session.run([each.initializer for each in v1.get_collection(v1.GraphKeys.LOCAL_VARIABLES)])
+        session.run([variable.initializer for variable in v1.get_collection(v1.GraphKeys.LOCAL_VARIABLES)])
         if not variables:
             variables.update(zip(map(plain_name, all_variables), session.run(all_variables)))
         else:
             _load(session, all_variables, variables)
         values = session.run([fetch.tensor for fetch in fetches], dict(fed))
-    return [OpValue(each.stage, each.name, each.op_type, np.asarray(value)) for each, value in zip(fetches, values)]
+    return [OpValue(fetch.stage, fetch.name, fetch.op_type, np.asarray(value)) for fetch, value in zip(fetches, values)]
 
 
 def _load(session: Session, all_variables: Sequence[Variable], variables: Variables) -> None:
@@ -116,9 +116,9 @@ def _load(session: Session, all_variables: Sequence[Variable], variables: Variab
     Raises:
         ValueError: if neither names nor shapes fit.
     """
-    names = [plain_name(each) for each in all_variables]
+    names = [plain_name(variable) for variable in all_variables]
     values = [variables[name] for name in names] if set(names) <= set(variables) else list(variables.values())
-    shapes = [tuple(each.shape.as_list()) for each in all_variables]
+    shapes = [tuple(variable.shape.as_list()) for variable in all_variables]
     if shapes != [value.shape for value in values]:
         raise ValueError(
             f"the two have different variables: {dict(zip(variables, [v.shape for v in variables.values()]))} and "

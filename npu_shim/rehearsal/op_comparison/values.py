@@ -58,14 +58,14 @@ def fetches_of(stage: str, ops: Iterable[Operation], graph: Graph) -> list[Fetch
 
 def needed_for(tensors: Sequence[Tensor]) -> set[Operation]:
     """Return the ops from which tensors are computed."""
-    found: set[Operation] = set()
+    needed: set[Operation] = set()
     waiting = [tensor.op for tensor in tensors]
     while waiting:
         op = waiting.pop()
-        if op not in found:
-            found.add(op)
+        if op not in needed:
+            needed.add(op)
             waiting += [tensor.op for tensor in op.inputs]
-    return found
+    return needed
 
 
 def all_fetches(
@@ -81,11 +81,11 @@ def all_fetches(
     """
     ops = graph.get_operations()
     needed = needed_for([*outputs, *(tensor for named in by_variable.values() for _, tensor in named)])
-    found: list[Fetch] = []
+    fetches: list[Fetch] = []
     for stage, start, end in zip(STAGES, marks, marks[1:]):
-        found += fetches_of(stage, [op for op in ops[start:end] if op in needed], graph)
-        found += [Fetch(stage, f"variable {name}", "", tensor) for name, tensor in by_variable.get(stage, ())]
-    return found
+        fetches += fetches_of(stage, [op for op in ops[start:end] if op in needed], graph)
+        fetches += [Fetch(stage, f"variable {name}", "", tensor) for name, tensor in by_variable.get(stage, ())]
+    return fetches
 
 
 def by_variable_of(
@@ -98,7 +98,7 @@ def by_variable_of(
         gradients: of each variable; None for one that the loss does not depend on.
         rate: of the step.
     """
-    pairs = [(each, tf.convert_to_tensor(g)) for each, g in zip(variables, gradients) if g is not None]
+    pairs = [(variable, tf.convert_to_tensor(g)) for variable, g in zip(variables, gradients) if g is not None]
     return {
         GRADIENT: [(plain_name(variable), gradient) for variable, gradient in pairs],
         UPDATE: [
@@ -109,4 +109,4 @@ def by_variable_of(
 
 def tensors_of(structure: Structure) -> list[Tensor]:
     """Return the tensors of a structure."""
-    return [each for each in tf.nest.flatten(structure) if isinstance(each, tf.Tensor)]
+    return [tensor for tensor in tf.nest.flatten(structure) if isinstance(tensor, tf.Tensor)]

@@ -36,7 +36,9 @@ def shown(name: str, folders: Sequence[str], steps: int | None) -> Iterator[Call
         a function that takes the exit code of the run.
     """
     display = Display("npu-shim verify")
-    runs = [RecordedRun(name, number if len(folders) > 1 else None, each, steps) for number, each in enumerate(folders)]
+    runs = [
+        RecordedRun(name, number if len(folders) > 1 else None, folder, steps) for number, folder in enumerate(folders)
+    ]
     ended = threading.Event()
 
     def report() -> None:

@@ -76,9 +76,9 @@ class Reporter:
         while len(self._seen) > 2 and (now - self._seen[1][0] >= _WINDOW_S or not self._seen[0][1]):
             self._seen.popleft()  # the time before the first step is not that of steps
         then, before, waited_before = self._seen[0]
-        made, elapsed = (steps - before, now - then) if before else (0, 0.0)
-        if made > 0:
-            self._rate, self._own_step_s = made / elapsed, max(elapsed - (waited - waited_before), 0.0) / made
+        new_steps, elapsed = (steps - before, now - then) if before else (0, 0.0)
+        if new_steps > 0:
+            self._rate, self._own_step_s = new_steps / elapsed, max(elapsed - (waited - waited_before), 0.0) / new_steps
         elif self._rate is None and progress.first_step is not None:  # a short run
             elapsed = progress.last_step - progress.first_step[0]
             self._rate = (steps - progress.first_step[1]) / elapsed if elapsed and steps else None

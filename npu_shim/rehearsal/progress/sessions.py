@@ -125,25 +125,25 @@ class Sessions:
         leaves = tuple(singles(fetches))
         key = tuple(map(id, leaves)) + (len(updates),)
         plans: dict[tuple[int, ...], _Plan] = getattr(session.graph, _PLANS, None) or {}
-        found = plans.get(key)
-        if found is None:
+        plan = plans.get(key)
+        if plan is None:
             if len(plans) >= _MAX_PLANS:
                 plans.clear()
-            found = plans[key] = self._made(session, fetches, leaves, updates)
+            plan = plans[key] = self._made(session, fetches, leaves, updates)
             setattr(session.graph, _PLANS, plans)
-        return found
+        return plan
 
     def _made(self, session: Session, fetches: Fetches, leaves: tuple[Fetches, ...], updates: list[Operation]) -> _Plan:
         elements = tf_session.fetched_elements(session, fetches)
-        runs = ancestors([each.op if isinstance(each, tf.Tensor) else each for each in elements])
-        made = [update for update in updates if any(op in runs for op in update.ops)]
+        runs = ancestors([element.op if isinstance(element, tf.Tensor) else element for element in elements])
+        run_updates = [update for update in updates if any(op in runs for op in update.ops)]
         shown: dict[tuple[str, str], Tensor] = {}
-        for update in made:
+        for update in run_updates:
             mark = f" of optimizer {update.number + 1}" if update.number else ""
             for kind, name, tensor in update.shown:
                 if _is_computed(tensor.op, runs) and session.graph.is_fetchable(tensor):
                     shown[kind, name + mark] = tensor
-        numbers = tuple(sorted({update.number for update in made}))
+        numbers = tuple(sorted({update.number for update in run_updates}))
         return _Plan(leaves, numbers, tuple((*key, value) for key, value in shown.items()), _global_step(session.graph))
 
 
@@ -151,14 +151,14 @@ def _is_computed(op: Operation, runs: set[Operation]) -> bool:
     """Return True if a run computes an op, but for stateless ops and reads of variables."""
     waiting, seen = [op], set()
     while waiting:
-        each = waiting.pop()
-        if each in runs or each in seen:
+        ancestor = waiting.pop()
+        if ancestor in runs or ancestor in seen:
             continue
-        seen.add(each)
-        stateful = each.op_def is not None and each.op_def.is_stateful and each.type not in _READS
-        if stateful or each.type.startswith("Placeholder"):
+        seen.add(ancestor)
+        stateful = ancestor.op_def is not None and ancestor.op_def.is_stateful and ancestor.type not in _READS
+        if stateful or ancestor.type.startswith("Placeholder"):
             return False
-        waiting += [tensor.op for tensor in each.inputs] + list(each.control_inputs)
+        waiting += [tensor.op for tensor in ancestor.inputs] + list(ancestor.control_inputs)
     return True
 
 

@@ -48,7 +48,7 @@ class Updates(Watch):
         super().__init__()
         self._progress, self._functions = progress, functions
 
-    def eager(self, optimizer: Optimizer, number: int, kept: Pairs) -> None:
+    def on_eager_update(self, optimizer: Optimizer, number: int, pairs: Pairs) -> None:
         """Count the update."""
         progress = self._progress
         if progress.is_inside("fit", "train_on_batch"):  # which count themselves
@@ -61,8 +61,8 @@ class Updates(Watch):
             if rate is not None:
                 progress.value(RATE, "learning_rate", rate)
 
-    def in_graph(
-        self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Result
+    def on_graph_update(
+        self, graph: Graph, start: int, optimizer: Optimizer, number: int, pairs: Pairs, result: Result
     ) -> Result:
         """Remember the update, which runs with its graph or its function."""
         if getattr(graph, "building_function", False):
@@ -70,7 +70,7 @@ class Updates(Watch):
             _keep_rate(self._progress, optimizer)
             return result
         ops = tuple(tf_recording.ops_of_update(result))
-        losses = [(LOSS, "loss", loss) for loss in self.losses_of(graph, kept)]
+        losses = [(LOSS, "loss", loss) for loss in self.losses_of(graph, pairs)]
         rates = [(RATE, name, rate) for name, rate in rates_of(graph.get_operations()[start:], graph)]
         known = updates_of(graph)  # optimizers that the script does not keep share a number, so updates are counted
         setattr(graph, _UPDATES, [*known, Update(len(known), ops, tuple(losses + rates))])

@@ -49,9 +49,9 @@ def watch_deliberate_changes(recorder: Recorder, changes: Changes) -> None:
 def _policies() -> set[type]:
     """Return the classes of the policies of Keras."""
     home = getattr(tf.keras, "mixed_precision", None)
-    found = [getattr(each, "Policy", None) for each in (home, getattr(home, "experimental", None))]
-    found.append(getattr(home, "DTypePolicy", None))
-    return {each for each in found if isinstance(each, type)}
+    classes = [getattr(module, "Policy", None) for module in (home, getattr(home, "experimental", None))]
+    classes.append(getattr(home, "DTypePolicy", None))
+    return {policy for policy in classes if isinstance(policy, type)}
 
 
 class _Changes:
@@ -101,8 +101,8 @@ class _Changes:
         lost = 0 if examples == tf_data.INFINITE_CARDINALITY else examples % int(size)
         if not lost:
             return None
-        each = "" if _repeats(dataset) else " of each epoch"
-        return f"{lost:,} of {examples:,} examples{each} ({100 * lost / examples:.2g} %)"
+        of_epoch = "" if _repeats(dataset) else " of each epoch"
+        return f"{lost:,} of {examples:,} examples{of_epoch} ({100 * lost / examples:.2g} %)"
 
     def estimators(self) -> None:
         """Note that an NPUEstimator makes its training input static, or do so in Estimators."""
@@ -113,8 +113,8 @@ class _Changes:
             make = static_batches.enforce_static_batch
             setattr(static_batches, "enforce_static_batch", lambda dataset: make(self._noted(dataset)))
         if owner is not None and self._is_input_static:
-            for each in owner.__mro__[:-1]:
-                methods.wrap(each, ("_call_input_fn",), self._input_fn)
+            for base in owner.__mro__[:-1]:
+                methods.wrap(base, ("_call_input_fn",), self._input_fn)
 
     def library(self) -> None:
         """Note that the script takes tf.keras in place of the package keras, or in the end that it has that package."""

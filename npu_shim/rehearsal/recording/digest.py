@@ -72,10 +72,10 @@ class Digests:
         place = value.__array_interface__["data"][0], value.dtype.char, value.shape, value.strides, start
         if place in self._kept:
             return self._kept[place][1]
-        made = self._new(np.ascontiguousarray(value).reshape(-1)[start:end], width(value.shape))
+        sketch = self._new(np.ascontiguousarray(value).reshape(-1)[start:end], width(value.shape))
         if is_kept:
-            self._kept[place] = value, made
-        return made
+            self._kept[place] = value, sketch
+        return sketch
 
     def release(self) -> None:
         """Keep no array any more."""
@@ -129,8 +129,8 @@ def _single_squared_norm(rows: np.ndarray) -> float:
 
     The sums of rows and the sketch of a part round to 1e-7. Adding in float64 takes twice as long.
     """
-    found = float(np.einsum("ij,ij->i", rows, rows).sum(dtype=np.float64))
-    return found if _SMALLEST_SQUARE < found < np.inf else 0.0
+    square = float(np.einsum("ij,ij->i", rows, rows).sum(dtype=np.float64))
+    return square if _SMALLEST_SQUARE < square < np.inf else 0.0
 
 
 def squared_norm(flat: np.ndarray) -> float:

@@ -66,19 +66,21 @@ class Entropy:
         seed = random.Random.seed
 
         def seed_random(generator: random.Random, a: Value = None, version: int = 2) -> None:
-            seed(generator, self.seed("random.seed", a), version)
+            seed(generator, self.repeatable_seed("random.seed", a), version)
 
         setattr(random.Random, "seed", seed_random)
         random.seed = getattr(random.seed, "__self__").seed
         # Python seeds its generator in each process that is forked, and does so before this function.
         os.register_at_fork(before=self._count_fork, after_in_child=self._seed_child)
         seed_numpy = np.random.seed
-        np.random.seed = lambda seed=None: seed_numpy(self.seed("numpy.random.seed", seed))
+        np.random.seed = lambda seed=None: seed_numpy(self.repeatable_seed("numpy.random.seed", seed))
         setattr(np.random, "RandomState", self._random_state_class())
         default_rng = getattr(np.random, "default_rng", None)  # from NumPy 1.17 on
         if default_rng is not None:
             setattr(
-                np.random, "default_rng", lambda seed=None: default_rng(self.seed("numpy.random.default_rng", seed))
+                np.random,
+                "default_rng",
+                lambda seed=None: default_rng(self.repeatable_seed("numpy.random.default_rng", seed)),
             )
 
     def _count_fork(self) -> None:
@@ -92,7 +94,7 @@ class Entropy:
         asker = _asker()
         return self._true(size) if asker is None else self._bytes("entropy", asker, size)
 
-    def seed(self, call: str, value: Value) -> Value:
+    def repeatable_seed(self, call: str, value: Value) -> Value:
         """Return the seed that a generator gets: the value, or a number of its own if that is None or from a clock."""
         asker = _asker()
         if asker is None:
@@ -111,7 +113,7 @@ class Entropy:
         return _Uuid(bytes=self.urandom(16), version=4).named(uuid.UUID(bytes=self._true(16), version=4))
 
     def _random_state_class(self) -> type:
-        original, seed = np.random.RandomState, self.seed
+        original, seed = np.random.RandomState, self.repeatable_seed
 
         class OfOriginal(type):
             """The class of a class whose objects are also those of the original."""
@@ -167,7 +169,7 @@ def _asker() -> FrameType | None:
     if frame is None:
         return None
     path = os.path.abspath(frame.f_code.co_filename)
-    is_python = path.startswith(_PYTHON) and not any(each in path for each in _PACKAGES)
+    is_python = path.startswith(_PYTHON) and not any(package in path for package in _PACKAGES)
     return None if is_python or path.startswith(_OWN) else frame
 
 
@@ -181,11 +183,11 @@ def reads_clock(frame: FrameType, value: Value) -> bool:
     if _CLOCK.search(text):
         return True
     names, first = set(_NAME.findall(text)), frame.f_code.co_firstlineno
-    found: dict[str, list[bool]] = defaultdict(list)
+    from_clock: dict[str, list[bool]] = defaultdict(list)
     for at, name, source in _assignments(path):
         if name in names and first <= at < line:
-            found[name].append(bool(_CLOCK.search(source)))
-    return any(any(each) and (all(each) or abs(value) > 1e6) for each in found.values())
+            from_clock[name].append(bool(_CLOCK.search(source)))
+    return any(any(flags) and (all(flags) or abs(value) > 1e6) for flags in from_clock.values())
 
 
 @functools.lru_cache(maxsize=None)
@@ -196,10 +198,10 @@ def _assignments(path: str) -> list[tuple[int, str, str]]:
         tree = ast.parse("".join(lines))
     except SyntaxError:
         return []
-    found = []
+    assignments = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
-            last = max(getattr(each, "lineno", 0) for each in ast.walk(node))
+            last = max(getattr(part, "lineno", 0) for part in ast.walk(node))
             text = "".join(lines[node.lineno - 1 : last])
-            found += [(node.lineno, each.id, text) for each in node.targets if isinstance(each, ast.Name)]
-    return found
+            assignments += [(node.lineno, target.id, text) for target in node.targets if isinstance(target, ast.Name)]
+    return assignments

@@ -32,7 +32,7 @@ def watch_metrics(recorder: Recorder) -> None:
     def result(metric: Metric, *args: object, **kwargs: object) -> Result:
         value = metric.npu_shim_result(*args, **kwargs)
         if tf.executing_eagerly() and not recorder.is_inside(*_KERAS):
-            recorder.values(RESULT, [(metric.name, np.asarray(each)) for each in tf.nest.flatten(value)])
+            recorder.values(RESULT, [(metric.name, np.asarray(part)) for part in tf.nest.flatten(value)])
         return value
 
     methods.wrap(tf.keras.metrics.Metric, ("__init__",), init)
@@ -49,4 +49,4 @@ def record_call(recorder: Recorder, name: str, given: Structure, result: Structu
 def arrays(structure: Structure) -> list[np.ndarray]:
     """Return the tensors and arrays of a structure."""
     flat = tf.nest.flatten(structure)
-    return [np.asarray(each) for each in flat if isinstance(each, (tf.Tensor, np.ndarray))]
+    return [np.asarray(value) for value in flat if isinstance(value, (tf.Tensor, np.ndarray))]

@@ -32,8 +32,8 @@ def is_random(op_type: str) -> bool:
 
 def data_of(tensors: Sequence[Tensor], graph: Graph, recorder: Recorder) -> list[tuple[str, str, Tensor]]:
     """Return kind, name and tensor of the inputs from which tensors are computed; for ranks also of the draws."""
-    found = [(INPUT, *each) for each in inputs_of(tensors, graph, recorder.batches.setdefault(graph, []))]
-    return found + [(DRAW, *each) for each in (draws_of(tensors, graph) if recorder.of_ranks else ())]
+    rows = [(INPUT, *named) for named in inputs_of(tensors, graph, recorder.batches.setdefault(graph, []))]
+    return rows + [(DRAW, *named) for named in (draws_of(tensors, graph) if recorder.of_ranks else ())]
 
 
 def inputs_of(tensors: Iterable[Tensor], graph: Graph, batches: list[str]) -> Found:
@@ -56,27 +56,27 @@ def inputs_of(tensors: Iterable[Tensor], graph: Graph, batches: list[str]) -> Fo
         for output in op.outputs
         if output.dtype.is_floating or output.dtype.is_integer or output.dtype.is_bool
     ]
-    found = []
+    inputs = []
     for output in outputs:
         name = output.op.name
         if not output.op.type.startswith("Placeholder"):
             if output.name not in batches:
                 batches.append(output.name)
             name = f"batch {batches.index(output.name)}"
-        found.append((name, output))
-    return found
+        inputs.append((name, output))
+    return inputs
 
 
 def draws_of(tensors: Iterable[Tensor], graph: Graph) -> Found:
     """Return the first numbers of the random ops from which tensors are computed, such as masks of dropout."""
-    found = [
+    draws = [
         (output.op.name, output)
         for op in _above(tensors, graph, lambda op: is_random(op.type))
         for output in op.outputs
         if output.dtype.is_floating or output.dtype.is_integer
     ]
     with tf.compat.v1.name_scope("npu_shim_verify"):  # names of the script's ops stay
-        return [(name, tf.reshape(output, [-1])[:FEW]) for name, output in found]
+        return [(name, tf.reshape(output, [-1])[:FEW]) for name, output in draws]
 
 
 def rates_of(ops: Sequence[Operation], graph: Graph) -> Found:
@@ -86,7 +86,7 @@ def rates_of(ops: Sequence[Operation], graph: Graph) -> Found:
         ops: the ops that an optimizer has added.
         graph: their graph.
     """
-    found: dict[str, Tensor] = {}
+    rates: dict[str, Tensor] = {}
     for op in ops:
         if "Apply" not in op.type or op.op_def is None:
             continue
@@ -95,10 +95,10 @@ def rates_of(ops: Sequence[Operation], graph: Graph) -> Found:
             if name in names and len(names) == len(op.inputs):
                 tensor = op.inputs[names.index(name)]
                 if tf_recording.is_reachable(tensor.op, graph):
-                    found.setdefault(tensor.name, tensor)
+                    rates.setdefault(tensor.name, tensor)
     return [
         ("learning_rate" if not number else f"learning_rate {number}", tensor)
-        for number, tensor in enumerate(found.values())
+        for number, tensor in enumerate(rates.values())
     ]
 
 

@@ -123,12 +123,14 @@ class InitialVariables:
     def _of_recording(self, variable: Variable) -> np.ndarray | None:
         """Return the value of the recording for a variable, each once: of its name, or else of the last part of it."""
         name = plain_name(variable)
-        same = [each for each in self._left or () if variable.shape.is_compatible_with(each[1].shape)]
-        found = [each for each in same if each[0] == name] or [each for each in same if _last(each[0]) == _last(name)]
-        if not found or self._left is None:
+        same = [saved for saved in self._left or () if variable.shape.is_compatible_with(saved[1].shape)]
+        matches = [saved for saved in same if saved[0] == name] or [
+            saved for saved in same if _last(saved[0]) == _last(name)
+        ]
+        if not matches or self._left is None:
             return None
-        self._left = [each for each in self._left if each is not found[0]]
-        return found[0][1].astype(variable.dtype.base_dtype.as_numpy_dtype)
+        self._left = [saved for saved in self._left if saved is not matches[0]]
+        return matches[0][1].astype(variable.dtype.base_dtype.as_numpy_dtype)
 
 
 def _last(name: str) -> str:

@@ -79,7 +79,7 @@ def named_results(model: KerasModel, call: str, result: Result) -> list[tuple[st
     parts = result if isinstance(result, (list, tuple)) else [result]
     names = list(getattr(model, "metrics_names", ())) if not call.startswith("predict") else []
     if "compile_metrics" in names:  # Keras 3: one name for all metrics of compile
-        names = [each.name for metric in model.metrics for each in getattr(metric, "metrics", [metric])]
+        names = [inner.name for metric in model.metrics for inner in getattr(metric, "metrics", [metric])]
     if len(names) != len(parts):
         names = [str(number) for number in range(len(parts))]
     return [(f"{call} {name}", np.asarray(part)) for name, part in zip(names, parts)]

@@ -48,10 +48,10 @@ def _wrap_own(owner: type, names: tuple[str, ...], around: Around) -> None:
             setattr(owner, name, _around(original, around))
 
 
-def _inherited(owner: type, name: str, found: Function) -> Function:
+def _inherited(owner: type, name: str, template: Function) -> Function:
     """Return a method of the classes above as they are when it is called: Keras replaces some of them."""
 
-    @functools.wraps(found)
+    @functools.wraps(template)
     def method(self: object, *args: object, **kwargs: object) -> Result:
         return getattr(super(owner, self), name)(*args, **kwargs)
 

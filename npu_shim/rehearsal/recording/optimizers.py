@@ -39,8 +39,8 @@ def watch_optimizers(watch: Watch) -> None:
 def optimizer_classes() -> Iterable[type]:
     """Return the base classes of optimizers of TensorFlow and Keras."""
     legacy = getattr(tf.keras.optimizers, "legacy", None)
-    found = (tf.compat.v1.train.Optimizer, tf.keras.optimizers.Optimizer, getattr(legacy, "Optimizer", None))
-    return {each for each in found if isinstance(each, type)}
+    classes = (tf.compat.v1.train.Optimizer, tf.keras.optimizers.Optimizer, getattr(legacy, "Optimizer", None))
+    return {owner for owner in classes if isinstance(owner, type)}
 
 
 class Watch(UpdateHooks):
@@ -83,13 +83,13 @@ class Watch(UpdateHooks):
         self._watched += 1
         if graph is not None:
             updating.remember(graph, result)
-        kept = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
-        kept = kept if is_reduced else _reduced(kept)
+        applied = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
+        applied = applied if is_reduced else _reduced(applied)
         number = self.number(optimizer, graph)
         if graph is None:
-            self.eager(optimizer, number, kept)
+            self.on_eager_update(optimizer, number, applied)
             return result
-        return self.in_graph(graph, start, optimizer, number, kept, result)
+        return self.on_graph_update(graph, start, optimizer, number, applied, result)
 
     def number(self, optimizer: Optimizer, graph: Graph | None) -> int:
         """Return the number of an optimizer; in a graph of TensorFlow 1 that of the update.
@@ -106,42 +106,42 @@ class Watch(UpdateHooks):
             graph = graph.outer_graph
         return next(self._updates.setdefault(graph, itertools.count()))
 
-    def eager(self, optimizer: Optimizer, number: int, kept: Pairs) -> None:
+    def on_eager_update(self, optimizer: Optimizer, number: int, pairs: Pairs) -> None:
         """Watch an update in eager code.
 
         Args:
             optimizer: which has applied the gradients.
             number: its number, from 0; in a graph of TensorFlow 1 that of the update.
-            kept: the gradients that are not None, and their variables.
+            pairs: the gradients that are not None, and their variables.
         """
         raise NotImplementedError
 
-    def in_graph(
-        self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Result
+    def on_graph_update(
+        self, graph: Graph, start: int, optimizer: Optimizer, number: int, pairs: Pairs, result: Result
     ) -> Result:
         """Watch an update that was added to a graph.
 
         Args:
             graph: in which it is.
             start: number of ops of the graph before it.
-            optimizer, number, kept: as for eager().
+            optimizer, number, pairs: as for on_eager_update().
             result: what the method of the optimizer returns.
         Returns:
             The same, or a replacement.
         """
         raise NotImplementedError
 
-    def losses_of(self, graph: Graph, kept: Pairs) -> list[Tensor]:
+    def losses_of(self, graph: Graph, pairs: Pairs) -> list[Tensor]:
         """Return the last loss whose gradients are those of an update, in a list; an empty list if there is none."""
-        names = {plain_name(variable) for _, variable in kept}
-        found = [(loss(), variables) for loss, variables in self._losses.get(graph, ())]
-        alive = [(a, b) for a, b in found if a is not None and tf_recording.is_reachable(a.op, graph)]
+        names = {plain_name(variable) for _, variable in pairs}
+        known = [(loss(), variables) for loss, variables in self._losses.get(graph, ())]
+        alive = [(a, b) for a, b in known if a is not None and tf_recording.is_reachable(a.op, graph)]
         # The optimizer may hold copies of the variables that were differentiated.
-        return [loss for loss, _ in [each for each in alive if each[1] & names] or alive][-1:]
+        return [loss for loss, _ in [entry for entry in alive if entry[1] & names] or alive][-1:]
 
     def place_of(self, loss: Tensor) -> int:
         """Return the place of a loss among those of its graph."""
-        return [each() is loss for each, _ in self._losses[loss.graph]].index(True)
+        return [known() is loss for known, _ in self._losses[loss.graph]].index(True)
 
 
 class Recording(Watch):
@@ -168,30 +168,30 @@ class Recording(Watch):
         return super()._around(optimizer, pairs, apply, is_reduced)
 
     @tf_op_creation.suspended()
-    def eager(self, optimizer: Optimizer, number: int, kept: Pairs) -> None:
+    def on_eager_update(self, optimizer: Optimizer, number: int, pairs: Pairs) -> None:
         """Record the update."""
-        rows = _rows(number, kept) + _marked(number, rate_of(optimizer, self._rate)) + _variables(kept)
-        self._recorder.trains(variable for _, variable in kept)
+        rows = _rows(number, pairs) + _marked(number, rate_of(optimizer, self._rate)) + _variables(pairs)
+        self._recorder.trains(variable for _, variable in pairs)
         self._recorder.update(number, [(kind, name, np.asarray(value)) for kind, name, value in rows])
         self._after_eager()
 
     @tf_op_creation.suspended()
-    def in_graph(
-        self, graph: Graph, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Result
+    def on_graph_update(
+        self, graph: Graph, start: int, optimizer: Optimizer, number: int, pairs: Pairs, result: Result
     ) -> Result:
         """Add an op that records the update wherever it runs."""
-        self._recorder.trains(variable for _, variable in kept)
+        self._recorder.trains(variable for _, variable in pairs)
         half = _half_in(graph)
         if half:
             self._recorder.writer.event("note", half=half)
-        rows = _rows(number, kept)
+        rows = _rows(number, pairs)
         sources = [value for _, _, value in rows]
-        losses = self.losses_of(graph, kept)
+        losses = self.losses_of(graph, pairs)
         is_of_tape = graph in self._recorder.graphs_of_tapes  # then it records inputs and draws
         ahead = [] if is_of_tape else data_of(sources, graph, self._recorder)
         rates = rates_of(graph.get_operations()[start:], graph)
-        trained = {plain_name(variable) for _, variable in kept}
-        ahead += [(LOSS, self._recorder.losses.name(self.place_of(each), trained), each) for each in losses]
+        trained = {plain_name(variable) for _, variable in pairs}
+        ahead += [(LOSS, self._recorder.losses.name(self.place_of(loss), trained), loss) for loss in losses]
         ahead += rows + _marked(
             number, [(RATE, name, value) for name, value in rates] or rate_of(optimizer, self._rate)
         )
@@ -199,7 +199,7 @@ class Recording(Watch):
             self._recorder.line(kind, name, tf_recording.line_of(value.op))
         updates = tf_recording.ops_of_update(result)
         with tf.control_dependencies(updates):
-            values = ahead + _variables(kept)
+            values = ahead + _variables(pairs)
             names = [(kind, name) for kind, name, _ in values]
 
             def record(*arrays: np.ndarray) -> np.ndarray:
@@ -216,7 +216,7 @@ class Recording(Watch):
 
 def _half_in(graph: Graph) -> str | None:
     """Return the name of the type of 16 bits in which a graph computes, None for none."""
-    names = {each.dtype.base_dtype.name for op in graph.get_operations() for each in op.outputs}
+    names = {output.dtype.base_dtype.name for op in graph.get_operations() for output in op.outputs}
     return next((name for name in ("bfloat16", "float16") if name in names), None)
 
 

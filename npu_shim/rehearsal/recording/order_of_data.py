@@ -70,8 +70,12 @@ def order_data() -> None:
 def arguments(function: Function, owner: object, args: Structure, kwargs: Structure) -> dict[str, Value]:
     """Return the arguments of a call of a method by name; ``**kwargs`` of its signature are among them."""
     bound = inspect.signature(function).bind(owner, *args, **kwargs).arguments
-    names = [each.name for each in inspect.signature(function).parameters.values() if each.kind is each.VAR_KEYWORD]
-    found = {name: value for name, value in bound.items() if name not in names}
+    names = [
+        parameter.name
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is parameter.VAR_KEYWORD
+    ]
+    given = {name: value for name, value in bound.items() if name not in names}
     for name in names:
-        found.update(bound.get(name, {}))
-    return found
+        given.update(bound.get(name, {}))
+    return given

@@ -35,15 +35,15 @@ def numbers_of(line: str) -> tuple[str, list[tuple[float, float]]]:
     There are none if a line has too many, or a carriage return.
     """
     line = _DATE.sub("", line)
-    found, parts, end = [], [], 0
-    for each in _NUMBER.finditer(line):
-        before = line[end : each.start()]
+    numbers, parts, end = [], [], 0
+    for match in _NUMBER.finditer(line):
+        before = line[end : match.start()]
         parts.append(before)
-        end = each.end()
+        end = match.end()
         if not (_UNIT.match(line, end) or _WORD.search(before)):
-            found.append((float(each.group()), _last_digit(each.group())))
+            numbers.append((float(match.group()), _last_digit(match.group())))
     name = " ".join("#".join([*parts, line[end:]]).split())[:80]
-    return name, found if len(found) <= _MOST and "\r" not in line else []
+    return name, numbers if len(numbers) <= _MOST and "\r" not in line else []
 
 
 def _last_digit(number: str) -> float:

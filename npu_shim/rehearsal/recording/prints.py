@@ -54,4 +54,4 @@ class _Lines:
 def _record(recorder: Recorder, line: str) -> None:
     """Record each number with the unit of its last digit."""
     name, numbers = numbers_of(line)
-    recorder.values(PRINT, [(f"{name} ({place})", np.array(each)) for place, each in enumerate(numbers, 1)])
+    recorder.values(PRINT, [(f"{name} ({place})", np.array(number)) for place, number in enumerate(numbers, 1)])

@@ -38,17 +38,17 @@ class QueueSizes:
 def following(graph: Graph) -> set[Operation]:
     """Return the ops whose values follow from sizes of queues, and the variables that receive such values."""
     waiting = [op for op in graph.get_operations() if op.type in _SIZES]
-    found = set(waiting)
+    followers = set(waiting)
     while waiting:
         op = waiting.pop()
         reached = [consumer for tensor in op.outputs for consumer in tensor.consumers()]
         if _ASSIGNS.match(op.type):
             reached.append(op.inputs[0].op)
         for other in reached:
-            if other not in found and not _ENDS.match(other.type):
-                found.add(other)
+            if other not in followers and not _ENDS.match(other.type):
+                followers.add(other)
                 waiting.append(other)
-    return found
+    return followers
 
 
 def tags(ops: set[Operation]) -> set[str]:

@@ -51,10 +51,10 @@ def order_queues() -> None:
             return original(session, *args, **kwargs)
 
     def make_callable(original: Function, session: Session, *args: object, **kwargs: object) -> Result:
-        made = original(session, *args, **kwargs)
+        run_callable = original(session, *args, **kwargs)
         if getattr(current, "turns", None) is None:
-            return made
-        return lambda *a, **k: in_turn(lambda _: made(*a, **k), session)
+            return run_callable
+        return lambda *a, **k: in_turn(lambda _: run_callable(*a, **k), session)
 
     def init_supervisor(original: Function, supervisor: Supervisor, *args: object, **kwargs: object) -> None:
         original(supervisor, *args, **kwargs)

@@ -131,9 +131,9 @@ def _call_sites(seed: Callable[[], int]) -> Callable[[str], int]:
 
     def next_seed(kind: str) -> int:
         function = kind + tf_recording.script_function()
-        made = counts.setdefault(tf_recording.graph_of_op(), {})
-        made[function] = made.get(function, 0) + 1
-        return call_site_seed(seed(), function, made[function])
+        graph_counts = counts.setdefault(tf_recording.graph_of_op(), {})
+        graph_counts[function] = graph_counts.get(function, 0) + 1
+        return call_site_seed(seed(), function, graph_counts[function])
 
     return next_seed
 

@@ -176,7 +176,7 @@ class Recorder(Watcher):
 
     def trains(self, variables: Iterable[Variable]) -> None:
         """Take note of variables that an optimizer updates."""
-        self._trained.update((id(each), weakref.ref(each)) for each in variables)
+        self._trained.update((id(variable), weakref.ref(variable)) for variable in variables)
 
     def is_trained(self, variable: Variable) -> bool:
         """Return True for a variable that an optimizer updates."""
@@ -227,7 +227,7 @@ class Recorder(Watcher):
         """
         self.tapes += 1
         with self.lock:
-            is_next = not self.steps or not variables or any(variables & each for each in self._updated.values())
+            is_next = not self.steps or not variables or any(variables & names for names in self._updated.values())
             step = self.steps + is_next
         self._write(step, rows)
 

@@ -33,7 +33,7 @@ def watch_restores(recorder: Recorder) -> None:
 
 def _existed(path: str, begun: float) -> bool:
     files = tf.io.gfile.glob(f"{path}*")
-    return bool(files) and max(tf.io.gfile.stat(each).mtime_nsec for each in files) < begun * 1e9
+    return bool(files) and max(tf.io.gfile.stat(file).mtime_nsec for file in files) < begun * 1e9
 
 
 def _shown(path: str) -> str:

@@ -51,9 +51,9 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
         result = original(session, fetches, feed_dict, *a, **k)
         if recorder.is_inside("evaluate", "predict"):  # of an Estimator; what it returns is recorded
             return result
-        found = list(pairs(fetches, result))
+        all_fetched = list(pairs(fetches, result))
         if threading.current_thread() is not threading.main_thread() and all(
-            tf_recording.is_enqueue(tf_recording.fetched_op(session.graph, fetch)) for fetch, _ in found
+            tf_recording.is_enqueue(tf_recording.fetched_op(session.graph, fetch)) for fetch, _ in all_fetched
         ):
             if next(script_frames.running(), None) is not None:  # not of a QueueRunner
                 recorder.writer.event("note", queue_thread=recorder.script_line())
@@ -66,9 +66,9 @@ def watch_sessions(recorder: Recorder, read: Callable[[Session], Iterable[tuple[
         if threading.current_thread() is threading.main_thread() and recorder.begins_sample():
             recorder.values(UNTRAINED, _read(session, few_elements(untrained.of(session.graph))))
         recorder.values(FEED, list(fed_arrays(session, feed_dict)))
-        by_chance = unordered.among(session.graph, [fetch for fetch, _ in found])
+        by_chance = unordered.among(session.graph, [fetch for fetch, _ in all_fetched])
         of_sizes = sizes.of(session.graph)
-        kept = [pair for pair, skip in zip(found, by_chance) if pair[1] is not None and not skip]
+        kept = [pair for pair, skip in zip(all_fetched, by_chance) if pair[1] is not None and not skip]
         fetched = [pair for pair in kept if tf_recording.fetched_op(session.graph, pair[0]) not in of_sizes]
         recorder.values(FETCH, [(name_of(fetch), value) for fetch, value in fetched])
         for fetch, value in kept:
@@ -114,8 +114,8 @@ class Untrained:
             taken = [tf_op_creation.original(tensor) for op in ops if "Apply" in op.type for tensor in op.inputs]
             reads = [tensor.op.inputs[0] for tensor in taken if tensor.op.type == "ReadVariableOp"]
             updated = {tensor.op for tensor in taken + reads}
-            found = [(name, each) for name, each in _variables(graph) if not _sources(each) & updated]
-            known = self._known[graph] = (len(ops), found)
+            untrained = [(name, value) for name, value in _variables(graph) if not _sources(value) & updated]
+            known = self._known[graph] = (len(ops), untrained)
         return known[1]
 
 
@@ -133,8 +133,8 @@ def variables_of(session: Session) -> Iterator[tuple[str, Value]]:
 def _variables(graph: Graph) -> list[tuple[str, Value]]:
     """Return name and tensor of the variables, without those that follow from the sizes of queues."""
     variables, of_sizes = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES), queue_sizes.following(graph)
-    found = [(plain_name(variable), tf_recording.graph_element(variable)) for variable in variables]
-    return [(name, each) for name, each in found if each is None or not _sources(each) & of_sizes]
+    named = [(plain_name(variable), tf_recording.graph_element(variable)) for variable in variables]
+    return [(name, value) for name, value in named if value is None or not _sources(value) & of_sizes]
 
 
 def _read(session: Session, variables: list[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:

@@ -42,12 +42,12 @@ class Changes:
         return {"places": {}, "batches": batches, **changes}
 
     @classmethod
-    def from_json(cls, found: JsonObject | None) -> Changes | None:
+    def from_json(cls, content: JsonObject | None) -> Changes | None:
         """Return what to_json() made."""
-        if found is None:
+        if content is None:
             return None
-        batches = [(function, number) for function, number in found["batches"]] if "batches" in found else None
-        return cls(**{**found, "batches": batches})
+        batches = [(function, number) for function, number in content["batches"]] if "batches" in content else None
+        return cls(**{**content, "batches": batches})
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def watch_checkpoints(recorder: Recorder) -> None:
 
     def save(original: Function, owner: object, *args: object, **kwargs: object) -> Result:
         with recorder.inside(_SAVE) as outermost:
-            given = [each for each in (*args, *kwargs.values()) if isinstance(each, (str, os.PathLike))]
+            given = [value for value in (*args, *kwargs.values()) if isinstance(value, (str, os.PathLike))]
             path = next(iter(given), getattr(owner, "directory", None))  # that of a manager
             if outermost and path:  # before the call, which may fail where two ranks write
                 recorder.writer.event("saved", path=os.path.realpath(os.fspath(path)), line=recorder.script_line())
@@ -58,5 +58,7 @@ def _floats(tensors: Structure, type_name: object = None) -> int:
     """Return the number of elements of one or several arrays of floats."""
     several = tensors if isinstance(tensors, (list, tuple)) else [tensors]
     return sum(
-        np.size(each) for each in several if np.asarray(each).dtype.kind in "fc" or str(type_name).startswith("bfloat")
+        np.size(tensor)
+        for tensor in several
+        if np.asarray(tensor).dtype.kind in "fc" or str(type_name).startswith("bfloat")
     )

@@ -42,7 +42,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
 
     @tf_op_creation.suspended()
     def recorded(graph: Graph | None, target: Structure, sources: Structure, result: Result) -> Result:
-        variables = {plain_name(each) for each in tf.nest.flatten(sources) if hasattr(each, "assign")}
+        variables = {plain_name(source) for source in tf.nest.flatten(sources) if hasattr(source, "assign")}
         loss = recorder.losses.name(None if recorder.is_inside("fit") else _line(), variables)
         mark = f" of {loss}" if loss != FIRST else ""
         rows = [(LOSS, f"target {n}{mark}" if n else loss, value) for n, value in enumerate(_tensors(target))]
@@ -57,12 +57,14 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
         for kind, name, value in rows if graph is not None else ():
             recorder.line(kind, name, tf_recording.line_of(value.op))
 
-        own = [each for each in tf.nest.flatten(sources) if hasattr(each, "assign")]
+        own = [source for source in tf.nest.flatten(sources) if hasattr(source, "assign")]
         reads = bool(own) and tf.compat.v1.executing_eagerly_outside_functions()
 
         def record(*arrays: np.ndarray) -> np.ndarray:
             if reads:
-                recorder.update_by_script(lambda: [(VARIABLE, plain_name(each), array_of(each)) for each in own])
+                recorder.update_by_script(
+                    lambda: [(VARIABLE, plain_name(variable), array_of(variable)) for variable in own]
+                )
             recorder.tensors([name + (np.asarray(array),) for name, array in zip(names, arrays)], variables)
             return np.zeros((), np.int64)
 
@@ -72,7 +74,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
         recorded = tf.numpy_function(record, [value for _, _, value in rows], tf.int64)
         with tf.control_dependencies([recorded]):  # before the update, which would begin the next step
             return tf.nest.map_structure(
-                lambda each: None if each is None else tf.identity(each), result, expand_composites=True
+                lambda value: None if value is None else tf.identity(value), result, expand_composites=True
             )
 
     def enter(original: Function, tape: GradientTape) -> Result:
@@ -92,7 +94,7 @@ def watch_tapes(recorder: Recorder, known: EagerVariables) -> None:
                     record_call(recorder, model.name, (args, kwargs), result)
         if outermost and tf.executing_eagerly() and recorder.is_inside(TAPES):
             rows = [(INPUT, f"{model.name} {n}", value) for n, value in enumerate(arrays((args, kwargs)))]
-            recorder.tensors(rows, {plain_name(each) for each in weights_of(model, "trainable_variables")})
+            recorder.tensors(rows, {plain_name(weight) for weight in weights_of(model, "trainable_variables")})
         return result
 
     methods.wrap(tf.GradientTape, ("gradient",), gradient)
@@ -110,7 +112,7 @@ def _line() -> tuple[str, int] | None:
 def _tensors(structure: Structure) -> list[Tensor]:
     """Return the tensors of numbers of a structure."""
     return [
-        each
-        for each in tf.nest.flatten(structure)
-        if isinstance(each, tf.Tensor) and (each.dtype.is_floating or each.dtype.is_complex)
+        tensor
+        for tensor in tf.nest.flatten(structure)
+        if isinstance(tensor, tf.Tensor) and (tensor.dtype.is_floating or tensor.dtype.is_complex)
     ]

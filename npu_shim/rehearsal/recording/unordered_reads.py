@@ -66,8 +66,8 @@ class Races:
 
     def look(self, graph: Graph, fetches: Fetches) -> None:
         """Look for a race in a run of a graph, before it: a run may end the process."""
-        found = (tf_recording.fetched_op(graph, fetch) for fetch in singles(fetches))
-        ops = frozenset(op for op in found if op is not None)
+        fetched = (tf_recording.fetched_op(graph, fetch) for fetch in singles(fetches))
+        ops = frozenset(op for op in fetched if op is not None)
         if ops not in self._known:
             self._known.add(ops)
             update = racing_update(ops)
@@ -106,7 +106,7 @@ def _users(variable: Tensor) -> Iterator[Operation]:
 
 def _racing(ops: dict[str, Operation]) -> Iterator[str]:
     reads = {name: list(_reads(op)) for name, op in ops.items()}
-    variables = {variable for found in reads.values() for _, variable in found}
+    variables = {variable for pairs in reads.values() for _, variable in pairs}
     if not variables:
         return
     updates: dict[Operation, dict[Operation, set[Operation]]] = {}  # by variable and update, what this waits for
@@ -115,10 +115,10 @@ def _racing(ops: dict[str, Operation]) -> Iterator[str]:
             for tensor in op.inputs:
                 if tensor.op in variables:
                     updates.setdefault(tensor.op, {})[op] = _above([op])
-    for name, found in reads.items():
+    for name, pairs in reads.items():
         if any(
             read not in above and update not in _above([read])
-            for read, variable in found
+            for read, variable in pairs
             for update, above in updates.get(variable, {}).items()
         ):
             yield name
@@ -148,10 +148,10 @@ def _reached(
     ops: Iterable[Operation], neighbours: Callable[[Operation], Iterable[Operation]], most: int | None = None
 ) -> set[Operation]:
     waiting = list(ops)
-    found = set(waiting)
-    while waiting and (most is None or len(found) < most):
+    reached = set(waiting)
+    while waiting and (most is None or len(reached) < most):
         for other in neighbours(waiting.pop()):
-            if other not in found:
-                found.add(other)
+            if other not in reached:
+                reached.add(other)
                 waiting.append(other)
-    return found
+    return reached

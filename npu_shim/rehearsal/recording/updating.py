@@ -33,18 +33,18 @@ def updates_in(graph: Graph, fetches: Iterable[object]) -> tuple[int, ...]:
     known: dict[object, tuple[int, ...]] = getattr(graph, _KNOWN, None) or {}
     if key not in known:
         above = ancestors(ops)
-        known[key] = tuple(number for number, each in enumerate(updates) if each & above)
+        known[key] = tuple(number for number, update_ops in enumerate(updates) if update_ops & above)
         setattr(graph, _KNOWN, known)
     return known[key]
 
 
 def ancestors(ops: Iterable[Operation]) -> set[Operation]:
     """Return ops with all ops that they need."""
-    found: set[Operation] = set()
+    needed: set[Operation] = set()
     waiting = list(ops)
     while waiting:
         op = waiting.pop()
-        if op not in found:
-            found.add(op)
+        if op not in needed:
+            needed.add(op)
             waiting += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-    return found
+    return needed

@@ -51,8 +51,8 @@ class EagerVariables:
         """Record the variables that no optimizer has updated so far, once for each training step."""
         recorder = self._recorder
         if recorder.begins_sample():
-            found = [(name, each) for name, each in self._all() if not recorder.is_trained(each)]
-            recorder.values(UNTRAINED, [(name, array_of(each)) for name, each in few_elements(found)])
+            untrained = [(name, variable) for name, variable in self._all() if not recorder.is_trained(variable)]
+            recorder.values(UNTRAINED, [(name, array_of(variable)) for name, variable in few_elements(untrained)])
 
     def _init(self, original: Function, variable: Variable, *args: object, **kwargs: object) -> None:
         with self._recorder.inside("init of a variable") as outermost:
@@ -67,15 +67,15 @@ class EagerVariables:
 
     def _init_model(self, original: Function, model: KerasModel, *args: object, **kwargs: object) -> None:
         original(model, *args, **kwargs)
-        if tf.executing_eagerly() and all(each() is not model for each in self._models):
+        if tf.executing_eagerly() and all(known() is not model for known in self._models):
             self._models.append(weakref.ref(model))
 
     def _all(self) -> Iterator[tuple[str, Variable]]:
         """Yield each variable that has a value, with a name of its own."""
-        models = [model for model in (each() for each in self._models) if model is not None]
+        models = [model for model in (reference() for reference in self._models) if model is not None]
         seen: set[int] = set()
         called = self._called.values()
-        for variable in [*(each for model in (*models, *called) for each in weights_of(model)), *self._own]:
+        for variable in [*(weight for model in (*models, *called) for weight in weights_of(model)), *self._own]:
             if id(variable) not in seen and tf_recording.has_value(variable):
                 seen.add(id(variable))
                 yield self._name(variable), variable
@@ -106,20 +106,20 @@ def weights_of(model: KerasModel, kind: str = "weights") -> list[Variable]:
         return list(getattr(model, kind))
     except ValueError:  # of Keras 2, if a part is a Sequential model that nothing has called
         _, *parts = tf_keras.layers_inside(model)
-        found = {id(each): each for part in parts for each in weights_of(part, kind)}
-        return list(found.values())
+        weights = {id(weight): weight for part in parts for weight in weights_of(part, kind)}
+        return list(weights.values())
 
 
 def few_elements(variables: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
     """Return the smallest of some named variables, a million elements of them."""
-    sizes = [int(np.prod(each.shape)) if each.shape.rank is not None else 0 for _, each in variables]
+    sizes = [int(np.prod(variable.shape)) if variable.shape.rank is not None else 0 for _, variable in variables]
     left, kept = _MOST_ELEMENTS, set()
     for place in sorted(range(len(sizes)), key=sizes.__getitem__):
         left -= sizes[place]
         if left < 0:
             break
         kept.add(place)
-    return [each for place, each in enumerate(variables) if place in kept]
+    return [named for place, named in enumerate(variables) if place in kept]
 
 
 @tf_op_creation.suspended()

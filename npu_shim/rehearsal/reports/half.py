@@ -42,8 +42,8 @@ def _skipped(half: HalfPart) -> str:
 def _overflow(half: HalfPart) -> str:
     overflow = half.overflow
     if half.saturate:
-        found = [f"{each.op} ({each.times} times)" for each in overflow.saturated]
-        return f"saturated: {listed(found, _MOST, overflow.saturated_ops)}" if found else "none"
+        saturated = [f"{op.op} ({op.times} times)" for op in overflow.saturated]
+        return f"saturated: {listed(saturated, _MOST, overflow.saturated_ops)}" if saturated else "none"
     if not overflow.first_op:
         return "none"
     return (

@@ -26,11 +26,11 @@ def to_junit(result: Result) -> str:
             )
         )
     if result.verdict != NOT_RUN:
-        for kind in dict.fromkeys(each.kind for each in result.streams):
-            own = [each for each in result.streams if each.kind == kind]
-            steps = [(each.first_departure_step, each.name) for each in own]
-            found = sorted(each for each in steps if each[0] is not None)
-            text = f"first at step {found[0][0]}: {found[0][1]}" if found else ""
+        for kind in dict.fromkeys(stream.kind for stream in result.streams):
+            own = [stream for stream in result.streams if stream.kind == kind]
+            steps = [(stream.first_departure_step, stream.name) for stream in own]
+            departing = sorted(departure for departure in steps if departure[0] is not None)
+            text = f"first at step {departing[0][0]}: {departing[0][1]}" if departing else ""
             failures += bool(text)
             cases.append(_case(f"{kind} agrees", 0, "failure" if text else "", text))
         for band in result.bands:

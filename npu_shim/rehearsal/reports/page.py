@@ -36,13 +36,15 @@ def _body(result: Result) -> Iterator[str]:
     rows = [[name, "gradients are zero but for rounding"] for name in result.undetermined_variables]
     yield section("Not compared", ["variable", "why"], rows)
     rows = [
-        [full_name(each), *(number(value, ".6g") for value in (each.original, each.migrated, each.band))]
-        for each in result.bands
+        [full_name(band), *(number(value, ".6g") for value in (band.original, band.migrated, band.band))]
+        for band in result.bands
     ]
     yield section("Means over the seeds", ["quantity", "original", "migrated", "99 % band"], rows)
     yield section("Metrics", ["metric", *names], metrics(result))
     yield section("Recorded values", KINDS, kinds(result.streams))
-    rows = [[each.name, str(each.shape), number(each.difference, ".1e")] for each in result.final_variables]
+    rows = [
+        [variable.name, str(variable.shape), number(variable.difference, ".1e")] for variable in result.final_variables
+    ]
     yield section("Final variables", ["variable", "shape", "difference"], rows)
     arguments = [" ".join(part.arguments) for part in (result.original, result.migrated)]
     yield section("Environment", ["", *names], [*parts(result), ["arguments", *arguments]])
@@ -53,19 +55,19 @@ def _body(result: Result) -> Iterator[str]:
     ]
     yield section("Settings", ["setting", "value"], rows)
     rows = [
-        [side, full_name(each), str(each.values)]
+        [side, full_name(stream), str(stream.values)]
         for side, alone in (("original", result.only_original), ("migrated", result.only_migrated))
-        for each in alone
+        for stream in alone
     ]
     yield section("Values of one script only", ["script", "value", "number"], rows)
 
 
 def _curves(result: Result) -> Iterator[str]:
-    found = [each.step for loss in result.losses for each in loss.curve]
-    steps = (min(found), max(found)) if found else None
+    all_steps = [point.step for loss in result.losses for point in loss.curve]
+    steps = (min(all_steps), max(all_steps)) if all_steps else None
     for loss in result.losses or [Loss("loss", "loss", list(result.curve))]:
-        ours = [(each.step, each.original) for each in loss.curve]
-        theirs = [(each.step, each.migrated) for each in loss.curve]
+        ours = [(point.step, point.original) for point in loss.curve]
+        theirs = [(point.step, point.migrated) for point in loss.curve]
         lines = [
             Line(name, style, [(step, value) for step, value in points if value is not None])
             for name, style, points in zip(sides(result), ("one", "two"), (ours, theirs))
@@ -73,12 +75,14 @@ def _curves(result: Result) -> Iterator[str]:
         title = loss.name.capitalize()
         yield chart(title, f"{title} of both runs by training step", lines, False, steps)
     if result.half:
-        yield from _shares([each for each in result.curve if isinstance(each, HalfPoint)])
+        yield from _shares([point for point in result.curve if isinstance(point, HalfPoint)])
         return
     limit = result.settings.tolerance
     lines = [
-        Line("largest difference", "one", [(each.step, each.difference) for each in result.curve if each.difference]),
-        Line("allowed, float32", "allowed", [(each.step, limit * (1 + each.step / 100)) for each in result.curve]),
+        Line(
+            "largest difference", "one", [(point.step, point.difference) for point in result.curve if point.difference]
+        ),
+        Line("allowed, float32", "allowed", [(point.step, limit * (1 + point.step / 100)) for point in result.curve]),
     ]
     if lines[0].points:
         yield chart("Difference, logarithmic", "Largest relative difference by step", lines, True)
@@ -90,11 +94,11 @@ def _shares(curve: Sequence[HalfPoint]) -> Iterator[str]:
     """Yield the charts of half precision: the difference of the loss, and the largest share of a band."""
     title = "Difference of the loss, logarithmic"
     lines = [
-        Line("difference", "one", [(each.step, each.loss_difference) for each in curve if each.loss_difference]),
-        Line("band", "allowed", [(each.step, each.loss_band) for each in curve if each.loss_band]),
+        Line("difference", "one", [(point.step, point.loss_difference) for point in curve if point.loss_difference]),
+        Line("band", "allowed", [(point.step, point.loss_band) for point in curve if point.loss_band]),
     ]
     yield chart(title, title, lines, True)
     title = "Largest difference of all values, in units of its band, logarithmic"
-    shares = [(each.step, each.share) for each in curve if each.share]
+    shares = [(point.step, point.share) for point in curve if point.share]
     lines = [Line("difference", "one", shares), Line("band", "allowed", [(step, 1.0) for step, _ in shares])]
     yield chart(title, title, lines, True)

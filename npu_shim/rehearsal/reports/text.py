@@ -53,7 +53,7 @@ def verdict(result: Result) -> str:
 
 def _start(original: Sequence[str], migrated: Sequence[str]) -> str:
     """Return a sentence about the checkpoints from which the scripts start, if any."""
-    ours, theirs = (f"the checkpoint {listed(each)}" if each else "no checkpoint" for each in (original, migrated))
+    ours, theirs = (f"the checkpoint {listed(paths)}" if paths else "no checkpoint" for paths in (original, migrated))
     if original == migrated:
         return f" Both start from {ours}." if original else ""
     return f" The original starts from {ours}, the migrated script from {theirs}."
@@ -116,7 +116,7 @@ def parts(result: Result) -> list[list[str]]:
 
 def metrics(result: Result) -> list[list[str]]:
     """Return a row for each metric: its name and both values."""
-    return [[each.name, number(each.original), number(each.migrated)] for each in result.metrics]
+    return [[metric.name, number(metric.original), number(metric.migrated)] for metric in result.metrics]
 
 
 def number(value: float | None, form: str = ".8g") -> str:
@@ -127,13 +127,13 @@ def number(value: float | None, form: str = ".8g") -> str:
 def kinds(streams: Sequence[StreamPart]) -> list[list[str]]:
     """Return a row for each kind of value: its name, streams, values, largest difference, streams that depart."""
     rows = []
-    for kind in dict.fromkeys(each.kind for each in streams):
-        own = [each for each in streams if each.kind == kind]
-        differences = [each.largest_difference for each in own]
-        finite = [each for each in differences if each is not None]
+    for kind in dict.fromkeys(stream.kind for stream in streams):
+        own = [stream for stream in streams if stream.kind == kind]
+        differences = [stream.largest_difference for stream in own]
+        finite = [value for value in differences if value is not None]
         largest = "-" if None in differences else f"{max(finite):.1e}"
-        departs = sum(1 for each in own if each.first_departure_step is not None)
-        rows.append([kind, str(len(own)), str(sum(each.values_original for each in own)), largest, str(departs)])
+        departs = sum(1 for stream in own if stream.first_departure_step is not None)
+        rows.append([kind, str(len(own)), str(sum(stream.values_original for stream in own)), largest, str(departs)])
     return rows
 
 
@@ -145,10 +145,10 @@ def full_name(value: StreamPart | Departing | Alone | MeanBand) -> str:
 
 def _bands(bands: Sequence[MeanBand]) -> Iterator[str]:
     rows = []
-    for each in bands:
-        values = [number(each.original, ".6g"), number(each.migrated, ".6g")]
-        outside = "" if each.inside else "outside"
-        rows.append([full_name(each), *values, number(each.band, ".2g"), outside])
+    for band in bands:
+        values = [number(band.original, ".6g"), number(band.migrated, ".6g")]
+        outside = "" if band.inside else "outside"
+        rows.append([full_name(band), *values, number(band.band, ".2g"), outside])
     yield from _table(["mean over the seeds", "original", "migrated", "99 % band", ""], rows)
 
 
@@ -175,10 +175,10 @@ def departing_heads(title: str, names: Sequence[str]) -> list[str]:
 
 def departing(first: FirstDeparture) -> list[list[str]]:
     """Return a row for each tensor that departs at the first departing step."""
-    numbers = [(number(each.difference, ".1e"), number(each.allowed, ".1e")) for each in first.tensors]
-    return [[full_name(each), *both, each.values] for each, both in zip(first.tensors, numbers)]
+    numbers = [(number(tensor.difference, ".1e"), number(tensor.allowed, ".1e")) for tensor in first.tensors]
+    return [[full_name(tensor), *both, tensor.values] for tensor, both in zip(first.tensors, numbers)]
 
 
 def elements(first: FirstDeparture) -> list[list[str]]:
     """Return a row for each element of the first departure that a result has: index and both values."""
-    return [[str(each.index), each.original, each.migrated] for each in first.elements]
+    return [[str(element.index), element.original, element.migrated] for element in first.elements]
