@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from test_names import GRAPH_MODE
+from test_vendor_objects import GRAPH_MODE
 from vendor_code import CALLS, CODE
 
 import npu_shim

@@ -403,7 +403,7 @@ def test_the_files_for_the_server_are_those_that_parse_with_its_definitions(
     for name, kept in (
         ("net.platform.pbtxt", "net.platform.pbtxt"),
         ("net/1/assets.extra/tf_serving_warmup_requests", "net.warmup_requests"),
-    ):  # tests/schemas/test_serving_files.py parses these
+    ):  # tests/schemas/test_serving_definitions.py parses these
         assert (tmp_path / name).read_bytes() == (repo_root / "tests" / "schemas" / kept).read_bytes()
 
 

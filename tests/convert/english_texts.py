@@ -52,7 +52,7 @@ _NAMES_ONLY = (
     "analysis/slices.py:fill ones zeros random.normal random.truncated_normal random.uniform",
     "analysis/gradient_sources.py",
     "analysis/optimizers.py",
-    "report/model.py",
+    "report/content.py",
     "report/sarif.py:cell {0}",
     "files/staging.py:convert_tf2npu, process ",
     "files/git_status.py:not a git repository",

@@ -82,7 +82,7 @@ def near_first(paths: list[str], changed: pathlib.Path, only_near: bool = False)
     files = [
         file for path in paths for file in ([ROOT / path] if path.endswith(".py") else (ROOT / path).rglob("test_*.py"))
     ]
-    tests = sorted({file for file in files if file.name != "test_benchmarks.py"})  # those compare no values
+    tests = sorted({file for file in files if not file.stem.endswith("_benchmark")})  # those compare no values
     named = {file: pattern.findall(file.read_text(encoding="utf-8")) for file in tests}
     shared = {file: sum(word in file.stem for word in words) for file in tests}
     tests.sort(key=lambda file: (-shared[file], -len(set(named[file])), -len(named[file])))

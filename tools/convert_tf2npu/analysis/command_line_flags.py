@@ -28,7 +28,7 @@ def _flags(context: Context) -> dict[str, str]:
     """Return the flags of the project by the name of their value; those of the program in place of others."""
     project, path = context.names.project, context.names.path
     if project is None or path not in project.paths:
-        return _defined(context.source.text.encode("utf-8", "replace"))
+        return _option_by_name(context.source.text.encode("utf-8", "replace"))
     near = project.with_imports(path) | project.with_importers({path})
     by_value: dict[str, str] = {}
     for _, flags in sorted(project.once(_by_file).items(), key=lambda entry: (entry[0] in near, entry[0] == path)):
@@ -37,10 +37,11 @@ def _flags(context: Context) -> dict[str, str]:
 
 
 def _by_file(project: ModuleIndex) -> dict[str, dict[str, str]]:
-    return {path: _defined(project.raw(path)) for path in project.paths if path.endswith(".py")}
+    return {path: _option_by_name(project.raw(path)) for path in project.paths if path.endswith(".py")}
 
 
-def _defined(raw: bytes) -> dict[str, str]:
+def _option_by_name(raw: bytes) -> dict[str, str]:
+    """Return the options that a script defines, such as ``--batch-size``, by the names of their values."""
     parses = b"add_argument" in raw or b"option(" in raw  # other scripts may pass options to this one
     if not parses and b"DEFINE_" not in raw:
         return {}

@@ -16,7 +16,7 @@ from ..syntax.expressions import constant, last_name
 from .dataset_reads import FLOWS_ON, HARMLESS, ITERATOR, READS, SHAPES, Use, Uses, phase_given
 from .phase_evidence import argument_pairs, is_call, is_in_tests, passed_phase
 from .phase_words import PREPARE, phase_in
-from .reading_loops import PEEK, UNKNOWN, kind_of_loop, kind_of_run, kind_of_step
+from .reading_loops import PEEK, UNKNOWN, phase_of_loop, phase_of_run, phase_of_step
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MOST = 400  # expressions of one search
@@ -137,9 +137,9 @@ class _Search:
         elif word == "make_initializer":
             self.follow(call, names, sites, _OPERATION)
         elif word == "run" and part[-1:] == _OPERATION:
-            self._judge(kind_of_run(call, names), call, names, "session.run", sites)
+            self._judge(phase_of_run(call, names), call, names, "session.run", sites)
         elif word == "next":
-            kind = kind_of_step(call, names)
+            kind = phase_of_step(call, names)
             self._judge(kind, value, names, "next", sites)
         elif self._in_function(call, value, names, sites, part):
             return
@@ -243,10 +243,10 @@ class _Search:
             if any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for s in loop.body for inner in ast.walk(s)):
                 self._returned(loop, names, sites, ())
             else:
-                self._judge(kind_of_loop(loop, names), node, names, "the loop", sites)
+                self._judge(phase_of_loop(loop, names), node, names, "the loop", sites)
         else:
             around = names.parents[loop]
-            self._judge(kind_of_loop(around, names), node, names, "the loop", sites)
+            self._judge(phase_of_loop(around, names), node, names, "the loop", sites)
 
     def _judge(self, kind: str, node: ast.AST, names: Names, by: str, sites: tuple[ast.AST, ...]) -> None:
         if kind == UNKNOWN:

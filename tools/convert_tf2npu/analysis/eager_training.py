@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..project.context import Context
-from ..tf_api.canonical_names import is_only_version2
+from ..tf_api.canonical_names import is_known_tf2_spelling
 from .v2_behavior import place_of_switch
 
 _EAGER = frozenset(
@@ -33,7 +33,7 @@ def _uses_eager(context: Context) -> bool:
     if (
         not called & _NOT_EAGER
         and not _gets_switch(context)
-        and any(is_only_version2(context.names.spelled(c.node.func, c.where) or "") for c in context.names.calls)
+        and any(is_known_tf2_spelling(context.names.spelled(c.node.func, c.where) or "") for c in context.names.calls)
     ):
         return True
     return any(

@@ -269,7 +269,7 @@ class _Preamble:
         if isinstance(node.func, ast.Attribute):  # tf.get_logger().setLevel(...), logger.setLevel(...)
             owner = node.func.value
             if isinstance(owner, ast.Name):
-                values = self._values(names, owner, where)
+                values = self._calls_held(names, owner, where)
                 self._followed.update(value for value, _ in values)
                 sets = any(self._sets(names, value, at) for value, at in values)
                 self._followed.difference_update(value for value, _ in values)
@@ -300,7 +300,7 @@ class _Preamble:
             if constant(owner) is not None:
                 return True  # a method of a string
             if isinstance(owner, ast.Name):
-                values = [value for value, _ in self._values(names, owner, where)]
+                values = [value for value, _ in self._calls_held(names, owner, where)]
                 self._followed.update(values)  # dataset = dataset.map(f) holds itself
                 plain = bool(values) and all(self.is_value(names, value) for value in values)
                 self._followed.difference_update(values)
@@ -310,7 +310,7 @@ class _Preamble:
                     return True
         return self._follows(names, node, where, all)
 
-    def _values(self, names: Names, name: ast.Name, where: Where) -> Sequence[tuple[ast.AST, Where]]:
+    def _calls_held(self, names: Names, name: ast.Name, where: Where) -> Sequence[tuple[ast.AST, Where]]:
         """Return the calls that a variable holds; nothing if it may hold something else."""
         bindings = names.lookup(name.id, where) or []
         calls = [(b.node, b.where) for b in bindings if b.kind == "value" and isinstance(b.node, ast.Call)]

@@ -19,7 +19,7 @@ _MAY_TRAIN = re.compile(r"step|train|updat(?!e_state)|optimi|fit|learn|\Arun|bac
 _MOST = 40  # functions
 
 
-def kind_of_loop(loop: ast.AST, names: Names) -> str:
+def phase_of_loop(loop: ast.AST, names: Names) -> str:
     """Return the phase of a loop or comprehension over a dataset, ``PEEK`` if it only looks at it, or ``UNKNOWN``."""
     body = getattr(loop, "body", None)
     parts = body if isinstance(body, list) else [loop]
@@ -36,27 +36,27 @@ def kind_of_loop(loop: ast.AST, names: Names) -> str:
     return UNKNOWN if any(_MAY_TRAIN.search(word) for word in called) else OTHER
 
 
-def kind_of_step(call: ast.Call, names: Names) -> str:
+def phase_of_step(call: ast.Call, names: Names) -> str:
     """Return the phase of ``next(iterator)``: that of the loop around it, or of its function; without a loop a look."""
     for parent in names.ancestors(call):
         if isinstance(parent, (ast.For, ast.While)):
-            return kind_of_loop(parent, names)
+            return phase_of_loop(parent, names)
         if isinstance(parent, ast.FunctionDef):
             return TRAIN if set(_called(parent.body, names)) & STEPS else UNKNOWN
     return PEEK
 
 
-def kind_of_run(call: ast.Call, names: Names) -> str:
+def phase_of_run(call: ast.Call, names: Names) -> str:
     """Return the phase of the session runs after ``session.run(iterator.initializer)``, up to the next such run."""
     statement = names.place(call).statement
     parent = names.parents.get(statement) if statement is not None else None
     for block in (getattr(parent, "body", ()), getattr(parent, "orelse", ()), getattr(parent, "finalbody", ())):
         if isinstance(block, list) and statement in block:
-            return _kind_of_runs(block[block.index(statement) + 1 :], names)
+            return _phase_of_runs(block[block.index(statement) + 1 :], names)
     return UNKNOWN
 
 
-def _kind_of_runs(block: list[ast.stmt], names: Names) -> str:
+def _phase_of_runs(block: list[ast.stmt], names: Names) -> str:
     fetched = False
     for statement in block:
         runs = [

@@ -42,7 +42,7 @@ def _kinds(context: Context, node: ast.AST | None, where: Where, seen: set[int])
     if isinstance(node, ast.IfExp):
         return _kinds(context, node.body, where, seen) | _kinds(context, node.orelse, where, seen)
     if isinstance(node, ast.Name):
-        values = _values(context.names, node.id, where)
+        values = _all_possible_values(context.names, node.id, where)
         if values:
             return {kind for value, place in values for kind in _kinds(context, value, place, seen)}
     if isinstance(node, ast.Call):
@@ -62,7 +62,7 @@ def _kinds(context: Context, node: ast.AST | None, where: Where, seen: set[int])
     return {kind if kind in (Type.NPU_RUN_CONFIG, Type.PREPARED_RUN_CONFIG) else None}
 
 
-def _values(names: Names, name: str, where: Where) -> list[tuple[ast.AST | None, Where]]:
+def _all_possible_values(names: Names, name: str, where: Where) -> list[tuple[ast.AST | None, Where]]:
     """Return what a name may hold, also what the calls in the file pass to a parameter; nothing if that is not all."""
     values: list[tuple[ast.AST | None, Where]] = []
     for binding in names.lookup(name, where) or ():

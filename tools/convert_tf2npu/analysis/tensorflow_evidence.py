@@ -11,7 +11,7 @@ from ..semantics.model import Call, Scope, Where
 from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..syntax.expressions import last_name, last_part
-from ..tf_api.canonical_names import canonical, is_only_version2, is_version1, of_keras
+from ..tf_api.canonical_names import canonical, is_known_tf2_spelling, is_version1, of_keras
 from ..tf_api.forms_in_26 import has_backport
 from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, became, rest_of
 from .compiled_models import is_compiled
@@ -187,7 +187,7 @@ def _all(names: Names) -> Iterator[Evidence]:
         yield _evidence(names, "tensorflow.contrib", node, Kind.ONLY_ONE)
     if calls_keras:
         yield from _old_arguments(names)
-    yield from _values(names, shows_two)
+    yield from _evidence_of_values(names, shows_two)
     for node in _training(names, calls_keras):
         yield _evidence(names, last_name(node.func), node, Kind.TRAINS)
 
@@ -317,7 +317,7 @@ def _is_one(name: str, dotted: str) -> bool:
     if dotted in _DROPOUTS:
         return False  # it is replaced, and a second run would find another version
     if dotted.startswith(_ENABLES):
-        return not is_version1(name) and not is_only_version2(name) and became(name) in (ONLY_IN_V1, NOWHERE)
+        return not is_version1(name) and not is_known_tf2_spelling(name) and became(name) in (ONLY_IN_V1, NOWHERE)
     if dotted in _BOTH:
         return False
     if dotted.startswith(_GRAPHS) or dotted in _KERAS:
@@ -376,11 +376,11 @@ def _types(handler: ast.ExceptHandler) -> list[ast.expr]:
 def _is_two(name: str, dotted: str) -> bool:
     if dotted.endswith(".gelu") or dotted.startswith("tensorflow.distribute."):
         return False  # the tool replaces these, so a second run would find another version
-    is_new = became(dotted if of_keras(name) else name) == NEW or is_only_version2(name) or has_backport(dotted)
+    is_new = became(dotted if of_keras(name) else name) == NEW or is_known_tf2_spelling(name) or has_backport(dotted)
     return is_new and not is_version1(name)
 
 
-def _values(names: Names, shows_two: bool) -> Iterator[Evidence]:
+def _evidence_of_values(names: Names, shows_two: bool) -> Iterator[Evidence]:
     """Yield the evidence of values of tensors, ``loss.numpy()``, and of a loop over a dataset.
 
     Args:

@@ -49,7 +49,7 @@ def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, forc
         missing = None if os.path.lexists(staging.path) else missing_in_same(tree, new, target, single)
         if missing is None:
             with staging:
-                missing = _write(source, tree, new, target, force, staging)
+                missing = _write_and_list_unreadable(source, tree, new, target, force, staging)
         done = True
         if not single:
             copy_mode(source, target)  # last: a read-only folder cannot be moved
@@ -71,7 +71,7 @@ def _missing_folders(path: str) -> list[str]:
     return missing
 
 
-def _write(source: str, tree: Tree, new: dict[str, bytes], target: str, force: bool, staging: Staging) -> list[str]:
+def _write_and_list_unreadable(source: str, tree: Tree, new: dict[str, bytes], target: str, force: bool, staging: Staging) -> list[str]:
     """Prepare a copy and move it to the target. If the target has files, write only those that differ.
 
     Returns:

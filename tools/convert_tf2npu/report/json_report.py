@@ -8,7 +8,7 @@ from typing import Iterable, Iterator
 from .. import __version__
 from ..engine.results import CHANGE, FINDING, ApiCall, Calls, Diagnostic
 from .api_table import ApiUse
-from .model import Report
+from .content import Report
 from .support import STATUSES
 
 # Raised if a field is removed or changes its meaning; new fields do not raise it.

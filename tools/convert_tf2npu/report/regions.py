@@ -6,7 +6,7 @@ from ..engine.results import Diagnostic
 from ..syntax.notebook import CellPlaces
 from ..syntax.source import SourceError
 from .file_text import name_at
-from .model import ReportFile
+from .content import ReportFile
 
 
 class Regions:

@@ -10,7 +10,7 @@ from typing import Dict, Iterator
 from .. import __version__
 from ..engine.results import CHANGE, ERROR, FINDING, Diagnostic
 from .explanation import markdown, plain
-from .model import Explanation, Report, ReportFile
+from .content import Explanation, Report, ReportFile
 from .regions import Regions
 from .text import message, on_cpu, place
 

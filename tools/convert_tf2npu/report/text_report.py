@@ -6,7 +6,7 @@ from typing import Iterator
 
 from ..engine.results import CHANGE, ERROR, FINDING
 from . import text
-from .model import Report
+from .content import Report
 from .support import STATUSES
 from .translation import width
 

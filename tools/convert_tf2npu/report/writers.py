@@ -13,7 +13,7 @@ from ..files.transaction import put_in_place
 from .html.page import to_html
 from .json_report import to_json
 from .language import ENGLISH, Language
-from .model import Report, report_of
+from .content import Report, report_of
 from .sarif import to_sarif
 from .text_report import to_text
 

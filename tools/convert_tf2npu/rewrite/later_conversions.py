@@ -15,7 +15,7 @@ from ..analysis.later_uses import (
     LaterUse,
     is_served,
     later_calls,
-    later_imports,
+    replaceable_imports_after_26,
     later_uses,
 )
 from ..analysis.tensorflow_version import is_two, may_be_two
@@ -80,7 +80,7 @@ def _conversions(context: Context) -> Conversions:
     bindings: set[int] = set()
     gone: set[ast.AST] = set()
     uses = list(later_uses(context.names, context.source))
-    for statement, replaced in later_imports(context.names, context.source, uses).items():
+    for statement, replaced in replaceable_imports_after_26(context.names, context.source, uses).items():
         edits = _import_edits(context.source, statement, replaced)
         if edits is not None:
             gone.update([statement] if len(replaced) == len(statement.names) else [])

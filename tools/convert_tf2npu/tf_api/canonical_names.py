@@ -111,8 +111,8 @@ def is_version1(name: str) -> bool:
     return name.startswith(("tensorflow.compat.v1.", "tensorflow._api.v1.", "tensorflow.python."))
 
 
-def is_only_version2(name: str) -> bool:
-    """Return True if a name as spelled is in the interface of TensorFlow 2 and not in that of TensorFlow 1."""
+def is_known_tf2_spelling(name: str) -> bool:
+    """Return True if a name is one of the spellings of TensorFlow 2 that are known and that TensorFlow 1 lacks."""
     return name.startswith("tensorflow.optimizers.") or name in (
         "tensorflow.compat.v2.enable_v2_behavior",
         "tensorflow.random.set_seed",

@@ -7,7 +7,7 @@ from typing import Iterator
 
 from ..api_table import ApiUse
 from ..language import Language
-from ..model import Report
+from ..content import Report
 from ..support import STATUSES
 from .frame import clean
 from .parts import section_head

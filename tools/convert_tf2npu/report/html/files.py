@@ -6,7 +6,7 @@ from typing import Iterator
 
 from ...engine.results import CHANGE, ERROR, FINDING
 from ..language import Language
-from ..model import Report, ReportFile
+from ..content import Report, ReportFile
 from ..side_by_side import table
 from ..text import count, place
 from .frame import clean

@@ -9,7 +9,7 @@ from typing import Iterable, Iterator
 from ...engine.results import CHANGE, ERROR, FINDING, Diagnostic
 from ..file_text import name_at
 from ..language import Language
-from ..model import ReportFile
+from ..content import ReportFile
 from ..text import place
 from .frame import clean
 

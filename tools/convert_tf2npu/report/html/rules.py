@@ -7,7 +7,7 @@ from typing import Iterator, Sequence, Tuple
 from ...engine.results import CHANGE, ERROR, FINDING, Diagnostic
 from ..explanation import as_html
 from ..language import Language
-from ..model import Explanation, Report, ReportFile
+from ..content import Explanation, Report, ReportFile
 from .frame import clean
 from .parts import badges, data, file_id, message, section_head, source_line, where
 

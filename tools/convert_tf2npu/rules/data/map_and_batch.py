@@ -122,7 +122,7 @@ from ...semantics.signatures import BUCKET_BY_LENGTH, bind
 from ...semantics.tf_types import FROM_FILES, Type
 from ...syntax.expressions import constant
 from ..base import Context, Result
-from ..compat_v1.contrib.plan import moves
+from ..compat_v1.contrib.contrib_plan import moves
 from .last_batch import StaticBatch, check_last_batch
 
 CODE = "NPU114"

@@ -107,7 +107,7 @@ from ...semantics.model import Call
 from ...semantics.module_index import Names
 from ...semantics.signatures import DROPOUT_V1, DROPOUT_V2, bind
 from ...syntax.source import Edit
-from ...tf_api.canonical_names import is_only_version2, is_version1
+from ...tf_api.canonical_names import is_known_tf2_spelling, is_version1
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU106"
@@ -206,7 +206,7 @@ def _version(context: Context) -> int | None:
             replaced = True
         elif name not in _REPLACED:
             one = one or spelled in _ONLY_IN_1 or spelled.startswith(_MODULES_OF_1) or name == _HOROVOD_OF_1
-            two = two or spelled in _ONLY_IN_2 or is_only_version2(spelled) or spelled.startswith(_COMPAT + ".")
+            two = two or spelled in _ONLY_IN_2 or is_known_tf2_spelling(spelled) or spelled.startswith(_COMPAT + ".")
     for node, where in context.names.classes:
         for base in node.bases:
             one = one or (context.names.spelled(base, where) or "").startswith(_MODULES_OF_1)

@@ -171,7 +171,7 @@ def check_file(context: Context) -> Iterator[Result]:
     for call in context.names.calls:
         name = context.resolve(call.node.func, call.where) or ""
         kind = NAMES.get(name)
-        other = _none_instead(call.node, context) if is_parallel(context) and has_loop(context) else None
+        other = _path_without_strategy(call.node, context) if is_parallel(context) and has_loop(context) else None
         if other is not None and (kind == REPLICAS or name.endswith(".NPUStrategy")):
             yield Finding(
                 other,
@@ -235,7 +235,7 @@ def _builds_graphs(context: Context) -> bool:
     return starts_training(context) and not opens_for_both(context)
 
 
-def _none_instead(call: ast.Call, context: Context) -> ast.AST | None:
+def _path_without_strategy(call: ast.Call, context: Context) -> ast.AST | None:
     """Return the None, or the other path of a condition, that a script has in place of a strategy."""
     parent = context.names.parents.get(call)
     if isinstance(parent, ast.IfExp):

@@ -196,7 +196,7 @@ from typing import Iterator
 
 from ...analysis.applied_optimizers import MPI, unknown_optimizers
 from ...analysis.device_placement import in_test, only_predicts
-from ...analysis.gradients import only_applies
+from ...analysis.gradients import only_applies_script_gradients
 from ...analysis.optimizers import (
     MADE,
     WRAPPER,
@@ -241,7 +241,7 @@ def check_file(context: Context) -> Iterator[Result]:
         if eager and is_keras(call.node, call.where, names):
             continue  # NPU308
         key = names.key(call.node)
-        if key in already or in_test(context, call.node) or _is_part(context, call) or only_applies(context, call.node):
+        if key in already or in_test(context, call.node) or _is_part(context, call) or only_applies_script_gradients(context, call.node):
             continue
         yield Change(
             call.node,
