@@ -102,7 +102,8 @@ SUITES = (
     Suite(
         "rank_cases",
         " ".join(
-            f"tests/distributed/test_{name}.py" for name in "estimator_files converted strategy device_start training".split()
+            f"tests/distributed/test_{name}.py"
+            for name in "estimator_files converted strategy device_start training".split()
         ),
         nightly=_FOUR,
         variable="NPU_SHIM_RANK_CASES=all",

@@ -13,7 +13,7 @@ from typing import Iterator
 
 import convert_tf2npu
 from convert_tf2npu.engine.results import NOT_READ
-from convert_tf2npu.report import explanation, model, support, text_report
+from convert_tf2npu.report import content, explanation, support, text_report
 from convert_tf2npu.report.html import apis, page, parts
 from convert_tf2npu.rules.registry import Registry
 
@@ -98,7 +98,7 @@ def everything() -> set[str]:
 
 def docs() -> Iterator[tuple[str, str]]:
     """Return the titles and the paragraphs of the rules, each with the code of its rule."""
-    for code, doc in [(rule.code, rule.doc) for rule in Registry().rules] + [(NOT_READ, model.NOT_READ_DOC)]:
+    for code, doc in [(rule.code, rule.doc) for rule in Registry().rules] + [(NOT_READ, content.NOT_READ_DOC)]:
         yield code, doc.split("\n")[0].rstrip(".")
         for block in explanation.blocks(doc):
             if block.kind == "list":

@@ -398,15 +398,25 @@ def vague_names(text: str) -> list[str]:
 
 
 def test_names_say_what_they_hold(repo_root: pathlib.Path) -> None:
-    tool, library = repo_root / "tools" / "convert_tf2npu", repo_root / "npu_shim"
-    folders = [tool / stage for stage in ("semantics", "project", "analysis")] + [
-        library / room for room in NAMED_ROOMS
-    ]
+    library = repo_root / "npu_shim"
+    folders = [repo_root / "tools" / "convert_tf2npu", *(library / room for room in NAMED_ROOMS)]
     files = [path for folder in folders for path in (sorted(folder.rglob("*.py")) or [folder.with_suffix(".py")])]
-    assert len(files) > 400
+    assert len(files) > 600
     vague = {str(path): vague_names(path.read_text(encoding="utf-8")) for path in files}
     assert {name: words for name, words in vague.items() if words} == {}
     assert vague_names("def f(made):\n    found = made\n    return [each for each in found]\n") == sorted(VAGUE)
+
+
+def recurring(paths: Iterable[pathlib.Path]) -> list[str]:
+    """Return the base names that several files have, those that Python and pytest ask for apart."""
+    names = collections.Counter(path.name for path in paths)
+    return sorted(name for name, number in names.items() if number > 1 and name not in ("__init__.py", "conftest.py"))
+
+
+def test_files_of_the_tool_and_of_the_tests_have_unique_names(repo_root: pathlib.Path) -> None:
+    assert recurring((repo_root / "tools" / "convert_tf2npu").rglob("*.py")) == []
+    assert recurring((repo_root / "tests").rglob("test_*.py")) == []
+    assert recurring(map(pathlib.Path, ("a/plan.py", "b/plan.py", "a/__init__.py", "b/__init__.py"))) == ["plan.py"]
 
 
 def functions_of(tree: ast.AST) -> dict[str, ast.FunctionDef]:

@@ -169,7 +169,10 @@ def _averaged_by_hand(context: Context) -> frozenset[ast.AST]:
 def _all_only_apply(context: Context, computing: ast.Call, where: Where) -> bool:
     """Return True if the optimizers of a call of compute_gradients are known, and none is wrapped."""
     optimizers = [origin.node for origin in origins(computing.func.value, where, context.names)]  # type: ignore[attr-defined]
-    return all(isinstance(optimizer, ast.Call) and only_applies_script_gradients(context, optimizer) for optimizer in optimizers)
+    return all(
+        isinstance(optimizer, ast.Call) and only_applies_script_gradients(context, optimizer)
+        for optimizer in optimizers
+    )
 
 
 def _gathered(context: Context) -> frozenset[ast.AST]:

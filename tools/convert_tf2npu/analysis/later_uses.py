@@ -175,7 +175,9 @@ class LaterImport(NamedTuple):
     name: str
 
 
-def replaceable_imports_after_26(names: Names, source: Source, uses: list[LaterUse]) -> dict[ast.ImportFrom, list[LaterImport]]:
+def replaceable_imports_after_26(
+    names: Names, source: Source, uses: list[LaterUse]
+) -> dict[ast.ImportFrom, list[LaterImport]]:
     """Return the imports of names after 2.6 all of whose uses have a form in 2.6, by their statements."""
     unfit = {id(use.binding) for use in uses if use.binding is not None and not is_served(names, use)}
     by_statement: dict[ast.ImportFrom, list[LaterImport]] = {}

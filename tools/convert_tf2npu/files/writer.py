@@ -71,7 +71,9 @@ def _missing_folders(path: str) -> list[str]:
     return missing
 
 
-def _write_and_list_unreadable(source: str, tree: Tree, new: dict[str, bytes], target: str, force: bool, staging: Staging) -> list[str]:
+def _write_and_list_unreadable(
+    source: str, tree: Tree, new: dict[str, bytes], target: str, force: bool, staging: Staging
+) -> list[str]:
     """Prepare a copy and move it to the target. If the target has files, write only those that differ.
 
     Returns:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..engine.results import Diagnostic
 from ..syntax.notebook import CellPlaces
 from ..syntax.source import SourceError
-from .file_text import name_at
 from .content import ReportFile
+from .file_text import name_at
 
 
 class Regions:

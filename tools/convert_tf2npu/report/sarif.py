@@ -9,8 +9,8 @@ from typing import Dict, Iterator
 
 from .. import __version__
 from ..engine.results import CHANGE, ERROR, FINDING, Diagnostic
-from .explanation import markdown, plain
 from .content import Explanation, Report, ReportFile
+from .explanation import markdown, plain
 from .regions import Regions
 from .text import message, on_cpu, place
 

@@ -10,10 +10,10 @@ from ..files.errors import UsageError
 from ..files.staging import SUFFIX, Staging
 from ..files.targets import folder_above
 from ..files.transaction import put_in_place
+from .content import Report, report_of
 from .html.page import to_html
 from .json_report import to_json
 from .language import ENGLISH, Language
-from .content import Report, report_of
 from .sarif import to_sarif
 from .text_report import to_text
 

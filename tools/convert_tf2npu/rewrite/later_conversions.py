@@ -15,8 +15,8 @@ from ..analysis.later_uses import (
     LaterUse,
     is_served,
     later_calls,
-    replaceable_imports_after_26,
     later_uses,
+    replaceable_imports_after_26,
 )
 from ..analysis.tensorflow_version import is_two, may_be_two
 from ..project.context import Context

@@ -6,8 +6,8 @@ import json
 from typing import Iterator
 
 from ..api_table import ApiUse
-from ..language import Language
 from ..content import Report
+from ..language import Language
 from ..support import STATUSES
 from .frame import clean
 from .parts import section_head

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...engine.results import CHANGE, ERROR, FINDING
-from ..language import Language
 from ..content import Report, ReportFile
+from ..language import Language
 from ..side_by_side import table
 from ..text import count, place
 from .frame import clean

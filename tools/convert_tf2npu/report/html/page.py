@@ -7,8 +7,8 @@ from typing import Iterator
 
 from ... import __version__
 from ...engine.results import CHANGE, ERROR, FINDING, Calls
-from ..language import ENGLISH, Language
 from ..content import Report
+from ..language import ENGLISH, Language
 from ..support import STATUSES
 from ..text import calls_sentence, on_cpu
 from .apis import apis

@@ -7,9 +7,9 @@ import re
 from typing import Iterable, Iterator
 
 from ...engine.results import CHANGE, ERROR, FINDING, Diagnostic
+from ..content import ReportFile
 from ..file_text import name_at
 from ..language import Language
-from ..content import ReportFile
 from ..text import place
 from .frame import clean
 

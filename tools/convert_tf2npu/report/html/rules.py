@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Iterator, Sequence, Tuple
 
 from ...engine.results import CHANGE, ERROR, FINDING, Diagnostic
+from ..content import Explanation, Report, ReportFile
 from ..explanation import as_html
 from ..language import Language
-from ..content import Explanation, Report, ReportFile
 from .frame import clean
 from .parts import badges, data, file_id, message, section_head, source_line, where
 

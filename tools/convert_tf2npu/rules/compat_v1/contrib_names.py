@@ -89,8 +89,8 @@ from typing import Iterator
 
 from ...rewrite.spans import Spans
 from ..base import Context, Result
-from .contrib.contrib_uses import CODE
 from .contrib.contrib_plan import plan
+from .contrib.contrib_uses import CODE
 
 __all__ = ["CODE", "NEEDS", "check_last"]
 NEEDS = {"compat_v1": True}

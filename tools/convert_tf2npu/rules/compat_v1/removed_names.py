@@ -71,8 +71,8 @@ from ...tf_api.name_tables import CHANGED, PRIVATE
 from ...tf_api.v1_fate import NOWHERE, became, is_lifted, rest_of
 from ..base import Context, Finding, Message, Result
 from .contrib.advice import advice
-from .contrib.contrib_uses import below_contrib
 from .contrib.contrib_plan import plan
+from .contrib.contrib_uses import below_contrib
 from .tensorflow_uses import Use, uses, whole_call
 
 CODE = "NPU260"

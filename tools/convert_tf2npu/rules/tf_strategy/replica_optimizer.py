@@ -241,7 +241,12 @@ def check_file(context: Context) -> Iterator[Result]:
         if eager and is_keras(call.node, call.where, names):
             continue  # NPU308
         key = names.key(call.node)
-        if key in already or in_test(context, call.node) or _is_part(context, call) or only_applies_script_gradients(context, call.node):
+        if (
+            key in already
+            or in_test(context, call.node)
+            or _is_part(context, call)
+            or only_applies_script_gradients(context, call.node)
+        ):
             continue
         yield Change(
             call.node,
