@@ -17,7 +17,7 @@ import tempfile
 from convert_tf2npu.main import main as convert
 from playwright.sync_api import sync_playwright
 
-from npu_shim.rehearsal.reports.page import to_html
+from npu_shim.rehearsal.reports.verify_page import to_html
 from npu_shim.rehearsal.result import Result
 
 CHROMIUM = os.path.join(sys.prefix, "bin", "chromium")  # made by tests/envs/reports.sh

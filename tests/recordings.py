@@ -10,7 +10,7 @@ import numpy as np
 
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.half_band import band
-from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.comparing.read_recording import Recording, read
 from npu_shim.rehearsal.comparing.seeds import Band
 from npu_shim.rehearsal.half_result import half_part
 from npu_shim.rehearsal.half_run import HalfReport, Overflow, Precision

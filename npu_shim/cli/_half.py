@@ -73,7 +73,7 @@ def start(given: Precision) -> None:
     host_env.process_environ().setdefault("NPU_SHIM_KERNELS", "plain")  # compiled kernels have no ops to round
 
     def begin() -> None:
-        from npu_shim.rehearsal.half.half import half_precision
+        from npu_shim.rehearsal.half.half_precision import half_precision
 
         half_precision(**asdict(given))
 

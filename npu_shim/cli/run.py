@@ -102,7 +102,7 @@ def _watch(folder: str) -> None:
     """Watch the numbers of the script as soon as it has imported TensorFlow."""
 
     def begin() -> None:
-        from npu_shim.rehearsal.numerics.watch import watch_numerics
+        from npu_shim.rehearsal.numerics.numerics_watch import watch_numerics
 
         watch_numerics(folder)
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from npu_shim._host import host_device
 from npu_shim._host.messages import report
-from npu_shim.rehearsal.progress import hooks
+from npu_shim.rehearsal.progress import progress_hooks
 from npu_shim.rehearsal.progress.progress import Progress
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Profiler(Progress):
 
     def start(self) -> None:
         """Count from now on."""
-        hooks.watch_all(self)
+        progress_hooks.watch_all(self)
         atexit.register(self._at_exit)
 
     def is_due(self) -> bool:

@@ -12,7 +12,7 @@ from npu_shim._host.lazy_names import lazy_names
 __all__ = ["compare", "half_precision", "watch_numerics"]
 _NAMES = {
     "npu_shim.rehearsal.op_comparison.compare": "compare",
-    "npu_shim.rehearsal.half.half": "half_precision",
-    "npu_shim.rehearsal.numerics.watch": "watch_numerics",
+    "npu_shim.rehearsal.half.half_precision": "half_precision",
+    "npu_shim.rehearsal.numerics.numerics_watch": "watch_numerics",
 }
 __getattr__, __dir__ = lazy_names(__name__, _NAMES)

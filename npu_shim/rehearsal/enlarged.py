@@ -14,7 +14,7 @@ from typing import Callable
 from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure, compare
 from npu_shim.rehearsal.comparing.half_band import ANY
-from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.failures import run_again
 from npu_shim.rehearsal.half_run import HalfRun, Precision
 from npu_shim.rehearsal.running import Run

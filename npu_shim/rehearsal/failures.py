@@ -8,7 +8,7 @@ import signal
 import textwrap
 
 from npu_shim.import_hook.other_version import SPEAKS
-from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.comparing.read_recording import Recording, read
 from npu_shim.rehearsal.result import RunPart, run_part
 from npu_shim.rehearsal.running import TIMED_OUT, Run
 

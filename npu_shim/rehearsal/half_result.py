@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Sequence
 from npu_shim.rehearsal.comparing import half_band
 
 if TYPE_CHECKING:
-    from npu_shim.rehearsal.comparing.recording import Recording
+    from npu_shim.rehearsal.comparing.read_recording import Recording
     from npu_shim.rehearsal.half_run import HalfReport, Precision
 
 _MOST_STEPS = 100  # skipped ones that are listed

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Callable, Sequence
 from npu_shim._host import host_device
 from npu_shim._host.packages import tensorflow_version
 from npu_shim.import_hook import migrated_run
-from npu_shim.rehearsal import deliberate, portable, preloaded_runs, recorded, verifying, verifying_half
+from npu_shim.rehearsal import (
+    deliberate_changes,
+    portable,
+    preloaded_runs,
+    recorded_original,
+    verifying,
+    verifying_half,
+)
 from npu_shim.rehearsal.comparing import ELSEWHERE, TOLERANCE
 from npu_shim.rehearsal.comparing.half_band import RUNS
 from npu_shim.rehearsal.half_run import Precision
@@ -85,7 +92,7 @@ class Plan:
         half = verifying_half.Half(self.half, runs) if self.half else None
         with preloaded_runs.preloaded(self._runs()) as (original, migrated):
             if self.record:
-                return recorded.record(self.record, original, migrated, settings, half, runs, report)
+                return recorded_original.record(self.record, original, migrated, settings, half, runs, report)
             if half:
                 return verifying_half.verify(original, migrated, settings, half, report)
             return verifying.verify(original, migrated, settings, report)
@@ -99,7 +106,7 @@ class Plan:
         reference, is_npu = portable.load(folder), host_device.look().is_npu
         tolerance = self.tolerance or tolerance_against(reference, is_npu)
         settings = replace(self._settings(), tolerance=tolerance)
-        return recorded.against(reference, self.run_against(reference), settings, report, is_npu)
+        return recorded_original.against(reference, self.run_against(reference), settings, report, is_npu)
 
     def run_against(self, reference: portable.Recorded) -> Run:
         """Return the run of the migrated script that is compared with a recording."""
@@ -175,7 +182,7 @@ class Plan:
         """Return the places of deliberate changes in the original; None if both are of one script or untouched."""
         if self.is_strict or (self.half and not self.migrated):
             return None
-        return Changes(deliberate.places(migrated_run.conversions([self.original], self.rules).convert_all()))
+        return Changes(deliberate_changes.places(migrated_run.conversions([self.original], self.rules).convert_all()))
 
     def _places_of_ranks(self) -> list[str]:
         """Return code and place of each finding about ranks in the migrated script, or in the original without one."""

@@ -19,7 +19,7 @@ import numpy as np
 
 import npu_shim
 from npu_shim._host.messages import of_error
-from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.half_run import Half
 from npu_shim.rehearsal.recording.settings import Changes
 from npu_shim.rehearsal.recording.writer import FILE, SMALLER, TENSORS, gigabytes

@@ -13,9 +13,9 @@ from npu_shim._host.process_settings import from_text
 from npu_shim.distributed.world import world
 from npu_shim.import_hook import migrated_run, script
 from npu_shim.import_hook.after_tensorflow import after_tensorflow
-from npu_shim.rehearsal.comparing.recording import initial_variables
+from npu_shim.rehearsal.comparing.read_recording import initial_variables
+from npu_shim.rehearsal.files.file_watch import Watch
 from npu_shim.rehearsal.files.kept import STORE, Kept
-from npu_shim.rehearsal.files.watch import Watch
 from npu_shim.rehearsal.recording import random_seeds
 from npu_shim.rehearsal.recording.install import install_hooks
 from npu_shim.rehearsal.recording.random_seeds import Apart
@@ -25,7 +25,7 @@ from npu_shim.rehearsal.recording.writer import Writer
 from npu_shim.rehearsal.running import Run
 
 if TYPE_CHECKING:
-    from npu_shim.rehearsal.half.recorded import Rehearsal
+    from npu_shim.rehearsal.half.half_rehearsal import Rehearsal
     from npu_shim.rehearsal.half_run import HalfRun
 
 
@@ -101,7 +101,7 @@ def _rehearse(given: HalfRun, writer: Writer, folder: str) -> list[Rehearsal]:
     begun: list[Rehearsal] = []
 
     def begin() -> None:
-        from npu_shim.rehearsal.half.recorded import Rehearsal
+        from npu_shim.rehearsal.half.half_rehearsal import Rehearsal
 
         begun.append(Rehearsal(given, writer, folder))
         begun[0].start()

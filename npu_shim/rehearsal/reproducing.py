@@ -8,7 +8,7 @@ from typing import Callable
 
 from npu_shim.rehearsal.comparing import comparison as comparing
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
-from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.failures import run_again
 from npu_shim.rehearsal.recording.kinds import FETCH, FINAL, INPUT, KINDS, PRINT
 from npu_shim.rehearsal.result import Itself

@@ -9,7 +9,7 @@ import npu_shim
 
 if TYPE_CHECKING:
     from npu_shim._tensorflow.types import JsonObject
-    from npu_shim.rehearsal.comparing.recording import Recording
+    from npu_shim.rehearsal.comparing.read_recording import Recording
     from npu_shim.rehearsal.half_result import HalfPart
     from npu_shim.rehearsal.running import Run
 

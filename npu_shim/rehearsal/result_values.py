@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim.rehearsal.comparing.comparison import Compared, Comparison, Departure
-from npu_shim.rehearsal.comparing.recording import Stream
+from npu_shim.rehearsal.comparing.read_recording import Stream
 from npu_shim.rehearsal.comparing.seeds import Band
 from npu_shim.rehearsal.recording.digest import NOT_FINITE, scalar_of
 from npu_shim.rehearsal.recording.kinds import FETCH, FINAL, LOG, LOSS, METRIC, RESULT, SUMMARY

@@ -152,7 +152,9 @@ class Run:
         Raises:
             OSError: a file that the script changed cannot be restored.
         """
-        from npu_shim.rehearsal.progress.recorded import shown  # needs NumPy, which the list of commands does not
+        from npu_shim.rehearsal.progress.recording_progress import (
+            shown,  # needs NumPy, which the list of commands does not
+        )
         from npu_shim.rehearsal.recording.writer import FILE, KEPT
 
         for folder in (FILES, "tmp"):

@@ -7,10 +7,10 @@ import os
 from dataclasses import dataclass, replace
 from typing import Callable, NamedTuple, Sequence
 
-from npu_shim.rehearsal import deliberate, enlarged, reproducing
+from npu_shim.rehearsal import deliberate_changes, enlarged, reproducing
 from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds, together
 from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
-from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.failures import NotRepeated, not_completed, recordings, run_again
@@ -97,7 +97,7 @@ class _Verification:
         done: list[tuple[list[Recording], list[Recording]]] = []
         for pair in pairs:
             theirs, their_part, apart = _run_migrated(pair[1], self.settings, self.report)
-            first = deliberate.given(pair[0], theirs)  # what the migrated script does on purpose is known now
+            first = deliberate_changes.given(pair[0], theirs)  # what the migrated script does on purpose is known now
             ours, our_part = _run(first, self.settings, self.report)
             self.original = first if pair is pairs[0] else self.original
             self.parts += [our_part, their_part]
@@ -109,7 +109,7 @@ class _Verification:
         ours, theirs = done[0]
         self.until = min(part.steps for part in self.parts) if incomplete else _shorter(self.original, self.migrated)
         self.compared, self.differences = _compare(ours, theirs, apart, self.settings, self.until)
-        self.changes = deliberate.named(ours)
+        self.changes = deliberate_changes.named(ours)
         if self.settings.seeds and not incomplete:
             averaged = [ranks.averaged_over_ranks(second, first[0]) for first, second in done]
             self.bands = seeds.bands([first[0] for first, _ in done], averaged)
@@ -135,13 +135,13 @@ class _Verification:
         Raises:
             NotRepeated: if a script ends otherwise when it runs again.
         """
-        rounded = deliberate.rounded(self.original, compared, ours.notes.get("half"))
+        rounded = deliberate_changes.rounded(self.original, compared, ours.notes.get("half"))
         if rounded is not None:
             self.report(rounded.starting)
             again = run_again(rounded)
             other, left = _compare([again], theirs, apart, self.settings, self.until)
             if not left or (other.first and other.first.kind == PRINT):
-                self.changes += deliberate.named_rounding(rounded, compared)
+                self.changes += deliberate_changes.named_rounding(rounded, compared)
                 self.original, ours, self.compared, self.differences = rounded, again, other, left
                 compared = other
         if not self.differences:
@@ -159,7 +159,7 @@ class _Verification:
                 self.compared = compared = banded
                 self.differences, self.is_rounding = _sentences(banded), banded.first is None
         if self.differences:
-            self.differences += deliberate.unlike(self.original, theirs) + _versions(ours, theirs[0])
+            self.differences += deliberate_changes.unlike(self.original, theirs) + _versions(ours, theirs[0])
             self.elements = largest_differences(compared, self.original, self.migrated, self.report)
 
     def _result(self, verdict: str) -> Result:

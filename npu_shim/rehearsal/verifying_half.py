@@ -7,11 +7,11 @@ import os
 from dataclasses import dataclass, replace
 from typing import Sequence
 
-from npu_shim.rehearsal import deliberate, verifying
+from npu_shim.rehearsal import deliberate_changes, verifying
 from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import Comparison, compare
 from npu_shim.rehearsal.comparing.half_band import ANY
-from npu_shim.rehearsal.comparing.recording import Recording, drop_overflows
+from npu_shim.rehearsal.comparing.read_recording import Recording, drop_overflows
 from npu_shim.rehearsal.elements import largest_differences
 from npu_shim.rehearsal.failures import NotRepeated, not_completed, recordings
 from npu_shim.rehearsal.half_result import half_part
@@ -45,7 +45,7 @@ def verify(original: Run, migrated: Run, settings: Settings, half: Half, report:
     rounded = replace(migrated, half=HalfRun(half.precision) if half.report is None else None)
     part, theirs = _run(rounded, half.dtype)
     report(f"{original.starting} in float32")
-    original = deliberate.given(original, [theirs] if theirs else [])
+    original = deliberate_changes.given(original, [theirs] if theirs else [])
     exact = replace(original, half=HalfRun(half.precision, 0.0, theirs.skips if theirs else []))
     exact_part, ours = _run(exact, "float32")
     half_report = half.report or (HalfReport.from_json(theirs.end.get("half")) if theirs else None)
@@ -133,7 +133,7 @@ class _Pair:
         differences = _differences(self.half_report, self.theirs.skips, compared)
         result.verdict = NOT_RUN if result.problems else DIFFER if differences else AGREE
         result.problems += differences
-        result.deliberate = deliberate.named([self.ours], in_half=True)
+        result.deliberate = deliberate_changes.named([self.ours], in_half=True)
         result.half = part
         return result
 

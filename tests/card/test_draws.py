@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 from conftest import FACE, FOLDER, HERE
 
-from npu_shim.rehearsal.comparing.recording import read
+from npu_shim.rehearsal.comparing.read_recording import read
 from npu_shim.rehearsal.recording.kinds import DRAW, FETCH
 from samples import training
 from tests.distributed import forks

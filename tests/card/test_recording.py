@@ -7,7 +7,7 @@ from typing import Any
 
 from conftest import FACE, FOLDER, HERE
 
-from npu_shim.rehearsal.comparing.recording import read
+from npu_shim.rehearsal.comparing.read_recording import read
 from npu_shim.rehearsal.recording.kinds import FEED, FETCH, FINAL, LOG, PRINT
 from samples import training
 from tests.distributed import forks

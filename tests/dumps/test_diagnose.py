@@ -19,7 +19,7 @@ from npu_shim.dumps import reference
 from npu_shim.dumps.dumping import Dumping
 from npu_shim.dumps.writer import write as write_reference
 from npu_shim.rehearsal import portable
-from npu_shim.rehearsal.comparing.recording import read
+from npu_shim.rehearsal.comparing.read_recording import read
 from npu_shim.rehearsal.recording.kinds import DRAW, FEED, FETCH, INITIAL, INPUT, LOSS, RATE
 from npu_shim.rehearsal.recording.recorder import Recorder
 from npu_shim.rehearsal.recording.writer import Writer

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from npu_shim.import_hook import migrated_run, tool
-from npu_shim.rehearsal import deliberate
-from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal import deliberate_changes
+from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.recording.settings import Changes
 from npu_shim.rehearsal.reports.text import verdict
 from npu_shim.rehearsal.result import Result, RunPart, Terms
@@ -37,7 +37,7 @@ def recording(*events: dict[str, Any]) -> Recording:
 
 def changes(*events: dict[str, Any]) -> Changes:
     """Return the changes of the original after a migrated run with these events."""
-    made = deliberate.given(Run("original", "a.py", [], "", deliberate=Changes()), [recording(*events)])
+    made = deliberate_changes.given(Run("original", "a.py", [], "", deliberate=Changes()), [recording(*events)])
     assert made.deliberate is not None
     return made.deliberate
 
@@ -48,12 +48,12 @@ def test_the_statements_of_training_batches_are_found(tmp_path: pathlib.Path, mo
     (tmp_path / "train.py").write_text(SCRIPT)
     args = argparse.Namespace(select=None, ignore=None, distributed="", compat_v1=None, tf=None)
     results = migrated_run.conversions(["train.py"], args, None, [str(tmp_path)]).convert_all()
-    assert deliberate.places(results) == {"NPU109": [("train.py", 4, 6)]}
+    assert deliberate_changes.places(results) == {"NPU109": [("train.py", 4, 6)]}
 
 
 def test_each_deliberate_rule_says_in_a_clause_what_it_changes() -> None:
     tool.load()
-    found = deliberate.sentences()
+    found = deliberate_changes.sentences()
     assert {"NPU103", "NPU108", "NPU109", "NPU114", "NPU116", "NPU123"} <= set(found)
     assert all(re.fullmatch(r"[a-z][^.]{10,90}", text) for text in found.values())
 
@@ -61,8 +61,8 @@ def test_each_deliberate_rule_says_in_a_clause_what_it_changes() -> None:
 def test_half_precision_does_not_name_the_policy() -> None:
     tool.load()
     event = {"what": "given", "code": "NPU116", "cost": "", "place": "train.py:4"}
-    assert deliberate.named([recording(event)], in_half=True) == []
-    assert [each.code for each in deliberate.named([recording(event)])] == ["NPU116"]
+    assert deliberate_changes.named([recording(event)], in_half=True) == []
+    assert [each.code for each in deliberate_changes.named([recording(event)])] == ["NPU116"]
 
 
 def test_the_original_is_given_what_the_migrated_script_has() -> None:
@@ -76,7 +76,7 @@ def test_the_original_is_given_what_the_migrated_script_has() -> None:
     assert changes({"what": "mixed policy"}).float32 is False
     assert changes({"what": "static input"}).input is True
     untouched = Run("original", "a.py", [], "")
-    assert deliberate.given(untouched, [recording(batch)]) is untouched
+    assert deliberate_changes.given(untouched, [recording(batch)]) is untouched
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_original_takes_keras_of_tensorflow_where_the_package_is_another_lib
     notes: dict[str, Any], end: dict[str, Any], given: bool
 ) -> None:
     original = Run("original", "a.py", [], "", deliberate=Changes({"NPU123": [("a.py", 3, 3)]}))
-    made = deliberate.given(original, [Recording({}, {}, notes, end)])
+    made = deliberate_changes.given(original, [Recording({}, {}, notes, end)])
     assert made.deliberate is not None and made.deliberate.library == given
     assert made.convert == (["--select=NPU123"] if given else None)
 
@@ -102,7 +102,7 @@ def test_the_original_takes_keras_of_tensorflow_where_the_package_is_another_lib
 def test_the_verdict_names_each_change_once(state: str, text: str) -> None:
     tool.load()
     event = {"what": "given", "code": "NPU109", "cost": "4 of 100 examples", "place": "train.py:4"}
-    named = deliberate.named([recording(event, event, {**event, "cost": ""})])
+    named = deliberate_changes.named([recording(event, event, {**event, "cost": ""})])
     change = "NPU109 leaves out the partial training batches"
     part = RunPart("a.py", [], False, 1, 0, True, 1, 1.0, None, None, None, None, "log")
     found = Result(state, Terms(1e-5, 1, None, True, 1), part, part)

@@ -10,7 +10,7 @@ import pytest
 
 from npu_shim.rehearsal import enlarged
 from npu_shim.rehearsal.comparing.comparison import Comparison, compare
-from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.recording.kinds import GRADIENT, LOSS, RATE, VARIABLE
 from npu_shim.rehearsal.running import Run
 from tests.recordings import recording

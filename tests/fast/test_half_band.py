@@ -14,7 +14,7 @@ import pytest
 from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.half_band import ROUNDOFF, band, perturbation
-from npu_shim.rehearsal.comparing.recording import drop_overflows, read
+from npu_shim.rehearsal.comparing.read_recording import drop_overflows, read
 from npu_shim.rehearsal.recording.digest import NOT_FINITE
 from npu_shim.rehearsal.recording.kinds import FETCH, FINAL, GRADIENT, LOSS, METRIC, RATE, TAPE, VARIABLE
 from npu_shim.rehearsal.recording.recorder import Recorder

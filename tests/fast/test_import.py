@@ -96,7 +96,7 @@ PRIVATE = {
     "launching/host_rank.py": {"_exit"},
     "launching/progress/display.py": {"_exit"},
     "cli/_guard.py": {"_exit"},
-    "rehearsal/files/watch.py": {"_NormalAccessor"},  # of pathlib, which has copies of functions of os before 3.11
+    "rehearsal/files/file_watch.py": {"_NormalAccessor"},  # of pathlib, which has copies of functions of os before 3.11
     "rehearsal/recording/entropy.py": {"_urandom"},  # of random, from which SystemRandom, secrets and NumPy draw
     "rehearsal/recording/limit.py": {"_exit"},
     "rehearsal/recording/writer.py": {"_exit"},

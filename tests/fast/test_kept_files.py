@@ -19,7 +19,7 @@ BEFORE = """
 import os, pathlib, shutil, sys
 
 from npu_shim.rehearsal.files.kept import Kept
-from npu_shim.rehearsal.files.watch import Watch
+from npu_shim.rehearsal.files.file_watch import Watch
 
 kept = Kept(sys.argv[1])
 Watch(kept).start()

@@ -12,9 +12,9 @@ from typing import Any, Callable
 import numpy as np
 import pytest
 
-from npu_shim.rehearsal import portable, recorded
+from npu_shim.rehearsal import portable, recorded_original
 from npu_shim.rehearsal.comparing.comparison import compare
-from npu_shim.rehearsal.comparing.recording import initial_variables, read
+from npu_shim.rehearsal.comparing.read_recording import initial_variables, read
 from npu_shim.rehearsal.comparing.versions import drop_redefined
 from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, INITIAL, INPUT, LOG, LOSS, VARIABLE
 from npu_shim.rehearsal.recording.recorder import Recorder
@@ -184,7 +184,7 @@ def test_ranks_are_compared_with_a_recording(
     portable.write(str(tmp_path / "r"), run, 0, read(run.folder), None, 1e9)
     migrated = Ranks("migrated", str(script), [], str(tmp_path / "ranks"), ranks=2, deliberate=Changes())
     settings = Settings(places=lambda: ["NPU308, train.py:3"])
-    found = recorded.against(portable.load(str(tmp_path / "r")), migrated, settings, lambda _: None, False)
+    found = recorded_original.against(portable.load(str(tmp_path / "r")), migrated, settings, lambda _: None, False)
     assert (found.problems, found.verdict) == (wanted, "differ" if wanted else "agree")
 
 

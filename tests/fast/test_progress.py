@@ -21,7 +21,7 @@ from npu_shim.distributed.collectives.transport import GroupBackend, Transport
 from npu_shim.launching.progress import board
 from npu_shim.launching.progress.region import Region
 from npu_shim.launching.progress.status import Status, decode, encode
-from npu_shim.rehearsal.progress.recorded import RecordedRun
+from npu_shim.rehearsal.progress.recording_progress import RecordedRun
 from npu_shim.rehearsal.progress.waits import Waits
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.writer import Writer
@@ -113,7 +113,7 @@ def test_time_in_collectives_that_overlap_counts_once() -> None:
 RUN = """
 import os, sys, time
 import numpy as np
-from npu_shim.rehearsal.progress.recorded import shown
+from npu_shim.rehearsal.progress.recording_progress import shown
 from npu_shim.rehearsal.recording.writer import Writer
 writer = Writer(sys.argv[1])
 with shown("original", [sys.argv[1]], 100) as end:

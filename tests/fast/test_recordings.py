@@ -19,7 +19,7 @@ import pytest
 from npu_shim.rehearsal import elements, reproducing
 from npu_shim.rehearsal.comparing import ranks, seeds
 from npu_shim.rehearsal.comparing.comparison import compare
-from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.comparing.read_recording import Recording, read
 from npu_shim.rehearsal.comparing.tolerances import allowed, distance, printed
 from npu_shim.rehearsal.recording.digest import (
     HEAD,

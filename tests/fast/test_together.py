@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.comparing.together import must_draw_apart
 
 ONE, OTHER = ("tf.random.set_seed", "1", "a.py:2"), ("tf.random.set_seed", "2", "a.py:2")

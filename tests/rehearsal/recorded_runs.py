@@ -8,7 +8,7 @@ from typing import Callable
 import pytest
 import tensorflow as tf
 
-from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.comparing.read_recording import Recording, read
 from npu_shim.rehearsal.running import DEFAULTS, Run
 from samples import training
 from tests.distributed import forks

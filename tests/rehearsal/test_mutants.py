@@ -9,7 +9,7 @@ import pytest
 
 from npu_shim.rehearsal.comparing import TOLERANCE, ranks, together
 from npu_shim.rehearsal.comparing.comparison import compare
-from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.comparing.read_recording import Recording, read
 from tests.distributed import forks
 from tests.rehearsal.mutants import MUTANTS, RANK_MUTANTS, Mutant
 from tests.rehearsal.recorded_runs import (

@@ -19,7 +19,7 @@ from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
 from npu_shim.rehearsal.recording.keras_models import named_results
 from npu_shim.rehearsal.recording.kinds import FINAL, RATE
 from npu_shim.rehearsal.recording.methods import wrap
-from npu_shim.rehearsal.recording.optimizers import Recording
+from npu_shim.rehearsal.recording.optimizers import UpdateRecording
 from npu_shim.rehearsal.recording.queue_sizes import QueueSizes, tags
 from npu_shim.rehearsal.recording.random_seeds import seed_ops_by_call_site
 from npu_shim.rehearsal.recording.recorder import Recorder
@@ -251,7 +251,7 @@ def test_methods_of_later_subclasses_and_beside_the_class_are_wrapped() -> None:
 
 
 def test_a_recorded_update_waits_for_all_gradients(tmp_path: pathlib.Path) -> None:
-    watch = Recording(Recorder(Writer(str(tmp_path))), after_eager=lambda: None)
+    watch = UpdateRecording(Recorder(Writer(str(tmp_path))), after_eager=lambda: None)
     with tf.Graph().as_default():
         first, second = (v1.get_variable(name, [2, 2], use_resource=False) for name in ("first", "second"))
         loss = tf.reduce_sum(tf.matmul(tf.matmul(tf.ones([2, 2]), first), second))
@@ -363,7 +363,7 @@ def test_datasets_get_the_same_seeds_whatever_random_ops_come_before(monkeypatch
 def test_the_rate_of_a_schedule_is_that_of_the_update_and_not_of_the_next(in_function: bool) -> None:
     with context.eager_mode():
         writer = Rows()
-        recording = Recording(Recorder(writer), lambda: None)
+        recording = UpdateRecording(Recorder(writer), lambda: None)
         optimizer = tf.keras.optimizers.SGD(tf.keras.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5))
         weight = tf.Variable(1.0)
 

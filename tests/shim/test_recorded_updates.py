@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.comparing.read_recording import Recording, read
 from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, LOG, VARIABLE
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER
 from npu_shim.rehearsal.recording.update_hooks import UpdateHooks

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim.dumps.dumping import Dumping
-from npu_shim.rehearsal import recorded, result
+from npu_shim.rehearsal import recorded_original, result
 from npu_shim.rehearsal.failures import not_completed, recordings
 from npu_shim.rehearsal.reports import WRITERS, about, to_json, write_all
 from npu_shim.rehearsal.verifying import Settings
@@ -168,7 +168,7 @@ class Ladder:
         """
         run = self._run(name, given, on_host, alone)
         settings = Settings(self.given.tolerance(run.on_host))
-        verified = recorded.against(self.given.reference, run, settings, self._progress, not run.on_host)
+        verified = recorded_original.against(self.given.reference, run, settings, self._progress, not run.on_host)
         write_all(verified, run.folder, WRITERS)
         return verified
 

@@ -15,7 +15,7 @@ from npu_shim.dumps.reports import WRITERS, overflows
 from npu_shim.dumps.reports.text import answers
 from npu_shim.rehearsal import result
 from npu_shim.rehearsal.comparing.comparison import compare
-from npu_shim.rehearsal.comparing.recording import read
+from npu_shim.rehearsal.comparing.read_recording import read
 from npu_shim.rehearsal.recording.kinds import DRAW, FEED, INITIAL, INPUT, PRINT, RATE
 from npu_shim.rehearsal.recording.writer import FILE
 from npu_shim.rehearsal.reports import write_all

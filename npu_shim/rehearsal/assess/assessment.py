@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from npu_shim._tensorflow import tf_api
-from npu_shim.rehearsal.assess import kinds, memory, work
+from npu_shim.rehearsal.assess import device_forms, memory, work
 from npu_shim.rehearsal.assess.capture import TRAIN, Capture, Captured
 from npu_shim.rehearsal.assess.estimates import precision_part, roofline, work_part
 from npu_shim.rehearsal.assess.inventory import (
@@ -68,8 +68,8 @@ def _graph(captured: Captured, settings: Settings) -> JsonObject:
     flat = captured.flat
     assert flat is not None
     nodes = flat.nodes
-    kinds.rename(nodes)
-    own = frozenset({"Npu"} | {node.op for node in nodes if kinds.COLLECTIVE.match(node.op)})
+    device_forms.rename(nodes)
+    own = frozenset({"Npu"} | {node.op for node in nodes if device_forms.COLLECTIVE.match(node.op)})
     lists = settings.lists._replace(device=settings.lists.device | own)
     trips = work.trips_of(flat)
     done = work.work_of(flat, trips)

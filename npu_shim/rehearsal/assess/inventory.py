@@ -6,7 +6,7 @@ import collections
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tensorflow import tf_api, tf_graph
-from npu_shim.rehearsal.assess import kinds, memory, work
+from npu_shim.rehearsal.assess import device_forms, memory, work
 from npu_shim.rehearsal.assess.flat import Node, Shape
 from npu_shim.rehearsal.assess.lines import lines_of
 from npu_shim.rehearsal.assess.operators import DEVICE, INPUT, Lists
@@ -165,7 +165,7 @@ def collectives_of(nodes: Sequence[Node]) -> list[JsonObject]:
     """Return a row for each collective, with what it moves."""
     rows: dict[str, JsonObject] = {}
     for node in nodes:
-        if kinds.COLLECTIVE.match(node.op):
+        if device_forms.COLLECTIVE.match(node.op):
             row = rows.setdefault(node.op, {"op": node.op, "count": 0, "bytes": 0})
             row["count"] += 1
             row["bytes"] += sum(size_bytes(dtype, shape) or 0 for dtype, shape in zip(node.dtypes, node.shapes))

@@ -11,8 +11,8 @@ from typing import Callable, NamedTuple, Sequence
 
 from npu_shim._tensorflow import tf_capture
 from npu_shim._tensorflow.tf_api import static_value
+from npu_shim.rehearsal.assess.device_forms import COLLECTIVE
 from npu_shim.rehearsal.assess.flat import LOOPS, Flat, Node, Shape
-from npu_shim.rehearsal.assess.kinds import COLLECTIVE
 from npu_shim.rehearsal.assess.sizes import elements, size_bytes
 
 # What the matrix unit computes; all else runs on the vector unit.

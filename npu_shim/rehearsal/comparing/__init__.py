@@ -1,6 +1,6 @@
 """Compare two recordings: match their values by name, measure differences, find the first that departs.
 
-* ``recording`` reads the file of a run. ``ranks`` joins those of several ranks. ``matching`` pairs their streams.
+* ``read_recording`` reads the file of a run. ``ranks`` joins those of several ranks. ``matching`` pairs their streams.
 * ``tolerances`` states which difference is allowed. ``comparison`` compares; ``seeds`` compares several pairs of runs.
 """
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.matching import Matches, match
-from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
-from npu_shim.rehearsal.comparing.rounding import Rounding
+from npu_shim.rehearsal.comparing.read_recording import Recording, Stream, Value
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits, allowed, printed, relative
 from npu_shim.rehearsal.comparing.versions import drop_redefined
+from npu_shim.rehearsal.comparing.zero_gradients import ZeroGradients
 from npu_shim.rehearsal.recording.digest import HEAD, NORM, NOT_FINITE, few_elements, scalar_of
 from npu_shim.rehearsal.recording.kinds import (
     FEED,
@@ -156,9 +156,9 @@ def compare(
         kinds = [kind for kind in kinds if kind in HOST_KINDS]
     matches = match(original, migrated)
     pairs = [pair for pair in matches.pairs if pair[0].kind in kinds]
-    rounding = Rounding(original, migrated, tolerance)
+    zero_gradients = ZeroGradients(original, migrated, tolerance)
     updates = _updates(original), _updates(migrated)
-    compared = [_compare(one, other, updates, rounding, tolerance, same_shapes, limits) for one, other in pairs]
+    compared = [_compare(one, other, updates, zero_gradients, tolerance, same_shapes, limits) for one, other in pairs]
     departures = [departure for pair in compared for departure in pair.departures]
     for has, lacks, streams, times in (
         ("original", "migrated", matches.only_original, updates[0]),
@@ -169,7 +169,7 @@ def compare(
                 text = f"only the {has} script has it; the {lacks} one has no partner of this shape"
                 departures.append(_placed(_missing(stream, stream.values[0], text), stream.values[0], times))
     departures.sort(key=lambda departure: departure.key)
-    return Comparison(compared, matches, departures, rounding.variables(), redefined)
+    return Comparison(compared, matches, departures, zero_gradients.variables(), redefined)
 
 
 def _updates(recording: Recording) -> Updates:
@@ -198,7 +198,7 @@ def _compare(
     one: Stream,
     other: Stream,
     updates: tuple[Updates, Updates],
-    rounding: Rounding,
+    zero_gradients: ZeroGradients,
     tolerance: float,
     same_shapes: bool,
     limits: Allowance,
@@ -220,10 +220,10 @@ def _compare(
         largest = max(largest, a.digest[NORM], b.digest[NORM])
         is_line = one.kind == PRINT
         difference = printed(a.digest, b.digest) if is_line else relative(a.digest, b.digest, largest)
-        rounding.note(one, a.step, difference)
-        limit = allowed(one.dtype, one.kind, a.step, tolerance) * rounding.factor(one, a.step)
+        zero_gradients.note(one, a.step, difference)
+        limit = allowed(one.dtype, one.kind, a.step, tolerance) * zero_gradients.factor(one, a.step)
         limit = limits.widen(limit, one, place, a.step)
-        if difference > limit and rounding.decides(one, a, b):
+        if difference > limit and zero_gradients.decides(one, a, b):
             continue
         compared.differences.append((a.step, difference))
         if difference > limit:

@@ -27,7 +27,7 @@ from typing import Sequence
 import numpy as np
 
 from npu_shim.rehearsal.comparing.comparison import Comparison
-from npu_shim.rehearsal.comparing.recording import Stream
+from npu_shim.rehearsal.comparing.read_recording import Stream
 from npu_shim.rehearsal.comparing.tolerances import Allowance
 from npu_shim.rehearsal.recording.kinds import (
     CALL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from npu_shim.rehearsal.comparing.recording import Recording, Stream
+from npu_shim.rehearsal.comparing.read_recording import Recording, Stream
 from npu_shim.rehearsal.recording.kinds import FEED, FETCH, INITIAL, INPUT, KINDS, LOG, METRIC, PRINT, SUMMARY
 
 _ANY = (FEED, FETCH, SUMMARY)  # what a session fetches besides training may differ: these pair only if counts are equal

@@ -9,7 +9,7 @@ import numpy as np
 
 from npu_shim.rehearsal.comparing.comparison import Comparison, compare
 from npu_shim.rehearsal.comparing.matching import match
-from npu_shim.rehearsal.comparing.recording import Recording, Stream
+from npu_shim.rehearsal.comparing.read_recording import Recording, Stream
 from npu_shim.rehearsal.comparing.tolerances import Limits
 from npu_shim.rehearsal.recording.digest import HEAD, NORM, scalar_of
 from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, LOSS, METRIC, PREDICTION, RATE, TAPE, VARIABLE

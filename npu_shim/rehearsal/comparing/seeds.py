@@ -16,7 +16,7 @@ import statistics
 from typing import NamedTuple, Sequence
 
 from npu_shim.rehearsal.comparing import TOLERANCE
-from npu_shim.rehearsal.comparing.recording import Recording, Stream
+from npu_shim.rehearsal.comparing.read_recording import Recording, Stream
 from npu_shim.rehearsal.recording.digest import scalar_of
 from npu_shim.rehearsal.recording.kinds import FETCH, LOG, LOSS, METRIC, RESULT, SUMMARY
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from npu_shim.rehearsal.comparing.matching import match
 from npu_shim.rehearsal.comparing.ranks import metrics_of_shares
-from npu_shim.rehearsal.comparing.recording import Recording, Stream
+from npu_shim.rehearsal.comparing.read_recording import Recording, Stream
 from npu_shim.rehearsal.recording.digest import few_elements, scalar_of
 from npu_shim.rehearsal.recording.kinds import DRAW, GRADIENT, INPUT, LOSS, REDUCED, ROWS
 from npu_shim.rehearsal.recording.row_sums import MODULUS

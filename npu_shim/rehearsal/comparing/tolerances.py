@@ -23,7 +23,7 @@ from npu_shim.rehearsal.recording.digest import HEAD, NORM, NOT_FINITE, few_elem
 from npu_shim.rehearsal.recording.kinds import LOG, METRIC, PREDICTION, PRINT, RATE, RESULT, SUMMARY
 
 if TYPE_CHECKING:
-    from npu_shim.rehearsal.comparing.recording import Stream
+    from npu_shim.rehearsal.comparing.read_recording import Stream
 
 BY_TYPE = {"float64": 1e-4, "complex128": 1e-4, "float16": 200.0, "bfloat16": 1000.0}  # as factors
 _LOOSE = 0.1  # where a rounding difference may have changed the branch of a ReLU or a maximum

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.recording.kinds import FINAL, LOG, UNTRAINED
 
 _COUNT = "elements that a Normalization layer has counted, which Keras 3 does not count"

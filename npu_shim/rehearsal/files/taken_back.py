@@ -7,9 +7,9 @@ import os
 import shutil
 from typing import Iterator
 
+from npu_shim.rehearsal.files.file_watch import Watch
 from npu_shim.rehearsal.files.kept import STORE, Kept, take_back
 from npu_shim.rehearsal.files.temporary import temporary
-from npu_shim.rehearsal.files.watch import Watch
 
 
 class Written:

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from npu_shim._tensorflow import tf_keras, tf_op_creation
 from npu_shim._tensorflow.tf_numpy_function import array_function
-from npu_shim.rehearsal.numerics.optimizers import scale_of
+from npu_shim.rehearsal.numerics.update_values import scale_of
 from npu_shim.rehearsal.recording import methods
 
 if TYPE_CHECKING:

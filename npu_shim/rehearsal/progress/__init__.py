@@ -3,7 +3,8 @@
 The hooks are those of a recording as far as they add no op to a graph, so training computes the same as without them.
 
 * ``progress`` counts steps and keeps the last values. ``waits`` measures the time in collectives.
-* ``updates``, ``functions``, ``tapes`` and ``sessions`` are the hooks that differ from those of a recording.
-* ``recorded`` shows a run of ``npu-shim verify`` from outside, by its recording.
+* ``counted_updates``, ``counted_functions``, ``tape_losses`` and ``counted_sessions`` are the hooks that
+  differ from those of a recording.
+* ``recording_progress`` shows a run of ``npu-shim verify`` from outside, by its recording.
 * ``reporter`` reports to the display. ``events`` writes event files. ``start`` starts all of it.
 """

@@ -28,9 +28,9 @@ def start(pipe: int | None, folder: str | None) -> None:
 
     def watch() -> None:
         from npu_shim._tensorflow import script_frames
-        from npu_shim.rehearsal.progress import hooks
+        from npu_shim.rehearsal.progress import progress_hooks
 
-        hooks.watch_all(progress)
+        progress_hooks.watch_all(progress)
         waits.watch()
         reporter.place = script_frames.line_of_main_thread
 

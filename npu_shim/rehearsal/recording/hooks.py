@@ -8,7 +8,7 @@ from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_recording
 from npu_shim.ops.cpu_kernels import forms
 from npu_shim.rehearsal.recording import random_seeds
-from npu_shim.rehearsal.recording.deliberate import watch_deliberate_changes
+from npu_shim.rehearsal.recording.deliberate_hooks import watch_deliberate_changes
 from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.evaluation import watch_metrics
 from npu_shim.rehearsal.recording.functions import watch_functions, without_xla
@@ -16,7 +16,7 @@ from npu_shim.rehearsal.recording.host_values import HostUpdates
 from npu_shim.rehearsal.recording.initial import InitialVariables
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
 from npu_shim.rehearsal.recording.limit import Limit
-from npu_shim.rehearsal.recording.optimizers import Recording, watch_optimizers
+from npu_shim.rehearsal.recording.optimizers import UpdateRecording, watch_optimizers
 from npu_shim.rehearsal.recording.order_of_data import order_data
 from npu_shim.rehearsal.recording.prints import watch_prints
 from npu_shim.rehearsal.recording.queues import order_queues
@@ -41,7 +41,7 @@ def install_all(recorder: Recorder, settings: HookSettings) -> None:
         watches.insert(0, watch_metrics)
         watches += [watch_collectives, watch_checkpoints] if recorder.is_rank else []
     variables = None if on_device else EagerVariables(recorder)
-    counting = HostUpdates(recorder) if variables is None else Recording(recorder, variables.record_untrained)
+    counting = HostUpdates(recorder) if variables is None else UpdateRecording(recorder, variables.record_untrained)
     limit = None if recorder.limit is None else Limit(recorder, counting)
     if limit is not None:
         limit.watch_sessions()

@@ -144,7 +144,7 @@ class Watch(UpdateHooks):
         return [known() is loss for known, _ in self._losses[loss.graph]].index(True)
 
 
-class Recording(Watch):
+class UpdateRecording(Watch):
     """Record each update.
 
     Args:

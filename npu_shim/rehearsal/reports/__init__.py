@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Callable, Mapping, TypeVar
 
 import npu_shim
 from npu_shim.rehearsal.reports.junit import to_junit
-from npu_shim.rehearsal.reports.page import to_html
 from npu_shim.rehearsal.reports.text import to_text
+from npu_shim.rehearsal.reports.verify_page import to_html
 from npu_shim.rehearsal.result import Result
 
 if TYPE_CHECKING:

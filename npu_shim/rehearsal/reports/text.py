@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterator, Sequence
 
-from npu_shim.rehearsal.reports.half import half_rows
+from npu_shim.rehearsal.reports.half_rows import half_rows
 from npu_shim.rehearsal.result import (
     AGREE,
     DIFFER,

@@ -7,7 +7,7 @@ from typing import Iterator, Sequence
 
 from npu_shim.rehearsal.reports import text
 from npu_shim.rehearsal.reports.chart import Line, chart
-from npu_shim.rehearsal.reports.half import half_rows
+from npu_shim.rehearsal.reports.half_rows import half_rows
 from npu_shim.rehearsal.reports.text import KINDS, full_name, kinds, metrics, number, parts, sides, verdict
 from npu_shim.rehearsal.result import HalfPoint, Loss, Result
 from npu_shim.rehearsal.web import page, section, table, verdict as sentences

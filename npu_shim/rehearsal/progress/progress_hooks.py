@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from npu_shim.rehearsal.progress.functions import Functions
+from npu_shim.rehearsal.progress.counted_functions import Functions
+from npu_shim.rehearsal.progress.counted_sessions import Sessions
+from npu_shim.rehearsal.progress.counted_updates import Updates
 from npu_shim.rehearsal.progress.progress import Progress
-from npu_shim.rehearsal.progress.sessions import Sessions
-from npu_shim.rehearsal.progress.tapes import watch_tapes
-from npu_shim.rehearsal.progress.updates import Updates
+from npu_shim.rehearsal.progress.tape_losses import watch_tapes
 from npu_shim.rehearsal.recording.estimators import watch_estimators
 from npu_shim.rehearsal.recording.keras_models import watch_keras_models
 from npu_shim.rehearsal.recording.optimizers import watch_optimizers

@@ -13,11 +13,11 @@ import tensorflow as tf
 from npu_shim._host.messages import report
 from npu_shim._tensorflow import tf_op_creation
 from npu_shim.distributed.ranks import world
-from npu_shim.rehearsal.numerics import page
+from npu_shim.rehearsal.numerics import numerics_page
 from npu_shim.rehearsal.numerics.events import Events
 from npu_shim.rehearsal.numerics.history import BadOp, History, Step, Update
 from npu_shim.rehearsal.numerics.ops import OpWatch
-from npu_shim.rehearsal.numerics.optimizers import OptimizerWatch
+from npu_shim.rehearsal.numerics.update_values import OptimizerWatch
 from npu_shim.rehearsal.recording.functions import without_xla
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class NumericsWatch:
         self._events.close()
         path = os.path.join(self.folder, PAGE)
         with open(path, "w", encoding="utf-8") as file:
-            file.write(page.to_html(self._history, " ".join(sys.argv), tf.__version__))
+            file.write(numerics_page.to_html(self._history, " ".join(sys.argv), tf.__version__))
         for problem in self.problems:
             report(problem)
         report(f"wrote {path}")

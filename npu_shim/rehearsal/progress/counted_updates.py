@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import tensorflow as tf
 
 from npu_shim._tensorflow import tf_recording
-from npu_shim.rehearsal.progress.functions import Functions, Steps
+from npu_shim.rehearsal.progress.counted_functions import Functions, Steps
 from npu_shim.rehearsal.progress.progress import Progress, scalar
 from npu_shim.rehearsal.recording.graph_inputs import rates_of
 from npu_shim.rehearsal.recording.kinds import LOSS, RATE

@@ -21,7 +21,7 @@ import collections
 import math
 from typing import Dict, Tuple
 
-from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
+from npu_shim.rehearsal.comparing.read_recording import Recording, Stream, Value
 from npu_shim.rehearsal.recording.digest import NORM
 from npu_shim.rehearsal.recording.kinds import FINAL, GRADIENT, TAPE, UNTRAINED, VARIABLE
 from npu_shim.rehearsal.recording.names import OF_OPTIMIZER
@@ -30,7 +30,7 @@ _ENLARGED = 10.0
 _Norms = Dict[Tuple[str, int], float]  # by kind and step
 
 
-class Rounding:
+class ZeroGradients:
     """Knows which departures of two recordings are those of gradients that are zero but for rounding.
 
     Args:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Dict, Iterator, List, Sequence
 
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.comparison import Comparison
-from npu_shim.rehearsal.comparing.recording import Recording
+from npu_shim.rehearsal.comparing.read_recording import Recording
 from npu_shim.rehearsal.comparing.tolerances import BY_TYPE
 from npu_shim.rehearsal.portable import Recorded
 from npu_shim.rehearsal.recording.kinds import BATCH, GIVEN, INPUT_FN, LIBRARY_CODE, POLICY, POLICY_CODE

@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from npu_shim._host import host_device
 from npu_shim._tensorflow import tf_recording, tf_session
+from npu_shim.rehearsal.progress.counted_updates import updates_of
 from npu_shim.rehearsal.progress.progress import Progress
-from npu_shim.rehearsal.progress.updates import updates_of
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.kinds import FETCH, SUMMARY
 from npu_shim.rehearsal.recording.names import name_of, pairs, singles

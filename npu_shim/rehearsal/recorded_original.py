@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from npu_shim.rehearsal import deliberate, enlarged, portable, reproducing, verifying, verifying_half
+from npu_shim.rehearsal import deliberate_changes, enlarged, portable, reproducing, verifying, verifying_half
 from npu_shim.rehearsal.comparing import half_band
 from npu_shim.rehearsal.comparing.comparison import compare
 from npu_shim.rehearsal.comparing.half_band import ANY
-from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.comparing.read_recording import Recording, read
 from npu_shim.rehearsal.comparing.tolerances import Allowance, Limits
 from npu_shim.rehearsal.failures import NotRepeated, recordings, run_again
 from npu_shim.rehearsal.half_run import Half, HalfReport, HalfRun
@@ -43,7 +43,7 @@ def record(
     if not result.original.completed:
         return result
     ours, theirs = recordings(original)[0], recordings(migrated)
-    run, about = deliberate.given(original, theirs), None
+    run, about = deliberate_changes.given(original, theirs), None
     if half is not None and theirs:
         run = replace(run, half=HalfRun(half.precision, 0.0, theirs[0].skips))
         about = replace(half, report=HalfReport.from_json(theirs[0].end.get("half")))

@@ -14,7 +14,7 @@ import numpy as np
 
 from npu_shim.launching.progress.display import DRAW_INTERVAL_S, Display
 from npu_shim.launching.progress.status import Status, encode, send
-from npu_shim.rehearsal.comparing.recording import Shape
+from npu_shim.rehearsal.comparing.read_recording import Shape
 from npu_shim.rehearsal.recording.digest import scalar_of, width
 from npu_shim.rehearsal.recording.kinds import LOSS
 from npu_shim.rehearsal.recording.losses import FIRST

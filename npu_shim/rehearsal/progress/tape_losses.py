@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-from npu_shim.rehearsal.progress.functions import Functions
+from npu_shim.rehearsal.progress.counted_functions import Functions
 from npu_shim.rehearsal.progress.progress import Progress
 from npu_shim.rehearsal.recording import methods
 from npu_shim.rehearsal.recording.scaled_losses import ScaledLosses

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-from npu_shim.rehearsal.half.half import HalfPrecision, half_precision
+from npu_shim.rehearsal.half.half_precision import HalfPrecision, half_precision
 from npu_shim.rehearsal.half.modes import Mode
 from npu_shim.rehearsal.half.perturbation import Perturbation
 from npu_shim.rehearsal.half.skips import Skips
 from npu_shim.rehearsal.half_run import HalfReport, HalfRun, Overflow
-from npu_shim.rehearsal.numerics.watch import NumericsWatch
+from npu_shim.rehearsal.numerics.numerics_watch import NumericsWatch
 
 if TYPE_CHECKING:
     from npu_shim.rehearsal.numerics.history import Step
