@@ -9,6 +9,7 @@ import argparse
 import hashlib
 import os
 import re
+from typing import TYPE_CHECKING
 
 from npu_shim._host import host_device
 from npu_shim.cli import NUMBERS, USAGE_ERROR, parser_of, show
@@ -16,6 +17,9 @@ from npu_shim.cli._lines import add_quiet, fail, progress
 from npu_shim.cli._paths import missing_file, missing_folder, unwritable_folder
 from npu_shim.cli._values import above_zero, ranks, split
 from npu_shim.import_hook import migrated_run, tool
+
+if TYPE_CHECKING:
+    from npu_shim.dumps.diagnosis.stage_results import ToolFinding
 
 GROUP = NUMBERS
 EXAMPLE = "npu-shim diagnose --against recording train_npu.py"
@@ -63,7 +67,7 @@ def main(arguments: list[str]) -> int:
         ).run_against(reference)
         findings, source = _about_script(args.migrated, rules)
         parts = (source, base.arguments, reference.manifest.to_json(), args.ranks, args.tolerance, args.dumps)
-        given = ladder.Given(
+        given = ladder.Subject(
             reference,
             base,
             os.path.abspath(args.report),
@@ -84,7 +88,7 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         progress(_COMMAND)("interrupted. Give the same command to go on")
         return 130
-    return show(reports.to_text(diagnosis).rstrip("\n"), _CODES.get(diagnosis["verdict"], USAGE_ERROR))
+    return show(reports.to_text(diagnosis).rstrip("\n"), _CODES.get(diagnosis.verdict, USAGE_ERROR))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -145,14 +149,15 @@ def _problem(args: argparse.Namespace) -> str | None:
     return None
 
 
-def _about_script(script: str, rules: argparse.Namespace) -> tuple[list[tuple[str, str, str]], str]:
+def _about_script(script: str, rules: argparse.Namespace) -> tuple[list[ToolFinding], str]:
     """Return the findings of the migration tool in the script and the files that it imports, and their source."""
-    findings: list[tuple[str, str, str]] = []
+    from npu_shim.dumps.diagnosis.stage_results import ToolFinding
+
+    findings = []
     texts = []
     for name, result in migrated_run.conversions([script], rules).convert_all():
         with open(name, encoding="utf-8", errors="replace") as stream:
             texts.append(f"{name}\n{stream.read()}")
-        findings += [
-            (finding.code, f"{os.path.relpath(name)}:{finding.line}", finding.message) for finding in result.findings
-        ]
+        for finding in result.findings:
+            findings.append(ToolFinding(finding.code, f"{os.path.relpath(name)}:{finding.line}", finding.message))
     return findings[:_MOST_FINDINGS], "\n".join(texts)

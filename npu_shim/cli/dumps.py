@@ -86,9 +86,7 @@ def _compare(args: argparse.Namespace) -> int:
     if args.report:
         write_all(compared, args.report, reports.WRITERS)
     written = f"reports: {args.report}\n" if args.report else ""
-    return show(
-        (to_text(compared) + written).rstrip("\n"), _DEPARTS if compared["verdict"] == comparison.DEPARTS else 0
-    )
+    return show((to_text(compared) + written).rstrip("\n"), _DEPARTS if compared.verdict == comparison.DEPARTS else 0)
 
 
 def _overflow(args: argparse.Namespace) -> int:
@@ -100,6 +98,6 @@ def _overflow(args: argparse.Namespace) -> int:
     explained = overflow.run(args.device, args.graph, scale)
     if args.report:
         write_all(explained, args.report, WRITERS)
-    if not explained["overflows"]:
+    if not explained.overflows:
         return show(to_text(explained).rstrip("\n"), USAGE_ERROR)
-    return show(to_text(explained).rstrip("\n"), _DEPARTS if explained["verdict"] == overflow.NOT_NORMAL else 0)
+    return show(to_text(explained).rstrip("\n"), _DEPARTS if explained.verdict == overflow.NOT_NORMAL else 0)

@@ -46,4 +46,4 @@ def _distance(exact: reference.Reference, place: int, run: reference.Reference |
     if run is None or other is None:
         return math.nan
     ours, theirs = exact.load(place), run.load(other)
-    return compare(theirs, ours)["relative_euclidean"] if ours.shape == theirs.shape else math.nan
+    return compare(theirs, ours).relative_euclidean if ours.shape == theirs.shape else math.nan

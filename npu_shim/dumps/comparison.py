@@ -6,25 +6,40 @@ import json
 import math
 import re
 from collections import Counter
-from typing import Sequence
+from typing import NamedTuple, Sequence
 
-from npu_shim._tensorflow.types import JsonObject
 from npu_shim.dumps import dump, files, formats, graph_files, limits, reference
+from npu_shim.dumps.comparison_result import (
+    AGREES,
+    DEPARTS,
+    NOT_COMPARED,
+    ComparedTensor,
+    Departure,
+    DumpComparison,
+    TypeOutputs,
+    Unpaired,
+    finite,
+)
 from npu_shim.dumps.figures import compare
 from npu_shim.dumps.pairing import Pair, Pairing
 from npu_shim.dumps.reference import Reference
-from npu_shim.rehearsal.reports import about
 
 _RANDOM = re.compile("Random|TruncatedNormal|Multinomial")  # types of ops of TensorFlow
-AGREES, DEPARTS, NOT_COMPARED = "agrees", "departs", "not compared"
 _MOST_PATH = 40
 _MOST_NAMES = 2000  # of a cause
 
 
+class Compared(NamedTuple):
+    """A pair of tensors, and the row of the result about it."""
+
+    pair: Pair
+    row: ComparedTensor
+
+
 def run(
     device: str, other: str, graphs: Sequence[str] = (), step: int | None = None, tolerance: float = 1
-) -> JsonObject:
-    """Compare a folder of dumps with a reference. Return what docs/dumps.schema.json describes.
+) -> DumpComparison:
+    """Compare a folder of dumps with a reference.
 
     Args:
         device: folder of the dumps.
@@ -43,7 +58,7 @@ def run(
     ops, graph_paths = graph_files.find([device, *graphs], problems)
     shared = _shared_draws(device, problems)
     sides = reference.read_steps(other, problems)
-    compared: list[Pair] = []
+    compared: list[Compared] = []
     unpaired: dict[tuple[str, str], list[str]] = {}
     first = None
     dumped = {} if is_cpu else files.latest(dump_files)
@@ -54,9 +69,8 @@ def run(
         if at is None or (step is not None and number not in (step, -1)):
             continue
         pairing = Pairing(members, ops, sides[at])
-        here, without = pairing.pairs()
-        for pair in here:
-            _compare(pair, sides[at], max(number, at), tolerance)
+        pairs, without = pairing.pairs()
+        here = [Compared(pair, _compare(pair, sides[at], max(number, at), tolerance)) for pair in pairs]
         if not is_cpu:  # two runs on the CPU draw the same numbers
             _leave_random(here, sides[at], shared)
         first = first or _first(here, pairing)
@@ -65,28 +79,26 @@ def run(
             unpaired.setdefault((side, cause), []).append(name)
         if -1 in sides and number != -1:
             break  # the reference has one step
-    states = Counter(pair.row["state"] for pair in compared)
+    states = Counter(row.state for _, row in compared)
     if not states[AGREES] + states[DEPARTS]:
         raise ValueError(
             f"no output in {device} (steps {', '.join(map(str, by_step))}) has a counterpart in {other}. "
             "Give dumps and reference of one step, and --graph with the engine's graph files."
         )
-    causes = sorted(unpaired.items(), key=lambda item: item[0][0])
-    parts = ("side", "cause", "number", "names")
-    return {
-        **about("dumps compare"),
-        "device": device,
-        "reference": other,
-        "graphs": graph_paths,
-        "verdict": DEPARTS if states[DEPARTS] else AGREES,
-        "pairs": len(compared),
-        "states": dict(states),
-        "first_departure": first,
-        "types": _types(compared),
-        "tensors": [pair.row for pair in compared],
-        "unpaired": [dict(zip(parts, (*key, len(names), names[:_MOST_NAMES]))) for key, names in causes],
-        "problems": [{"file": path, "problem": text} for path, text in problems.items()],
-    }
+    causes = sorted(unpaired.items(), key=lambda cause: cause[0][0])
+    return DumpComparison(
+        device=device,
+        reference=other,
+        graphs=graph_paths,
+        verdict=DEPARTS if states[DEPARTS] else AGREES,
+        pairs=len(compared),
+        states=dict(states),
+        first_departure=first,
+        types=_types(compared),
+        tensors=[row for _, row in compared],
+        unpaired=[Unpaired(*key, len(names), names[:_MOST_NAMES]) for key, names in causes],
+        problems=files.listed(problems),
+    )
 
 
 def _shared_draws(device: str, problems: dict[str, str]) -> set[str]:
@@ -98,103 +110,91 @@ def _shared_draws(device: str, problems: dict[str, str]) -> set[str]:
     return names
 
 
-def _leave_random(compared: list[Pair], against: Reference, shared: set[str]) -> None:
+def _leave_random(compared: list[Compared], against: Reference, shared: set[str]) -> None:
     """Leave out what departs because it follows from random numbers, which the device draws itself."""
-    equal = {pair.place for pair in compared if pair.row["state"] == AGREES}
+    equal = {pair.place for pair, row in compared if row.state == AGREES}
     drawn: set[str] = set()
     for place, output in enumerate(against.outputs if not against.tensors else ()):
         is_random = _RANDOM.search(output.type) and place not in equal and files.flat(output.op) not in shared
         if is_random or any(taken.rpartition(":")[0] in drawn for taken in output.inputs):
             drawn.add(output.op)
-    for pair in compared:
-        if pair.row["state"] == DEPARTS and against.outputs[pair.place].op in drawn:
-            pair.row.update(
-                state=NOT_COMPARED, cause="", why=["follows from random numbers, which the device draws itself"]
-            )
+    for pair, row in compared:
+        if row.state == DEPARTS and against.outputs[pair.place].op in drawn:
+            row.state, row.cause = NOT_COMPARED, ""
+            row.why = ["follows from random numbers, which the device draws itself"]
 
 
-def _compare(pair: Pair, against: Reference, step: int, tolerance: float) -> None:
-    """Compare a pair, and fill its row."""
+def _compare(pair: Pair, against: Reference, step: int, tolerance: float) -> ComparedTensor:
+    """Compare a pair. Return its row of the result."""
     output, operator = against.outputs[pair.place], pair.operator
-    row: JsonObject = {
-        "step": step,
-        "operator": operator.name,
-        "type": operator.type,
-        "originals": operator.originals or [],
-        "slot": f"{pair.slot}:{pair.index}",
-        "op": f"{output.op}:{output.output}",
-        "line": output.line,
-        "device_type": dump.type_name(pair.tensor),
-        "reference_type": output.dtype,
-        "layout": formats.name(pair.tensor.format),
-        "shape": output.shape,
-        "state": NOT_COMPARED,
-        "why": [],
-        "cause": "",
-        "file": operator.file.path,
-        "figures": None,
-    }
-    pair.row = row
+    row = ComparedTensor(
+        step=step,
+        operator=operator.name,
+        type=operator.type,
+        originals=operator.originals or [],
+        slot=f"{pair.slot}:{pair.index}",
+        op=f"{output.op}:{output.output}",
+        line=output.line,
+        device_type=dump.type_name(pair.tensor),
+        reference_type=output.dtype,
+        layout=formats.name(pair.tensor.format),
+        shape=output.shape,
+        file=operator.file.path,
+    )
     try:
         theirs = against.load(pair.place)
         ours = dump.original(pair.tensor, pair.layout, theirs.shape)
     except (ValueError, OSError) as error:
-        row["why"] = [str(error)]
-        return
-    row.update(reference_type=output.dtype or str(theirs.dtype), shape=list(theirs.shape))
+        row.why = [str(error)]
+        return row
+    row.reference_type, row.shape = output.dtype or str(theirs.dtype), list(theirs.shape)
     if [n for n in ours.shape if n != 1] != [n for n in theirs.shape if n != 1]:
-        row["why"] = [f"shape {list(ours.shape)} on the device, {list(theirs.shape)} in the reference"]
-        row["cause"] = "shape: the sides compute different things, or a slice is missing, or a file is of another step"
+        row.why = [f"shape {list(ours.shape)} on the device, {list(theirs.shape)} in the reference"]
+        row.cause = "shape: the sides compute different things, or a slice is missing, or a file is of another step"
     elif ours.size:
         ours = ours.reshape(theirs.shape)
-        figures = compare(ours, theirs)
-        row["figures"] = {name: _finite(value) for name, value in figures.items()}
-        row["why"] = limits.reasons(figures, row["device_type"], output.band, tolerance)
-        row["cause"] = limits.cause(ours, theirs, figures, row["device_type"]) if row["why"] else ""
-    row["state"] = DEPARTS if row["why"] else AGREES
+        row.figures = compare(ours, theirs)
+        row.why = limits.reasons(row.figures, row.device_type, output.band, tolerance)
+        row.cause = limits.cause(ours, theirs, row.figures, row.device_type) if row.why else ""
+    row.state = DEPARTS if row.why else AGREES
+    return row
 
 
-def _finite(value: float) -> float | None:
-    if isinstance(value, tuple):
-        return list(map(_finite, value))
-    return None if not math.isfinite(value) else int(value) if isinstance(value, int) else float(value)
-
-
-def _first(compared: list[Pair], pairing: Pairing) -> JsonObject | None:
+def _first(compared: list[Compared], pairing: Pairing) -> Departure | None:
     """Return the first output that departs, the state of its inputs, and the way to it from an input of the graph."""
-    outputs = {pair.place: pair for pair in compared if pair.slot == "output"}
-    first = next((pair for pair in compared if pair.slot == "output" and pair.row["state"] == DEPARTS), None)
+    outputs = {member.pair.place: member for member in compared if member.pair.slot == "output"}
+    first = next((member for member in compared if member.pair.slot == "output" and member.row.state == DEPARTS), None)
     if first is None:
         return None
-    path, inputs = [first], [pair for pair in compared if pair.operator is first.operator and pair.slot == "input"]
+    path, operator = [first], first.pair.operator
+    inputs = [member for member in compared if member.pair.operator is operator and member.pair.slot == "input"]
     while len(path) < _MOST_PATH:  # always along the producer that differs most
-        before = [outputs[at[0]] for at in pairing.taken(path[0]) if at and at[0] in outputs]
+        before = [outputs[at[0]] for at in pairing.taken(path[0].pair) if at and at[0] in outputs]
         inputs = inputs or before
-        before = [pair for pair in before if pair not in path]
+        before = [member for member in before if member not in path]
         if not before:
             break
-        path.insert(0, max(before, key=lambda pair: _figure(pair.row, "relative_euclidean", -1.0)))
-    states = {pair.row["state"] for pair in inputs} - {NOT_COMPARED}
+        path.insert(0, max(before, key=lambda member: _distance(member.row, -1.0)))
+    states = {member.row.state for member in inputs} - {NOT_COMPARED}
     of_inputs = "differ" if DEPARTS in states else "agree" if states else NOT_COMPARED
-    return {**first.row, "inputs": of_inputs, "path": [pair.row for pair in path]}
+    return Departure(**vars(first.row), inputs=of_inputs, path=[member.row for member in path])
 
 
-def _figure(row: JsonObject, name: str, default: float) -> float:
-    figure = (row["figures"] or {}).get(name)
-    return default if figure is None else float(figure)
+def _distance(row: ComparedTensor, default: float) -> float:
+    distance = row.figures.relative_euclidean if row.figures else math.nan
+    return distance if math.isfinite(distance) else default
 
 
-def _types(compared: list[Pair]) -> list[JsonObject]:
+def _types(compared: list[Compared]) -> list[TypeOutputs]:
     """Return how the types of operators fare, those that depart first."""
-    by_type: dict[str, list[JsonObject]] = {}
-    for pair in compared:
+    by_type: dict[str, list[ComparedTensor]] = {}
+    for pair, row in compared:
         if pair.slot == "output":
-            by_type.setdefault(pair.row["type"], []).append(pair.row)
-    rows = []
+            by_type.setdefault(row.type, []).append(row)
+    types = []
     for name, members in by_type.items():
-        rows.append(
-            {"type": name, "outputs": len(members), "departing": sum(row["state"] == DEPARTS for row in members)}
-        )
-        rows[-1]["largest_distance"] = _finite(max(_figure(row, "relative_euclidean", -math.inf) for row in members))
-        rows[-1]["least_cosine"] = _finite(min(_figure(row, "cosine", math.inf) for row in members))
-    return sorted(rows, key=lambda row: (-row["departing"], -(row["largest_distance"] or 0.0), row["type"]))
+        cosines = [row.figures.cosine for row in members if row.figures and math.isfinite(row.figures.cosine)]
+        farthest = max(_distance(row, -math.inf) for row in members)
+        departing = sum(row.state == DEPARTS for row in members)
+        types.append(TypeOutputs(name, len(members), departing, farthest, min(cosines, default=math.inf)))
+    return sorted(types, key=lambda of: (-of.departing, -(finite(of.largest_distance) or 0.0), of.type))

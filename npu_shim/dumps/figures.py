@@ -17,38 +17,68 @@ are read in blocks, so that one of several gigabytes takes little memory.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, fields
 from typing import Callable, Iterator, Sequence, Tuple
 
 import numpy as np
 
-from npu_shim._tensorflow.types import JsonObject
-
 _BLOCK = 1 << 17  # two of them, and what is computed of them, fit into a cache
 _TINY = float(np.finfo(float).eps)
 _FLOOR = float(np.finfo(np.float32).eps)  # of the divergence
-FIGURES = (  # in the order of the vendor's table
-    "cosine max_absolute accumulated_relative relative_euclidean divergence mean_absolute root_mean_square "
-    "max_relative mean_relative"
-).split()
 Pair = Tuple[np.ndarray, np.ndarray]
 HALF = 2.0**-11  # unit roundoff of float16
 
 
-def compare(device: np.ndarray, reference: np.ndarray) -> JsonObject:
-    """Return the figures of two tensors of one shape as docs/dumps.schema.json describes them; NaN if undefined."""
+@dataclass
+class Figures:
+    """The figures of two tensors, NaN where they are not defined.
+
+    Attributes:
+        deviations: mean and standard deviation on the device, and in the reference.
+        isolated: the largest difference of an element, as a share of its size plus the root mean square.
+        not_finite, not_finite_reference, only_here: the numbers of elements that are Inf or NaN on each side, and of
+            those that differ by it.
+        different: the share of the elements that differ.
+        largest, largest_reference: the largest magnitudes.
+        beyond: the share of the elements that differ by more than the rounding of 16 bits.
+    """
+
+    cosine: float = math.nan
+    max_absolute: float = math.nan
+    accumulated_relative: float = math.nan
+    relative_euclidean: float = math.nan
+    divergence: float = math.nan
+    mean_absolute: float = math.nan
+    root_mean_square: float = math.nan
+    max_relative: float = math.nan
+    mean_relative: float = math.nan
+    deviations: tuple[float, ...] = (math.nan,) * 4
+    isolated: float = 0.0
+    not_finite: int = 0
+    not_finite_reference: int = 0
+    only_here: int = 0
+    different: float = 0.0
+    largest: float = 0.0
+    largest_reference: float = 0.0
+    beyond: float = 0.0
+
+
+FIGURES = [field.name for field in fields(Figures)][:9]  # in the order of the vendor's table
+
+
+def compare(device: np.ndarray, reference: np.ndarray) -> Figures:
+    """Return the figures of two tensors of one shape."""
     pair = _flat(device), _flat(reference)
     with np.errstate(all="ignore"):
         sums, highs = _over(pair, _sizes)
-        number, size = sums[4], pair[0].size
-        counts = dict(zip(("not_finite", "not_finite_reference", "only_here"), map(int, sums[6:])))
-        figures: JsonObject = {**dict.fromkeys(FIGURES, math.nan), "deviations": (math.nan,) * 4, "isolated": 0.0}
-        figures.update(counts, different=sums[5] / size, largest=highs[4], largest_reference=highs[5], beyond=0.0)
+        number, low = sums[4], -highs[2:4]
+        figures = _differences(pair, number, np.sqrt(sums[2:4]), low, highs[:2] - low) if number else Figures()
         if number:
-            means, norms = sums[:2] / number, np.sqrt(sums[2:4])
+            means = sums[:2] / number
             spread = np.sqrt(np.maximum(sums[2:4] / number - means**2, 0.0))
-            figures["deviations"] = tuple(np.stack([means, spread], 1).reshape(-1).tolist())
-            low = -highs[2:4]
-            figures.update(_differences(pair, number, norms, low, highs[:2] - low))
+            figures.deviations = tuple(np.stack([means, spread], 1).reshape(-1).tolist())
+    figures.not_finite, figures.not_finite_reference, figures.only_here = map(int, sums[6:])
+    figures.different, (figures.largest, figures.largest_reference) = sums[5] / pair[0].size, highs[4:]
     return figures
 
 
@@ -66,7 +96,7 @@ def _sizes(
     return [*sums, *counts], [*highs, *largest]
 
 
-def _differences(pair: Pair, number: float, norms: np.ndarray, low: np.ndarray, width: np.ndarray) -> JsonObject:
+def _differences(pair: Pair, number: float, norms: np.ndarray, low: np.ndarray, width: np.ndarray) -> Figures:
     rms = norms[1] / math.sqrt(number)
 
     def differences(x: np.ndarray, y: np.ndarray, *_: np.ndarray) -> tuple[Sequence[float], Sequence[float]]:
@@ -84,19 +114,19 @@ def _differences(pair: Pair, number: float, norms: np.ndarray, low: np.ndarray, 
     product, square, absolute, relative, beyond, p_sum, q_sum, logarithms = sums.tolist()
     divergence = logarithms / p_sum + math.log(q_sum / p_sum)
     is_zero = pair[0].size == 1 or norms.max() <= _TINY
-    return {
-        "cosine": 1.0 if is_zero else math.nan if norms.min() ** 0.5 <= _TINY else min(product / norms.prod(), 1.0),
-        "max_absolute": highs[0],
-        "accumulated_relative": relative,
-        "relative_euclidean": math.sqrt(square) / norms[1] if norms[1] > _TINY else 0.0,
-        "divergence": divergence if abs(divergence) >= _TINY else 0.0,
-        "mean_absolute": absolute / number,
-        "root_mean_square": math.sqrt(square / number),
-        "max_relative": highs[1],
-        "mean_relative": relative / number,
-        "beyond": beyond / pair[0].size,
-        "isolated": highs[2],
-    }
+    return Figures(
+        cosine=1.0 if is_zero else math.nan if norms.min() ** 0.5 <= _TINY else min(product / norms.prod(), 1.0),
+        max_absolute=highs[0],
+        accumulated_relative=relative,
+        relative_euclidean=math.sqrt(square) / norms[1] if norms[1] > _TINY else 0.0,
+        divergence=divergence if abs(divergence) >= _TINY else 0.0,
+        mean_absolute=absolute / number,
+        root_mean_square=math.sqrt(square / number),
+        max_relative=highs[1],
+        mean_relative=relative / number,
+        beyond=beyond / pair[0].size,
+        isolated=highs[2],
+    )
 
 
 def _over(pair: Pair, of_block: Callable[..., tuple[Sequence[float], Sequence[float]]]) -> Pair:

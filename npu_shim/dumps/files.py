@@ -14,7 +14,7 @@ import os
 import re
 import sqlite3
 from dataclasses import dataclass
-from typing import Iterator
+from typing import Iterator, Mapping
 
 MAPPING = "mapping.csv"
 _ERRORS = (
@@ -58,6 +58,14 @@ class DumpFile:
     thread: int = -1
     step: int = -1
     run: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a file."""
+
+    file: str
+    problem: str
 
 
 def find(folder: str) -> tuple[list[DumpFile], dict[str, str]]:
@@ -120,6 +128,11 @@ def named(path: str, name: str, folder: str) -> DumpFile | None:
     step = int(folders[-1]) if folders and folders[-1].isdigit() else -1
     run = os.sep.join(folders[:-4]), folders[-4] if len(folders) >= 4 else ""
     return DumpFile(path, match[1], match[2], task, stream, time, context, thread, step, run)
+
+
+def listed(problems: Mapping[str, str]) -> list[Problem]:
+    """Return problems with files as data of a result."""
+    return [Problem(path, text) for path, text in problems.items()]
 
 
 @contextlib.contextmanager

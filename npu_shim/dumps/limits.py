@@ -14,8 +14,7 @@ import itertools
 
 import numpy as np
 
-from npu_shim._tensorflow.types import JsonObject
-from npu_shim.dumps.figures import HALF
+from npu_shim.dumps.figures import HALF, Figures
 
 _ROUNDOFF = {"bfloat16": 2.0**-8, "float64": 2.0**-24, "complex128": 2.0**-24, "float8_e8m0": 0.5}
 _ROUNDOFF.update({"float8_e4m3fn": 2.0**-4, "hifloat8": 2.0**-4, "float8_e5m2": 2.0**-3})
@@ -26,7 +25,7 @@ _MOST_SEARCHED = 1 << 22  # elements that are looked at for a layout or a factor
 _FEW = 0.01  # share of elements
 
 
-def reasons(figures: JsonObject, device_type: str, band: float | None, tolerance: float) -> list[str]:
+def reasons(figures: Figures, device_type: str, band: float | None, tolerance: float) -> list[str]:
     """Return why a pair departs, nothing if it agrees.
 
     Args:
@@ -35,15 +34,15 @@ def reasons(figures: JsonObject, device_type: str, band: float | None, tolerance
         band: relative distance that the reference allows; None without one.
         tolerance: a factor of all limits.
     """
-    unit, here, largest = _ROUNDOFF.get(device_type), figures["isolated"], figures["largest_reference"]
+    unit, here, largest = _ROUNDOFF.get(device_type), figures.isolated, figures.largest_reference
     if unit is None:
-        share = figures["different"]
+        share = figures.different
         return [f"{share:.1%} of its elements differ"] if share > _DIFFERENT * tolerance else []
     distance = (band or min(_DISTANCE * unit, 0.5)) * tolerance
     isolated = max(_ISOLATED * unit, 2 * (band or 0.0)) * tolerance
-    far, is_above = figures["relative_euclidean"], device_type == "float16" and largest > LARGEST_HALF
+    far, is_above = figures.relative_euclidean, device_type == "float16" and largest > LARGEST_HALF
     limits = (
-        (figures["only_here"], f"{figures['only_here']} elements are Inf or NaN on one side"),
+        (figures.only_here, f"{figures.only_here} elements are Inf or NaN on one side"),
         (largest > 0 and not far <= distance, f"relative distance {far:.2g}, limit {distance:.2g}"),
         (is_above, f"{largest:.6g} in the reference is above {LARGEST_HALF:g}, the largest float16"),
         (here > isolated, f"an element differs by {here:.2g} of its size, limit {isolated:.2g}"),
@@ -51,7 +50,7 @@ def reasons(figures: JsonObject, device_type: str, band: float | None, tolerance
     return [text for holds, text in limits if holds]
 
 
-def cause(device: np.ndarray, reference: np.ndarray, figures: JsonObject, device_type: str) -> str:
+def cause(device: np.ndarray, reference: np.ndarray, figures: Figures, device_type: str) -> str:
     """Return what the difference looks like.
 
     Args:
@@ -59,28 +58,28 @@ def cause(device: np.ndarray, reference: np.ndarray, figures: JsonObject, device
         figures: of their difference.
         device_type: type on the device.
     """
-    beyond, look = round(figures["beyond"] * device.size), ""
+    beyond, look = round(figures.beyond * device.size), ""
     with np.errstate(all="ignore"):
         if device.dtype.kind != "c":
             look = _of_range(device, reference, figures, device_type)
             look = look or (_of_form(device, reference, figures) if 1 < device.size <= _MOST_SEARCHED else "")
-    if look or figures["beyond"] > _FEW or not beyond:
-        return look or f"spread: {figures['beyond']:.0%} of the elements differ by more than 16-bit rounding"
+    if look or figures.beyond > _FEW or not beyond:
+        return look or f"spread: {figures.beyond:.0%} of the elements differ by more than 16-bit rounding"
     return f"isolated: {beyond} of {device.size} elements differ, the others agree"
 
 
-def _of_range(device: np.ndarray, reference: np.ndarray, figures: JsonObject, device_type: str) -> str:
-    if device_type == "float16" and figures["largest_reference"] > LARGEST_HALF:
+def _of_range(device: np.ndarray, reference: np.ndarray, figures: Figures, device_type: str) -> str:
+    if device_type == "float16" and figures.largest_reference > LARGEST_HALF:
         there = np.abs(device[np.abs(reference) > LARGEST_HALF])
         for what, elements in (("overflow", np.isinf(there)), ("saturation", there == LARGEST_HALF)):
             if elements.any():
                 return f"float16 {what}: {elements.sum()} elements are above 65504 in the reference"
-    if figures["only_here"]:
-        return f"Inf or NaN: {figures['only_here']} elements, {figures['not_finite']} on the device"
-    return "zeros: the device has nothing else" if figures["largest"] == 0 < figures["largest_reference"] else ""
+    if figures.only_here:
+        return f"Inf or NaN: {figures.only_here} elements, {figures.not_finite} on the device"
+    return "zeros: the device has nothing else" if figures.largest == 0 < figures.largest_reference else ""
 
 
-def _of_form(device: np.ndarray, reference: np.ndarray, figures: JsonObject) -> str:
+def _of_form(device: np.ndarray, reference: np.ndarray, figures: Figures) -> str:
     x, y = device.astype(float), reference.astype(float)
     is_same_size = 2 <= x.ndim <= 5 and abs(np.linalg.norm(x) - np.linalg.norm(y)) <= 8 * HALF * np.linalg.norm(y)
     for order in itertools.permutations(range(x.ndim)) if is_same_size else ():
@@ -88,7 +87,7 @@ def _of_form(device: np.ndarray, reference: np.ndarray, figures: JsonObject) -> 
         if not np.array_equal(moved, y) and _close(x, moved):
             return f"layout: the elements are those of the reference with its axes in the order {order}"
     kept = np.isfinite(x) & np.isfinite(y)
-    if kept.sum() > 1 and figures["beyond"] > _FEW:
+    if kept.sum() > 1 and figures.beyond > _FEW:
         x, y = x[kept], y[kept]
         factor, offset = float(x @ y / (y @ y)), float((x - y).mean())
         if _close(x, factor * y):

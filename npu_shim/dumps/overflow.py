@@ -10,14 +10,18 @@ from __future__ import annotations
 import itertools
 import os
 import re
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Sequence
 
 import numpy as np
 
-from npu_shim._tensorflow.types import JsonObject
 from npu_shim.dumps import dump, files, graph_files, op_debug
 from npu_shim.dumps.dump import DumpData, Tensor
 from npu_shim.dumps.limits import LARGEST_HALF
 from npu_shim.rehearsal.reports import about
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject
 
 NORMAL, NOT_NORMAL, UNDECIDED = "normal", "not normal", "normal with a dynamic loss scale only"
 _GRADIENT = re.compile(r"(^|/|_)(gradients?(_\d+)?|gradient_tape|grad)(/|_|$)|Backprop|Grad$", re.I)
@@ -25,8 +29,70 @@ _FORWARD = "it is in the forward pass, which no loss scale reaches: keep the ope
 _MOST_IN_A_ROW = 10  # steps: from 2**15, the scale that most scripts start with, down to 2**5
 
 
-def run(folder: str, graphs: list[str], loss_scale: dict[int, float] | float | None) -> JsonObject:
-    """Return what docs/overflow.schema.json describes.
+@dataclass
+class TensorRange:
+    """The values of a tensor: the least and the largest finite one, and the number of Inf, NaN and 65504."""
+
+    type: str
+    shape: Sequence[int]
+    problem: str = ""
+    low: float | None = None
+    high: float | None = None
+    not_finite: int = 0
+    saturated: int = 0
+
+
+@dataclass
+class Overflow:
+    """An overflow that the device reported, its operator, and what it means.
+
+    Attributes:
+        step, time: -1 for an unknown step.
+        unit, status, task, stream: of the report.
+        operator, type, originals: of the device, and the ops that it was made from; empty without its dump.
+        inputs, outputs: of the operator.
+        file, dump: of the report and of the operator, None without one.
+        first: True for the first one of a step.
+        verdict, reason: NORMAL, NOT_NORMAL or UNDECIDED, and why.
+        loss_scale: in the step; None if it is unknown.
+    """
+
+    step: int
+    time: int
+    unit: str
+    status: int
+    task: int
+    stream: int
+    operator: str
+    type: str
+    originals: Sequence[str]
+    inputs: Sequence[TensorRange]
+    outputs: Sequence[TensorRange]
+    file: str
+    dump: str | None
+    first: bool = False
+    verdict: str = UNDECIDED
+    reason: str = ""
+    loss_scale: float | None = None
+
+
+@dataclass
+class OverflowReport:
+    """The overflows of a folder. ``loss_scale``: "fixed", "dynamic" or "unknown"."""
+
+    folder: str
+    loss_scale: str
+    verdict: str
+    overflows: Sequence[Overflow]
+    problems: Sequence[files.Problem] = field(default_factory=list)
+
+    def to_json(self) -> JsonObject:
+        """Return what docs/overflow.schema.json describes."""
+        return {**about("dumps overflow"), **asdict(self)}
+
+
+def run(folder: str, graphs: list[str], loss_scale: dict[int, float] | float | None) -> OverflowReport:
+    """Return the overflows in a folder.
 
     Args:
         folder: of the dumps.
@@ -42,17 +108,11 @@ def run(folder: str, graphs: list[str], loss_scale: dict[int, float] | float | N
         with files.noted(problems, file.path):
             reports += op_debug.read(file)
     reports.sort(key=lambda report: (report.file.step, report.file.time))
-    entries = [_entry(report, dump_files, ops, problems) for report in reports]
-    _judge(entries, loss_scale)
-    verdict = NOT_NORMAL if any(entry["verdict"] == NOT_NORMAL for entry in entries) else NORMAL
-    return {
-        **about("dumps overflow"),
-        "folder": folder,
-        "loss_scale": "fixed" if isinstance(loss_scale, float) else "dynamic" if loss_scale else "unknown",
-        "verdict": verdict if entries else "none",
-        "overflows": entries,
-        "problems": [{"file": path, "problem": text} for path, text in problems.items()],
-    }
+    overflows = [_overflow(report, dump_files, ops, problems) for report in reports]
+    _judge(overflows, loss_scale)
+    verdict = NOT_NORMAL if NOT_NORMAL in {overflow.verdict for overflow in overflows} else NORMAL
+    kind = "fixed" if isinstance(loss_scale, float) else "dynamic" if loss_scale else "unknown"
+    return OverflowReport(folder, kind, verdict if overflows else "none", overflows, files.listed(problems))
 
 
 def read_loss_scale(text: str) -> dict[int, float] | float:
@@ -79,76 +139,79 @@ def read_loss_scale(text: str) -> dict[int, float] | float:
     return scales
 
 
-def _entry(
+def _overflow(
     report: op_debug.Report,
     dump_files: list[files.DumpFile],
     ops: dict[str, graph_files.GraphOp],
     problems: dict[str, str],
-) -> JsonObject:
+) -> Overflow:
+    """Return an overflow with its operator, not yet judged."""
     place = os.path.dirname(report.file.path)
     beside = (file for file in dump_files if file.op_type != files.OP_DEBUG and os.path.dirname(file.path) == place)
     file = min(filter(report.is_of, beside), key=lambda dumped: dumped.time, default=files.DumpFile())
     data = next(iter(dump.read_all([file] if file.path else [], problems)), DumpData(file.op_name, file=file))
     data.op = ops.get(files.flat(data.op_name))
-    return {
-        "step": report.file.step,
-        "time": report.file.time,
-        "unit": report.unit,
-        "status": report.status,
-        "task": report.file.task,
-        "stream": report.file.stream,
-        "operator": data.name,
-        "type": data.type,
-        "originals": data.originals or [],
-        "inputs": list(map(_range, data.inputs)),
-        "outputs": list(map(_range, data.outputs)),
-        "file": report.file.path,
-        "dump": file.path or None,
-    }
+    return Overflow(
+        step=report.file.step,
+        time=report.file.time,
+        unit=report.unit,
+        status=report.status,
+        task=report.file.task,
+        stream=report.file.stream,
+        operator=data.name,
+        type=data.type,
+        originals=data.originals or [],
+        inputs=list(map(_range, data.inputs)),
+        outputs=list(map(_range, data.outputs)),
+        file=report.file.path,
+        dump=file.path or None,
+    )
 
 
-def _range(tensor: Tensor) -> JsonObject:
-    row: JsonObject = {"type": dump.type_name(tensor), "shape": list(tensor.original_shape), "problem": ""}
-    array = np.zeros(0)
+def _range(tensor: Tensor) -> TensorRange:
+    values = TensorRange(dump.type_name(tensor), list(tensor.original_shape))
     try:
         array = dump.values(tensor)
     except ValueError as error:
-        row["problem"] = str(error)
+        values.problem = str(error)
+        return values
     array = np.abs(array) if array.dtype.kind == "c" else array
     finite = array[np.isfinite(array)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (None, None)
-    saturated = int((np.abs(finite) == LARGEST_HALF).sum()) if row["type"] == "float16" else 0
-    return {**row, "low": low, "high": high, "not_finite": int(array.size - finite.size), "saturated": saturated}
+    if finite.size:
+        values.low, values.high = float(finite.min()), float(finite.max())
+    values.not_finite = int(array.size - finite.size)
+    values.saturated = int((np.abs(finite) == LARGEST_HALF).sum()) if values.type == "float16" else 0
+    return values
 
 
-def _judge(entries: list[JsonObject], loss_scale: dict[int, float] | float | None) -> None:
-    """Add verdict, reason and loss scale to each overflow."""
-    rows = _in_a_row(sorted({entry["step"] for entry in entries}))
+def _judge(overflows: list[Overflow], loss_scale: dict[int, float] | float | None) -> None:
+    """Set verdict, reason and loss scale of overflows, which are sorted."""
+    in_a_row = _in_a_row(sorted({overflow.step for overflow in overflows}))
     step = None
-    for entry in entries:  # they are sorted
-        entry["first"], step = entry["step"] != step, entry["step"]
-        is_fixed = isinstance(loss_scale, float)
+    is_fixed = isinstance(loss_scale, float)
+    for overflow in overflows:
+        overflow.first, step = overflow.step != step, overflow.step
         scale = loss_scale if isinstance(loss_scale, float) else (loss_scale or {}).get(step)
-        is_gradient = any(map(_GRADIENT.search, [entry["operator"], entry["type"], *entry["originals"]]))
-        bad = [n for n, taken in enumerate(entry["inputs"]) if taken["not_finite"] or taken["saturated"]]
+        is_gradient = any(map(_GRADIENT.search, [overflow.operator, overflow.type, *overflow.originals]))
+        bad = [place for place, taken in enumerate(overflow.inputs) if taken.not_finite or taken.saturated]
         of_input, of_gradients = f"input {min(bad, default=0)} has", "it is in the gradients: the step"
         judged = (  # the first that holds counts
-            (bad and not entry["first"], NORMAL, f"{of_input} overflown before: see the first of the step"),
+            (bad and not overflow.first, NORMAL, f"{of_input} overflown before: see the first of the step"),
             (bad, NOT_NORMAL, f"{of_input} Inf, NaN or {LARGEST_HALF:g} already: look at what computes it"),
-            (not entry["operator"], UNDECIDED, "there is no dump of its operator"),
+            (not overflow.operator, UNDECIDED, "there is no dump of its operator"),
             (not is_gradient, NOT_NORMAL, _FORWARD),
             (is_fixed, NOT_NORMAL, f"the loss scale is fixed at {scale or 0:g}: use a dynamic one, or a smaller one"),
             (scale and scale <= 1, NOT_NORMAL, "the loss scale has fallen to 1, and the gradients still overflow"),
             (
-                rows[step] > _MOST_IN_A_ROW,
+                in_a_row[step] > _MOST_IN_A_ROW,
                 NOT_NORMAL,
-                f"{rows[step]} steps in a row overflow: the loss scale does not help",
+                f"{in_a_row[step]} steps in a row overflow: the loss scale does not help",
             ),
             (loss_scale is None, UNDECIDED, f"{of_gradients} must be skipped"),
             (True, NORMAL, f"{of_gradients} is skipped, the scale falls"),
         )
-        entry["verdict"], entry["reason"] = next((verdict, why) for holds, verdict, why in judged if holds)
-        entry["loss_scale"] = scale
+        overflow.verdict, overflow.reason = next((verdict, why) for holds, verdict, why in judged if holds)
+        overflow.loss_scale = scale
 
 
 def _in_a_row(steps: list[int]) -> dict[int, int]:

@@ -9,10 +9,9 @@ TransData and Cast, are passed.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Iterable, Sequence, Tuple
 
-from npu_shim._tensorflow.types import JsonObject
 from npu_shim.dumps.dump import DumpData, Tensor
 from npu_shim.dumps.files import flat
 from npu_shim.dumps.graph_files import GraphOp, Output
@@ -40,7 +39,6 @@ class Pair:
         index: of the output or input.
         place: of the output in the reference.
         layout: in the original graph; empty if unknown.
-        row: what was found, as docs/dumps.schema.json describes a tensor.
     """
 
     operator: DumpData
@@ -49,7 +47,6 @@ class Pair:
     tensor: Tensor
     place: int
     layout: str
-    row: JsonObject = field(default_factory=dict)
 
 
 class Pairing:

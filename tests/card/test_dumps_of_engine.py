@@ -86,15 +86,15 @@ def test_a_card_that_dumps_is_compared_with_the_recording(tmp_path: pathlib.Path
     assert "The two scripts agree." in shown
     assert len(json.loads((tmp_path / "card" / "draws.json").read_text())["shared"]) == 1
     found = compared(tmp_path / "card", tmp_path / "cpu")
-    steps = {each["step"] for each in found["tensors"]}
-    assert (found["verdict"], steps, found["problems"]) == ("agrees", {0, 2}, [])
-    ops = {each["op"] for each in found["tensors"]}
+    steps = {each.step for each in found.tensors}
+    assert (found.verdict, steps, found.problems) == ("agrees", {0, 2}, [])
+    ops = {each.op for each in found.tensors}
     assert any("dropout" in op for op in ops) and any(op.startswith("gradients/") for op in ops) and len(ops) > 40
     operator = "MatMulBiasAdd_of_out/MatMul"
     verify(tmp_path, *against, "planted", "--dump", "bad", path=str(tmp_path), **{PLANTED: operator})
-    first = compared(tmp_path / "bad", tmp_path / "cpu")["first_departure"]
-    assert (first["step"], first["operator"], first["inputs"]) == (0, operator, "agree")
-    assert first["line"].startswith("original.py:") and first["cause"].startswith("factor: the elements are 1.5 times")
+    first = compared(tmp_path / "bad", tmp_path / "cpu").first_departure
+    assert (first.step, first.operator, first.inputs) == (0, operator, "agree")
+    assert first.line.startswith("original.py:") and first.cause.startswith("factor: the elements are 1.5 times")
 
 
 @pytest.mark.nightly

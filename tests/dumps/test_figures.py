@@ -34,8 +34,8 @@ def test_figures_equal_those_of_the_vendor(name: str, monkeypatch: pytest.Monkey
         for title, field in _NAMES.items():
             wanted = float(vendor[title])
             rounding = _ROUNDING if field == "divergence" else 0.0
-            assert ours[field] == pytest.approx(wanted, rel=1e-6, abs=rounding, nan_ok=True), (title, block)
-        assert "({:.3f};{:.3f}),({:.3f};{:.3f})".format(*ours["deviations"]).replace("-0.000", "0.000") == vendor[
+            assert getattr(ours, field) == pytest.approx(wanted, rel=1e-6, abs=rounding, nan_ok=True), (title, block)
+        assert "({:.3f};{:.3f}),({:.3f};{:.3f})".format(*ours.deviations).replace("-0.000", "0.000") == vendor[
             "StandardDeviation"
         ].replace("-0.000", "0.000")
 
@@ -44,15 +44,15 @@ def test_inf_and_nan_are_counted_and_left_out() -> None:
     device = np.array([1.0, np.inf, np.nan, 4.0, np.nan], np.float16)
     reference = np.array([1.0, 7e4, np.nan, 2.0, 5.0], np.float32)
     found = figures.compare(device, reference)
-    assert (found["not_finite"], found["not_finite_reference"], found["only_here"]) == (3, 1, 2)
-    assert (found["max_absolute"], found["largest"], found["largest_reference"]) == (2.0, 4.0, 7e4)
-    assert found["different"] == pytest.approx(0.6)
+    assert (found.not_finite, found.not_finite_reference, found.only_here) == (3, 1, 2)
+    assert (found.max_absolute, found.largest, found.largest_reference) == (2.0, 4.0, 7e4)
+    assert found.different == pytest.approx(0.6)
     assert limits.cause(device, reference, found, "float16").startswith("float16 overflow: 1 elements")
 
 
 def test_complex_numbers_are_pairs_of_numbers() -> None:
     found = figures.compare(np.array([1 + 2j, 3j]), np.array([1 + 2j, 4j]))
-    assert (found["max_absolute"], found["different"]) == (1.0, 0.25)
+    assert (found.max_absolute, found.different) == (1.0, 0.25)
 
 
 @pytest.mark.parametrize(

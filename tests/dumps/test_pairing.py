@@ -41,14 +41,14 @@ def test_the_op_that_a_dump_names_counts_without_a_graph(tmp_path: pathlib.Path)
     write(tmp_path / "card", "unknown", _A, 4, attributes={"_datadump_original_op_names": "[4]gone"})
     write(tmp_path / "card", "nameless", _A, 5)
     found = run(tmp_path / "card", tmp_path / "cpu")
-    assert {each["operator"]: each["op"] for each in found["tensors"]} == {
+    assert {each.operator: each.op for each in found.tensors} == {
         "renamed_by_a_pass": "y:0",
         "x": "x:0",
         "fused": "z:0",
     }
-    first = found["first_departure"]
-    assert (first["operator"], first["inputs"]) == ("fused", "agree")
-    assert {(each["cause"], tuple(each["names"])) for each in found["unpaired"]} == {
+    first = found.first_departure
+    assert (first.operator, first.inputs) == ("fused", "agree")
+    assert {(each.cause, tuple(each.names)) for each in found.unpaired} == {
         ("original op not in the reference", ("unknown",)),
         ("original op unknown", ("nameless",)),
     }
@@ -60,7 +60,7 @@ def test_files_of_tfdbg_have_no_index(tmp_path: pathlib.Path) -> None:
     np.save(tmp_path / "cpu" / "scope_add.0.1700000000000001.npy", _A)  # the last counts
     write(tmp_path / "card", "", _A, file_name="scope_add")
     found = run(tmp_path / "card", tmp_path / "cpu")
-    assert (found["verdict"], found["pairs"]) == ("agrees", 1)
+    assert (found.verdict, found.pairs) == ("agrees", 1)
 
 
 def test_steps_are_compared_with_their_own(tmp_path: pathlib.Path) -> None:
@@ -69,9 +69,9 @@ def test_steps_are_compared_with_their_own(tmp_path: pathlib.Path) -> None:
         place = tmp_path / "card" / "20240101000000" / "0" / "m" / "1" / str(step)
         write(place, "add", _A + np.float32(step if step == 0 else 6))
     found = run(tmp_path / "card", tmp_path / "cpu")
-    assert [(each["step"], each["state"]) for each in found["tensors"]] == [(0, "agrees"), (5, "departs")]
-    assert found["first_departure"]["step"] == 5
-    assert run(tmp_path / "card", tmp_path / "cpu", step=0)["verdict"] == "agrees"
+    assert [(each.step, each.state) for each in found.tensors] == [(0, "agrees"), (5, "departs")]
+    assert found.first_departure.step == 5
+    assert run(tmp_path / "card", tmp_path / "cpu", step=0).verdict == "agrees"
 
 
 def test_another_shape_departs(tmp_path: pathlib.Path) -> None:
@@ -79,17 +79,17 @@ def test_another_shape_departs(tmp_path: pathlib.Path) -> None:
     write(tmp_path / "card", "add", _A[:3])
     write(tmp_path / "card", "one", _A[0], 2)  # without the axis of one
     found = run(tmp_path / "card", tmp_path / "cpu")
-    assert [each["state"] for each in found["tensors"]] == ["departs", "agrees"]
-    assert found["first_departure"]["why"] == ["shape [3, 6] on the device, [4, 6] in the reference"]
+    assert [each.state for each in found.tensors] == ["departs", "agrees"]
+    assert found.first_departure.why == ["shape [3, 6] on the device, [4, 6] in the reference"]
 
 
 def test_a_band_of_the_reference_takes_the_place_of_the_limit(tmp_path: pathlib.Path) -> None:
     write(tmp_path / "card", "add", _A * np.float32(1.1))
     for band, verdict in ((None, "departs"), (0.2, "agrees")):
         write_reference(str(tmp_path / "cpu"), [(reference.Output("add", band=band), _A)])
-        assert run(tmp_path / "card", tmp_path / "cpu")["verdict"] == verdict
+        assert run(tmp_path / "card", tmp_path / "cpu").verdict == verdict
     write_reference(str(tmp_path / "cpu"), [(reference.Output("add"), _A)])
-    assert run(tmp_path / "card", tmp_path / "cpu", tolerance=10)["verdict"] == "agrees"
+    assert run(tmp_path / "card", tmp_path / "cpu", tolerance=10).verdict == "agrees"
 
 
 def test_slices_are_put_together(tmp_path: pathlib.Path) -> None:
@@ -104,9 +104,9 @@ def test_slices_are_put_together(tmp_path: pathlib.Path) -> None:
         piece = np.ascontiguousarray(_A.T[:, 2 * part : 2 * part + 2])
         write(card, f"mul_lxslice{part}", piece, 2 + part, op_type="Mul", attributes=manual)
     found = run(card, tmp_path / "cpu")
-    assert [(each["op"], each["state"]) for each in found["tensors"]] == [("add:0", "agrees"), ("mul:0", "agrees")]
+    assert [(each.op, each.state) for each in found.tensors] == [("add:0", "agrees"), ("mul:0", "agrees")]
     next(card.glob("Mul.mul_lxslice1*")).unlink()
-    assert "a slice is missing" in run(card, tmp_path / "cpu")["first_departure"]["cause"]
+    assert "a slice is missing" in run(card, tmp_path / "cpu").first_departure.cause
 
 
 def test_a_second_run_shows_what_is_not_repeatable(tmp_path: pathlib.Path) -> None:
@@ -114,7 +114,7 @@ def test_a_second_run_shows_what_is_not_repeatable(tmp_path: pathlib.Path) -> No
         write(tmp_path / side, "mul", _A, 1, original="x")
         write(tmp_path / side, "add", _A if side == "one" else _A + np.float32(1), 2, original="x")
     found = run(tmp_path / "one", tmp_path / "two")
-    assert [(each["operator"], each["op"], each["state"]) for each in found["tensors"]] == [
+    assert [(each.operator, each.op, each.state) for each in found.tensors] == [
         ("mul", "mul:0", "agrees"),
         ("add", "add:0", "departs"),
     ]
@@ -140,17 +140,17 @@ def test_random_numbers_are_not_compared_nor_what_follows(tmp_path: pathlib.Path
     for number, (op, kind, _) in enumerate(ops, 1):
         write(tmp_path / "card", op, _A[::-1] if number < 3 else _A, number, op_type=kind)
     found = run(tmp_path / "card", tmp_path / "cpu")
-    assert (found["verdict"], found["states"]) == ("agrees", {"not compared": 2, "agrees": 2})
+    assert (found.verdict, found.states) == ("agrees", {"not compared": 2, "agrees": 2})
     write(tmp_path / "card", "y", _A * 2, 4)
-    assert run(tmp_path / "card", tmp_path / "cpu")["first_departure"]["operator"] == "y"
+    assert run(tmp_path / "card", tmp_path / "cpu").first_departure.operator == "y"
     write(tmp_path / "card", "draw", _A, 1, op_type="RandomUniform")  # equal random numbers excuse nothing
-    assert run(tmp_path / "card", tmp_path / "cpu")["first_departure"]["operator"] == "scaled"
+    assert run(tmp_path / "card", tmp_path / "cpu").first_departure.operator == "scaled"
     write(tmp_path / "card", "scaled", _A * 2, 2)
     draws = tmp_path / "card" / "draws.json"
     draws.write_text('{"shared": ["draw"], "left": []}', encoding="utf-8")  # and those of the host excuse nothing
     next((tmp_path / "card").glob("RandomUniform*")).unlink()
-    assert run(tmp_path / "card", tmp_path / "cpu")["first_departure"]["operator"] == "scaled"
+    assert run(tmp_path / "card", tmp_path / "cpu").first_departure.operator == "scaled"
     draws.write_text("[]", encoding="utf-8")
     found = run(tmp_path / "card", tmp_path / "cpu")
-    assert found["first_departure"]["operator"] == "y"
-    assert found["problems"][0]["problem"].startswith("it has no list of random ops")
+    assert found.first_departure.operator == "y"
+    assert found.problems[0].problem.startswith("it has no list of random ops")

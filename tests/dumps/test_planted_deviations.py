@@ -141,18 +141,18 @@ def compared(card: pathlib.Path, cpu: pathlib.Path) -> Any:
 def test_clean_dumps_agree(step: tuple[pathlib.Path, Engine, pathlib.Path], tmp_path: pathlib.Path) -> None:
     cpu, engine, card = step
     found = compared(card, cpu)
-    assert (found["verdict"], found["first_departure"], found["problems"]) == ("agrees", None, [])
-    assert found["states"] == {"agrees": found["pairs"]}
-    causes = {(each["side"], each["cause"]): each["number"] for each in found["unpaired"]}
+    assert (found.verdict, found.first_departure, found.problems) == ("agrees", None, [])
+    assert found.states == {"agrees": found.pairs}
+    causes = {(each.side, each.cause): each.number for each in found.unpaired}
     added = sum(not made.originals for made in engine.operators.values())
     inside = sum(len(made.originals) - 1 for made in engine.operators.values() if made.originals)
     assert causes == {("device", "added by the engine"): added, ("reference", "inside a fused operator"): inside}
-    assert found["pairs"] == len(engine.reference.outputs) - inside
+    assert found.pairs == len(engine.reference.outputs) - inside
     engine.write(tmp_path / "with inputs")  # and a graph in the other form
     (tmp_path / "with inputs" / "ge_proto_00000001_graph_1_Build.txt").unlink()
     (tmp_path / "with inputs" / "ge_onnx_00000001_graph_1_Build.pbtxt").write_text(engine.onnx(), encoding="utf-8")
     whole = compared(tmp_path / "with inputs", cpu)
-    assert whole["states"] == {"agrees": whole["pairs"]} and whole["pairs"] > 1.5 * found["pairs"]
+    assert whole.states == {"agrees": whole.pairs} and whole.pairs > 1.5 * found.pairs
 
 
 def planted(names: list[str], step: tuple[pathlib.Path, Engine, pathlib.Path], folder: pathlib.Path) -> Any:
@@ -178,17 +178,17 @@ def planted(names: list[str], step: tuple[pathlib.Path, Engine, pathlib.Path], f
 
 def check(found: Any, names: list[str], engine: Engine) -> None:
     """Check that each deviation is found and named, and nothing else, and that the first of the graph comes first."""
-    departing = {each["operator"]: each for each in found["tensors"] if each["state"] != "agrees"}
+    departing = {each.operator: each for each in found.tensors if each.state != "agrees"}
     assert set(departing) == {PLANTED[name][0] for name in names}
     for name in names:
         operator, _, cause = PLANTED[name]
-        assert departing[operator]["state"] == "departs" and departing[operator]["cause"].startswith(cause), name
-        assert departing[operator]["op"] == f"{engine.operators[operator].originals[-1]}:0"
+        assert departing[operator].state == "departs" and departing[operator].cause.startswith(cause), name
+        assert departing[operator].op == f"{engine.operators[operator].originals[-1]}:0"
     order = list(engine.operators)
-    first = found["first_departure"]
-    assert first["operator"] == min(departing, key=order.index) and first["path"][-1]["operator"] == first["operator"]
-    assert first["line"].startswith("original.py:") and first["inputs"] in ("agree", "not compared")
-    assert f"{first['operator']} ({engine.operators[first['operator']].op_type}), original.py" in answers(found)[0]
+    first = found.first_departure
+    assert first.operator == min(departing, key=order.index) and first.path[-1].operator == first.operator
+    assert first.line.startswith("original.py:") and first.inputs in ("agree", "not compared")
+    assert f"{first.operator} ({engine.operators[first.operator].op_type}), original.py" in answers(found)[0]
 
 
 @pytest.mark.parametrize("names", rounds(), ids=lambda names: f"{len(names)} deviations")
@@ -210,7 +210,7 @@ def test_a_planted_deviation_is_found_and_named(
 @pytest.mark.parametrize("sample", ["digits_gan/expected_npu.py", "digits_estimator/original.py"])
 def test_operators_of_other_samples_are_found(sample: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     engine = recorded(repo_root / "samples" / sample, tmp_path)
-    assert compared(tmp_path / "card", tmp_path / "cpu")["verdict"] == "agrees"
+    assert compared(tmp_path / "card", tmp_path / "cpu").verdict == "agrees"
     of_floats = [
         (name, made)
         for name, made in engine.operators.items()
@@ -220,8 +220,8 @@ def test_operators_of_other_samples_are_found(sample: str, repo_root: pathlib.Pa
     for name, made in of_floats[::9]:
         output = tensor(made.arrays[0] * np.float32(1.5), made.layout, made.letters, made.dtype)
         engine.write_operator(tmp_path / "card", name, lambda _, output=output: output, with_inputs=False)
-        first = compared(tmp_path / "card", tmp_path / "cpu")["first_departure"]
-        assert first["operator"] == name
+        first = compared(tmp_path / "card", tmp_path / "cpu").first_departure
+        assert first.operator == name
         engine.write_operator(tmp_path / "card", name, with_inputs=False)
 
 

@@ -6,30 +6,28 @@ FOLDER/STAGE/RUN       recording, log and reports of a run, and the dumps that i
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Callable, Sequence
 
+from npu_shim.dumps.diagnosis.stage_results import NONE, Cause, Diagnosis, Facts, StageResult, ToolFinding, read
 from npu_shim.dumps.dumping import Dumping
 from npu_shim.rehearsal import recorded_original, result
 from npu_shim.rehearsal.failures import not_completed, recordings
-from npu_shim.rehearsal.reports import WRITERS, about, to_json, write_all
+from npu_shim.rehearsal.reports import WRITERS, to_json, write_all
 from npu_shim.rehearsal.verifying import Settings
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
     from npu_shim.rehearsal.portable import Recorded
     from npu_shim.rehearsal.running import Run
 
 RESULT = "diagnose.json"
-CAUSE, AGREES, NONE, NOT_RUN = "cause found", "agrees", "no cause found", "not run"
 
 
 @dataclass(frozen=True)
-class Given:
+class Subject:
     """The subject of a diagnosis.
 
     Attributes:
@@ -37,7 +35,7 @@ class Given:
         run: of the migrated script.
         folder: receives all artefacts.
         dumps: what TensorFlow computes in these steps, as ``--dump`` writes it; None to compute it here.
-        findings: of the migration tool in the script: code, place, message.
+        findings: of the migration tool in the script.
         has_loss_scale: True if the script names one.
         key: changes with the script, its arguments and the recording.
         tolerance: of the comparison, for a run on the host or not.
@@ -48,7 +46,7 @@ class Given:
     run: Run
     folder: str
     dumps: str | None
-    findings: Sequence[tuple[str, str, str]]
+    findings: Sequence[ToolFinding]
     has_loss_scale: bool
     key: str
     tolerance: Callable[[bool], float]
@@ -56,20 +54,20 @@ class Given:
 
 
 @dataclass
-class Found:
-    """The finding of a stage.
+class Outcome:
+    """What a stage found.
 
     Attributes:
         text: a sentence.
         verdict: ends the walk; empty to go on.
-        cause: title, evidence and fix.
+        cause: None without one.
         facts: for the stages after it.
     """
 
     text: str
     verdict: str = ""
-    cause: JsonObject | None = None
-    facts: JsonObject = field(default_factory=dict)
+    cause: Cause | None = None
+    facts: Facts | None = None
 
 
 @dataclass(frozen=True)
@@ -79,77 +77,69 @@ class Stage:
     name: str
     title: str
     runs: int
-    act: Callable[[Ladder], Found]
+    act: Callable[[Ladder], Outcome]
 
 
 class Ladder:
     """The walk.
 
     Attributes:
-        facts: of the stages so far.
+        facts: of the first run.
         stage: the name of the current one.
     """
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: Subject) -> None:
         self.given = given
-        self.facts: JsonObject = {}
+        self.facts = Facts()
         self.stage = ""
 
-    def walk(self, stages: Sequence[Stage]) -> JsonObject:
-        """Return what docs/diagnose.schema.json describes, which is written after each stage."""
+    def walk(self, stages: Sequence[Stage]) -> Diagnosis:
+        """Return the diagnosis, which is written after each stage."""
         path = os.path.join(self.given.folder, RESULT)
-        diagnosis = _read(path)
-        if diagnosis.get("key") != self.given.key:
-            diagnosis = self._begin(stages, bool(diagnosis))
+        diagnosis = read(path)
+        if diagnosis is None or diagnosis.key != self.given.key:
+            diagnosis = self._begin(stages, diagnosis is not None)
             _write(path, diagnosis)
-        before = {row["name"] for row in diagnosis["stages"]}
-        for row in diagnosis["stages"]:
-            self.facts.update(row["facts"])
-            self.given.report(f"{row['name']}: done before. {row['found']}")
+        before = {stage.name for stage in diagnosis.stages}
+        for row in diagnosis.stages:
+            self.facts = row.facts or self.facts
+            self.given.report(f"{row.name}: done before. {row.found}")
         for number, stage in enumerate(stages):
-            if diagnosis["verdict"]:
+            if diagnosis.verdict:
                 break
             if stage.name not in before:
                 self._act(stage, stages[number:], diagnosis)
                 _write(path, diagnosis)
-        diagnosis["verdict"] = diagnosis["verdict"] or NONE
+        diagnosis.verdict = diagnosis.verdict or NONE
         _write(path, diagnosis)
         return diagnosis
 
-    def _act(self, stage: Stage, left: Sequence[Stage], diagnosis: JsonObject) -> None:
+    def _act(self, stage: Stage, left: Sequence[Stage], diagnosis: Diagnosis) -> None:
         self.stage = stage.name
-        one = self.facts.get("seconds")
+        one = self.facts.seconds
         most = sum(later.runs for later in left)
         about = f"; {most} runs of {one:.0f} s are left at most, {one * most / 60:.0f} min" if one else ""
         self.given.report(f"{stage.name}: {stage.title}{about}")
         shutil.rmtree(self.path(), ignore_errors=True)  # of a run that was interrupted
         begin = time.monotonic()
-        finding = stage.act(self)
-        self.facts.update(finding.facts)
-        self.given.report(f"{stage.name}: {finding.text}")
-        diagnosis["verdict"], diagnosis["cause"] = finding.verdict, finding.cause
-        row = {"name": stage.name, "title": stage.title, "found": finding.text, "facts": finding.facts}
-        diagnosis["stages"].append({**row, "seconds": round(time.monotonic() - begin, 1), "folder": self.path()})
+        outcome = stage.act(self)
+        self.facts = outcome.facts or self.facts
+        self.given.report(f"{stage.name}: {outcome.text}")
+        diagnosis.verdict, diagnosis.cause = outcome.verdict, outcome.cause
+        seconds = round(time.monotonic() - begin, 1)
+        row = StageResult(stage.name, stage.title, outcome.text, outcome.facts, seconds, self.path())
+        diagnosis.stages.append(row)
 
-    def _begin(self, stages: Sequence[Stage], changed: bool) -> JsonObject:
-        """Remove what another script, recording or other arguments left, and return a result without stages."""
+    def _begin(self, stages: Sequence[Stage], changed: bool) -> Diagnosis:
+        """Remove what another script, recording or other arguments left, and return a diagnosis without stages."""
         given = self.given
         if changed:
             given.report("the script, its arguments or the recording changed: all stages run again")
         for stage in stages:
             shutil.rmtree(os.path.join(given.folder, stage.name), ignore_errors=True)
         os.makedirs(given.folder, exist_ok=True)
-        return {
-            **about("diagnose"),
-            "key": given.key,
-            "script": given.run.script,
-            "arguments": list(given.run.arguments),
-            "recording": given.reference.folder,
-            "verdict": "",
-            "cause": None,
-            "stages": [],
-            "findings": [dict(zip(("code", "place", "message"), finding)) for finding in given.findings],
-        }
+        arguments = list(given.run.arguments)
+        return Diagnosis(given.key, given.run.script, arguments, given.reference.folder, findings=given.findings)
 
     def path(self, *names: str) -> str:
         """Return a path in the folder of the stage."""
@@ -185,7 +175,7 @@ class Ladder:
     def _run(self, name: str, given: Dumping | None, on_host: bool, alone: bool = False) -> Run:
         dumping = replace(given or Dumping(), draws=self.given.reference.seed)
         run = replace(self.given.run, folder=self.path(name), dumping=dumping, on_host=on_host)
-        if alone or self.facts.get("alone"):
+        if alone or self.facts.alone:
             run = replace(run, ranks=None, of_ranks=False)
         os.makedirs(run.folder, exist_ok=True)
         return run
@@ -194,16 +184,7 @@ class Ladder:
         self.given.report(f"{self.stage}: {line}")
 
 
-def _read(path: str) -> JsonObject:
-    try:
-        with open(path, encoding="utf-8") as stream:
-            content = json.load(stream)
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
-def _write(path: str, diagnosis: JsonObject) -> None:
+def _write(path: str, diagnosis: Diagnosis) -> None:
     with open(path + ".new", "w", encoding="utf-8") as stream:
-        stream.write(to_json(diagnosis))
+        stream.write(to_json(diagnosis.to_json()))
     os.replace(path + ".new", path)  # so that an interruption leaves one of the two

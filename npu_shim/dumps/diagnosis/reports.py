@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable, Iterator, Mapping
 
+import npu_shim
 from npu_shim.rehearsal.web import clean, page, section, verdict
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
+    from npu_shim.dumps.diagnosis.stage_results import Diagnosis
 
 _VERDICTS = {
     "agrees": "The card agrees with the recording: there is no cause to look for.",
@@ -16,46 +17,46 @@ _VERDICTS = {
 }
 
 
-def to_text(result: JsonObject) -> str:
+def to_text(result: Diagnosis) -> str:
     """Return the page as text that ends with a line feed."""
     return "\n".join(_lines(result)) + "\n"
 
 
-def to_html(result: JsonObject) -> str:
+def to_html(result: Diagnosis) -> str:
     """Return the page as HTML."""
-    footer = f"{result['tool']} {result['tool_version']}"
-    about = " ".join([result["script"], *result["arguments"]])
-    title = f"Diagnosis of {result['script']}"
-    return page(title, "Diagnosis on the card", [about, result["recording"]], _body(result), footer)
+    footer = f"npu-shim diagnose {npu_shim.__version__}"
+    about = " ".join([result.script, *result.arguments])
+    title = f"Diagnosis of {result.script}"
+    return page(title, "Diagnosis on the card", [about, result.recording], _body(result), footer)
 
 
-def _lines(result: JsonObject) -> Iterator[str]:
-    cause = result["cause"]
-    yield f"cause: {cause['title']}" if cause else _VERDICTS[result["verdict"]]
+def _lines(result: Diagnosis) -> Iterator[str]:
+    cause = result.cause
+    yield f"cause: {cause.title}" if cause else _VERDICTS[result.verdict]
     if cause:
-        yield from (f"  {line}" for line in cause["evidence"])
-        yield f"fix: {cause['fix']}"
+        yield from (f"  {line}" for line in cause.evidence)
+        yield f"fix: {cause.fix}"
     yield ""
-    for row in result["stages"]:
-        yield f"{row['name']}, {row['seconds']:.0f} s: {row['found']}"
-        yield f"  {row['folder']}"
-    if result["findings"] and not cause:
+    for row in result.stages:
+        yield f"{row.name}, {row.seconds:.0f} s: {row.found}"
+        yield f"  {row.folder}"
+    if result.findings and not cause:
         yield "findings of the migration tool in the script:"
-        yield from (f"  {finding['place']}: {finding['code']} {finding['message']}" for finding in result["findings"])
+        yield from (f"  {finding.place}: {finding.code} {finding.message}" for finding in result.findings)
 
 
-def _body(result: JsonObject) -> Iterator[str]:
-    cause = result["cause"]
-    state = "agree" if result["verdict"] == "agrees" else "differ"
-    yield from verdict(state, cause["title"] if cause else _VERDICTS[result["verdict"]])
+def _body(result: Diagnosis) -> Iterator[str]:
+    cause = result.cause
+    state = "agree" if result.verdict == "agrees" else "differ"
+    yield from verdict(state, cause.title if cause else _VERDICTS[result.verdict])
     if cause:
-        yield "<h2>Evidence</h2>" + "".join(f"<p>{clean(line)}</p>" for line in cause["evidence"])
-        yield f"<h2>Fix</h2><p>{clean(cause['fix'])}</p>"
+        yield "<h2>Evidence</h2>" + "".join(f"<p>{clean(line)}</p>" for line in cause.evidence)
+        yield f"<h2>Fix</h2><p>{clean(cause.fix)}</p>"
     columns = {"stage": "name", "looks at": "title", "seconds": "seconds", "found": "found", "folder": "folder"}
-    rows = [[str(row[name]) for name in columns.values()] for row in result["stages"]]
+    rows = [[str(getattr(row, name)) for name in columns.values()] for row in result.stages]
     yield section("Stages", list(columns), rows, (2,))
-    findings = [[finding[name] for name in ("code", "place", "message")] for finding in result["findings"]]
+    findings = [[finding.code, finding.place, finding.message] for finding in result.findings]
     yield section("Findings of the migration tool", ("code", "place", "finding"), findings)
 
 
-WRITERS: Mapping[str, Callable[[JsonObject], str]] = {"diagnose.txt": to_text, "diagnose.html": to_html}
+WRITERS: Mapping[str, Callable[[Diagnosis], str]] = {"diagnose.txt": to_text, "diagnose.html": to_html}

@@ -6,10 +6,12 @@ Each changes one thing and compares with the recording. If the difference goes w
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Iterable, Sequence
+from typing import TYPE_CHECKING, Iterable, Mapping, Sequence
 
 from npu_shim.dumps import comparison, overflow
-from npu_shim.dumps.diagnosis.ladder import AGREES, CAUSE, NOT_RUN, Found, Ladder, Stage
+from npu_shim.dumps.comparison_result import DumpComparison
+from npu_shim.dumps.diagnosis.ladder import Ladder, Outcome, Stage
+from npu_shim.dumps.diagnosis.stage_results import AGREES, CAUSE, NOT_RUN, Cause, Facts
 from npu_shim.dumps.dumping import Dumping
 from npu_shim.dumps.reports import WRITERS, overflows
 from npu_shim.dumps.reports.text import answers
@@ -21,7 +23,7 @@ from npu_shim.rehearsal.recording.writer import FILE
 from npu_shim.rehearsal.reports import write_all
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
+    from npu_shim._tensorflow.types import OptionValue
 
 _DATA = ("NPU109", "NPU114", "NPU223", "NPU224", "NPU252", "NPU255")
 _RANKS = ("NPU251", "NPU252", "NPU255", "NPU303", "NPU304", "NPU305", "NPU307", "NPU308", "NPU309")
@@ -52,7 +54,7 @@ _OF_LOOKS = {  # the word that a cause of a departure begins with -> fix
 }
 
 
-def _card(ladder: Ladder) -> Found:
+def _card(ladder: Ladder) -> Outcome:
     ours = read(ladder.given.reference.folder)
     draws = ours.of_kind(DRAW)
     verified, folder, is_alone = ladder.compare("run"), ladder.path("run"), False
@@ -66,13 +68,13 @@ def _card(ladder: Ladder) -> Found:
         verified = alone
     first = verified.first_departure
     about = verified.problems or ["no problem"]
-    facts = {"folder": folder, "alone": is_alone, "options": _options(folder), "step": first.step if first else 0}
-    facts.update(name=first.name if first else "", seconds=verified.migrated.seconds or 0.0)
+    at = (first.step, first.name) if first else (0, "")
+    facts = Facts(folder, is_alone, _options(folder), *at, verified.migrated.seconds or 0.0)
     if verified.verdict == result.AGREE:
         how = ". Its random numbers are those of the recording: another graph than that of the script" if draws else ""
-        return Found("the card agrees with the recording" + how, AGREES, None, facts)
+        return Outcome("the card agrees with the recording" + how, AGREES, None, facts)
     if verified.verdict == result.NOT_RUN:
-        return Found(about[0], NOT_RUN, None, facts)
+        return Outcome(about[0], NOT_RUN, None, facts)
     if verified.verdict == result.NOT_REPRODUCIBLE:
         return _because(ladder, "the original departs from itself", about, about[-1])
     if first and first.kind in (INPUT, FEED):
@@ -89,30 +91,30 @@ def _card(ladder: Ladder) -> Found:
             "Record again without dropout and other random ops, and give the same arguments here, as in -- --dropout=0."
         )
         return _because(ladder, "random numbers: the card draws its own in training", [*missing[:_FEW], *about], fix)
-    return Found(about[0], facts=facts)
+    return Outcome(about[0], facts=facts)
 
 
-def _script(ladder: Ladder) -> Found:
+def _script(ladder: Ladder) -> Outcome:
     verified = ladder.compare("cpu", on_host=True)
     about, first = verified.problems, verified.first_departure
     if verified.verdict == result.AGREE:
-        return Found("the CPU agrees with the recording: the script is right, the card differs")
+        return Outcome("the CPU agrees with the recording: the script is right, the card differs")
     if verified.verdict != result.DIFFER:
-        return Found(f"the script is not ruled out. {about[0]}")
+        return Outcome(f"the script is not ruled out. {about[0]}")
     title, fix = _OF_SCRIPT.get(first.kind if first else "", ("the script", _ON_CPU))
     return _because(ladder, f"{title}: the CPU departs from the recording, too", about, fix, _DATA + _PRECISION)
 
 
-def _precision(ladder: Ladder) -> Found:
-    options = ladder.facts["options"]
+def _precision(ladder: Ladder) -> Outcome:
+    options = ladder.facts.options
     mode = options.get("precision_mode_v2") or options.get("precision_mode") or "the default"
     if mode not in _MODES:
-        return Found(f"precision_mode is {mode}, which keeps float32 where operators have it")
+        return Outcome(f"precision_mode is {mode}, which keeps float32 where operators have it")
     if ladder.given.reference.manifest.half:
-        return Found(f"precision_mode is {mode}, and the recording has the band of half precision")
+        return Outcome(f"precision_mode is {mode}, and the recording has the band of half precision")
     verified = ladder.compare("float32", Dumping(precision=_DEFAULT_MODE))
     if verified.verdict != result.AGREE:
-        return Found(f"with precision_mode={_DEFAULT_MODE} it differs as with {mode}")
+        return Outcome(f"with precision_mode={_DEFAULT_MODE} it differs as with {mode}")
     scale = "npu-shim verify --half on the CPU names the op; keep it in float32 with modify_mixlist."
     if not ladder.given.has_loss_scale:
         scale = "Add NPULossScaleOptimizer with a dynamic loss scale: small gradients are zero in float16 without one."
@@ -121,29 +123,29 @@ def _precision(ladder: Ladder) -> Found:
     return _because(ladder, f"precision mode {mode}", about, scale, _PRECISION)
 
 
-def _overflow(ladder: Ladder) -> Found:
+def _overflow(ladder: Ladder) -> Outcome:
     folder = ladder.path("dumps")
     problem = ladder.start("run", Dumping(folder, overflow=True))
     if not os.path.isdir(folder):
-        return Found(f"no dumps. {problem}")
+        return Outcome(f"no dumps. {problem}")
     report = overflow.run(folder, [], None if ladder.given.has_loss_scale else 1.0)
     write_all(report, ladder.path(), overflows.WRITERS)
-    bad = [entry for entry in report["overflows"] if entry["verdict"] == overflow.NOT_NORMAL]
+    bad = [entry for entry in report.overflows if entry.verdict == overflow.NOT_NORMAL]
     if not bad:
-        return Found(
-            f"{len(report['overflows'])} overflows, none that is not normal" + (f". {problem}" if problem else "")
+        return Outcome(
+            f"{len(report.overflows)} overflows, none that is not normal" + (f". {problem}" if problem else "")
         )
     lines = [line for line in overflows.to_text(report).splitlines() if line.startswith(" ")]
-    title = f"overflow in {bad[0]['operator'] or 'an operator'} ({bad[0]['type'] or 'not dumped'})"
-    fix = bad[0]["reason"].partition(": ")[2] or "keep the operator in float32"
+    title = f"overflow in {bad[0].operator or 'an operator'} ({bad[0].type or 'not dumped'})"
+    fix = bad[0].reason.partition(": ")[2] or "keep the operator in float32"
     return _because(ladder, title, lines[:6], fix[:1].upper() + fix[1:] + ".", _PRECISION)
 
 
-def _fusion(ladder: Ladder) -> Found:
+def _fusion(ladder: Ladder) -> Outcome:
     if ladder.compare("off", Dumping(fusion="off")).verdict != result.AGREE:
-        return Found("without fusion it differs, too")
+        return Outcome("without fusion it differs, too")
     if ladder.compare("on").verdict == result.AGREE:
-        return Found("without fusion it agrees, but so does a second run with it: the difference is random")
+        return Outcome("without fusion it agrees, but so does a second run with it: the difference is random")
     compared = _departures(ladder)
     about = ["without fusion the card agrees, with it twice not", *_named(compared)]
     fix = (
@@ -152,19 +154,17 @@ def _fusion(ladder: Ladder) -> Found:
     return _because(ladder, "fusion of operators", about, fix)
 
 
-def _repeat(ladder: Ladder) -> Found:
+def _repeat(ladder: Ladder) -> Outcome:
     problem = ladder.start("again")
     if problem:
-        return Found(f"no second run. {problem}")
-    repeated = compare(read(ladder.facts["folder"]), read(ladder.path("again")), ladder.given.tolerance(False))
+        return Outcome(f"no second run. {problem}")
+    repeated = compare(read(ladder.facts.folder), read(ladder.path("again")), ladder.given.tolerance(False))
     several = [
-        departure
-        for departure in repeated.departures
-        if departure.kind != PRINT or departure.name == ladder.facts["name"]
+        departure for departure in repeated.departures if departure.kind != PRINT or departure.name == ladder.facts.name
     ]
     first = min(several, key=lambda departure: departure.step, default=None)
-    if first is None or first.step > ladder.facts["step"]:
-        return Found("a second run computes the same" + (f" until step {first.step}" if first else ""))
+    if first is None or first.step > ladder.facts.step:
+        return Outcome("a second run computes the same" + (f" until step {first.step}" if first else ""))
     folders = [ladder.path(name) for name in ("first", "second")]
     problems = [_dump(ladder, f"run_of_{os.path.basename(folder)}", folder) for folder in folders]
     dumped = _compared(ladder, folders[0], folders[1], _EXACT) if not any(problems) else None
@@ -173,16 +173,16 @@ def _repeat(ladder: Ladder) -> Found:
     return _because(ladder, "random error: two runs differ", about, fix)
 
 
-def _operators(ladder: Ladder) -> Found:
+def _operators(ladder: Ladder) -> Outcome:
     compared = _departures(ladder)
-    first = compared and compared["first_departure"]
+    first = compared and compared.first_departure
     if not first:
-        return Found(_named(compared)[0])
-    fix = next((fix for word, fix in _OF_LOOKS.items() if first["cause"].startswith(word)), _OF_LOOKS["spread"])
-    return _because(ladder, f"operator {first['operator']} ({first['type']})", _named(compared), fix)
+        return Outcome(_named(compared)[0])
+    fix = next((fix for word, fix in _OF_LOOKS.items() if first.cause.startswith(word)), _OF_LOOKS["spread"])
+    return _because(ladder, f"operator {first.operator} ({first.type})", _named(compared), fix)
 
 
-def _departures(ladder: Ladder) -> JsonObject | None:
+def _departures(ladder: Ladder) -> DumpComparison | None:
     """Dump the card, and compare with what TensorFlow computes. Return the result, None if there is nothing."""
     cpu = ladder.given.dumps or ladder.path("cpu")
     if not ladder.given.dumps:
@@ -193,11 +193,11 @@ def _departures(ladder: Ladder) -> JsonObject | None:
 
 def _dump(ladder: Ladder, name: str, folder: str, on_host: bool = False) -> str | None:
     """Dump the first step, and the one that departs. Return why the run did not end, None if it did."""
-    last = max(ladder.facts["step"], 1)
+    last = max(ladder.facts.step, 1)
     return ladder.start(name, Dumping(folder, sorted({0, last - 1})), steps=last, on_host=on_host)
 
 
-def _compared(ladder: Ladder, card: str, other: str, tolerance: float = 1.0) -> JsonObject | None:
+def _compared(ladder: Ladder, card: str, other: str, tolerance: float = 1.0) -> DumpComparison | None:
     try:
         compared = comparison.run(card, other, tolerance=tolerance)
     except (ValueError, OSError) as error:
@@ -207,25 +207,24 @@ def _compared(ladder: Ladder, card: str, other: str, tolerance: float = 1.0) -> 
     return compared
 
 
-def _named(compared: JsonObject | None) -> list[str]:
+def _named(compared: DumpComparison | None) -> list[str]:
     """Return the sentences about the first operator that departs."""
     if compared is None:
         return ["no dumps that can be compared"]
-    if not compared["first_departure"]:
+    if not compared.first_departure:
         return ["no operator departs beyond its limits: differences of rounding add up. Compare with verify --half"]
     return [line.strip() for line in answers(compared)]
 
 
-def _because(ladder: Ladder, title: str, evidence: Iterable[str], fix: str, codes: Sequence[str] = ()) -> Found:
+def _because(ladder: Ladder, title: str, evidence: Iterable[str], fix: str, codes: Sequence[str] = ()) -> Outcome:
     """Return a cause, with the findings of the tool that are about it."""
-    findings = [f"{place}: {code} {message}" for code, place, message in ladder.given.findings if code in codes]
-    return Found(title, CAUSE, {"title": title, "evidence": [*evidence, *findings], "fix": fix})
+    findings = [f"{of.place}: {of.code} {of.message}" for of in ladder.given.findings if of.code in codes]
+    return Outcome(title, CAUSE, Cause(title, [*evidence, *findings], fix))
 
 
-def _options(folder: str) -> JsonObject:
+def _options(folder: str) -> Mapping[str, OptionValue]:
     """Return the NPU options that the run got; none of ranks and of a process that never started."""
-    options: JsonObject = read(folder).notes.get("npu_options", {}) if os.path.isfile(f"{folder}/{FILE}") else {}
-    return options
+    return read(folder).notes.get("npu_options", {}) if os.path.isfile(f"{folder}/{FILE}") else {}
 
 
 STAGES = (

@@ -10,11 +10,11 @@ from npu_shim.dumps.reports.text import to_text
 from npu_shim.rehearsal.reports import to_json
 
 if TYPE_CHECKING:
-    from npu_shim._tensorflow.types import JsonObject
+    from npu_shim.dumps.comparison_result import DumpComparison
 
-WRITERS: Mapping[str, Callable[[JsonObject], str]] = {
+WRITERS: Mapping[str, Callable[[DumpComparison], str]] = {
     "dumps.txt": lambda result: to_text(result, all_rows=True),
-    "dumps.json": to_json,
+    "dumps.json": lambda result: to_json(result.to_json()),
     "dumps.csv": to_csv,
     "dumps.html": to_html,
 }

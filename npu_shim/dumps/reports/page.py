@@ -3,42 +3,43 @@
 from __future__ import annotations
 
 import os
-from typing import Iterator
+from typing import Iterator, Sequence
 
-from npu_shim._tensorflow.types import JsonObject
+import npu_shim
+from npu_shim.dumps.comparison_result import AGREES, DEPARTS, NOT_COMPARED, ComparedTensor, DumpComparison, finite
 from npu_shim.dumps.reports.text import answers, sections
 from npu_shim.rehearsal.sections import to_html as html_of
 from npu_shim.rehearsal.web import clean, page, verdict
 
-_COLOURS = {"agrees": "#2e7d32", "departs": "#c62828", "not compared": "#757575"}
+_COLOURS = {AGREES: "#2e7d32", DEPARTS: "#c62828", NOT_COMPARED: "#757575"}
 _SEARCH = """<p><label>Search <input id="search" type="search" placeholder="operator, type, op, line, state"></label>
 <span class="quiet" id="found"></span></p>
 <div id="tensors">"""
 
 
-def to_html(result: JsonObject) -> str:
+def to_html(result: DumpComparison) -> str:
     """Return the page."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "search.js"), encoding="utf-8") as stream:
         script = stream.read()
-    about, footer = f"{result['device']}, {result['reference']}", f"{result['tool']} {result['tool_version']}"
+    about, footer = f"{result.device}, {result.reference}", f"npu-shim dumps compare {npu_shim.__version__}"
     heading = "Dumps of the device and what TensorFlow computes"
     return page("Comparison of dumps", heading, [about], _body(result), footer, script)
 
 
-def _body(result: JsonObject) -> Iterator[str]:
-    yield from verdict("agree" if result["verdict"] == "agrees" else "differ", *answers(result))
-    if result["first_departure"]:
+def _body(result: DumpComparison) -> Iterator[str]:
+    yield from verdict("agree" if result.verdict == AGREES else "differ", *answers(result))
+    if result.first_departure:
         yield "<h2>Path to the first departure</h2>"
-        yield from _drawn(result["first_departure"]["path"])
+        yield from _drawn(result.first_departure.path)
     *others, tensors = sections(result)
     yield from (*html_of(others), _SEARCH, *html_of([tensors]), "</div>")
 
 
-def _drawn(path: list[JsonObject]) -> Iterator[str]:
+def _drawn(path: Sequence[ComparedTensor]) -> Iterator[str]:
     """Yield the path as boxes, from an input of the graph down to the departure."""
     for place, row in enumerate(path):
-        distance = (row["figures"] or {}).get("relative_euclidean")
-        detail = [row["type"], row["state"], "" if distance is None else f"distance {distance:.1e}", row["line"]]
-        style = f"border:2px solid {_COLOURS[row['state']]};border-radius:4px;padding:4px 12px;max-width:40rem"
-        text = f"{clean(row['operator'])}<br><small>{clean(', '.join(filter(None, detail)))}</small>"
+        distance = finite(row.figures.relative_euclidean) if row.figures else None
+        detail = [row.type, row.state, "" if distance is None else f"distance {distance:.1e}", row.line]
+        style = f"border:2px solid {_COLOURS[row.state]};border-radius:4px;padding:4px 12px;max-width:40rem"
+        text = f"{clean(row.operator)}<br><small>{clean(', '.join(filter(None, detail)))}</small>"
         yield ("<div>&darr;</div>" if place else "") + f'<div class="path" style="{style}">{text}</div>'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from npu_shim._tensorflow.types import JsonObject
+from npu_shim.dumps.comparison_result import ComparedTensor, DumpComparison, finite
 from npu_shim.dumps.figures import FIGURES
 from npu_shim.dumps.limits import LARGEST_HALF
 
@@ -17,18 +17,16 @@ _HEADS = (
 _FIGURES = dict(zip(_HEADS[10:15] + _HEADS[16:20], FIGURES))
 
 
-def to_csv(result: JsonObject) -> str:
+def to_csv(result: DumpComparison) -> str:
     """Return the table: a row for each tensor, and for each operator or op without a pair."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, _HEADS, restval="NaN")
     writer.writerow({**dict(zip(_HEADS, _HEADS)), "Type": "DataType"})  # the second column of this name
-    rows = [(tensor["operator"], _row(tensor)) for tensor in result["tensors"]]
-    for group in result["unpaired"]:
-        names = ("NPUDump", "GroundTruth") if group["side"] == "device" else ("GroundTruth", "NPUDump")
-        for name in group["names"]:
-            rows.append(
-                (f"{group['side']} {name}", {names[0]: name, names[1]: "*", "CompareFailReason": group["cause"]})
-            )
+    rows = [(tensor.operator, _row(tensor)) for tensor in result.tensors]
+    for group in result.unpaired:
+        names = ("NPUDump", "GroundTruth") if group.side == "device" else ("GroundTruth", "NPUDump")
+        for name in group.names:
+            rows.append((f"{group.side} {name}", {names[0]: name, names[1]: "*", "CompareFailReason": group.cause}))
     numbers: dict[str, int] = {}
     for key, row in rows:
         index = numbers.setdefault(key, len(numbers))
@@ -36,19 +34,20 @@ def to_csv(result: JsonObject) -> str:
     return stream.getvalue()
 
 
-def _row(tensor: JsonObject) -> dict[str, str]:
-    figures = tensor["figures"] or {}
-    row = {head: f"{figures[name]:.6f}" for head, name in _FIGURES.items() if figures.get(name) is not None}
-    row.update(OpType=tensor["type"], NPUDump=tensor["operator"], DataType=tensor["device_type"])
-    row.update(GroundTruth=tensor["op"].rpartition(":")[0], TensorIndex=f"{tensor['operator']}:{tensor['slot']}")
-    row.update(
-        Shape=str(tensor["shape"]).replace(" ", ""), CompareFailReason="" if figures else "; ".join(tensor["why"])
-    )
-    row.update({"Type": tensor["reference_type"]} if tensor["reference_type"] else {})
-    if figures and None not in figures["deviations"]:
-        row["StandardDeviation"] = "({:.3f};{:.3f}),({:.3f};{:.3f})".format(*figures["deviations"])
-    if figures and tensor["device_type"] == "float16":
-        row["OverFlow"] = "YES" if figures["not_finite"] > 0 or figures["largest"] >= LARGEST_HALF else "NO"
+def _row(tensor: ComparedTensor) -> dict[str, str]:
+    figures = tensor.figures
+    row = {"OpType": tensor.type, "NPUDump": tensor.operator, "DataType": tensor.device_type}
+    row.update(GroundTruth=tensor.op.rpartition(":")[0], TensorIndex=f"{tensor.operator}:{tensor.slot}")
+    row.update(Shape=str(tensor.shape).replace(" ", ""), CompareFailReason="" if figures else "; ".join(tensor.why))
+    row.update({"Type": tensor.reference_type} if tensor.reference_type else {})
+    if figures:
+        numbers = {head: finite(getattr(figures, name)) for head, name in _FIGURES.items()}
+        row.update((head, f"{number:.6f}") for head, number in numbers.items() if number is not None)
+        if None not in map(finite, figures.deviations):
+            row["StandardDeviation"] = "({:.3f};{:.3f}),({:.3f};{:.3f})".format(*figures.deviations)
+        if tensor.device_type == "float16":
+            is_over = figures.not_finite > 0 or figures.largest >= LARGEST_HALF
+            row["OverFlow"] = "YES" if is_over else "NO"
     return row
 
 

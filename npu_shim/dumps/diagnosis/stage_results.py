@@ -1,0 +1,98 @@
+"""The result of a diagnosis as data, read again after an interruption. docs/diagnose.schema.json has its JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Mapping, Sequence
+
+from npu_shim.rehearsal.reports import about
+
+if TYPE_CHECKING:
+    from npu_shim._tensorflow.types import JsonObject, OptionValue
+
+CAUSE, AGREES, NONE, NOT_RUN = "cause found", "agrees", "no cause found", "not run"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why the card computes other numbers."""
+
+    title: str
+    evidence: Sequence[str]
+    fix: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the comparison of the first run tells the stages after it.
+
+    Attributes:
+        folder: of the run.
+        alone: True if one process differs as several ranks do.
+        options: the NPU options of the run.
+        step, name: of the first departure, 0 and empty without one.
+        seconds: that the run took.
+    """
+
+    folder: str = ""
+    alone: bool = False
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+    step: int = 0
+    name: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """A finished stage, and the sentence that it found."""
+
+    name: str
+    title: str
+    found: str
+    facts: Facts | None
+    seconds: float
+    folder: str
+
+
+@dataclass(frozen=True)
+class ToolFinding:
+    """A finding of the migration tool in the script."""
+
+    code: str
+    place: str
+    message: str
+
+
+@dataclass
+class Diagnosis:
+    """A diagnosis; its verdict is empty while stages are left, and its key changes with all that it depends on."""
+
+    key: str
+    script: str
+    arguments: Sequence[str]
+    recording: str
+    verdict: str = ""
+    cause: Cause | None = None
+    stages: list[StageResult] = field(default_factory=list)
+    findings: Sequence[ToolFinding] = ()
+
+    def to_json(self) -> JsonObject:
+        """Return what docs/diagnose.schema.json describes."""
+        stages = [{**asdict(stage), "facts": asdict(stage.facts) if stage.facts else {}} for stage in self.stages]
+        return {**about("diagnose"), **asdict(self), "stages": stages}
+
+
+def read(path: str) -> Diagnosis | None:
+    """Return the diagnosis in a file, None without one that can be read."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            content = json.load(stream)
+        content = {name: value for name, value in content.items() if name not in about("diagnose")}
+        content["cause"] = content["cause"] and Cause(**content["cause"])
+        rows = ({**row, "facts": Facts(**row["facts"]) if row["facts"] else None} for row in content["stages"])
+        content["stages"] = [StageResult(**row) for row in rows]
+        content["findings"] = [ToolFinding(**row) for row in content["findings"]]
+        return Diagnosis(**content)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
